@@ -1,0 +1,175 @@
+//! The task slots of one actor, and what its state asks for: a claim, a wait, or nothing. Pure.
+
+use std::time::{Duration, Instant};
+
+use crate::proto::keys::Keys;
+use crate::proto::target::ActorId;
+
+/// How long a list that could not be read is left alone.
+const BROKEN_FOR: Duration = Duration::from_secs(30);
+
+/// One actor of this process.
+#[derive(Debug)]
+pub(super) struct Slots {
+    /// Who it is.
+    pub(super) id: ActorId,
+    /// Its control list.
+    pub(super) control: String,
+    /// Its work lists, first come first.
+    lists: Vec<String>,
+    /// Lists that could not be read, and until when they are left alone.
+    broken: Vec<(String, Instant)>,
+    /// How many jobs it runs at once.
+    pub(super) tasks: usize,
+    /// How many it runs now.
+    pub(super) running: usize,
+    /// Whether it takes no more jobs for now.
+    pub(super) draining: bool,
+    /// Whether its queues may hold something: true until a claim has found them empty.
+    pub(super) hungry: bool,
+}
+
+impl Slots {
+    pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys) -> Self {
+        Self {
+            control: keys.control(&id),
+            lists: id.queues().iter().flat_map(|queue| keys.work_as_read(queue)).collect(),
+            broken: Vec::new(),
+            id,
+            tasks,
+            running: 0,
+            draining: false,
+            hungry: true,
+        }
+    }
+
+    /// How many more jobs it may take.
+    pub(super) fn free(&self) -> usize {
+        if self.draining { 0 } else { self.tasks.saturating_sub(self.running) }
+    }
+
+    /// Whether a claim is due.
+    pub(super) fn wants_claim(&self) -> bool {
+        self.hungry && self.free() > 0
+    }
+
+    /// Whether it should wait for its lists: they are empty, as far as it knows.
+    pub(super) fn wants_wait(&self) -> bool {
+        !self.hungry && self.free() > 0
+    }
+
+    /// The lists to read now.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
+        let left_alone = |list: &String| self.broken.iter().any(|(broken, _)| broken == list);
+        self.lists.iter().filter(move |list| !left_alone(list))
+    }
+
+    /// Whether it reads this list at all.
+    pub(super) fn reads(&self, list: &str) -> bool {
+        self.lists.iter().any(|own| own == list)
+    }
+
+    /// Leaves a list alone for a while. Returns whether that is news.
+    pub(super) fn break_off(&mut self, list: &str, now: Instant) -> bool {
+        let news = !self.broken.iter().any(|(broken, _)| broken == list);
+        if news {
+            self.broken.push((list.to_owned(), now + BROKEN_FOR));
+        }
+        news
+    }
+
+    /// Takes up lists again that have been left alone for long enough.
+    pub(super) fn mend(&mut self, now: Instant) {
+        if self.broken.iter().any(|(_, until)| *until <= now) {
+            self.broken.retain(|(_, until)| *until > now);
+            self.hungry = true;
+        }
+    }
+
+    /// Changes how many jobs run at once. More than that may still run for a while.
+    pub(super) fn resize(&mut self, tasks: usize) {
+        if tasks > self.tasks {
+            self.hungry = true;
+        }
+        self.tasks = tasks;
+    }
+
+    /// Counts a job in.
+    pub(super) fn began(&mut self) {
+        self.running += 1;
+    }
+
+    /// Counts a job out. A slot that becomes free while others already wait needs no claim: the
+    /// lists are being waited for.
+    pub(super) fn ended(&mut self) {
+        if self.free() == 0 {
+            self.hungry = true;
+        }
+        self.running = self.running.saturating_sub(1);
+    }
+
+    /// Starts or ends draining.
+    pub(super) fn drain(&mut self, draining: bool) {
+        self.draining = draining;
+        self.hungry = !draining;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(tasks: usize) -> Slots {
+        let id = ActorId::from_unit("osis-default-1").expect("legal");
+        Slots::new(id, tasks, &Keys::default())
+    }
+
+    #[test]
+    fn an_actor_claims_first_and_waits_only_when_its_queues_are_empty() {
+        let mut slots = slots(2);
+        assert!(slots.wants_claim() && !slots.wants_wait());
+        slots.hungry = false;
+        assert!(!slots.wants_claim() && slots.wants_wait());
+    }
+
+    #[test]
+    fn a_full_actor_neither_claims_nor_waits_until_a_slot_is_free() {
+        let mut slots = slots(1);
+        slots.began();
+        assert!(!slots.wants_claim() && !slots.wants_wait());
+        slots.hungry = false;
+        slots.ended();
+        assert!(slots.wants_claim());
+    }
+
+    #[test]
+    fn a_slot_that_frees_up_beside_waiting_ones_needs_no_claim() {
+        let mut slots = slots(2);
+        slots.began();
+        slots.hungry = false;
+        slots.ended();
+        assert!(!slots.wants_claim() && slots.wants_wait());
+    }
+
+    #[test]
+    fn a_draining_actor_takes_nothing_until_it_resumes() {
+        let mut slots = slots(2);
+        slots.drain(true);
+        assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
+        slots.drain(false);
+        assert!(slots.wants_claim());
+    }
+
+    #[test]
+    fn a_broken_list_is_left_alone_for_a_while_and_the_others_go_on() {
+        let (mut slots, now) = (slots(1), Instant::now());
+        let all = slots.lists().count();
+        assert!(slots.break_off("hero:q:work:type:osis", now));
+        assert!(!slots.break_off("hero:q:work:type:osis", now));
+        assert_eq!(slots.lists().count(), all - 1);
+        slots.hungry = false;
+        slots.mend(now + BROKEN_FOR);
+        assert_eq!(slots.lists().count(), all);
+        assert!(slots.hungry, "the mended list may hold something");
+    }
+}

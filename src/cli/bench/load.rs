@@ -1,0 +1,91 @@
+//! The load of a measure: many jobs of one kind, and how long it took to get rid of them.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::client::{Client, ClientError, JobBuilder};
+use crate::error::Error;
+use crate::proto::job::Job;
+
+/// Jobs in a round trip of a bulk submission.
+const BULK: usize = 1000;
+/// Runs before those that count.
+const WARM_UPS: usize = 20;
+
+/// What the jobs of a load are.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Kind {
+    /// Their script type
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "osis")]
+    script_type: String,
+    /// Their script, in which {i} stands for the job's number
+    #[arg(long, value_name = "TEXT", default_value = "{i}", allow_hyphen_values = true)]
+    script: String,
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self { script_type: "osis".to_owned(), script: "{i}".to_owned() }
+    }
+}
+
+impl Kind {
+    pub(super) fn job(&self, number: usize) -> Result<Job, ClientError> {
+        let script = self.script.replace("{i}", &number.to_string());
+        Ok(JobBuilder::new(&self.script_type, script).build()?)
+    }
+}
+
+/// Submits `n` jobs one by one.
+pub(super) async fn enqueue(client: &Client, kind: &Kind, n: usize) -> Result<Duration, Error> {
+    let began = Instant::now();
+    for number in 0..n {
+        client.submit(kind.job(number)?).await?;
+    }
+    Ok(began.elapsed())
+}
+
+/// Submits `n` jobs, a thousand in a round trip.
+pub(super) async fn bulk(client: &Client, kind: &Kind, n: usize) -> Result<Duration, Error> {
+    let began = Instant::now();
+    for first in (0..n).step_by(BULK) {
+        let numbers = first..n.min(first + BULK);
+        let jobs: Vec<Job> = numbers.map(|number| kind.job(number)).collect::<Result<_, _>>()?;
+        for submitted in client.submit_all(&jobs).await? {
+            submitted?;
+        }
+    }
+    Ok(began.elapsed())
+}
+
+/// Runs `n` jobs one after the other, each once the one before has ended, and takes their times.
+pub(super) async fn latency(
+    client: &Client,
+    kind: &Kind,
+    n: usize,
+) -> Result<Vec<Duration>, Error> {
+    let mut times = Vec::with_capacity(n);
+    for number in 0..WARM_UPS + n {
+        let job = kind.job(number)?;
+        let began = Instant::now();
+        client.run_job_and_await_result(job, None).await?;
+        if number >= WARM_UPS {
+            times.push(began.elapsed());
+        }
+    }
+    Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_job_of_a_load_knows_its_number() {
+        let kind = Kind { script_type: "bash".to_owned(), script: "echo {i} {i}".to_owned() };
+        let job = kind.job(7).expect("legal");
+        assert_eq!(job.script, "echo 7 7");
+        assert_eq!(Kind::default().job(3).expect("legal").script, "3");
+    }
+}

@@ -1,0 +1,268 @@
+//! `hero dead …`: jobs that used up their attempts.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::exec::parsed;
+use super::job::show;
+use super::table::Table;
+use super::time::age;
+use super::{Global, output};
+use crate::client::{Client, ClientError, DeadTally};
+use crate::error::{Error, Exit};
+use crate::proto::job::JobId;
+use crate::store::{DeadFilter, DeadLetter};
+
+/// Look at dead letters, jobs that used up their attempts; run them again or delete them
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  hero dead list\n  \
+                        hero dead retry --all --type python --error 'connection refused'")]
+pub(super) enum Dead {
+    List(List),
+    /// Show all that is known of a dead letter
+    #[command(after_help = "Example:\n  hero dead show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    Show {
+        /// The job
+        id: String,
+    },
+    /// Run dead letters once more, their attempts counted anew
+    #[command(after_help = "Examples:\n  \
+                            hero dead retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                            hero dead retry --all --type python --error 'connection refused'")]
+    Retry(Which),
+    /// Delete dead letters, with their logs
+    #[command(after_help = "Examples:\n  \
+                            hero dead delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                            hero dead delete --all --error timeout")]
+    Delete(Which),
+}
+
+/// List dead letters, type by type, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero dead list --type python --limit 20\n  \
+                        hero dead list --json\n\n\
+                        If there is more, the command for the next page is on standard error.")]
+pub(super) struct List {
+    /// Those of this script type
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    script_type: Option<String>,
+    /// Those whose error contains this text
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+    /// How many at the most, up to 500
+    #[arg(long, default_value_t = 50, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Where the page before ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+/// Dead letters by their ids, or by what they have in common.
+#[derive(Debug, Args)]
+pub(super) struct Which {
+    /// The jobs
+    #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
+    ids: Vec<String>,
+    /// All of them, or those that the options below mean
+    #[arg(long)]
+    all: bool,
+    /// Those of this script type
+    #[arg(short = 't', long = "type", value_name = "TYPE", requires = "all")]
+    script_type: Option<String>,
+    /// Those whose error contains this text
+    #[arg(long, value_name = "TEXT", requires = "all")]
+    error: Option<String>,
+}
+
+impl Dead {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let client = global.client()?;
+        match self {
+            Self::List(list) => list.run(&client, global.json).await,
+            Self::Show { id } => {
+                let id = parsed(&id)?;
+                client.dead_letter(&id).await?;
+                show::run(&client, &id, global.json).await
+            }
+            Self::Retry(which) if which.all => {
+                told(global, "retried", client.retry_dead(&which.filter()?).await?)
+            }
+            Self::Retry(which) => {
+                which.each(global, "retried", async |id| client.retry_job(id).await.map(drop)).await
+            }
+            Self::Delete(which) if which.all => {
+                told(global, "deleted", client.delete_dead(&which.filter()?).await?)
+            }
+            Self::Delete(which) => {
+                which.each(global, "deleted", async |id| client.delete_job(id).await).await
+            }
+        }
+    }
+}
+
+impl List {
+    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let filter = filter(self.script_type.as_deref(), self.error.as_deref())?;
+        let after = self.cursor.as_deref().map(parsed).transpose()?;
+        let page = client.list_dead(&filter, self.limit.into(), after.as_ref()).await?;
+        let next = page.next.map(|cursor| cursor.to_string());
+        if json {
+            output::json(&json!({ "jobs": page.items, "next": next }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        output::text(&table(&page.items, Timestamp::now()))?;
+        if let Some(next) = next {
+            output::note(&format!("more: {}", self.command_for(&next)));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn command_for(&self, cursor: &str) -> String {
+        let mut command = "hero dead list".to_owned();
+        if let Some(script_type) = &self.script_type {
+            let _ = write!(command, " --type {script_type}");
+        }
+        if let Some(error) = &self.error {
+            let _ = write!(command, " --error '{}'", error.replace('\'', r"'\''"));
+        }
+        let _ = write!(command, " --limit {} --cursor {cursor}", self.limit);
+        command
+    }
+}
+
+impl Which {
+    fn filter(&self) -> Result<DeadFilter, Error> {
+        filter(self.script_type.as_deref(), self.error.as_deref())
+    }
+
+    /// Does something to each letter, whatever became of those before it. The exit code is that
+    /// of the first that went wrong.
+    async fn each(
+        &self,
+        global: &Global,
+        done: &str,
+        act: impl AsyncFn(&JobId) -> Result<(), ClientError>,
+    ) -> Result<ExitCode, Error> {
+        let client = global.client()?;
+        let ids: Vec<JobId> = self.ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+        let mut document = Vec::new();
+        let mut worst = Exit::Ok;
+        for id in ids {
+            let result = match client.dead_letter(&id).await {
+                Ok(_) => act(&id).await,
+                Err(error) => Err(error),
+            };
+            match result.map_err(Error::from) {
+                Ok(()) if global.json => document.push(json!({ "id": id, "result": done })),
+                Ok(()) => output::line(&format!("{id} {done}"))?,
+                Err(error) => {
+                    output::print_error(&error);
+                    document.push(json!({ "id": id, "problem": error.message }));
+                    worst = if worst == Exit::Ok { error.exit } else { worst };
+                }
+            }
+        }
+        if global.json {
+            output::json(&json!({ "jobs": document }))?;
+        }
+        Ok(worst.into())
+    }
+}
+
+fn filter(script_type: Option<&str>, error: Option<&str>) -> Result<DeadFilter, Error> {
+    Ok(DeadFilter {
+        script_type: script_type.map(parsed).transpose()?,
+        error: error.filter(|text| !text.is_empty()).map(str::to_owned),
+    })
+}
+
+/// Says what became of many. Those that had to stay make the exit code that of bad data.
+fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error> {
+    let DeadTally { done: number, left } = tally;
+    output::print(
+        global.json,
+        || json!({ done: number, "left": left }),
+        || format!("{number} {done}\n"),
+    )?;
+    if left == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::note(&format!(
+        "hero: {left} stay: another job holds their unique key, or they name no legal queue; \
+         `hero dead retry ID` says which"
+    ));
+    Ok(Exit::Data.into())
+}
+
+fn table(letters: &[DeadLetter], now: Timestamp) -> String {
+    let mut table = Table::new(&["ID", "TYPE", ">ATTEMPT", ">DIED", "ERROR"]);
+    for letter in letters {
+        let field = |name: &str| letter.fields.get(name).cloned().unwrap_or_default();
+        let died: Option<Timestamp> = field("finished_at").parse().ok();
+        table.row([
+            letter.id.to_string(),
+            letter.script_type.to_string(),
+            field("attempt"),
+            died.map(|time| age(time, now)).unwrap_or_default(),
+            first_line(&letter.error),
+        ]);
+    }
+    table.render()
+}
+
+/// The start of an error, as much as a line of a table holds.
+fn first_line(error: &str) -> String {
+    const SHOWN_CHARS: usize = 80;
+    let line = error.lines().next().unwrap_or_default();
+    let mut shown: String = line.chars().take(SHOWN_CHARS).collect();
+    if shown.len() < error.trim_end().len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_letter_shows_when_it_died_and_the_first_line_of_its_error() {
+        let letter = |error: &str, fields: &[(&'static str, &str)]| DeadLetter {
+            id: "j1".parse().expect("legal"),
+            script_type: "osis".parse().expect("legal"),
+            error: error.to_owned(),
+            fields: fields.iter().map(|(k, v)| (*k, (*v).to_owned())).collect::<BTreeMap<_, _>>(),
+        };
+        let letters = [
+            letter("no\nluck", &[("attempt", "3"), ("finished_at", "2026-01-01T00:00:00Z")]),
+            letter("\u{1b}[2J", &[]),
+        ];
+        let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
+        assert_eq!(
+            table(&letters, now),
+            "ID  TYPE  ATTEMPT  DIED  ERROR\n\
+             j1  osis        3   30s  no…\n\
+             j1  osis        -     -  \\u{1b}[2J\n"
+        );
+    }
+
+    #[test]
+    fn the_next_page_of_dead_letters_has_the_same_filters() {
+        let list = List {
+            script_type: Some("osis".to_owned()),
+            error: Some("can't".to_owned()),
+            limit: 2,
+            cursor: None,
+        };
+        assert_eq!(
+            list.command_for("osis.1.j1"),
+            r"hero dead list --type osis --error 'can'\''t' --limit 2 --cursor osis.1.j1"
+        );
+    }
+}

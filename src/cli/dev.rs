@@ -1,0 +1,103 @@
+//! `hero dev`: everything in one process tree, on a private Redis.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::json;
+
+use super::check::{availability, said};
+use super::stage::{Stage, unavailable};
+use super::{Global, output};
+use crate::daemon::Interrupts;
+use crate::error::Error;
+use crate::proto::target::{ActorId, Group, Instance, ScriptType};
+
+/// Run everything on a private Redis until Ctrl-C, or until COMMAND ends
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n\n\
+                        COMMAND finds `hero` in its PATH and the private Redis by HERO_CONFIG; \
+                        its exit code is hero's.\nEverything is gone afterwards, the jobs too.")]
+pub(super) struct Dev {
+    /// Print what the daemons say
+    #[arg(short, long)]
+    verbose: bool,
+    /// What to run meanwhile
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Dev {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let began = Instant::now();
+        let config = global.config()?;
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| unavailable(format!("cannot take signals: {error}")))?;
+        let mut stage = tokio::select! {
+            stage = Stage::open(config, self.verbose) => stage?,
+            signal = interrupts.next() => return Ok(ExitCode::from(128 + signal)),
+        };
+        let played = tokio::select! {
+            played = self.play(&mut stage, began, global.json) => played,
+            // Without a command it is the usual end.
+            signal = interrupts.next() => Ok(if self.command.is_empty() { 0 } else { 128 + signal }),
+        };
+        let down = stage.take_down(&mut interrupts).await;
+        let code = played?;
+        down.map(|()| ExitCode::from(code))
+    }
+
+    async fn play(&self, stage: &mut Stage, began: Instant, json: bool) -> Result<u8, Error> {
+        let mut types = Vec::new();
+        for (script_type, reason) in availability(&stage.config) {
+            match reason {
+                None => types.push(script_type),
+                Some(reason) => output::note(&said(&script_type, Some(&reason))),
+            }
+        }
+        let actors: Vec<ActorId> =
+            types.iter().cloned().map(first_actor).collect::<Result<_, _>>()?;
+        stage.start_unit("supervisor", &[])?;
+        for actor in &actors {
+            stage.start_unit(&actor.unit(), &[])?;
+        }
+        stage.until_present(&actors).await?;
+        self.tell_ready(stage, &types, began, json)?;
+        stage.start_command(&self.command)?;
+        stage.until_command_ends().await
+    }
+
+    /// Standard output is the command's own, if there is one.
+    fn tell_ready(
+        &self,
+        stage: &Stage,
+        types: &[ScriptType],
+        began: Instant,
+        json: bool,
+    ) -> Result<(), Error> {
+        let ready_s = began.elapsed().as_secs_f64();
+        let names: Vec<&str> = types.iter().map(ScriptType::as_str).collect();
+        let (url, file) = (stage.config.redis.redacted_url(), stage.config_file.display());
+        let names = names.join(", ");
+        if !self.command.is_empty() {
+            output::note(&format!("ready in {ready_s:.2} s: {names} on {url}"));
+            return Ok(());
+        }
+        if json {
+            let file = file.to_string();
+            let ready = json!({ "ready_s": ready_s, "types": types, "redis": url, "config": file });
+            return output::json(&ready);
+        }
+        output::line(&format!(
+            "ready in {ready_s:.2} s: {names} on {url} — in another terminal: \
+             export HERO_CONFIG={file}"
+        ))
+    }
+}
+
+/// The actor that serves a type: `TYPE:default:1`.
+pub(super) fn first_actor(script_type: ScriptType) -> Result<ActorId, Error> {
+    let instance = Instance::try_from(1).map_err(|error| unavailable(error.to_string()))?;
+    Ok(ActorId { script_type, group: Group::default(), instance })
+}

@@ -1,0 +1,183 @@
+//! `hero job list`: one page of jobs as a table.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::cli::exec::parsed;
+use crate::cli::output;
+use crate::cli::table::Table;
+use crate::cli::time::{age, between, brief};
+use crate::client::Client;
+use crate::error::Error;
+use crate::proto::job::JobStatus;
+use crate::store::{JobSummary, ListQuery};
+
+/// List jobs, the newest of a state first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero job list --status error --limit 20\n  \
+                        hero job list --type python --json\n\n\
+                        If there is more, the command for the next page is on standard error.")]
+pub(in crate::cli) struct List {
+    /// Those in this state: created, `waiting_for_prerequisites`, scheduled, dispatched, started,
+    /// finished or error
+    #[arg(long)]
+    status: Option<String>,
+    /// Those of this script type
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    script_type: Option<String>,
+    /// How many at the most, up to 1000
+    #[arg(long, default_value_t = 50, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+    /// Where the page before ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+impl List {
+    pub(super) async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let query = ListQuery {
+            status: self.status.as_deref().map(parsed).transpose()?,
+            script_type: self.script_type.as_deref().map(parsed).transpose()?,
+            limit: self.limit.into(),
+            cursor: self.cursor.as_deref().map(parsed).transpose()?,
+        };
+        let page = client.list_jobs(&query).await?;
+        let next = page.next.map(|cursor| cursor.to_string());
+        if json {
+            output::json(&json!({ "jobs": page.items, "next": next }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        output::text(&table(&page.items, Timestamp::now()))?;
+        if let Some(next) = next {
+            output::note(&format!("more: {}", self.command_for(&next)));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn command_for(&self, cursor: &str) -> String {
+        let mut command = "hero job list".to_owned();
+        for (option, value) in [("--status", &self.status), ("--type", &self.script_type)] {
+            if let Some(value) = value {
+                let _ = write!(command, " {option} {value}");
+            }
+        }
+        let _ = write!(command, " --limit {} --cursor {cursor}", self.limit);
+        command
+    }
+}
+
+fn table(jobs: &[JobSummary], now: Timestamp) -> String {
+    let titles = ["ID", "STATUS", "TYPE", "TARGET", ">ATTEMPT", ">AGE", ">TOOK", "ACTOR"];
+    let mut table = Table::new(&titles);
+    for job in jobs {
+        let field = |name: &str| job.fields.get(name).cloned().unwrap_or_default();
+        table.row([
+            job.id.to_string(),
+            job.status.to_string(),
+            field("script_type"),
+            target(job),
+            field("attempt"),
+            when(job, now),
+            took(job, now).unwrap_or_default(),
+            field("actor"),
+        ]);
+    }
+    table.render()
+}
+
+/// For whom it is, below its type, with a priority that is not the usual one.
+fn target(job: &JobSummary) -> String {
+    let field = |name: &str| job.fields.get(name).map(String::as_str).filter(|v| !v.is_empty());
+    let mut target = match (field("group"), field("instance")) {
+        (None, None) => "any".to_owned(),
+        (Some(group), None) => group.to_owned(),
+        (group, Some(instance)) => format!("{}:{instance}", group.unwrap_or("default")),
+    };
+    if let Some(priority) = field("priority").filter(|priority| *priority != "1") {
+        let _ = write!(target, " prio {priority}");
+    }
+    target
+}
+
+/// How long ago it was submitted; for a job that waits for its time, when that is.
+fn when(job: &JobSummary, now: Timestamp) -> String {
+    let ahead = job.time("run_at").filter(|_| job.status == JobStatus::Scheduled);
+    ahead.or_else(|| job.time("created_at")).map(|time| age(time, now)).unwrap_or_default()
+}
+
+/// How long its last attempt took, or has taken so far.
+fn took(job: &JobSummary, now: Timestamp) -> Option<String> {
+    let started = job.time("started_at")?;
+    match job.status {
+        JobStatus::Started => Some(attempt(between(started, now))),
+        status if status.is_terminal() => Some(attempt(between(started, job.time("finished_at")?))),
+        _ => None,
+    }
+}
+
+/// The times of a job have milliseconds and nothing below.
+fn attempt(took: Duration) -> String {
+    if took.as_millis() == 0 { "<1ms".to_owned() } else { brief(took) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn job(status: JobStatus, fields: &[(&'static str, &str)]) -> JobSummary {
+        let fields: BTreeMap<_, _> = fields.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
+        JobSummary { id: "j1".parse().expect("legal"), status, fields }
+    }
+
+    #[test]
+    fn a_row_tells_target_age_duration_and_actor() {
+        let jobs = [
+            job(
+                JobStatus::Finished,
+                &[
+                    ("script_type", "osis"),
+                    ("group", "io"),
+                    ("instance", "3"),
+                    ("priority", "0"),
+                    ("attempt", "1"),
+                    ("actor", "osis:io:3"),
+                    ("created_at", "2026-01-01T00:00:00.000Z"),
+                    ("started_at", "2026-01-01T00:00:01.000Z"),
+                    ("finished_at", "2026-01-01T00:00:01.012Z"),
+                ],
+            ),
+            job(JobStatus::Scheduled, &[("run_at", "2026-01-01T00:01:00Z")]),
+        ];
+        let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
+        assert_eq!(
+            table(&jobs, now),
+            "ID  STATUS     TYPE  TARGET       ATTEMPT     AGE  TOOK  ACTOR\n\
+             j1  finished   osis  io:3 prio 0        1     30s  12ms  osis:io:3\n\
+             j1  scheduled  -     any                -  in 30s     -  -\n"
+        );
+    }
+
+    #[test]
+    fn a_hostile_field_cannot_move_the_cursor() {
+        let jobs = [job(JobStatus::Started, &[("script_type", "\u{1b}[2J\n")])];
+        let text = table(&jobs, Timestamp::UNIX_EPOCH);
+        assert!(text.contains("\\u{1b}[2J\\n") && text.lines().count() == 2, "{text}");
+    }
+
+    #[test]
+    fn the_next_page_has_the_same_filters() {
+        let list =
+            List { status: Some("error".to_owned()), script_type: None, limit: 2, cursor: None };
+        assert_eq!(
+            list.command_for("error.1.j1"),
+            "hero job list --status error --limit 2 --cursor error.1.j1"
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! `hero job …`: jobs that were submitted, one by one and in lists.
+
+mod list;
+pub(super) mod show;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::exec::{parsed, wait};
+use super::{Global, output};
+use crate::client::{Client, ClientError};
+use crate::config::parse_duration;
+use crate::error::{Error, Exit};
+use crate::proto::job::JobId;
+
+/// Look at jobs, wait for them, stop, retry or delete them
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  hero job list --status error\n  hero job show ID")]
+pub(super) enum Job {
+    List(list::List),
+    /// Show all that is known of a job
+    #[command(after_help = "Example:\n  hero job show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    Show(One),
+    Wait(Wait),
+    Logs(Logs),
+    /// Stop jobs, whether they wait or run
+    #[command(after_help = "Example:\n  hero job stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    Stop(Many),
+    /// Run jobs that have ended once more
+    #[command(after_help = "Example:\n  hero job retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    Retry(Many),
+    /// Delete jobs that do not run, with their logs
+    #[command(after_help = "Example:\n  hero job delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    Delete(Many),
+    Clear(Clear),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct One {
+    /// The job
+    id: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Many {
+    /// The jobs
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+}
+
+/// Wait for the end of a job and print its output
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero job wait --wait 30s 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+pub(super) struct Wait {
+    /// The job
+    id: String,
+    /// Give up after this time; the job goes on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+/// Print the log of a job
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                        With --json and -f, one document a line as the log grows.")]
+pub(super) struct Logs {
+    /// The job
+    id: String,
+    /// Go on until the job has ended
+    #[arg(short, long)]
+    follow: bool,
+}
+
+/// Delete every job that does not run
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero job clear --yes")]
+pub(super) struct Clear {
+    /// Really delete them all
+    #[arg(long, required = true)]
+    yes: bool,
+}
+
+impl Job {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let client = global.client()?;
+        match self {
+            Self::List(list) => list.run(&client, global.json).await,
+            Self::Show(One { id }) => show::run(&client, &parsed(&id)?, global.json).await,
+            Self::Wait(Wait { id, wait: patience }) => {
+                wait(&client, &parsed(&id)?, None, patience, global.json).await
+            }
+            Self::Logs(logs) => logs.run(&client, global.json).await,
+            Self::Stop(many) => {
+                many.each(global, async |id| {
+                    let ended = client.stop_job(id).await?;
+                    Ok(if ended { "stopped" } else { "told to stop" }.to_owned())
+                })
+                .await
+            }
+            Self::Retry(many) => {
+                many.each(global, async |id| Ok(client.retry_job(id).await?.to_string())).await
+            }
+            Self::Delete(many) => {
+                many.each(global, async |id| {
+                    client.delete_job(id).await?;
+                    Ok("deleted".to_owned())
+                })
+                .await
+            }
+            Self::Clear(Clear { yes: _ }) => {
+                let deleted = client.clear_all_jobs().await?;
+                output::print(
+                    global.json,
+                    || json!({ "deleted": deleted }),
+                    || format!("{deleted} deleted\n"),
+                )?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}
+
+impl Many {
+    /// Does something to each job, whatever became of those before it. The exit code is that of
+    /// the first that went wrong.
+    async fn each(
+        &self,
+        global: &Global,
+        act: impl AsyncFn(&JobId) -> Result<String, ClientError>,
+    ) -> Result<ExitCode, Error> {
+        let ids: Vec<JobId> = self.ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+        let mut document = Vec::new();
+        let mut worst = Exit::Ok;
+        for id in ids {
+            match act(&id).await.map_err(Error::from) {
+                Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
+                Ok(done) => output::line(&format!("{id} {done}"))?,
+                Err(error) => {
+                    output::print_error(&error);
+                    document.push(json!({ "id": id, "problem": error.message }));
+                    worst = if worst == Exit::Ok { error.exit } else { worst };
+                }
+            }
+        }
+        if global.json {
+            output::json(&json!({ "jobs": document }))?;
+        }
+        Ok(worst.into())
+    }
+}
+
+impl Logs {
+    const PAGE: usize = 1000;
+
+    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let id = parsed(&self.id)?;
+        if self.follow {
+            // Said at once for a job that does not exist, not when the first wait is over.
+            client.get_job_status(&id).await?;
+            let mut log = client.follow_job_logs(&id);
+            while let Some(lines) = log.next().await? {
+                for line in lines {
+                    output::print(json, || json!(line), || format!("{}\n", line.line))?;
+                }
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut document: Vec<Value> = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let lines = client.get_job_logs(&id, after.as_deref(), Self::PAGE).await?;
+            for line in &lines {
+                if json {
+                    document.push(json!(line));
+                } else {
+                    output::line(&line.line)?;
+                }
+            }
+            match lines.last() {
+                Some(last) if lines.len() == Self::PAGE => after = Some(last.id.clone()),
+                _ => break,
+            }
+        }
+        if json {
+            output::json(&json!({ "id": id, "lines": document }))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

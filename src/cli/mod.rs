@@ -1,0 +1,176 @@
+//! The command line: one file per noun, each a thin layer over the client library.
+
+mod actor;
+mod bench;
+mod check;
+mod dead;
+mod dev;
+mod exec;
+mod generate;
+mod job;
+mod output;
+mod queue;
+mod script;
+mod script_doc;
+mod stage;
+mod table;
+mod time;
+
+pub use output::print_error;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::client::Client;
+use crate::config::{Config, parse_duration};
+use crate::daemon;
+use crate::error::{Error, Exit};
+
+/// A job daemon for scripts: Rhai, Python, V or any command, queued in Redis.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hero",
+    version,
+    after_help = "Start here:\n  hero dev                          \
+                  everything on a private Redis, nothing to configure\n  \
+                  hero exec -t osis -e '40 + 2'     run a script and print its output\n\n\
+                  Exit codes: 0 done, 1 the job ended in error, 2 wrong usage, 65 bad data,\n\
+                  66 no such job, file or unit, 69 Redis cannot be reached, 75 gave up waiting,\n\
+                  77 not permitted, 78 wrong configuration."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, Args)]
+struct Global {
+    /// The configuration; /etc/hero/hero.toml unless named
+    #[arg(long, global = true, value_name = "FILE", env = "HERO_CONFIG", hide_env_values = true)]
+    config: Option<OsString>,
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Run),
+    Dev(dev::Dev),
+    Check(check::Check),
+    Exec(exec::Exec),
+    Submit(exec::Submit),
+    #[command(subcommand)]
+    Job(job::Job),
+    #[command(subcommand)]
+    Queue(queue::Queue),
+    #[command(subcommand)]
+    Actor(actor::Actor),
+    #[command(subcommand)]
+    Dead(dead::Dead),
+    #[command(subcommand)]
+    Script(script_doc::ScriptCommand),
+    Bench(bench::Bench),
+    #[command(subcommand, hide = true)]
+    Generate(generate::Generate),
+}
+
+/// Run one unit, as systemd does: an actor or the supervisor
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero run supervisor\n  hero run osis-default-1 --wait 30s")]
+struct Run {
+    /// `supervisor`, an actor as TYPE-GROUP-INSTANCE, or a `[unit.NAME]` of the configuration
+    unit: String,
+    /// Give up if Redis has not answered by then; otherwise keep trying
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+impl Cli {
+    /// Does what the command says. Blocks; makes its own runtime.
+    ///
+    /// # Errors
+    /// [`Error`] with what a person should read and the exit code. An error without a message
+    /// has nothing to say: nobody reads the output any more.
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let global = &self.global;
+        match self.command {
+            Command::Run(Run { unit, wait }) => {
+                daemon::run(global.config()?, global.file(), &unit, wait)
+                    .map(|()| ExitCode::SUCCESS)
+            }
+            Command::Dev(dev) => block_on(dev.run(global)),
+            Command::Check(check) => check.run(global),
+            Command::Exec(exec) => block_on(exec.run(global)),
+            Command::Submit(submit) => block_on(submit.run(global)),
+            Command::Job(job) => block_on(job.run(global)),
+            Command::Queue(queue) => block_on(queue.run(global)),
+            Command::Actor(actor) => block_on(actor.run(global)),
+            Command::Dead(dead) => block_on(dead.run(global)),
+            Command::Script(script) => script.run(global),
+            Command::Bench(bench) => block_on(bench.run(global)),
+            Command::Generate(generate) => generate.run(),
+        }
+    }
+}
+
+impl Global {
+    fn config(&self) -> Result<Config, Error> {
+        Ok(Config::load(self.file())?)
+    }
+
+    /// The file that was named. An empty `HERO_CONFIG` is one that was taken back.
+    fn file(&self) -> Option<&Path> {
+        self.config.as_deref().filter(|file| !file.is_empty()).map(Path::new)
+    }
+
+    fn client(&self) -> Result<Client, Error> {
+        Ok(Client::open(&self.config()?)?)
+    }
+}
+
+fn block_on(command: impl Future<Output = Result<ExitCode, Error>>) -> Result<ExitCode, Error> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::new(Exit::Unavailable, format!("cannot start: {error}")))?
+        .block_on(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example_in_its_help() {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let example = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(example.contains("hero "), "{path} has no example");
+            command.get_subcommands().for_each(|sub| check(sub, &path));
+        }
+        check(&Cli::command(), "");
+    }
+
+    #[test]
+    fn a_missing_unit_and_a_wrong_file_have_different_exit_codes() {
+        let config = Config::default();
+        let missing = config.unit("nobody").expect_err("no such unit");
+        let wrong = config.unit("bash-default-1").expect_err("no such type");
+        assert_eq!(Error::from(missing).exit, Exit::NotFound);
+        assert_eq!(Error::from(wrong).exit, Exit::Config);
+    }
+}

@@ -1,0 +1,228 @@
+//! The script of a job: where it is read from, within its bound, and which type runs it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::config::{Config, format_size};
+use crate::error::{Error, Exit};
+use crate::proto::target::ScriptType;
+
+/// Where the script is.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct Source {
+    /// The script's file; `-` reads standard input
+    file: Option<PathBuf>,
+    /// The script itself
+    #[arg(short, long, value_name = "CODE", allow_hyphen_values = true)]
+    eval: Option<String>,
+}
+
+impl Source {
+    /// The text of the script.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if there is no such file, [`Exit::Data`] if it is larger than
+    /// `bytes_max` or no text.
+    pub(super) fn read(&self, bytes_max: u64) -> Result<String, Error> {
+        match (&self.eval, self.path()) {
+            (Some(code), _) => Ok(code.clone()),
+            (None, Some(path)) => {
+                let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+                read_text(file, path, bytes_max)
+            }
+            (None, None) => read_text(io::stdin().lock(), Path::new("standard input"), bytes_max),
+        }
+    }
+
+    /// The type that was named, or that the file's extension tells.
+    ///
+    /// # Errors
+    /// [`Exit::Usage`] if there is neither, [`Exit::Data`] if it is illegal or not configured.
+    pub(super) fn script_type(
+        &self,
+        named: Option<&str>,
+        config: &Config,
+    ) -> Result<ScriptType, Error> {
+        let script_type: ScriptType = match named {
+            Some(name) => name.parse().map_err(|error| bad(format!("{error}")))?,
+            None => self.type_by_extension(config)?,
+        };
+        if config.types.contains_key(&script_type) {
+            return Ok(script_type);
+        }
+        Err(bad(format!(
+            "the script type `{script_type}` is not configured; configured are {}",
+            names(config)
+        )))
+    }
+
+    fn type_by_extension(&self, config: &Config) -> Result<ScriptType, Error> {
+        let usage = |what: String| {
+            let message = format!("{what}; name one with --type, such as {}", names(config));
+            Error::new(Exit::Usage, message)
+        };
+        let Some(path) = self.path() else {
+            return Err(usage("a script without a file has no script type by itself".to_owned()));
+        };
+        let extension = path.extension().map(|ext| format!(".{}", ext.to_string_lossy()));
+        let Some(extension) = extension else {
+            return Err(usage(format!("{} has no extension that tells its type", path.display())));
+        };
+        match types_of(&extension, config).as_slice() {
+            [one] => Ok(one.clone()),
+            [] => Err(usage(format!("no script type has the extension {extension}"))),
+            several => {
+                let several: Vec<&str> = several.iter().map(ScriptType::as_str).collect();
+                let several = several.join(" and ");
+                Err(usage(format!("the extension {extension} is that of {several}")))
+            }
+        }
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> String {
+        match (&self.eval, self.path()) {
+            (Some(_), _) => "script".to_owned(),
+            (None, Some(path)) => path.display().to_string(),
+            (None, None) => "standard input".to_owned(),
+        }
+    }
+
+    /// The file; none for standard input and for code in the arguments.
+    fn path(&self) -> Option<&Path> {
+        self.file.as_deref().filter(|file| *file != Path::new("-"))
+    }
+}
+
+/// The types whose scripts end so. The well-known ones come first: another type with the same
+/// extension does not make them ambiguous.
+fn types_of(extension: &str, config: &Config) -> Vec<ScriptType> {
+    let well_known = match extension {
+        ".rhai" => Some("osis"),
+        ".py" => Some("python"),
+        ".v" | ".vsh" => Some("v"),
+        _ => None,
+    };
+    if let Some(known) = well_known.and_then(|name| name.parse().ok()) {
+        return vec![known];
+    }
+    let of_extension = config.types.iter().filter(|(_, config)| config.extension == extension);
+    of_extension.map(|(name, _)| name.clone()).collect()
+}
+
+fn read_text(from: impl Read, name: &Path, bytes_max: u64) -> Result<String, Error> {
+    let name = name.display();
+    let mut bytes = Vec::new();
+    let read = from.take(bytes_max + 1).read_to_end(&mut bytes);
+    let read = read.map_err(|error| unreadable(Path::new(&name.to_string()), &error))?;
+    if read as u64 > bytes_max {
+        let most = format_size(bytes_max);
+        return Err(bad(format!(
+            "the script in {name} is larger than {most}, which job.script_size_max allows"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        bad(format!("the script in {name} is not UTF-8 text: byte {at} is not"))
+    })
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::new(Exit::NotFound, format!("no such file: {path}")),
+        io::ErrorKind::PermissionDenied => {
+            Error::new(Exit::NotPermitted, format!("cannot read {path}: permission denied"))
+        }
+        _ => bad(format!("cannot read {path}: {error}")),
+    }
+}
+
+fn names(config: &Config) -> String {
+    let names: Vec<&str> = config.types.keys().map(ScriptType::as_str).collect();
+    names.join(", ")
+}
+
+fn bad(message: String) -> Error {
+    Error::new(Exit::Data, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> Config {
+        let bash = "[type.bash]\nengine = \"command\"\ncommand = [\"/bin/bash\", \"{script}\"]\n";
+        Config::from_toml("hero.toml".as_ref(), bash).expect("legal")
+    }
+
+    fn of_file(file: &str, named: Option<&str>) -> Result<String, Error> {
+        let source = Source { file: Some(file.into()), eval: None };
+        source.script_type(named, &config()).map(|found| found.to_string())
+    }
+
+    #[test]
+    fn the_extension_tells_the_type_of_a_file() {
+        for (file, name) in [
+            ("a.rhai", "osis"),
+            ("dir/a.py", "python"),
+            ("a.v", "v"),
+            ("a.b.vsh", "v"),
+            ("a.sh", "bash"),
+        ] {
+            assert_eq!(of_file(file, None).expect(file), name);
+        }
+    }
+
+    #[test]
+    fn a_named_type_wins_over_the_extension() {
+        assert_eq!(of_file("a.rhai", Some("sal")).expect("configured"), "sal");
+    }
+
+    #[test]
+    fn without_any_hint_the_usage_is_wrong() {
+        for file in ["script", "a.txt", "-"] {
+            let error = of_file(file, None).expect_err(file);
+            assert_eq!(error.exit, Exit::Usage, "{file}");
+            assert!(error.message.contains("--type"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn an_extension_of_two_types_is_ambiguous() {
+        let mut config = config();
+        let bash = config.types[&"bash".parse().expect("legal")].clone();
+        config.types.insert("sh".parse().expect("legal"), bash);
+        let source = Source { file: Some("a.sh".into()), eval: None };
+        let error = source.script_type(None, &config).expect_err("two");
+        assert!(error.message.contains("bash and sh"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_type_that_is_not_configured_is_bad_data_and_the_others_are_named() {
+        let error = of_file("a.rb", Some("ruby")).expect_err("not configured");
+        assert_eq!(error.exit, Exit::Data);
+        assert!(error.message.ends_with("bash, osis, python, sal, v"), "{}", error.message);
+        assert_eq!(of_file("a", Some("a:b")).expect_err("illegal").exit, Exit::Data);
+    }
+
+    #[test]
+    fn a_script_is_read_within_its_bound_and_must_be_text() {
+        let read = |bytes: &[u8]| read_text(bytes, Path::new("x"), 4);
+        assert_eq!(read(b"1234").expect("fits"), "1234");
+        let large = read(b"12345").expect_err("too large");
+        assert!(large.exit == Exit::Data && large.message.contains("4B"), "{large}");
+        let binary = read(b"12\xff").expect_err("no text");
+        assert!(binary.message.contains("byte 2"), "{binary}");
+    }
+
+    #[test]
+    fn a_missing_file_is_not_found() {
+        let source = Source { file: Some("/no/such/file.py".into()), eval: None };
+        assert_eq!(source.read(10).expect_err("missing").exit, Exit::NotFound);
+    }
+}

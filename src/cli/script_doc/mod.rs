@@ -1,0 +1,252 @@
+//! `hero script`: what scripts can call, and whether a script calls what is there.
+
+mod pages;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::script::Source;
+use super::{Global, output};
+use crate::config::{Config, EngineKind, JobConfig, RhaiLimits, SalConfig};
+use crate::engine::rhai::{Finding, Function, Group, RhaiEngine, nearest};
+use crate::error::{Error, Exit};
+use crate::proto::target::ScriptType;
+
+/// Look up what scripts can call, and check a script before it runs
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
+                        hero script check -t sal deploy.rhai")]
+pub(super) enum ScriptCommand {
+    Doc(Doc),
+    Check(Check),
+}
+
+/// Print the functions that Rhai scripts have: signature, a sentence, an example
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero script doc -t osis\n  hero script doc run\n  \
+                        hero script doc TextReplacer.replace --json\n  \
+                        hero script doc --markdown > sal.md")]
+pub(super) struct Doc {
+    /// Only this function, or the functions of this group; all of them if left out
+    name: Option<String>,
+    /// The engine: `sal`, which has all functions, or `osis`
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "sal")]
+    script_type: String,
+    /// Print the whole as a page of Markdown
+    #[arg(long, conflicts_with = "name")]
+    markdown: bool,
+}
+
+/// Parse a script and name the functions that are not there; 65 if something is wrong
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero script check report.rhai\n  \
+                        hero script check -t sal -e 'file_raed(\"/etc/hostname\")'")]
+pub(super) struct Check {
+    #[command(flatten)]
+    source: Source,
+    /// The script type; without it the file's extension tells (.rhai is osis)
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    script_type: Option<String>,
+}
+
+impl ScriptCommand {
+    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        match self {
+            Self::Doc(doc) => doc.run(global),
+            Self::Check(check) => check.run(global),
+        }
+    }
+}
+
+impl Doc {
+    fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let engine = match self.script_type.as_str() {
+            "osis" => osis(&RhaiLimits::default())?,
+            "sal" => sal(&RhaiLimits::default())?,
+            _ => {
+                let message = "only the functions of `osis` and `sal` are documented";
+                return Err(Error::new(Exit::Usage, message));
+            }
+        };
+        let chosen = match &self.name {
+            Some(name) => chosen(engine.groups(), name)?,
+            None => engine.groups().to_vec(),
+        };
+        if global.json {
+            output::json(&document(&chosen))?;
+        } else if self.markdown {
+            output::text(&pages::markdown(&self.script_type, &chosen))?;
+        } else if self.name.is_some() {
+            output::text(&pages::in_full(&chosen))?;
+        } else {
+            output::text(&pages::overview(&chosen))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Check {
+    fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let script_type = self.source.script_type(self.script_type.as_deref(), &config)?;
+        let source = self.source.read(config.job.script_size_max)?;
+        let findings = findings(&config, &script_type, &source)?;
+        if global.json {
+            let findings = findings.iter();
+            let findings = findings.map(|found| {
+                json!({ "line": found.line, "column": found.column, "message": found.message })
+            });
+            output::json(&Value::Array(findings.collect()))?;
+        } else {
+            let name = self.source.name();
+            for found in &findings {
+                let Finding { line, column, message } = found;
+                output::line(&format!("{name}:{line}:{column}: {message}"))?;
+            }
+        }
+        Ok(if findings.is_empty() { ExitCode::SUCCESS } else { Exit::Data.into() })
+    }
+}
+
+fn findings(
+    config: &Config,
+    script_type: &ScriptType,
+    source: &str,
+) -> Result<Vec<Finding>, Error> {
+    let Some(of_type) = config.types.get(script_type) else {
+        return Err(Error::new(Exit::Data, format!("script type {script_type} is not configured")));
+    };
+    let limits = &of_type.limits;
+    match of_type.engine {
+        EngineKind::Sal => Ok(sal(limits)?.check(source, &[])),
+        EngineKind::Osis => {
+            let other = sal(&RhaiLimits::default())?;
+            let functions = other.groups().iter().flat_map(|group| &group.functions);
+            let elsewhere: Vec<(&str, &str)> =
+                functions.map(|function| (function.name, "sal")).collect();
+            Ok(osis(limits)?.check(source, &elsewhere))
+        }
+        EngineKind::Command => {
+            let message =
+                format!("{script_type} is no script type of Rhai; only those are checked");
+            Err(Error::new(Exit::Usage, message))
+        }
+    }
+}
+
+fn osis(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
+    Ok(RhaiEngine::osis(named("osis")?, limits, &JobConfig::default()))
+}
+
+fn sal(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
+    Ok(RhaiEngine::sal(named("sal")?, limits, &JobConfig::default(), &SalConfig::default()))
+}
+
+fn named(name: &str) -> Result<ScriptType, Error> {
+    name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
+}
+
+/// The functions of that name, by itself or with its type, or the group.
+fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
+    let is_named = |function: &&Function| function.name == name || function.full_name() == name;
+    let chosen: Vec<Group> = groups
+        .iter()
+        .map(|group| {
+            let functions = group.functions.iter().filter(is_named).cloned().collect();
+            if group.name == name { group.clone() } else { Group { functions, ..group.clone() } }
+        })
+        .filter(|group| !group.functions.is_empty())
+        .collect();
+    if !chosen.is_empty() {
+        return Ok(chosen);
+    }
+    let known = groups.iter().flat_map(|group| &group.functions).map(|function| function.name);
+    let hint = nearest(name, known).map(|known| format!("; did you mean `{known}`?"));
+    let message = format!("no such function: `{name}`{}", hint.unwrap_or_default());
+    Err(Error::new(Exit::NotFound, message))
+}
+
+fn document(groups: &[Group]) -> Value {
+    let functions = groups.iter().flat_map(|group| {
+        group.functions.iter().map(|function| {
+            json!({
+                "name": function.full_name(),
+                "group": group.name,
+                "signatures": function.signatures,
+                "says": function.says,
+                "example": function.example.trim(),
+            })
+        })
+    });
+    Value::Array(functions.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(script_type: &str, source: &str) -> Vec<String> {
+        let config = Config::default();
+        let script_type = script_type.parse().expect("legal");
+        let findings = findings(&config, &script_type, source).expect("checked");
+        let findings = findings.into_iter();
+        findings
+            .map(|found| format!("{}:{}: {}", found.line, found.column, found.message))
+            .collect()
+    }
+
+    #[test]
+    fn the_committed_page_is_what_the_functions_say() {
+        let page = pages::markdown("sal", sal(&RhaiLimits::default()).expect("sal").groups());
+        let committed = include_str!("../../../docs/sal.md");
+        assert!(
+            page == committed,
+            "docs/sal.md is not up to date: hero script doc --markdown -t sal > docs/sal.md"
+        );
+    }
+
+    #[test]
+    fn unknown_functions_are_named_with_their_place_and_the_nearest() {
+        assert_eq!(
+            told("sal", "let text = file_raed(\"x\");\nfn f() {\n    text.len() + zzzzzz()\n}"),
+            [
+                "1:12: unknown function `file_raed`; did you mean `file_read`?",
+                "3:18: unknown function `zzzzzz`",
+            ]
+        );
+        assert_eq!(
+            told("osis", "if true { run(\"ls\") }"),
+            ["1:11: `run` is a function of the script type sal alone"]
+        );
+        assert_eq!(told("osis", "let x = ;"), ["1:9: syntax error: unexpected ';'"]);
+    }
+
+    #[test]
+    fn what_a_script_or_a_map_brings_itself_is_known() {
+        let source = "fn own(x) { x } let m = #{f: |x| x + 1}; own(1); m.f(2); [1].map(|x| own(x)); \
+                      print(type_of(m)); Fn(\"own\").call(3); `${own(4)}`";
+        assert_eq!(told("osis", source), [] as [&str; 0]);
+        for group in sal(&RhaiLimits::default()).expect("sal").groups() {
+            for function in &group.functions {
+                assert_eq!(told("sal", function.example), [] as [&str; 0], "{}", function.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_function_is_found_by_its_name_or_that_of_its_type() {
+        let sal = sal(&RhaiLimits::default()).expect("sal");
+        let names = |name: &str| -> Vec<String> {
+            let groups = chosen(sal.groups(), name).expect(name);
+            groups.iter().flat_map(|group| &group.functions).map(Function::full_name).collect()
+        };
+        assert_eq!(names("run"), ["run"]);
+        assert_eq!(names("GitTree.list"), ["GitTree.list"]);
+        assert!(names("time").contains(&"time_now".to_owned()));
+        let error = chosen(sal.groups(), "file_raed").expect_err("unknown");
+        assert_eq!(error.exit, Exit::NotFound);
+        assert!(error.message.ends_with("did you mean `file_read`?"), "{}", error.message);
+    }
+}

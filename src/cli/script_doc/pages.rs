@@ -1,0 +1,71 @@
+//! The functions of scripts as text for a terminal, and as a page of Markdown.
+
+use std::fmt::Write;
+
+use crate::cli::table::Table;
+use crate::engine::rhai::Group;
+
+/// One line for each function.
+pub(super) fn overview(groups: &[Group]) -> String {
+    let mut table = Table::new(&["FUNCTION", "DOES"]);
+    for function in groups.iter().flat_map(|group| &group.functions) {
+        let first = function.says.split_inclusive(". ").next().unwrap_or_default();
+        table.row([function.full_name(), first.trim_end().to_owned()]);
+    }
+    format!("{}\nhero script doc NAME tells more of one.\n", table.render())
+}
+
+/// All that is known of each.
+pub(super) fn in_full(groups: &[Group]) -> String {
+    let mut text = String::new();
+    for (number, function) in groups.iter().flat_map(|group| &group.functions).enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        for signature in &function.signatures {
+            let _ = writeln!(text, "{signature}");
+        }
+        let _ = writeln!(text, "\n  {}\n", function.says);
+        for line in function.example.trim().lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    text
+}
+
+/// The whole as a page.
+pub(super) fn markdown(script_type: &str, groups: &[Group]) -> String {
+    let mut text = format!(
+        "# The functions of {script_type} scripts\n\n\
+         <!-- Generated: hero script doc --markdown -t {script_type} -->\n\n\
+         What scripts of the engine `{script_type}` can call beside the language itself, which is \
+         [Rhai](https://rhai.rs/book/). A function that fails throws an error that names the \
+         operation and its object; `try` and `catch` take it. Every example here is run by the \
+         tests; where its last line is `// → TEXT`, that is the script's output.\n"
+    );
+    if script_type == "sal" {
+        text.push_str(
+            "\nWhat they may touch is set in `[sal]` of the configuration: the folders `read` and \
+             `write`, and whether they may `run` programs and use the `network`. Whatever takes \
+             long ends with the job, and so does every program that was started.\n",
+        );
+    }
+    text.push_str("\n| group | functions |\n|---|---|\n");
+    for group in groups {
+        let names: Vec<String> =
+            group.functions.iter().map(|function| format!("`{}`", function.name)).collect();
+        let _ = writeln!(text, "| [{0}](#{0}) | {1} |", group.name, names.join(" "));
+    }
+    for group in groups {
+        let _ = write!(text, "\n## {}\n\n{}\n", group.name, group.says);
+        for function in &group.functions {
+            let _ = write!(text, "\n### {}\n\n```\n", function.full_name());
+            for signature in &function.signatures {
+                let _ = writeln!(text, "{signature}");
+            }
+            let _ = writeln!(text, "```\n\n{}\n", function.says);
+            let _ = write!(text, "```rust\n{}\n```\n", function.example.trim());
+        }
+    }
+    text
+}

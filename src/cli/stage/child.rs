@@ -1,0 +1,161 @@
+//! One child process of a stage, under the name by which a person knows it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::unavailable;
+use crate::engine::process::{Service, ServiceSpec, find_program};
+use crate::error::{Error, Exit};
+
+/// What is shown of the log of a child that ended too early.
+const TAIL_LINES: usize = 15;
+const TAIL_BYTES: u64 = 16_384;
+
+pub(in crate::cli) struct Child {
+    name: String,
+    service: Service,
+    /// Where its output goes, unless that is standard error.
+    log: Option<PathBuf>,
+    status: Option<ExitStatus>,
+}
+
+impl Child {
+    /// Starts a child that nobody talks to: its output goes to a file, or to standard error.
+    pub(super) fn start(
+        name: &str,
+        mut spec: ServiceSpec,
+        folder: &Path,
+        verbose: bool,
+    ) -> Result<Self, Error> {
+        let failed = |what: &str, error: io::Error| unavailable(format!("{what} {name}: {error}"));
+        let log = (!verbose).then(|| folder.join(format!("{name}.log")));
+        let output = match &log {
+            Some(file) => File::create(file),
+            None => io::stderr().as_fd().try_clone_to_owned().map(File::from),
+        };
+        spec.output = Some(output.map_err(|error| failed("cannot make the log of", error))?);
+        let service =
+            Service::start(tethered(spec)).map_err(|error| failed("cannot start", error))?;
+        Ok(Self { name: name.to_owned(), service, log, status: None })
+    }
+
+    /// Starts a child that has this process's standard input, output and error.
+    pub(super) fn with_terminal(name: &str, spec: ServiceSpec) -> Result<Self, Error> {
+        let service = Service::start(spec).map_err(|error| {
+            let exit = match error.kind() {
+                io::ErrorKind::NotFound => Exit::NotFound,
+                io::ErrorKind::PermissionDenied => Exit::NotPermitted,
+                _ => Exit::Unavailable,
+            };
+            Error::new(exit, format!("cannot start {name}: {error}"))
+        })?;
+        Ok(Self { name: name.to_owned(), service, log: None, status: None })
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.service.pid()
+    }
+
+    /// Its exit code, as a shell would tell it, once it has ended.
+    pub(super) fn ended(&mut self) -> Result<Option<u8>, Error> {
+        if self.status.is_none() {
+            let status = self.service.try_wait();
+            self.status = status
+                .map_err(|error| unavailable(format!("waiting for {}: {error}", self.name)))?;
+        }
+        Ok(self.status.map(code))
+    }
+
+    pub(super) fn ask_to_end(&mut self) {
+        self.service.ask_to_end();
+    }
+
+    pub(super) fn kill(&mut self) -> Result<(), Error> {
+        let ended = self.service.terminate(Duration::ZERO);
+        self.status =
+            Some(ended.map_err(|error| unavailable(format!("ending {}: {error}", self.name)))?);
+        Ok(())
+    }
+
+    /// What to say of a child that should still be there.
+    pub(super) fn obituary(&self) -> String {
+        let status = self.status.map(|status| format!(": {status}")).unwrap_or_default();
+        let end = format!("{} has ended{status}", self.name);
+        match self.log.as_deref().map(tail) {
+            Some(Ok(log)) if !log.is_empty() => format!("{end}; its log ends with\n{log}"),
+            _ => end,
+        }
+    }
+}
+
+/// Lets a child get SIGTERM when this process dies without a chance to take it down, where the
+/// tool for that is there. It becomes the program and keeps its pid.
+fn tethered(mut spec: ServiceSpec) -> ServiceSpec {
+    if let Some(setpriv) = find_program("setpriv") {
+        let program = std::mem::replace(&mut spec.program, setpriv.into());
+        spec.args.splice(0..0, ["--pdeathsig".into(), "TERM".into(), "--".into(), program]);
+    }
+    spec
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// The last lines of a file.
+fn tail(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn child(script: &str) -> (Child, tempfile::TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spec = ServiceSpec {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            own_group: true,
+            ..ServiceSpec::default()
+        };
+        let child = Child::start("unit-1", spec, folder.path(), false).expect("sh starts");
+        (child, folder)
+    }
+
+    #[test]
+    fn the_obituary_names_the_child_its_status_and_the_end_of_its_log() {
+        let (mut child, _folder) = child("seq 100; exit 3");
+        while child.ended().expect("waited").is_none() {
+            std::thread::yield_now();
+        }
+        let text = child.obituary();
+        assert!(text.starts_with("unit-1 has ended: exit status: 3"), "{text}");
+        assert!(text.ends_with("\n99\n100") && text.lines().count() == 1 + TAIL_LINES, "{text}");
+    }
+
+    #[test]
+    fn a_killed_child_has_the_exit_code_that_a_shell_gives_it() {
+        let (mut child, _folder) = child("kill -KILL $$");
+        let code = loop {
+            if let Some(code) = child.ended().expect("waited") {
+                break code;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(code, 137);
+    }
+}

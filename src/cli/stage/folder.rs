@@ -1,0 +1,88 @@
+//! The folder of a stage: private, short enough for a socket, and with a configuration in it.
+
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::unavailable;
+use crate::config::Config;
+use crate::error::Error;
+
+/// The socket of Redis in the folder.
+pub(super) const SOCKET: &str = "redis.sock";
+/// The longest path of a unix socket, in bytes.
+const SOCKET_PATH_MAX: usize = 107;
+const PREFIX: &str = "hero-dev-";
+/// Characters that the folder's name gets after its prefix.
+const RANDOM_LEN: usize = 6;
+
+/// Makes it where temporary files go, or in /tmp if a socket there would have a path that is too
+/// long or cannot stand in a url.
+pub(super) fn private() -> Result<TempDir, Error> {
+    let parent = parent(std::env::temp_dir());
+    tempfile::Builder::new()
+        .prefix(PREFIX)
+        .rand_bytes(RANDOM_LEN)
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(&parent)
+        .map_err(|error| {
+            unavailable(format!("cannot make a folder in {}: {error}", parent.display()))
+        })
+}
+
+/// Writes the configuration for this user's eyes only.
+pub(super) fn write_config(folder: &Path, config: &Config) -> Result<PathBuf, Error> {
+    let file = folder.join("hero.toml");
+    let text = config.to_toml()?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&file)
+        .and_then(|mut open| open.write_all(text.as_bytes()))
+        .map_err(|error| unavailable(format!("cannot write {}: {error}", file.display())))?;
+    Ok(file)
+}
+
+fn parent(preferred: PathBuf) -> PathBuf {
+    let added = 1 + PREFIX.len() + RANDOM_LEN + 1 + SOCKET.len();
+    let path = preferred.as_os_str().as_bytes();
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    if preferred.is_absolute() && path.len() + added <= SOCKET_PATH_MAX && path.iter().all(is_plain)
+    {
+        preferred
+    } else {
+        PathBuf::from("/tmp")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_whose_socket_path_would_be_too_long_is_made_elsewhere() {
+        assert_eq!(parent("/var/tmp".into()), Path::new("/var/tmp"));
+        for bad in [format!("/{}", "x".repeat(90)), "/a b".to_owned(), "tmp".to_owned()] {
+            assert_eq!(parent(bad.clone().into()), Path::new("/tmp"), "{bad}");
+        }
+        let longest = format!("/{}", "x".repeat(SOCKET_PATH_MAX - 28));
+        let folder = PathBuf::from(&longest).join(format!("{PREFIX}123456")).join(SOCKET);
+        assert_eq!(folder.as_os_str().len(), SOCKET_PATH_MAX);
+        assert_eq!(parent(longest.clone().into()), Path::new(&longest));
+    }
+
+    #[test]
+    fn the_written_configuration_reads_back_to_the_same() {
+        let folder = private().expect("a folder");
+        let config = Config::default();
+        let file = write_config(folder.path(), &config).expect("written");
+        assert_eq!(Config::load(Some(&file)), Ok(config));
+        let mode = file.metadata().expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

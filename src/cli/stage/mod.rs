@@ -1,0 +1,284 @@
+//! A private stage: a folder, a Redis and units of Hero, for `hero dev` and `hero bench`. All of
+//! it goes when the stage is taken down, and at the latest when it is dropped.
+
+mod child;
+mod folder;
+
+pub(super) use child::Child;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::config::{Config, RedisConfig};
+use crate::daemon::Interrupts;
+use crate::engine::process::{ServiceSpec, find_program};
+use crate::error::{Error, Exit};
+use crate::proto::target::ActorId;
+
+/// How long Redis and the units may take to be there.
+const START_MAX: Duration = Duration::from_secs(30);
+/// How long a child may take to end that has nothing to wait for.
+const END_MAX: Duration = Duration::from_secs(5);
+/// How often the children and the conditions waited for are looked at.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// The children, in the order in which they are ended, and what they stand on.
+pub(super) struct Stage {
+    command: Option<Child>,
+    units: Vec<Child>,
+    redis: Child,
+    /// A client of the private Redis.
+    pub(super) client: Client,
+    /// What is in force here.
+    pub(super) config: Config,
+    /// The file that says so.
+    pub(super) config_file: PathBuf,
+    verbose: bool,
+    folder: TempDir,
+}
+
+impl Stage {
+    /// Makes the folder, writes the configuration with only `[redis]` replaced, starts Redis.
+    /// With `verbose`, what the children say goes to standard error, else to files in the folder.
+    ///
+    /// # Errors
+    /// [`Exit::Unavailable`] if there is no redis-server, or it does not start.
+    pub(super) async fn open(config: Config, verbose: bool) -> Result<Self, Error> {
+        let Some(server) = find_program("redis-server") else {
+            let message = "redis-server: not found; apt-get install redis-server";
+            return Err(unavailable(message));
+        };
+        let folder = folder::private()?;
+        let socket = folder.path().join(folder::SOCKET);
+        let url = format!("redis+unix://{}", socket.display());
+        let redis = RedisConfig { url: url.into(), ..RedisConfig::default() };
+        let config = Config { redis, ..config };
+        let config_file = folder::write_config(folder.path(), &config)?;
+        let spec = ServiceSpec {
+            program: server.into(),
+            args: redis_args(&socket, folder.path()),
+            cwd: Some(folder.path().to_owned()),
+            own_group: true,
+            ..ServiceSpec::default()
+        };
+        let redis = Child::start("redis-server", spec, folder.path(), verbose)?;
+        let client = Client::open(&config)?;
+        let mut stage = Self {
+            command: None,
+            units: Vec::new(),
+            redis,
+            client,
+            config,
+            config_file,
+            verbose,
+            folder,
+        };
+        stage.until(async |client| Ok(client.ping().await.is_ok()), "redis-server").await?;
+        Ok(stage)
+    }
+
+    /// Starts a unit of this same program, with variables on top of this process's.
+    ///
+    /// # Errors
+    /// [`Exit::Unavailable`] if the process cannot be started.
+    pub(super) fn start_unit(&mut self, unit: &str, env: &[(&str, &str)]) -> Result<i32, Error> {
+        let mut env: Vec<(OsString, OsString)> =
+            env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        env.push(("HERO_CONFIG".into(), self.config_file.clone().into()));
+        let spec = ServiceSpec {
+            program: this_program()?.into(),
+            args: vec!["run".into(), unit.into()],
+            env,
+            own_group: true,
+            ..ServiceSpec::default()
+        };
+        let child = Child::start(unit, spec, self.folder.path(), self.verbose)?;
+        let pid = child.pid();
+        self.units.push(child);
+        Ok(pid)
+    }
+
+    /// Starts the command of a person, with this stage's configuration and this same program
+    /// first in its `PATH`. It has the terminal.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if there is no such program.
+    pub(super) fn start_command(&mut self, command: &[OsString]) -> Result<(), Error> {
+        let Some((program, args)) = command.split_first() else { return Ok(()) };
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let here = this_program()?.parent().map(PathBuf::from).into_iter();
+        let path =
+            std::env::join_paths(here.chain(std::env::split_paths(&path))).map_err(|error| {
+                unavailable(format!("cannot make the PATH of the command: {error}"))
+            })?;
+        let spec = ServiceSpec {
+            program: program.clone(),
+            args: args.to_vec(),
+            env: vec![
+                ("HERO_CONFIG".into(), self.config_file.clone().into()),
+                ("PATH".into(), path),
+            ],
+            inherit_stdin: true,
+            ..ServiceSpec::default()
+        };
+        self.command = Some(Child::with_terminal(&program.to_string_lossy(), spec)?);
+        Ok(())
+    }
+
+    /// Waits until all of these actors show their presence.
+    ///
+    /// # Errors
+    /// [`Exit::Unavailable`] if a child ends before, with the end of its log, or it takes too long.
+    pub(super) async fn until_present(&mut self, actors: &[ActorId]) -> Result<(), Error> {
+        let all_are_there = async |client: &Client| {
+            let live = client.list_actors(None).await?;
+            Ok(actors.iter().all(|actor| live.iter().any(|one| one.actor == *actor)))
+        };
+        self.until(all_are_there, "presence of all actors").await
+    }
+
+    /// Waits until a condition holds, and that no child ends meanwhile.
+    pub(super) async fn until(
+        &mut self,
+        holds: impl AsyncFn(&Client) -> Result<bool, Error>,
+        what: &str,
+    ) -> Result<(), Error> {
+        let began = Instant::now();
+        while !holds(&self.client).await? {
+            self.check()?;
+            if began.elapsed() > START_MAX {
+                return Err(unavailable(format!("{what}: not there after {START_MAX:.0?}")));
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until the command has ended and returns its exit code; without a command, for ever.
+    ///
+    /// # Errors
+    /// [`Exit::Unavailable`] if Redis ends meanwhile, or a unit ends with an error.
+    pub(super) async fn until_command_ends(&mut self) -> Result<u8, Error> {
+        // A person waits for the end of a command, nobody for that of a unit.
+        let glance = if self.command.is_some() { 5 * GLANCE } else { 50 * GLANCE };
+        loop {
+            if let Some(command) = &mut self.command
+                && let Some(code) = command.ended()?
+            {
+                return Ok(code);
+            }
+            self.check()?;
+            tokio::time::sleep(glance).await;
+        }
+    }
+
+    /// Complains about Redis if it has ended, and about a unit that ended with an error.
+    pub(super) fn check(&mut self) -> Result<(), Error> {
+        if self.redis.ended()?.is_some() {
+            return Err(unavailable(self.redis.obituary()));
+        }
+        for unit in &mut self.units {
+            match unit.ended()? {
+                Some(code) if code != 0 => return Err(unavailable(unit.obituary())),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the units started so far and waits for that; asks again at every interrupt, if it
+    /// is given any.
+    ///
+    /// # Errors
+    /// Those of waiting for a child.
+    pub(super) async fn end_units(
+        &mut self,
+        interrupts: Option<&mut Interrupts>,
+    ) -> Result<(), Error> {
+        let grace = self.config.actor.drain_timeout + self.config.job.kill_grace + END_MAX;
+        end_all(&mut self.units, grace, interrupts).await?;
+        self.units.clear();
+        Ok(())
+    }
+
+    /// Takes everything down: the command, the units, which drain, then Redis, then the folder. A
+    /// further interrupt cuts the waits short, in the same order.
+    ///
+    /// # Errors
+    /// The first thing that went wrong; what comes after it is taken down all the same.
+    pub(super) async fn take_down(mut self, interrupts: &mut Interrupts) -> Result<(), Error> {
+        let command = match self.command.as_mut() {
+            Some(command) => {
+                end_all(std::slice::from_mut(command), END_MAX, Some(interrupts)).await
+            }
+            None => Ok(()),
+        };
+        let units = self.end_units(Some(interrupts)).await;
+        let redis = end_all(std::slice::from_mut(&mut self.redis), END_MAX, Some(interrupts)).await;
+        let folder = self.folder.path().to_owned();
+        let removed = self
+            .folder
+            .close()
+            .map_err(|error| unavailable(format!("cannot remove {}: {error}", folder.display())));
+        command.and(units).and(redis).and(removed)
+    }
+}
+
+/// Asks children to end and waits for it; asks again at every interrupt; kills what is left.
+async fn end_all(
+    children: &mut [Child],
+    grace: Duration,
+    mut interrupts: Option<&mut Interrupts>,
+) -> Result<(), Error> {
+    children.iter_mut().for_each(Child::ask_to_end);
+    let deadline = tokio::time::Instant::now() + grace;
+    loop {
+        let mut left = false;
+        for child in children.iter_mut() {
+            left |= child.ended()?.is_none();
+        }
+        if !left {
+            return Ok(());
+        }
+        tokio::select! {
+            () = tokio::time::sleep(GLANCE) => {}
+            () = again(interrupts.as_deref_mut()) => {
+                children.iter_mut().for_each(Child::ask_to_end);
+            }
+        }
+        if tokio::time::Instant::now() > deadline {
+            return children.iter_mut().try_for_each(Child::kill);
+        }
+    }
+}
+
+async fn again(interrupts: Option<&mut Interrupts>) {
+    match interrupts {
+        Some(interrupts) => drop(interrupts.next().await),
+        None => std::future::pending().await,
+    }
+}
+
+fn redis_args(socket: &std::path::Path, folder: &std::path::Path) -> Vec<OsString> {
+    let fixed = "--port 0 --unixsocketperm 700 --appendonly yes --appendfsync everysec --save";
+    let mut args: Vec<OsString> = fixed.split(' ').map(OsString::from).collect();
+    // No snapshots: the value of --save is empty.
+    args.push(OsString::new());
+    for (name, value) in [("--unixsocket", socket), ("--dir", folder)] {
+        args.extend([name.into(), value.into()]);
+    }
+    args
+}
+
+fn this_program() -> Result<PathBuf, Error> {
+    std::env::current_exe()
+        .map_err(|error| unavailable(format!("cannot find this program's own file: {error}")))
+}
+
+pub(super) fn unavailable(message: impl Into<String>) -> Error {
+    Error::new(Exit::Unavailable, message)
+}

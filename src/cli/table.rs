@@ -1,0 +1,119 @@
+//! Tables for people: aligned columns, and nothing in them that could move the cursor.
+
+/// Rows under a heading.
+pub(super) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+struct Column {
+    title: &'static str,
+    /// Numbers end where the column ends.
+    right: bool,
+}
+
+impl Table {
+    /// A table with these titles; a title that starts with `>` is of a column of numbers.
+    pub(super) fn new(titles: &[&'static str]) -> Self {
+        let columns = titles
+            .iter()
+            .map(|title| match title.strip_prefix('>') {
+                Some(title) => Column { title, right: true },
+                None => Column { title, right: false },
+            })
+            .collect();
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row. Control characters in it are escaped, an empty cell shows as `-`.
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells = cells.into_iter().map(|cell| match cell.as_str() {
+            "" => "-".to_owned(),
+            text => escape(text),
+        });
+        self.rows.push(cells.collect());
+    }
+
+    /// The whole as text, each line ended, no space at a line's end.
+    pub(super) fn render(&self) -> String {
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        let lines = || std::iter::once(&titles).chain(&self.rows);
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| lines().filter_map(|row| row.get(column)).map(|c| width(c)).max())
+            .map(Option::unwrap_or_default)
+            .collect();
+        let mut text = String::new();
+        for row in lines() {
+            let mut line = String::new();
+            for ((cell, column), most) in row.iter().zip(&self.columns).zip(&widths) {
+                let space = " ".repeat(most - width(cell));
+                let (before, after) =
+                    if column.right { (&space[..], "") } else { ("", &space[..]) };
+                for part in [before, cell, after, "  "] {
+                    line.push_str(part);
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A text in one line, every control character shown as its escape.
+pub(super) fn escape(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if moves_the_cursor(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
+}
+
+/// The same for a text of several lines, which stay lines.
+pub(super) fn escape_lines(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if moves_the_cursor(c) => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+        shown
+    })
+}
+
+/// Control characters, and those that turn the direction of writing.
+fn moves_the_cursor(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_lines_end_without_spaces() {
+        let mut table = Table::new(&["NAME", ">COUNT", "NOTE"]);
+        table.row(["osis".to_owned(), "7".to_owned(), String::new()]);
+        table.row(["größer".to_owned(), "1234567".to_owned(), "x".to_owned()]);
+        assert_eq!(
+            table.render(),
+            "NAME      COUNT  NOTE\n\
+             osis          7  -\n\
+             größer  1234567  x\n"
+        );
+    }
+
+    #[test]
+    fn control_characters_of_a_cell_are_shown_and_not_obeyed() {
+        assert_eq!(escape("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\nb\\u{202e}");
+        assert_eq!(escape_lines("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Times and durations as a person reads them at a glance.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// A duration in its one or two largest units: `340us`, `12ms`, `1.25s`, `3m20s`, `5h02m`, `4d3h`.
+pub(super) fn brief(duration: Duration) -> String {
+    let secs = duration.as_secs();
+    match secs {
+        0 if duration.as_millis() == 0 => format!("{}us", duration.as_micros()),
+        0 => format!("{}ms", duration.as_millis()),
+        1..60 => format!("{:.2}s", duration.as_secs_f64()),
+        60..3600 => format!("{}m{:02}s", secs / 60, secs % 60),
+        3600..86_400 => format!("{}h{:02}m", secs / 3600, secs / 60 % 60),
+        _ => format!("{}d{}h", secs / 86_400, secs / 3600 % 24),
+    }
+}
+
+/// How long ago a time was, without a fraction; for one that lies ahead `in …`.
+pub(super) fn age(time: Timestamp, now: Timestamp) -> String {
+    if time > now {
+        return format!("in {}", coarse(between(now, time)));
+    }
+    match between(time, now) {
+        short if short < Duration::from_secs(1) => brief(short),
+        long => coarse(long),
+    }
+}
+
+/// From one time to another, nothing if they come in the wrong order: clocks differ.
+pub(super) fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+fn coarse(duration: Duration) -> String {
+    match duration.as_secs() {
+        secs @ 0..60 => format!("{secs}s"),
+        _ => brief(duration),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_shows_its_largest_units() {
+        for (millis, shown) in [
+            (0, "0us"),
+            (12, "12ms"),
+            (1250, "1.25s"),
+            (200_000, "3m20s"),
+            (18_120_000, "5h02m"),
+            (356_400_000, "4d3h"),
+        ] {
+            assert_eq!(brief(Duration::from_millis(millis)), shown);
+        }
+        assert_eq!(brief(Duration::from_micros(340)), "340us");
+    }
+
+    #[test]
+    fn a_time_ahead_is_told_from_one_behind() {
+        let at = |second| Timestamp::from_second(second).expect("in range");
+        assert_eq!(age(at(100), at(130)), "30s");
+        assert_eq!(age(at(130), at(100)), "in 30s");
+        assert_eq!(between(at(130), at(100)), Duration::ZERO);
+    }
+}

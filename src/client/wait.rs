@@ -1,0 +1,100 @@
+//! Waiting for the end of a job: for its reply, and for its hash where nobody replies.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use super::ClientError;
+use crate::proto::job::{JobId, JobStatus};
+use crate::proto::message::{Ending, Reply};
+use crate::store::{Blocking, Store, StoreError};
+
+/// Connections that wait at a time; further waits queue for one.
+const CONNECTIONS_MAX: usize = 64;
+/// Connections kept for later waits.
+const IDLE_MAX: usize = 8;
+/// How long one pop waits before the hash is looked at: actors that only write hashes are
+/// noticed within this.
+const POP: Duration = Duration::from_secs(1);
+
+/// The connections on which a client waits.
+pub(super) struct Waiters {
+    store: Store,
+    idle: Mutex<Vec<Blocking>>,
+    places: Semaphore,
+}
+
+impl Waiters {
+    pub(super) fn new(store: Store) -> Self {
+        Self { store, idle: Mutex::default(), places: Semaphore::new(CONNECTIONS_MAX) }
+    }
+
+    /// Waits for the end of a job; gives up after `patience`.
+    pub(super) async fn wait(
+        &self,
+        id: &JobId,
+        patience: Option<Duration>,
+    ) -> Result<String, ClientError> {
+        let began = Instant::now();
+        let waiting = self.wait_on_a_connection(id);
+        let ended = match patience {
+            None => waiting.await?,
+            Some(patience) => match tokio::time::timeout(patience, waiting).await {
+                Ok(ended) => ended?,
+                Err(_) => {
+                    return Err(ClientError::GaveUp { id: id.clone(), waited: began.elapsed() });
+                }
+            },
+        };
+        match ended {
+            Ending::Finished(output) => Ok(output),
+            Ending::Error(error) => Err(ClientError::JobFailed { id: id.clone(), error }),
+        }
+    }
+
+    /// A connection goes back to the idle ones only after an answer: one that was abandoned in
+    /// the middle of a pop would take the reply with it.
+    async fn wait_on_a_connection(&self, id: &JobId) -> Result<Ending, ClientError> {
+        let _place = self.places.acquire().await.map_err(|_| closed())?;
+        let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
+        let ended = self.wait_for_end(&mut connection, id).await?;
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
+        }
+        Ok(ended)
+    }
+
+    async fn wait_for_end(
+        &self,
+        connection: &mut Blocking,
+        id: &JobId,
+    ) -> Result<Ending, ClientError> {
+        let list = [self.store.keys().reply(id)];
+        loop {
+            let popped = connection.pop(&list, POP).await?;
+            if let Some(reply) = popped.and_then(|woken| Reply::parse(&woken.entry).ok())
+                && reply.job_id == *id
+            {
+                return Ok(reply.ending);
+            }
+            let outcome = self.store.outcome(id).await?;
+            let (status, text) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
+            let text = text.unwrap_or_default();
+            match status {
+                JobStatus::Finished => return Ok(Ending::Finished(text)),
+                JobStatus::Error => return Ok(Ending::Error(text)),
+                _ => {}
+            }
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Blocking>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn closed() -> ClientError {
+    ClientError::Store(StoreError::Settings("the client is closed".to_owned()))
+}

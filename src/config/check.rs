@@ -1,0 +1,325 @@
+//! What each value may be, beyond its form, and what must hold between several of them.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use super::error::{Fault, KeyPath};
+use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
+use super::types::{EngineKind, RhaiLimits, TypeConfig};
+use super::unit::TASKS;
+use super::units::{format_duration, format_size};
+
+/// Checks a whole configuration, all files merged.
+///
+/// # Errors
+/// The first [`Fault`] found.
+pub(super) fn check(config: &Config) -> Result<(), Fault> {
+    config.redis.check()?;
+    check_supervisor(&config.supervisor)?;
+    check_job(&config.job)?;
+    check_actor(&config.actor)?;
+    config.sal.check()?;
+    size(KeyPath::of(&["sal", "download_size_max"]), config.sal.download_size_max, 1..=1 << 40)?;
+    for (name, script_type) in &config.types {
+        check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
+    }
+    config.check_units()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+/// Redis counts in milliseconds of 64 bits since 1970; ten years stay far from where they end.
+const TEN_YEARS: Duration = Duration::from_hours(3650 * 24);
+const MILLISECOND: Duration = Duration::from_millis(1);
+/// The longest string that Redis holds.
+const REDIS_STRING_MAX: u64 = 512 << 20;
+
+fn check_supervisor(supervisor: &SupervisorConfig) -> Result<(), Fault> {
+    let key = |name| KeyPath::of(&["supervisor", name]);
+    let tenth = Duration::from_millis(10);
+    duration(key("sweep_interval"), supervisor.sweep_interval, tenth..=HOUR)?;
+    check_migration(supervisor)
+}
+
+/// The only place that knows that `dual` is not there: without this check, it is accepted.
+fn check_migration(supervisor: &SupervisorConfig) -> Result<(), Fault> {
+    let key = |name| KeyPath::of(&["supervisor", name]);
+    if supervisor.migration == Migration::Dual {
+        let message = "must be \"canonical\": this version has no other";
+        return Err(Fault::new(key("migration"), message));
+    }
+    for (name, is_empty) in [
+        ("legacy_queues", supervisor.legacy_queues.is_empty()),
+        ("rhailib_circles", supervisor.rhailib_circles.is_empty()),
+    ] {
+        if !is_empty {
+            let message = "must be empty: this version has only migration = \"canonical\"";
+            return Err(Fault::new(key(name), message));
+        }
+    }
+    Ok(())
+}
+
+fn check_job(job: &JobConfig) -> Result<(), Fault> {
+    let key = |name| KeyPath::of(&["job", name]);
+    duration(key("timeout"), job.timeout, MILLISECOND..=TEN_YEARS)?;
+    duration(key("timeout_max"), job.timeout_max, MILLISECOND..=TEN_YEARS)?;
+    not_above(key("timeout"), job.timeout, key("timeout_max"), job.timeout_max)?;
+    number(key("retries"), job.retries, 0..=1000)?;
+    duration(key("retry_backoff"), job.retry_backoff, Duration::ZERO..=TEN_YEARS)?;
+    duration(key("retry_backoff_max"), job.retry_backoff_max, Duration::ZERO..=TEN_YEARS)?;
+    let (wait, wait_max) = (job.retry_backoff, job.retry_backoff_max);
+    not_above(key("retry_backoff"), wait, key("retry_backoff_max"), wait_max)?;
+    number(key("crash_limit"), job.crash_limit, 1..=1000)?;
+    duration(key("retention"), job.retention, SECOND..=TEN_YEARS)?;
+    size(key("script_size_max"), job.script_size_max, 1..=REDIS_STRING_MAX)?;
+    size(key("output_size_max"), job.output_size_max, 1..=REDIS_STRING_MAX)?;
+    size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;
+    duration(key("kill_grace"), job.kill_grace, Duration::ZERO..=HOUR)?;
+    check_log_dir(key("log_dir"), &job.log_dir)
+}
+
+fn check_log_dir(key: KeyPath, folder: &Path) -> Result<(), Fault> {
+    use std::path::Component::{CurDir, Normal, RootDir};
+    let is_plain = folder.components().all(|part| matches!(part, RootDir | CurDir | Normal(_)));
+    let has_nul = folder.as_os_str().as_encoded_bytes().contains(&0);
+    if folder.is_absolute() && is_plain && !has_nul {
+        return Ok(());
+    }
+    Err(Fault::new(key, "must be an absolute path without .."))
+}
+
+fn check_actor(actor: &ActorConfig) -> Result<(), Fault> {
+    let key = |name| KeyPath::of(&["actor", name]);
+    number(key("tasks"), actor.tasks, TASKS)?;
+    duration(key("heartbeat"), actor.heartbeat, Duration::from_millis(10)..=HOUR)?;
+    duration(key("lease"), actor.lease, Duration::from_millis(30)..=DAY)?;
+    // One heartbeat may come late or be lost without the actor being taken for dead.
+    if actor.heartbeat * 2 >= actor.lease {
+        let message = format!(
+            "must be less than half of actor.lease ({}), not {}",
+            format_duration(actor.lease),
+            format_duration(actor.heartbeat)
+        );
+        return Err(Fault::new(key("heartbeat"), message).or(key("lease")));
+    }
+    duration(key("drain_timeout"), actor.drain_timeout, Duration::ZERO..=DAY)
+}
+
+fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
+    match script_type.engine {
+        EngineKind::Osis | EngineKind::Sal => {
+            check_limits(&table.then("limits"), &script_type.limits)
+        }
+        EngineKind::Command => check_command(table, script_type),
+    }
+}
+
+fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
+    const WORDS_MAX: usize = 256;
+    let fault = |key: &str, message| Err(Fault::new(table.then(key), message).or(table.clone()));
+    let command = &script_type.command;
+    if command.first().is_none_or(String::is_empty) {
+        return fault(
+            "command",
+            "must begin with a program, such as [\"/bin/bash\", \"{script}\"]",
+        );
+    }
+    if command.len() > WORDS_MAX || command.iter().any(|word| word.contains('\0')) {
+        return fault("command", "must have at most 256 words, and no NUL in them");
+    }
+    if !command.iter().any(|word| word.contains("{script}")) {
+        return fault("command", "must have {script} somewhere: it stands for the script's file");
+    }
+    let ending = script_type.extension.as_bytes();
+    let is_ending = ending.first() == Some(&b'.')
+        && (2..=16).contains(&ending.len())
+        && ending[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
+    if !ending.is_empty() && !is_ending {
+        return fault("extension", "must be a dot and 1 to 15 letters or digits, such as \".py\"");
+    }
+    Ok(())
+}
+
+fn check_limits(table: &KeyPath, limits: &RhaiLimits) -> Result<(), Fault> {
+    const ELEMENTS_MAX: usize = 100_000_000;
+    // TOML has no larger numbers, so a larger one could not be printed.
+    number(table.then("operations"), limits.operations, 0..=i64::MAX.unsigned_abs())?;
+    // Calls nest on the thread's own stack, which is what bounds them in the end.
+    number(table.then("depth"), limits.depth, 1..=512)?;
+    size(table.then("string_size_max"), limits.string_size_max, 1..=1 << 30)?;
+    number(table.then("array_len_max"), limits.array_len_max, 1..=ELEMENTS_MAX)?;
+    number(table.then("map_len_max"), limits.map_len_max, 1..=ELEMENTS_MAX)
+}
+
+fn duration(key: KeyPath, value: Duration, legal: RangeInclusive<Duration>) -> Result<(), Fault> {
+    within(key, value, legal, format_duration)
+}
+
+fn size(key: KeyPath, value: u64, legal: RangeInclusive<u64>) -> Result<(), Fault> {
+    within(key, value, legal, format_size)
+}
+
+fn number<N>(key: KeyPath, value: N, legal: RangeInclusive<N>) -> Result<(), Fault>
+where
+    N: PartialOrd + Copy + ToString,
+{
+    within(key, value, legal, |value| value.to_string())
+}
+
+fn within<V: PartialOrd + Copy>(
+    key: KeyPath,
+    value: V,
+    legal: RangeInclusive<V>,
+    show: impl Fn(V) -> String,
+) -> Result<(), Fault> {
+    if legal.contains(&value) {
+        return Ok(());
+    }
+    let (least, most) = (show(*legal.start()), show(*legal.end()));
+    Err(Fault::new(key, format!("must be from {least} to {most}, not {}", show(value))))
+}
+
+fn not_above(
+    key: KeyPath,
+    value: Duration,
+    key_max: KeyPath,
+    value_max: Duration,
+) -> Result<(), Fault> {
+    if value <= value_max {
+        return Ok(());
+    }
+    let message = format!(
+        "must be at most {key_max} ({}), not {}",
+        format_duration(value_max),
+        format_duration(value)
+    );
+    Err(Fault::new(key, message).or(key_max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn the_defaults_are_legal() {
+        assert_eq!(check(&Config::default()), Ok(()));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_where_they_stand() {
+        for (text, message) in [
+            ("[actor]\ntasks = 0", "2:9: actor.tasks must be from 1 to 1024, not 0"),
+            ("[actor]\n\ntasks = 1025", "3:9: actor.tasks must be from 1 to 1024, not 1025"),
+            ("actor.lease = \"2d\"", "1:15: actor.lease must be from 30ms to 1d, not 2d"),
+            ("job = { timeout = \"0s\" }", "1:19: job.timeout must be from 1ms to 3650d, not 0s"),
+            ("[job]\nretention = \"0s\"", "2:13: job.retention must be from 1s to 3650d, not 0s"),
+            ("[job]\ncrash_limit = 0", "2:15: job.crash_limit must be from 1 to 1000, not 0"),
+            (
+                "[job]\nscript_size_max = \"1GiB\"",
+                "2:19: job.script_size_max must be from 1B to 512MiB, not 1GiB",
+            ),
+            ("[job]\nlog_dir = \"logs\"", "2:11: job.log_dir must be an absolute path without .."),
+            (
+                "[job]\nlog_dir = \"/a/../b\"",
+                "2:11: job.log_dir must be an absolute path without ..",
+            ),
+            (
+                "[type.osis.limits]\ndepth = 0",
+                "2:9: type.osis.limits.depth must be from 1 to 512, not 0",
+            ),
+            (
+                "[supervisor]\nsweep_interval = \"0s\"",
+                "2:18: supervisor.sweep_interval must be from 10ms to 1h, not 0s",
+            ),
+            (
+                "[redis]\nnamespace = \"a:b\"",
+                "2:13: redis.namespace: must be 1 to 64 of A-Z, a-z, 0-9, _, . and -, or the same \
+                 in braces for Redis Cluster",
+            ),
+            (
+                "[redis]\npassword_file = \"secret\"",
+                "2:17: redis.password_file must be an absolute path",
+            ),
+        ] {
+            assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_point_at_the_key_that_the_file_sets() {
+        for (text, message) in [
+            (
+                "[actor]\nheartbeat = \"8s\"",
+                "2:13: actor.heartbeat must be less than half of actor.lease (15s), not 8s",
+            ),
+            (
+                "[actor]\nlease = \"10s\"",
+                "2:9: actor.heartbeat must be less than half of actor.lease (10s), not 5s",
+            ),
+            (
+                "[job]\ntimeout_max = \"10s\"",
+                "2:15: job.timeout must be at most job.timeout_max (10s), not 1m",
+            ),
+            (
+                "[job]\nretry_backoff = \"1h\"",
+                "2:17: job.retry_backoff must be at most job.retry_backoff_max (15m), not 1h",
+            ),
+        ] {
+            assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn commands_need_a_program_and_the_script() {
+        let program = "must begin with a program, such as [\"/bin/bash\", \"{script}\"]";
+        let script = "must have {script} somewhere: it stands for the script's file";
+        let ending = "must be a dot and 1 to 15 letters or digits, such as \".py\"";
+        for (keys, message) in [
+            ("command = []", format!("3:11: type.x.command {program}")),
+            ("command = [\"\", \"{script}\"]", format!("3:11: type.x.command {program}")),
+            ("command = [\"x\"]", format!("3:11: type.x.command {script}")),
+            (
+                "command = [\"{script}\"]\nextension = \"../x\"",
+                format!("4:13: type.x.extension {ending}"),
+            ),
+        ] {
+            let text = format!("[type.x]\nengine = \"command\"\n{keys}");
+            assert_eq!(refusal(&text), format!("hero.toml:{message}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_this_version_has_not_is_refused_and_says_so() {
+        let empty = "must be empty: this version has only migration = \"canonical\"";
+        for (text, message) in [
+            (
+                "supervisor.migration = \"dual\"",
+                "1:24: supervisor.migration must be \"canonical\": this version has no other"
+                    .to_owned(),
+            ),
+            (
+                "[supervisor]\nlegacy_queues = [{ legacy = \"hero:work_queue:w1\", type = \"osis\" }]",
+                format!("2:17: supervisor.legacy_queues {empty}"),
+            ),
+            (
+                "[supervisor]\nrhailib_circles = [{ circle = \"main\", type = \"osis\" }]",
+                format!("2:19: supervisor.rhailib_circles {empty}"),
+            ),
+            (
+                "[redis]\ntls_ca_file = \"/ca.pem\"",
+                "2:15: redis.tls_ca_file is for TLS, but this version speaks redis://, \
+                 redis+unix://, unix:// and redis+sentinel://"
+                    .to_owned(),
+            ),
+        ] {
+            assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What is wrong with a configuration, where, and what to write instead.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why there is no configuration, or no such unit in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A file says something that is wrong.
+    #[error("{place}: {message}")]
+    Wrong {
+        /// Where.
+        place: Place,
+        /// What is wrong, and what is expected instead.
+        message: String,
+    },
+    /// A file cannot be read.
+    #[error("reading {what} {}: {reason}", .file.display())]
+    Unreadable {
+        /// What the file is for: `the configuration`, `the password`.
+        what: &'static str,
+        /// The file or folder.
+        file: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The name is no unit: not of the form of an actor's, and without a `[unit.NAME]`.
+    #[error("no such unit: `{}`{}", shown(.name), unit_hint(.nearest.as_deref()))]
+    NoSuchUnit {
+        /// The name that was asked for.
+        name: String,
+        /// The known name that is most like it.
+        nearest: Option<String>,
+    },
+    /// The unit is there, but cannot be what it says.
+    #[error("{message}")]
+    Unit {
+        /// The unit that was asked for.
+        name: String,
+        /// What is wrong with it, beginning with `unit.NAME`.
+        message: String,
+    },
+    /// A configuration made by a program cannot be written as TOML.
+    #[error("writing the configuration as TOML: {0}")]
+    Unwritable(String),
+}
+
+/// A place in a file, written `FILE:LINE:COLUMN`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: PathBuf,
+    /// Line and column, both from 1, the column in characters; none if it is about the whole file.
+    pub position: Option<(usize, usize)>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.file.display().fmt(f)?;
+        match self.position {
+            Some((line, column)) => write!(f, ":{line}:{column}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One step on the way from the top of a file to a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Into a table.
+    Key(String),
+    /// Into an array, from 0.
+    Index(usize),
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// A way from the top of a file to a value, written `unit.mixed.actors[0].tasks`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct KeyPath(pub(super) Vec<Step>);
+
+impl KeyPath {
+    /// The path made of table keys alone.
+    pub(super) fn of(keys: &[&str]) -> Self {
+        Self(keys.iter().map(|key| Step::from(*key)).collect())
+    }
+
+    /// The path one step further.
+    pub(super) fn then(&self, step: impl Into<Step>) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step.into());
+        Self(steps)
+    }
+
+    /// The path of the table around, and the last key; none for an array's element.
+    fn split_last(&self) -> Option<(Self, &str)> {
+        match self.0.split_last() {
+            Some((Step::Key(key), rest)) => Some((Self(rest.to_vec()), key)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for KeyPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_bare = |key: &str| {
+            !key.is_empty()
+                && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        for (number, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Key(key) => {
+                    let dot = if number == 0 { "" } else { "." };
+                    let quote = if is_bare(key) { "" } else { "\"" };
+                    write!(f, "{dot}{quote}{}{quote}", shown(key))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value that is well formed and still cannot be, found in the merged configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The keys that are to blame, the likeliest first: the first that a file sets is pointed at.
+    pub(super) keys: Vec<KeyPath>,
+    /// What is wrong, with the path of the key in it.
+    pub(super) message: String,
+}
+
+impl Fault {
+    /// A fault of one key; the message follows its path.
+    pub(super) fn new(key: KeyPath, message: impl fmt::Display) -> Self {
+        Self { message: format!("{key} {message}"), keys: vec![key] }
+    }
+
+    /// Blames another key as well.
+    pub(super) fn or(mut self, key: KeyPath) -> Self {
+        self.keys.push(key);
+        self
+    }
+}
+
+/// Puts what the TOML and serde crates say into this crate's words. `path` is that of the key or
+/// value they point at. A value is never repeated: it may be a secret in the wrong place.
+pub(super) fn explain(message: &str, path: Option<&KeyPath>) -> String {
+    let expected = message.rsplit_once(", expected ").map_or("", |(_, expected)| expected);
+    if message.starts_with("unknown field `") {
+        return unknown_key(path, &backticked(expected));
+    }
+    let about = path.filter(|path| !path.0.is_empty()).map(ToString::to_string);
+    if let Some(rest) = message.strip_prefix("missing field `") {
+        let key = rest.trim_end_matches('`');
+        return match about {
+            Some(table) => format!("missing key `{key}` in [{table}]"),
+            None => format!("missing key `{key}`"),
+        };
+    }
+    let text = if message.starts_with("invalid ") && !expected.is_empty() {
+        format!("expected {}", plain(expected))
+    } else if message.starts_with("unknown variant `") {
+        format!("expected {expected}")
+    } else {
+        reworded(message).to_owned()
+    };
+    match about {
+        Some(about) => format!("{about}: {text}"),
+        None => text,
+    }
+}
+
+fn unknown_key(path: Option<&KeyPath>, known: &[&str]) -> String {
+    let Some((table, key)) = path.and_then(KeyPath::split_last) else {
+        return "unknown key".to_owned();
+    };
+    let place = if table.0.is_empty() { String::new() } else { format!(" in [{table}]") };
+    let hint = match nearest(key, known.iter().copied()) {
+        Some(near) => suggestion(Some(near)),
+        None if known.is_empty() => String::new(),
+        None => format!("; known are `{}`", known.join("`, `")),
+    };
+    format!("unknown key `{}`{place}{hint}", shown(key))
+}
+
+/// The words between backticks in a list such as ``one of `a`, `b` ``.
+fn backticked(list: &str) -> Vec<&str> {
+    list.split('`').skip(1).step_by(2).collect()
+}
+
+/// Messages of the parser that would not help a person.
+fn reworded(message: &str) -> &str {
+    match message {
+        "wanted string or table" => "expected a string",
+        "string values must be quoted, expected literal string" => {
+            "expected a value; text is written in quotes, such as \"text\""
+        }
+        other => other.strip_suffix(", expected nothing").unwrap_or(other),
+    }
+}
+
+/// What serde calls a value, for a person.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "i64" => "a whole number",
+        "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "a sequence" => "an array, such as [\"…\"]",
+        "a map" => "a table",
+        other => other,
+    }
+}
+
+/// The known word that is most like the given one, if any is like it at all.
+pub(super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    const LIKE_AT_LEAST: f64 = 0.5;
+    const COMPARED_CHARS_MAX: usize = 128;
+    let word: String = word.chars().take(COMPARED_CHARS_MAX).collect();
+    known
+        .map(|other| (strsim::normalized_damerau_levenshtein(&word, other), other))
+        .filter(|(likeness, _)| *likeness >= LIKE_AT_LEAST)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, other)| other)
+}
+
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map(|near| format!("; did you mean `{}`?", shown(near))).unwrap_or_default()
+}
+
+fn unit_hint(nearest: Option<&str>) -> String {
+    let forms = "; a unit is `supervisor`, an actor written TYPE-GROUP-INSTANCE such as \
+                 `osis-default-1`, or has a [unit.NAME] in the configuration";
+    if nearest.is_some() { suggestion(nearest) } else { forms.to_owned() }
+}
+
+/// A name from outside, safe and short enough for a message.
+pub(super) fn shown(name: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 80;
+    let mut shown: String =
+        name.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect();
+    if name.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_written_as_in_the_file() {
+        let path = KeyPath::of(&["unit", "a.b", "actors"]).then(1).then("tasks");
+        assert_eq!(path.to_string(), "unit.\"a.b\".actors[1].tasks");
+    }
+
+    #[test]
+    fn values_of_the_wrong_type_are_not_repeated() {
+        let path = KeyPath::of(&["redis"]);
+        assert_eq!(
+            explain("invalid type: string \"hunter2, expected a\", expected a table", Some(&path)),
+            "redis: expected a table"
+        );
+        assert_eq!(
+            explain("unknown variant `hunter2`, expected `osis` or `sal`", Some(&path)),
+            "redis: expected `osis` or `sal`"
+        );
+    }
+
+    #[test]
+    fn a_hostile_key_is_shortened_and_escaped() {
+        let path = KeyPath::of(&["actor", &"\u{1b}[2J".repeat(10_000)]);
+        let message = explain("unknown field `x`, expected `tasks`", Some(&path));
+        assert!(message.len() < 1000 && !message.contains('\u{1b}'), "{message}");
+    }
+
+    #[test]
+    fn only_a_word_that_is_like_it_is_suggested() {
+        let known = || ["tasks", "heartbeat", "lease"].into_iter();
+        assert_eq!(nearest("tasksy", known()), Some("tasks"));
+        assert_eq!(nearest("hartbeat", known()), Some("heartbeat"));
+        assert_eq!(nearest("zzz", known()), None);
+        assert_eq!(nearest("", known()), None);
+    }
+}

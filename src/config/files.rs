@@ -1,0 +1,100 @@
+//! Reading what belongs to the configuration from the file system, within bounds.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::error::ConfigError;
+use super::source::place;
+use super::units::format_size;
+
+/// The configuration where none is named.
+pub const DEFAULT_FILE: &str = "/etc/hero/hero.toml";
+
+const FILE_SIZE_MAX: u64 = 1 << 20;
+const DROP_INS_MAX: usize = 1000;
+
+/// The texts to merge, the first as the base, each later one over it: the file itself, unless it
+/// is missing and may be, then its drop-ins, `FILE.d/*.toml`, in the order of their names.
+pub(super) fn read_all(
+    file: &Path,
+    may_be_missing: bool,
+) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    let mut texts = Vec::new();
+    match read_bounded(file, FILE_SIZE_MAX) {
+        Ok(bytes) => texts.push((file.to_owned(), text(file, bytes)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => {}
+        Err(error) => return Err(unreadable(file, &error)),
+    }
+    for file in drop_ins(file)? {
+        let bytes =
+            read_bounded(&file, FILE_SIZE_MAX).map_err(|error| unreadable(&file, &error))?;
+        let text = text(&file, bytes)?;
+        texts.push((file, text));
+    }
+    Ok(texts)
+}
+
+/// The whole content of a file that must not be larger than a bound.
+pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = File::open(file)?.take(bytes_max + 1).read_to_end(&mut content)?;
+    if read as u64 > bytes_max {
+        let reason = format!("larger than {}", format_size(bytes_max));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(content)
+}
+
+/// Why a file could not be read, in lower case.
+pub(super) fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "is a folder".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The files of `FILE.d` that count: `*.toml`, none that is hidden, as a shell would list them.
+fn drop_ins(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let mut folder = file.as_os_str().to_owned();
+    folder.push(".d");
+    let folder = PathBuf::from(folder);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(&folder, &error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| unreadable(&folder, &error))?.file_name();
+        let bytes = name.as_encoded_bytes();
+        if bytes.ends_with(b".toml") && !bytes.starts_with(b".") {
+            files.push(folder.join(name));
+        }
+        if files.len() > DROP_INS_MAX {
+            let reason = format!("more than {DROP_INS_MAX} drop-ins");
+            return Err(ConfigError::Unreadable { what: WHAT, file: folder, reason });
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn text(file: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let start = String::from_utf8_lossy(&error.as_bytes()[..good]).into_owned();
+        ConfigError::Wrong {
+            place: place(file, &start, Some(good)),
+            message: "not UTF-8 text".to_owned(),
+        }
+    })
+}
+
+const WHAT: &str = "the configuration";
+
+fn unreadable(file: &Path, error: &io::Error) -> ConfigError {
+    ConfigError::Unreadable { what: WHAT, file: file.to_owned(), reason: reason(error) }
+}

@@ -1,0 +1,119 @@
+//! From files to the configuration in force, and back to text.
+
+use std::path::{Path, PathBuf};
+
+use toml::Table;
+use toml::value::Value;
+
+use super::check::check;
+use super::error::{ConfigError, Fault, Place};
+use super::files::{DEFAULT_FILE, read_all};
+use super::schema::{Config, Layer};
+use super::source::Source;
+use super::types;
+
+impl Config {
+    /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names. Tables are
+    /// merged key by key; any other value of a later file replaces that of an earlier one.
+    ///
+    /// Without a file it is [`DEFAULT_FILE`], and that one may be missing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`] if a file cannot be read, is larger than 1 MiB or, named by the
+    /// caller, is not there; [`ConfigError::Wrong`] with file, line and column if one says
+    /// something that is wrong.
+    pub fn load(explicit: Option<&Path>) -> Result<Self, ConfigError> {
+        Self::load_from(explicit.unwrap_or(Path::new(DEFAULT_FILE)), explicit.is_none())
+    }
+
+    pub(super) fn load_from(file: &Path, may_be_missing: bool) -> Result<Self, ConfigError> {
+        Self::merged(file, &read_all(file, may_be_missing)?)
+    }
+
+    /// Reads a text as if it were the content of that file; reads no drop-ins.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`], as [`Config::load`].
+    pub fn from_toml(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        Self::merged(file, &[(file.to_owned(), text.to_owned())])
+    }
+
+    /// What is in force, as a file that reads back to the same. A password in the url is not
+    /// printed but replaced by `***`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unwritable`] if a program has put in what no file can say, such as a path
+    /// that is no UTF-8.
+    pub fn to_toml(&self) -> Result<String, ConfigError> {
+        toml::to_string(self).map_err(|error| ConfigError::Unwritable(error.to_string()))
+    }
+
+    /// Each text is read by itself first: what is wrong in one is then told with its own line.
+    fn merged(main: &Path, texts: &[(PathBuf, String)]) -> Result<Self, ConfigError> {
+        let mut sources = Vec::with_capacity(texts.len());
+        let mut table = Table::new();
+        for (file, text) in texts {
+            let source = Source::parse(file, text)?;
+            source.read::<Layer>()?;
+            merge(&mut table, source.read()?);
+            sources.push(source);
+        }
+        let layer = Layer::deserialize_merged(table, main)?;
+        resolve(layer).map_err(|fault| {
+            let place =
+                blame(&fault, &sources).unwrap_or(Place { file: main.to_owned(), position: None });
+            ConfigError::Wrong { place, message: fault.message }
+        })
+    }
+}
+
+impl Layer {
+    /// Cannot fail where each file was right by itself; were it to, there is no line to name.
+    fn deserialize_merged(table: Table, main: &Path) -> Result<Self, ConfigError> {
+        table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
+            place: Place { file: main.to_owned(), position: None },
+            message: super::error::explain(error.message(), None),
+        })
+    }
+}
+
+fn resolve(layer: Layer) -> Result<Config, Fault> {
+    let config = Config {
+        log: layer.log,
+        redis: layer.redis,
+        supervisor: layer.supervisor,
+        job: layer.job,
+        actor: layer.actor,
+        sal: layer.sal,
+        types: types::resolve(layer.types)?,
+        units: layer.units,
+    };
+    check(&config)?;
+    Ok(config)
+}
+
+/// Where the fault stands: at the first of its keys that some file sets, in the last file that
+/// does; else where the way to the first key ends.
+fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<Place> {
+    let deepest = |key| {
+        let found = sources.iter().map(|source| source.find(key));
+        // The last of equals, which is the file that had the last word.
+        found.max_by_key(|(steps, _)| *steps)
+    };
+    let set = fault.keys.iter().find_map(|key| {
+        deepest(key).filter(|(steps, _)| *steps == key.0.len()).map(|(_, place)| place)
+    });
+    set.or_else(|| fault.keys.first().and_then(deepest).map(|(_, place)| place))
+}
+
+/// Lays one table over another. The parser bounds how deep tables nest, and with it this recursion.
+fn merge(base: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What `/etc/hero/hero.toml` says: its schema, its defaults, and checks that name line and column.
+//!
+//! [`Config::load`] reads the file and its drop-ins, [`Config::unit`] tells what a unit is, and
+//! [`Config::to_toml`] prints what is in force. A role gets its own slice, such as
+//! [`ActorConfig`], never the whole.
+
+mod check;
+mod connection;
+mod error;
+mod files;
+mod load;
+mod sal;
+mod schema;
+mod source;
+#[cfg(test)]
+mod tests;
+mod types;
+mod unit;
+mod units;
+
+pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
+pub use error::{ConfigError, Place};
+pub use files::DEFAULT_FILE;
+pub use sal::SalConfig;
+pub use schema::{
+    ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
+    Role, SupervisorConfig, UnitActor, UnitConfig,
+};
+pub use types::{EngineKind, RhaiLimits, TypeConfig};
+pub use unit::{ActorUnit, Unit};
+pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

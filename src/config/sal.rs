@@ -1,0 +1,76 @@
+//! `[sal]`: what the functions of the engine `sal` may touch.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Fault, KeyPath};
+use super::units;
+
+/// `[sal]`: what scripts may touch by the functions of SAL.
+///
+/// The defaults allow all that the daemon's user may do: scripts that manage machines are what
+/// SAL is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct SalConfig {
+    /// Below which folders files may be read.
+    pub read: Vec<PathBuf>,
+    /// Below which folders files may be written and deleted.
+    pub write: Vec<PathBuf>,
+    /// Whether programs may be started and processes ended.
+    pub run: bool,
+    /// Whether other machines may be reached.
+    pub network: bool,
+    /// The most bytes of one download.
+    #[serde(with = "units::size")]
+    pub download_size_max: u64,
+}
+
+impl Default for SalConfig {
+    fn default() -> Self {
+        Self {
+            read: vec![PathBuf::from("/")],
+            write: vec![PathBuf::from("/")],
+            run: true,
+            network: true,
+            download_size_max: 1 << 30,
+        }
+    }
+}
+
+impl SalConfig {
+    /// Folders are compared with real ones, so they must be absolute and plain themselves.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        use std::path::Component::{CurDir, Normal, RootDir};
+        for (name, folders) in [("read", &self.read), ("write", &self.write)] {
+            for (index, folder) in folders.iter().enumerate() {
+                let plain =
+                    folder.components().all(|part| matches!(part, RootDir | CurDir | Normal(_)));
+                if !folder.is_absolute() || !plain {
+                    let key = KeyPath::of(&["sal", name]);
+                    let message = "must be an absolute path without ..";
+                    return Err(Fault::new(key.then(index), message).or(key));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn folders_are_absolute_and_plain() {
+        for (text, place) in [
+            ("[sal]\nread = [\"/srv\", \"data\"]", "2:17: sal.read[1]"),
+            ("[sal]\nwrite = [\"/a/../b\"]", "2:10: sal.write[0]"),
+        ] {
+            let error = Config::from_toml("hero.toml".as_ref(), text).expect_err(text);
+            let expected = format!("hero.toml:{place} must be an absolute path without ..");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The text of one configuration file, and where in it each key stands.
+
+use std::ops::Range;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use super::error::{ConfigError, KeyPath, Place, Step, explain};
+
+/// One file, parsed.
+pub(super) struct Source<'t> {
+    file: &'t Path,
+    text: &'t str,
+    tree: Spanned<DeTable<'t>>,
+}
+
+impl<'t> Source<'t> {
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] if it is not TOML, with line and column.
+    pub(super) fn parse(file: &'t Path, text: &'t str) -> Result<Self, ConfigError> {
+        match DeTable::parse(text) {
+            Ok(tree) => Ok(Self { file, text, tree }),
+            Err(error) => Err(ConfigError::Wrong {
+                place: place(file, text, error.span().map(|span| span.start)),
+                message: explain(error.message(), None),
+            }),
+        }
+    }
+
+    /// What the file says, as `T`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] at the key or value that `T` has no place for.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        T::deserialize(Deserializer::from(self.tree.clone())).map_err(|error| {
+            let path = error.span().and_then(|span| path_to(&self.tree, &span));
+            ConfigError::Wrong {
+                place: place(self.file, self.text, error.span().map(|span| span.start)),
+                message: explain(error.message(), path.as_ref()),
+            }
+        })
+    }
+
+    /// How many steps of the path this file has, and the place where the last of them stands.
+    pub(super) fn find(&self, path: &KeyPath) -> (usize, Place) {
+        let mut found = (0, None);
+        let mut tables = Some(Node::Table(self.tree.get_ref()));
+        for (number, step) in path.0.iter().enumerate() {
+            let next = match (tables, step) {
+                (Some(Node::Table(table)), Step::Key(key)) => table.get(key.as_str()),
+                (Some(Node::Array(array)), Step::Index(index)) => array.get(*index),
+                _ => None,
+            };
+            let Some(value) = next else { break };
+            found = (number + 1, Some(value.span().start));
+            tables = Node::of(value);
+        }
+        (found.0, place(self.file, self.text, found.1))
+    }
+}
+
+/// The place of a byte in a text; without one, the file as a whole.
+pub(super) fn place(file: &Path, text: &str, offset: Option<usize>) -> Place {
+    let position = offset.map(|offset| {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        (line, before[line_start..].chars().count() + 1)
+    });
+    Place { file: file.to_owned(), position }
+}
+
+/// A value that holds others.
+#[derive(Clone, Copy)]
+enum Node<'a> {
+    Table(&'a DeTable<'a>),
+    Array(&'a [Spanned<DeValue<'a>>]),
+}
+
+impl<'a> Node<'a> {
+    fn of(value: &'a Spanned<DeValue<'a>>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::Table(table) => Some(Self::Table(table)),
+            DeValue::Array(array) => Some(Self::Array(array)),
+            _ => None,
+        }
+    }
+}
+
+/// The path to the key or value that stands at exactly this span.
+fn path_to(tree: &Spanned<DeTable<'_>>, span: &Range<usize>) -> Option<KeyPath> {
+    let mut path = Vec::new();
+    descend(Node::Table(tree.get_ref()), span, &mut path).then_some(KeyPath(path))
+}
+
+/// Searches below a node; the parser bounds the depth, and with it this recursion.
+fn descend(node: Node<'_>, span: &Range<usize>, path: &mut Vec<Step>) -> bool {
+    let mut enter = |step: Step, is_here: bool, value: &Spanned<DeValue<'_>>| {
+        path.push(step);
+        let found = is_here
+            || value.span() == *span
+            || Node::of(value).is_some_and(|below| descend(below, span, path));
+        if !found {
+            path.pop();
+        }
+        found
+    };
+    match node {
+        Node::Table(table) => table.iter().any(|(key, value)| {
+            enter(Step::from(key.get_ref().as_ref()), key.span() == *span, value)
+        }),
+        Node::Array(array) => {
+            array.iter().enumerate().any(|(index, value)| enter(Step::Index(index), false, value))
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `[type.NAME]`: the script types, the ones that come with Hero and what a file says of them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Fault, KeyPath};
+use super::units;
+use crate::proto::target::ScriptType;
+
+/// Which engine runs a script type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// Rhai with no way to the outside.
+    Osis,
+    /// Rhai with the system.
+    Sal,
+    /// A child process.
+    Command,
+}
+
+/// `[type.NAME]`: how the scripts of one type are run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "TypeLayer")]
+pub struct TypeConfig {
+    /// Which engine.
+    pub engine: EngineKind,
+    /// For `command`: the program and its arguments; `{script}` stands for the script's file.
+    pub command: Vec<String>,
+    /// For `command`: how the script's file name ends, with its dot (`.py`).
+    pub extension: String,
+    /// For `osis` and `sal`: what one script may use up.
+    pub limits: RhaiLimits,
+}
+
+/// `[type.NAME.limits]`: what one Rhai script may use up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct RhaiLimits {
+    /// Operations one script may take; 0 leaves it to the timeout.
+    pub operations: u64,
+    /// How deep calls may nest.
+    pub depth: usize,
+    /// The longest string, in bytes.
+    #[serde(with = "units::size")]
+    pub string_size_max: u64,
+    /// The most elements of an array.
+    pub array_len_max: usize,
+    /// The most entries of a map.
+    pub map_len_max: usize,
+}
+
+impl Default for RhaiLimits {
+    fn default() -> Self {
+        Self {
+            operations: 0,
+            depth: 128,
+            string_size_max: 10_000_000,
+            array_len_max: 10_000,
+            map_len_max: 10_000,
+        }
+    }
+}
+
+/// What the files say of one type; what they leave out comes from the type's own defaults.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub(super) struct TypeLayer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<EngineKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extension: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<RhaiLimits>,
+}
+
+/// Only what means something to the engine, so that what is printed can be read again.
+impl From<TypeConfig> for TypeLayer {
+    fn from(config: TypeConfig) -> Self {
+        let is_command = config.engine == EngineKind::Command;
+        Self {
+            engine: Some(config.engine),
+            command: is_command.then_some(config.command),
+            extension: is_command.then_some(config.extension),
+            limits: (!is_command).then_some(config.limits),
+        }
+    }
+}
+
+/// All script types: those that come with Hero, with what the files change, and the files' own.
+///
+/// # Errors
+/// A [`Fault`] where a key is missing, or means nothing to the engine.
+pub(super) fn resolve(
+    layers: BTreeMap<ScriptType, TypeLayer>,
+) -> Result<BTreeMap<ScriptType, TypeConfig>, Fault> {
+    let mut types = defaults();
+    for (name, layer) in layers {
+        let config = merge(&name, types.get(&name), layer)?;
+        types.insert(name, config);
+    }
+    Ok(types)
+}
+
+/// The script types that come with Hero.
+pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
+    let command = |words: &[&str], extension: &str| TypeConfig {
+        engine: EngineKind::Command,
+        command: words.iter().map(|word| (*word).to_owned()).collect(),
+        extension: extension.to_owned(),
+        limits: RhaiLimits::default(),
+    };
+    let rhai = |engine| TypeConfig { engine, ..command(&[], "") };
+    [
+        ("osis", rhai(EngineKind::Osis)),
+        ("sal", rhai(EngineKind::Sal)),
+        ("python", command(&["/usr/bin/python3", "{script}"], ".py")),
+        ("v", command(&["/usr/bin/v", "run", "{script}"], ".v")),
+    ]
+    .into_iter()
+    .filter_map(|(name, config)| Some((name.parse().ok()?, config)))
+    .collect()
+}
+
+fn merge(
+    name: &ScriptType,
+    default: Option<&TypeConfig>,
+    layer: TypeLayer,
+) -> Result<TypeConfig, Fault> {
+    let key = |key| KeyPath::of(&["type", name.as_str(), key]);
+    let table = KeyPath::of(&["type", name.as_str()]);
+    let Some(engine) = layer.engine.or(default.map(|default| default.engine)) else {
+        let message = "needs an engine: \"osis\", \"sal\" or \"command\"";
+        return Err(Fault::new(table, message));
+    };
+    // A default that was for another engine means nothing to this one.
+    let default = default.filter(|default| default.engine == engine);
+    if engine != EngineKind::Command {
+        for (set, key) in [
+            (layer.command.is_some(), key("command")),
+            (layer.extension.is_some(), key("extension")),
+        ] {
+            if set {
+                return Err(Fault::new(key, "means nothing here: it is for engine = \"command\""));
+            }
+        }
+        let limits = layer.limits.unwrap_or_default();
+        return Ok(TypeConfig { engine, command: Vec::new(), extension: String::new(), limits });
+    }
+    if layer.limits.is_some() {
+        let message = "means nothing here: it is for engine = \"osis\" and \"sal\"";
+        return Err(Fault::new(key("limits"), message));
+    }
+    let Some(command) = layer.command.or(default.map(|default| default.command.clone())) else {
+        let message = "needs a command, such as [\"/bin/bash\", \"{script}\"]";
+        return Err(Fault::new(table, message));
+    };
+    let extension = layer
+        .extension
+        .or(default.map(|default| default.extension.clone()))
+        .unwrap_or_else(|| usual_extension(name).to_owned());
+    Ok(TypeConfig { engine, command, extension, limits: RhaiLimits::default() })
+}
+
+/// How the files of well-known languages end.
+fn usual_extension(name: &ScriptType) -> &'static str {
+    match name.as_str() {
+        "python" => ".py",
+        "v" => ".v",
+        "bash" | "sh" => ".sh",
+        "node" => ".js",
+        _ => "",
+    }
+}

@@ -1,0 +1,307 @@
+//! From the name of a unit to what its process is: the supervisor, or one or more actors.
+
+use std::collections::BTreeSet;
+
+use super::error::{ConfigError, Fault, KeyPath, nearest, shown};
+use super::schema::{Config, Role, UnitConfig};
+use crate::proto::target::{ActorId, ScriptType};
+
+/// What the process of one unit is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unit {
+    /// The supervisor.
+    Supervisor,
+    /// Actors, at least one, each with an identity of its own.
+    Actors(Vec<ActorUnit>),
+}
+
+/// One actor of a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActorUnit {
+    /// Which actor it is.
+    pub id: ActorId,
+    /// Jobs that it runs at once.
+    pub tasks: usize,
+}
+
+/// The name of the unit that is the supervisor without any configuration.
+const SUPERVISOR: &str = "supervisor";
+
+impl Config {
+    /// What the unit of this name is.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoSuchUnit`] if the name is neither an actor's nor in the configuration;
+    /// [`ConfigError::Unit`] if it is, but its script type or its table is wrong.
+    pub fn unit(&self, name: &str) -> Result<Unit, ConfigError> {
+        let unit = self.units.get(name);
+        if unit.is_none() && name != SUPERVISOR && ActorId::from_unit(name).is_err() {
+            let known = self.units.keys().map(String::as_str).chain([SUPERVISOR]);
+            return Err(ConfigError::NoSuchUnit {
+                name: name.to_owned(),
+                nearest: nearest(name, known).map(str::to_owned),
+            });
+        }
+        self.resolve(name, unit.unwrap_or(&UnitConfig::default()))
+            .map_err(|fault| ConfigError::Unit { name: name.to_owned(), message: fault.message })
+    }
+
+    /// Checks every `[unit.NAME]`, so that a wrong one is found before it is started.
+    pub(super) fn check_units(&self) -> Result<(), Fault> {
+        self.units.iter().try_for_each(|(name, unit)| self.resolve(name, unit).map(drop))
+    }
+
+    fn resolve(&self, name: &str, unit: &UnitConfig) -> Result<Unit, Fault> {
+        let table = KeyPath::of(&["unit", name]);
+        if !is_unit_name(name) {
+            let form = "is no legal name: a letter or digit, then at most 127 of A-Z, a-z, 0-9, \
+                        _, . and -";
+            return Err(Fault::new(table, form));
+        }
+        check_tasks(&table, unit.tasks)?;
+        if name == SUPERVISOR {
+            return must_not_have(unit, &table, Role::Actor, "is the supervisor by its name")
+                .map(|()| Unit::Supervisor);
+        }
+        if let Ok(id) = ActorId::from_unit(name) {
+            must_not_have(unit, &table, Role::Supervisor, "is one actor by its name")?;
+            self.check_type(&id.script_type, &table, &table)?;
+            return Ok(Unit::Actors(vec![ActorUnit { id, tasks: self.tasks(unit) }]));
+        }
+        match (unit.role, unit.actors.is_empty()) {
+            (Some(Role::Supervisor), true) => Ok(Unit::Supervisor),
+            (Some(Role::Supervisor), false) => {
+                Err(Fault::new(table.then("actors"), "means nothing here: the role is supervisor"))
+            }
+            (_, false) => self.actors(unit, &table).map(Unit::Actors),
+            (Some(Role::Actor), true) => {
+                let message = "needs actors, such as [{ type = \"osis\", instance = 1 }]";
+                Err(Fault::new(table, message))
+            }
+            (None, true) => {
+                let message = "needs a role or actors: its name is not of the form \
+                               TYPE-GROUP-INSTANCE";
+                Err(Fault::new(table, message))
+            }
+        }
+    }
+
+    fn actors(&self, unit: &UnitConfig, table: &KeyPath) -> Result<Vec<ActorUnit>, Fault> {
+        let mut seen = BTreeSet::new();
+        let mut actors = Vec::with_capacity(unit.actors.len());
+        for (index, actor) in unit.actors.iter().enumerate() {
+            let entry = table.then("actors").then(index);
+            self.check_type(&actor.script_type, &entry.then("type"), table)?;
+            check_tasks(&entry, actor.tasks)?;
+            let id = ActorId {
+                script_type: actor.script_type.clone(),
+                group: actor.group.clone(),
+                instance: actor.instance,
+            };
+            if !seen.insert(id.clone()) {
+                let message = format!("is {id} once more: each actor can run only once");
+                return Err(Fault::new(entry, message));
+            }
+            actors.push(ActorUnit { id, tasks: actor.tasks.unwrap_or(self.tasks(unit)) });
+        }
+        Ok(actors)
+    }
+
+    /// The jobs that an actor of the unit runs at once, unless it says so itself.
+    fn tasks(&self, unit: &UnitConfig) -> usize {
+        unit.tasks.unwrap_or(self.actor.tasks)
+    }
+
+    fn check_type(
+        &self,
+        script_type: &ScriptType,
+        at: &KeyPath,
+        table: &KeyPath,
+    ) -> Result<(), Fault> {
+        if self.types.contains_key(script_type) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.types.keys().map(ScriptType::as_str).collect();
+        let message = format!(
+            "is of the script type `{script_type}`, which is not configured; configured are {}",
+            known.join(", ")
+        );
+        Err(Fault::new(at.clone(), message).or(table.clone()))
+    }
+}
+
+/// The legal numbers of jobs at once.
+pub(super) const TASKS: std::ops::RangeInclusive<usize> = 1..=1024;
+
+fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
+    match tasks {
+        Some(tasks) if !TASKS.contains(&tasks) => {
+            let message = format!("must be from {} to {}, not {tasks}", TASKS.start(), TASKS.end());
+            Err(Fault::new(table.then("tasks"), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a role or actors that contradict the name of the unit.
+fn must_not_have(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
+    let name = match table.0.last() {
+        Some(super::error::Step::Key(name)) => shown(name),
+        _ => String::new(),
+    };
+    if unit.role == Some(role) {
+        return Err(Fault::new(table.then("role"), format!("must not differ: `{name}` {why}")));
+    }
+    if !unit.actors.is_empty() {
+        let message = format!("means nothing here: `{name}` {why}");
+        return Err(Fault::new(table.then("actors"), message));
+    }
+    Ok(())
+}
+
+/// What systemd takes as an instance and a log line shows plainly.
+fn is_unit_name(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        Config::from_toml("hero.toml".as_ref(), text).expect(text)
+    }
+
+    fn refusal(text: &str) -> String {
+        Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string()
+    }
+
+    fn actors(config: &Config, name: &str) -> Vec<(String, usize)> {
+        match config.unit(name).expect(name) {
+            Unit::Supervisor => panic!("{name} is the supervisor"),
+            Unit::Actors(actors) => {
+                actors.into_iter().map(|actor| (actor.id.to_string(), actor.tasks)).collect()
+            }
+        }
+    }
+
+    #[test]
+    fn names_alone_make_a_supervisor_and_actors() {
+        let config = Config::default();
+        assert_eq!(config.unit("supervisor"), Ok(Unit::Supervisor));
+        assert_eq!(actors(&config, "osis-default-1"), [("osis:default:1".to_owned(), 4)]);
+        assert_eq!(actors(&config, "v-gpu-large-7"), [("v:gpu-large:7".to_owned(), 4)]);
+    }
+
+    #[test]
+    fn the_nearest_number_of_tasks_counts() {
+        let config = config(
+            "[actor]\ntasks = 2\n[unit.osis-default-1]\ntasks = 8\n\
+             [unit.mixed]\ntasks = 3\nactors = [{ type = \"osis\", instance = 1 }, \
+             { type = \"sal\", group = \"io\", instance = 3, tasks = 5 }]\n",
+        );
+        assert_eq!(actors(&config, "osis-default-1"), [("osis:default:1".to_owned(), 8)]);
+        assert_eq!(actors(&config, "osis-default-2"), [("osis:default:2".to_owned(), 2)]);
+        let mixed = [("osis:default:1".to_owned(), 3), ("sal:io:3".to_owned(), 5)];
+        assert_eq!(actors(&config, "mixed"), mixed);
+    }
+
+    #[test]
+    fn an_unknown_unit_is_refused_with_the_nearest_name() {
+        let config = config("[unit.mixed]\nactors = [{ type = \"osis\", instance = 1 }]\n");
+        let message = |name| config.unit(name).expect_err("no such unit").to_string();
+        assert_eq!(message("mixd"), "no such unit: `mixd`; did you mean `mixed`?");
+        assert!(message("superviser").contains("did you mean `supervisor`?"));
+        assert_eq!(
+            message(""),
+            "no such unit: ``; a unit is `supervisor`, an actor written TYPE-GROUP-INSTANCE such \
+             as `osis-default-1`, or has a [unit.NAME] in the configuration"
+        );
+        assert!(message(&"\u{1b}".repeat(100_000)).len() < 1000);
+    }
+
+    #[test]
+    fn an_actor_of_a_type_that_is_not_configured_is_told_the_types() {
+        assert_eq!(
+            Config::default().unit("bash-default-1").expect_err("not configured").to_string(),
+            "unit.bash-default-1 is of the script type `bash`, which is \
+             not configured; configured are osis, python, sal, v"
+        );
+        assert_eq!(
+            refusal("[unit.a]\nactors = [\n  { type = \"bash\", instance = 1 },\n]"),
+            "hero.toml:3:12: unit.a.actors[0].type is of the script type `bash`, which is not \
+             configured; configured are osis, python, sal, v"
+        );
+    }
+
+    #[test]
+    fn contradictions_in_a_unit_are_refused_where_they_stand() {
+        let entry = "{ type = \"osis\", instance = 1 }";
+        for (text, message) in [
+            (
+                format!("[unit.a]\nactors = [{entry}, {entry}]"),
+                "2:44: unit.a.actors[1] is osis:default:1 once more: each actor can run only once",
+            ),
+            (
+                "[unit.supervisor]\nrole = \"actor\"".to_owned(),
+                "2:8: unit.supervisor.role must not differ: `supervisor` is the supervisor by its \
+                 name",
+            ),
+            (
+                "[unit.osis-default-1]\nrole = \"supervisor\"".to_owned(),
+                "2:8: unit.osis-default-1.role must not differ: `osis-default-1` is one actor by \
+                 its name",
+            ),
+            (
+                format!("[unit.osis-default-1]\nactors = [{entry}]"),
+                "2:10: unit.osis-default-1.actors means nothing here: `osis-default-1` is one \
+                 actor by its name",
+            ),
+            (
+                format!("[unit.s]\nrole = \"supervisor\"\nactors = [{entry}]"),
+                "3:10: unit.s.actors means nothing here: the role is supervisor",
+            ),
+            (
+                "[unit.a]\nrole = \"actor\"".to_owned(),
+                "1:1: unit.a needs actors, such as [{ type = \"osis\", instance = 1 }]",
+            ),
+            (
+                "\n[unit.a]\ntasks = 3".to_owned(),
+                "2:1: unit.a needs a role or actors: its name is not of the form \
+                 TYPE-GROUP-INSTANCE",
+            ),
+            (
+                "[unit.osis-default-1]\ntasks = 1025".to_owned(),
+                "2:9: unit.osis-default-1.tasks must be from 1 to 1024, not 1025",
+            ),
+            (
+                "[unit.a]\nactors = [{ type = \"osis\", instance = 1, tasks = 0 }]".to_owned(),
+                "2:50: unit.a.actors[0].tasks must be from 1 to 1024, not 0",
+            ),
+            (
+                "[unit.a]\nactors = [{ type = \"osis\", instance = 0 }]".to_owned(),
+                "2:39: unit.a.actors[0].instance: instance `0` is not legal: a whole number from \
+                 1 to 65535",
+            ),
+            (
+                "[unit.a]\nactors = [{ type = \"osis\" }]".to_owned(),
+                "2:11: missing key `instance` in [unit.a.actors[0]]",
+            ),
+            (
+                "[unit.\"a/b\"]\nrole = \"supervisor\"".to_owned(),
+                "1:1: unit.\"a/b\" is no legal name: a letter or digit, then at most 127 of A-Z, \
+                 a-z, 0-9, _, . and -",
+            ),
+        ] {
+            assert_eq!(refusal(&text), format!("hero.toml:{message}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn more_supervisors_may_have_other_names() {
+        let config = config("[unit.second]\nrole = \"supervisor\"");
+        assert_eq!(config.unit("second"), Ok(Unit::Supervisor));
+    }
+}

@@ -1,0 +1,230 @@
+//! Durations and sizes as they are written in the configuration: a whole number and its unit.
+
+use std::time::Duration;
+
+/// A number with a unit that cannot be read. The message says what is expected, and never repeats
+/// the value: it may be a secret that was put in the wrong place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// There is no unit, or no number before it.
+    #[error("expected {} with its unit, such as \"{}\"", .0.what, .0.example)]
+    Form(&'static Kind),
+    /// The unit is none of the known ones.
+    #[error("expected {} in {}, such as \"{}\"", .0.what, .0.names, .0.example)]
+    Unit(&'static Kind),
+    /// The number is larger than can be held.
+    #[error("expected {}, but the number is too large", .0.what)]
+    TooLarge(&'static Kind),
+}
+
+/// What is measured, and in which units.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    what: &'static str,
+    example: &'static str,
+    names: &'static str,
+    /// Each unit with its worth in the smallest, largest first.
+    units: &'static [(&'static str, u64)],
+}
+
+static DURATION: Kind = Kind {
+    what: "a duration",
+    example: "15s",
+    names: "ms, s, m, h or d",
+    units: &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)],
+};
+
+static SIZE: Kind = Kind {
+    what: "a size",
+    example: "1MiB",
+    names: "B, KB, MB, GB, KiB, MiB or GiB",
+    units: &[
+        ("GiB", 1 << 30),
+        ("GB", 1_000_000_000),
+        ("MiB", 1 << 20),
+        ("MB", 1_000_000),
+        ("KiB", 1 << 10),
+        ("KB", 1000),
+        ("B", 1),
+    ],
+};
+
+/// Reads a duration: `500ms`, `15s`, `15m`, `2h`, `1d`.
+///
+/// # Errors
+/// [`AmountError`] if there is no such number or unit, or it does not fit 64 bits of milliseconds.
+pub fn parse_duration(text: &str) -> Result<Duration, AmountError> {
+    parse(text, &DURATION).map(Duration::from_millis)
+}
+
+/// Writes a duration in the largest unit that holds it exactly; parts of a millisecond are lost.
+pub fn format_duration(duration: Duration) -> String {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    if millis == 0 { "0s".to_owned() } else { format(millis, &DURATION) }
+}
+
+/// Reads a size in bytes: `512B`, `64KiB`, `1MiB`, `10MB`.
+///
+/// # Errors
+/// [`AmountError`] if there is no such number or unit, or it does not fit 64 bits of bytes.
+pub fn parse_size(text: &str) -> Result<u64, AmountError> {
+    parse(text, &SIZE)
+}
+
+/// Writes a size in the unit that makes the number smallest and still exact.
+pub fn format_size(bytes: u64) -> String {
+    format(bytes, &SIZE)
+}
+
+/// Durations, for `#[serde(with)]`.
+pub(super) mod duration {
+    use std::time::Duration;
+
+    use serde::{Deserializer, Serializer};
+
+    pub(in crate::config) fn serialize<S: Serializer>(
+        duration: &Duration,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::format_duration(*duration))
+    }
+
+    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Duration, D::Error> {
+        from.deserialize_str(super::Text(&super::DURATION)).map(Duration::from_millis)
+    }
+}
+
+/// Sizes in bytes, for `#[serde(with)]`.
+pub(super) mod size {
+    use serde::{Deserializer, Serializer};
+
+    // Serde passes every field by reference.
+    #[expect(clippy::trivially_copy_pass_by_ref)]
+    pub(in crate::config) fn serialize<S: Serializer>(
+        bytes: &u64,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::format_size(*bytes))
+    }
+
+    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<u64, D::Error> {
+        from.deserialize_str(super::Text(&super::SIZE))
+    }
+}
+
+/// Reads a string of the kind; anything else, a bare number above all, is told what is expected.
+struct Text(&'static Kind);
+
+impl serde::de::Visitor<'_> for Text {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} with its unit, such as \"{}\"", self.0.what, self.0.example)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<u64, E> {
+        parse(text, self.0).map_err(E::custom)
+    }
+}
+
+fn parse(text: &str, kind: &'static Kind) -> Result<u64, AmountError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    if number.is_empty() || unit.is_empty() {
+        return Err(AmountError::Form(kind));
+    }
+    let (_, worth) =
+        kind.units.iter().find(|(name, _)| *name == unit).ok_or(AmountError::Unit(kind))?;
+    let number: u64 = number.parse().map_err(|_| AmountError::TooLarge(kind))?;
+    number.checked_mul(*worth).ok_or(AmountError::TooLarge(kind))
+}
+
+fn format(amount: u64, kind: &Kind) -> String {
+    kind.units
+        .iter()
+        .find(|(_, worth)| amount != 0 && amount.is_multiple_of(*worth))
+        .or(kind.units.last())
+        .map_or_else(String::new, |(name, worth)| format!("{}{name}", amount / worth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_unit_is_read() {
+        for (text, millis) in
+            [("500ms", 500), ("15s", 15_000), ("15m", 900_000), ("2h", 7_200_000), ("0s", 0)]
+        {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        assert_eq!(parse_duration("1d"), Ok(Duration::from_hours(24)));
+        for (text, bytes) in [
+            ("512B", 512),
+            ("1KB", 1000),
+            ("64KiB", 65_536),
+            ("10MB", 10_000_000),
+            ("1MiB", 1_048_576),
+            ("2GB", 2_000_000_000),
+            ("1GiB", 1_073_741_824),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_what_is_expected() {
+        let error = |text| parse_duration(text).expect_err(text).to_string();
+        for text in ["", "15", "s", "-15s", "+1s", " 15s"] {
+            assert_eq!(error(text), "expected a duration with its unit, such as \"15s\"", "{text}");
+        }
+        for text in ["15 s", "15sec", "1.5h", "15S", "1h30m"] {
+            assert_eq!(
+                error(text),
+                "expected a duration in ms, s, m, h or d, such as \"15s\"",
+                "{text}"
+            );
+        }
+        assert_eq!(
+            error("99999999999999999999d"),
+            "expected a duration, but the number is too large"
+        );
+        assert_eq!(error("18446744073709551615s"), error("99999999999999999999d"));
+        assert_eq!(
+            parse_size("1M").expect_err("no such unit").to_string(),
+            "expected a size in B, KB, MB, GB, KiB, MiB or GiB, such as \"1MiB\""
+        );
+    }
+
+    #[test]
+    fn the_plainest_spelling_is_written() {
+        assert_eq!(format_duration(Duration::from_mins(1)), "1m");
+        assert_eq!(format_duration(Duration::from_secs(90)), "90s");
+        assert_eq!(format_duration(Duration::from_millis(1500)), "1500ms");
+        assert_eq!(format_duration(Duration::ZERO), "0s");
+        assert_eq!(format_size(1 << 20), "1MiB");
+        assert_eq!(format_size(10_000_000), "10MB");
+        assert_eq!(format_size(0), "0B");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_reader_panic(text in ".{0,40}", number in any::<u128>(), unit in "[a-zA-Z]{0,3}") {
+            let _ = (parse_duration(&text), parse_size(&text));
+            let text = format!("{number}{unit}");
+            let _ = (parse_duration(&text), parse_size(&text));
+        }
+
+        #[test]
+        fn what_is_written_reads_back(amount in any::<u64>()) {
+            prop_assert_eq!(parse_size(&format_size(amount)), Ok(amount));
+            let duration = Duration::from_millis(amount);
+            prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+        }
+    }
+}

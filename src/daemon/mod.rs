@@ -1,0 +1,188 @@
+//! What makes a role a good daemon: logging, signals, systemd, and an end in order.
+
+mod interrupt;
+mod logging;
+mod notify;
+mod reload;
+pub mod signals;
+
+pub use interrupt::Interrupts;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tracing::{debug, info, warn};
+
+use crate::actor::{self, ActorError, Actors};
+use crate::config::{ActorUnit, Config, ConfigError, Unit};
+use crate::engine::{self, Engine};
+use crate::error::{Error, Exit};
+use crate::proto::report::Shutdown;
+use crate::proto::target::ScriptType;
+use crate::store::{Backoff, Store, StoreError};
+use crate::supervisor::{self, Supervisor};
+use logging::Logging;
+use reload::{Live, Reload};
+
+/// Runs one unit until a signal or a control message ends it. Blocks; makes its own runtime.
+/// `file` is where `config` was read from if not from the default place, for a reload. `wait` is
+/// how long Redis may take to answer at the start; without it, as long as it takes.
+///
+/// # Errors
+/// [`Error`] if the unit is unknown, its identity is taken, its scripts cannot run here, or Redis
+/// did not answer in time.
+pub fn run(
+    config: Config,
+    file: Option<&Path>,
+    unit: &str,
+    wait: Option<Duration>,
+) -> Result<(), Error> {
+    let role = config.unit(unit)?;
+    let logging = Logging::start(config.log.level);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::new(Exit::Unavailable, format!("starting {unit}: {error}")))?;
+    runtime.block_on(async {
+        let (role, live, store) = prepare(&config, role)?;
+        info!(
+            version = env!("CARGO_PKG_VERSION"),
+            "{unit} starts, with redis at {}",
+            store.address()
+        );
+        let listening =
+            |error| Error::new(Exit::Unavailable, format!("listening for signals: {error}"));
+        let shutdown = signals::shutdown().map_err(listening)?;
+        let hangups = signals::hangups().map_err(listening)?;
+        let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
+        tokio::spawn(Reload { file, unit, config, live, logging }.run(hangups));
+        if redis_answers(&store, wait, shutdown.clone()).await? {
+            warn_of_eviction(&store).await;
+            match role {
+                Role::Supervisor(supervisor) => supervisor.run(shutdown).await,
+                Role::Actors(actors) => actors.run(shutdown).await?,
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A role with all it needs.
+enum Role {
+    Supervisor(Supervisor),
+    Actors(Actors),
+}
+
+/// Gives the role its slice of the configuration, and keeps the end by which it can be changed.
+fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
+    let store =
+        Store::open(&config.redis).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let (report, beat_within) = (notify::reporter(), notify::beat_within());
+    let (role, live) = match role {
+        Unit::Supervisor => {
+            let (live, settings) = watch::channel(Arc::new(supervisor_settings(config)));
+            let store = store.clone();
+            let role = Supervisor { store, settings, report, beat_within };
+            (Role::Supervisor(role), Live::Supervisor(live))
+        }
+        Unit::Actors(actors) => {
+            let (live, settings) = watch::channel(Arc::new(actor_settings(config, actors)?));
+            let store = store.clone();
+            (Role::Actors(Actors { store, settings, beat_within, report }), Live::Actors(live))
+        }
+    };
+    Ok((role, live, store))
+}
+
+fn supervisor_settings(config: &Config) -> supervisor::Settings {
+    supervisor::Settings {
+        supervisor: config.supervisor.clone(),
+        job: config.job.clone(),
+        actor: config.actor.clone(),
+    }
+}
+
+/// One engine per script type; refuses a type that cannot run on this machine.
+fn actor_settings(config: &Config, actors: Vec<ActorUnit>) -> Result<actor::Settings, Error> {
+    let mut engines: BTreeMap<ScriptType, Arc<dyn Engine>> = BTreeMap::new();
+    for actor in &actors {
+        let script_type = &actor.id.script_type;
+        let Some(settings) = config.types.get(script_type) else {
+            let message = format!("script type {script_type} is not configured");
+            return Err(Error::new(Exit::Config, message));
+        };
+        let engine = engine::build(script_type.clone(), settings, &config.job, &config.sal);
+        if let Some(reason) = engine.unavailable() {
+            let message = format!("{script_type}: not available: {reason}");
+            return Err(Error::new(Exit::Unavailable, message));
+        }
+        engines.insert(script_type.clone(), engine);
+    }
+    let (job, actor) = (config.job.clone(), config.actor.clone());
+    Ok(actor::Settings { actors, job, actor, engines })
+}
+
+/// Says so if Redis may throw jobs away. That it cannot be asked keeps nothing from running.
+async fn warn_of_eviction(store: &Store) {
+    match store.eviction_danger().await {
+        Ok(None) => {}
+        Ok(Some(danger)) => warn!("{danger}"),
+        Err(error) => debug!("{error}"),
+    }
+}
+
+/// Waits until Redis answers. `false` if a signal came first.
+async fn redis_answers(
+    store: &Store,
+    wait: Option<Duration>,
+    mut shutdown: watch::Receiver<Shutdown>,
+) -> Result<bool, Error> {
+    let began = Instant::now();
+    let mut backoff = Backoff::default();
+    let mut said = false;
+    loop {
+        let error = match store.ping().await {
+            Ok(()) => return Ok(true),
+            Err(error) => error,
+        };
+        let exit = match &error {
+            StoreError::NotPermitted { .. } => Some(Exit::NotPermitted),
+            StoreError::Settings(_) => Some(Exit::Config),
+            _ if wait.is_some_and(|wait| began.elapsed() >= wait) => Some(Exit::Unavailable),
+            _ => None,
+        };
+        if let Some(exit) = exit {
+            return Err(Error::new(exit, error.to_string()));
+        }
+        if !std::mem::replace(&mut said, true) {
+            warn!("{error}; trying again until it answers");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.failed()) => {}
+            _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return Ok(false),
+        }
+    }
+}
+
+impl From<ActorError> for Error {
+    fn from(error: ActorError) -> Self {
+        let exit = match &error {
+            ActorError::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
+            _ => Exit::Unavailable,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        let exit = match &error {
+            ConfigError::NoSuchUnit { .. } => Exit::NotFound,
+            _ => Exit::Config,
+        };
+        Self::new(exit, error.to_string())
+    }
+}

@@ -1,0 +1,103 @@
+//! SIGHUP: the configuration is read again and checked as a whole; what can change while the
+//! daemon runs does, what needs a restart is named, and a bad file changes nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tracing::{error, info, warn};
+
+use super::logging::Logging;
+use super::notify;
+use crate::actor;
+use crate::config::{Config, Unit};
+use crate::error::Error;
+use crate::supervisor;
+
+/// Where the settings of the running role are changed.
+pub(super) enum Live {
+    Supervisor(watch::Sender<Arc<supervisor::Settings>>),
+    Actors(watch::Sender<Arc<actor::Settings>>),
+}
+
+/// What a reload needs to know.
+pub(super) struct Reload {
+    /// The file named on the command line, if one was.
+    pub(super) file: Option<PathBuf>,
+    pub(super) unit: String,
+    /// What is in force.
+    pub(super) config: Config,
+    pub(super) live: Live,
+    pub(super) logging: Logging,
+}
+
+impl Reload {
+    /// Reloads whenever SIGHUP arrives, for ever.
+    pub(super) async fn run(mut self, mut hangups: tokio::signal::unix::Signal) {
+        while hangups.recv().await.is_some() {
+            notify::reloading();
+            let status = match self.reload() {
+                Ok(restart) if restart.is_empty() => "reloaded".to_owned(),
+                Ok(restart) => {
+                    let keys = restart.join(", ");
+                    warn!("reloaded, but these changes need a restart: {keys}");
+                    format!("reloaded; needs a restart for {keys}")
+                }
+                Err(problem) => {
+                    error!("the reload changed nothing: {problem}");
+                    format!("reload refused: {problem}")
+                }
+            };
+            notify::reloaded(&status);
+        }
+    }
+
+    /// Returns the changed keys that only a restart can bring into force.
+    fn reload(&mut self) -> Result<Vec<&'static str>, Error> {
+        let config = Config::load(self.file.as_deref())?;
+        let role = config.unit(&self.unit)?;
+        let mut restart = needs_restart(&self.config, &config);
+        match (&self.live, role) {
+            (Live::Supervisor(settings), Unit::Supervisor) => {
+                settings.send_replace(Arc::new(super::supervisor_settings(&config)));
+            }
+            (Live::Actors(settings), Unit::Actors(actors)) => {
+                let ids = |of: &[crate::config::ActorUnit]| -> Vec<_> {
+                    of.iter().map(|actor| actor.id.clone()).collect()
+                };
+                let same = ids(&actors) == ids(&settings.borrow().actors);
+                let actors = if same {
+                    actors
+                } else {
+                    restart.push("the unit's actors");
+                    settings.borrow().actors.clone()
+                };
+                settings.send_replace(Arc::new(super::actor_settings(&config, actors)?));
+            }
+            _ => restart.push("the unit's role"),
+        }
+        self.logging.set(config.log.level);
+        info!("read the configuration again");
+        // What needs a restart is not in force, and is named again by the next reload.
+        let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
+        self.config = config;
+        self.config.redis = redis;
+        self.config.actor.heartbeat = actor.heartbeat;
+        self.config.actor.lease = actor.lease;
+        Ok(restart)
+    }
+}
+
+fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    if old.redis != new.redis {
+        keys.push("[redis]");
+    }
+    if old.actor.heartbeat != new.actor.heartbeat {
+        keys.push("actor.heartbeat");
+    }
+    if old.actor.lease != new.actor.lease {
+        keys.push("actor.lease");
+    }
+    keys
+}

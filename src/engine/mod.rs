@@ -1,0 +1,128 @@
+//! Engines: a script, its limits and a way to cancel it go in, an outcome comes out.
+//!
+//! An engine knows no Redis and no job queue. It runs on a thread of its own, never on the async
+//! runtime, and may block there for as long as its deadline allows.
+
+mod cancel;
+pub mod process;
+pub mod rhai;
+
+pub use cancel::{Cancel, StopReason};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
+use crate::proto::target::ScriptType;
+
+/// The stack a thread needs on which an engine runs. Rhai recurses on it, once per nested call,
+/// expression and value. The tests run the deepest that the default limits allow, 128 calls and
+/// 10 000 nested arrays; that takes between 16 and 32 MiB, in debug and release builds alike, and
+/// this is twice as much. It is address space: only what a script really uses becomes memory.
+pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
+
+/// The engine that the configuration asks for.
+pub fn build(
+    script_type: ScriptType,
+    config: &TypeConfig,
+    job: &JobConfig,
+    sal: &SalConfig,
+) -> Arc<dyn Engine> {
+    match config.engine {
+        EngineKind::Osis => Arc::new(rhai::RhaiEngine::osis(script_type, &config.limits, job)),
+        EngineKind::Sal => Arc::new(rhai::RhaiEngine::sal(script_type, &config.limits, job, sal)),
+        EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
+    }
+}
+
+/// What an engine is given to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Script<'a> {
+    /// The id of the job, for the script's own use.
+    pub job_id: &'a str,
+    /// Who submitted the job; empty if nobody said.
+    pub caller_id: &'a str,
+    /// In whose context it runs; empty if nobody said.
+    pub context_id: &'a str,
+    /// The text of the script.
+    pub source: &'a str,
+    /// The job's own environment variables.
+    pub env: &'a BTreeMap<String, String>,
+    /// When it must have ended.
+    pub deadline: Instant,
+}
+
+/// What a script that succeeded left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Success {
+    /// Its result as text; JSON if the engine had a map or an array to give.
+    pub output: String,
+    /// The exit code, where a process ran.
+    pub exit_code: Option<i32>,
+}
+
+/// Why a script did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The script failed by itself, or hit a limit; the message is the job's error.
+    Script {
+        /// What the job's `error` says, with line and column where the engine knows them.
+        message: String,
+        /// The exit code, where a process ran and exited.
+        exit_code: Option<i32>,
+    },
+    /// The job is at fault and cannot be run at all, however often it is tried.
+    Invalid {
+        /// What the job's `error` says: `invalid job: FIELD …`.
+        message: String,
+    },
+    /// It ran past its deadline and has been stopped.
+    Timeout,
+    /// It was told to stop, and has been stopped.
+    Stopped(StopReason),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Script { message, .. } | Self::Invalid { message } => f.write_str(message),
+            Self::Timeout => f.write_str("timeout"),
+            Self::Stopped(StopReason::Requested) => f.write_str("stopped_by_request"),
+            Self::Stopped(StopReason::Shutdown) => f.write_str("stopped by the shutdown"),
+            Self::Stopped(StopReason::LeaseLost) => f.write_str("stopped with the lease lost"),
+        }
+    }
+}
+
+/// Which of a job's two streams a log line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output; for Rhai what `print` writes.
+    Stdout,
+    /// Standard error; for Rhai what `debug` writes.
+    Stderr,
+}
+
+/// Takes the log lines of one job. It never blocks and it bounds what it keeps.
+pub trait Log: Send + Sync {
+    /// One line, without its line end. Bytes that are no UTF-8 have been replaced.
+    fn line(&self, stream: Stream, line: &str);
+}
+
+/// Runs the scripts of one script type.
+pub trait Engine: Send + Sync {
+    /// Runs one script to its end. Blocks the calling thread; returns soon after `cancel` is
+    /// requested or the deadline has passed, with everything it started stopped.
+    fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
+
+    /// Whether scripts of this type can run on this machine, as a reason if they cannot
+    /// (`no v in PATH`).
+    fn unavailable(&self) -> Option<String>;
+
+    /// The engine and its modules, as presence lists them.
+    fn capabilities(&self) -> Vec<String>;
+
+    /// The script type it was made for.
+    fn script_type(&self) -> &ScriptType;
+}

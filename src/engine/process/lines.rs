@@ -1,0 +1,154 @@
+//! Cuts a byte stream into bounded lines of text, and keeps its end for an error message.
+
+/// The longest line; a longer one is handed on in pieces.
+pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
+/// How much of the end of a stream is kept for an error message.
+pub(super) const TAIL_BYTES_MAX: usize = 4 * 1024;
+
+/// Collects bytes until a line is complete or too long.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    partial: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes the next bytes and hands every line that is complete to `emit`.
+    pub(super) fn push(&mut self, mut bytes: &[u8], emit: &mut dyn FnMut(&str)) {
+        while !bytes.is_empty() {
+            let room = LINE_BYTES_MAX - self.partial.len();
+            let window = &bytes[..bytes.len().min(room)];
+            if let Some(end) = window.iter().position(|byte| *byte == b'\n') {
+                self.partial.extend_from_slice(&window[..end]);
+                self.flush(emit);
+                bytes = &bytes[end + 1..];
+                continue;
+            }
+            self.partial.extend_from_slice(window);
+            bytes = &bytes[window.len()..];
+            if self.partial.len() == LINE_BYTES_MAX {
+                self.split(emit);
+            }
+        }
+    }
+
+    /// Hands on a last line that had no line end.
+    pub(super) fn finish(&mut self, emit: &mut dyn FnMut(&str)) {
+        if !self.partial.is_empty() {
+            self.flush(emit);
+        }
+    }
+
+    fn flush(&mut self, emit: &mut dyn FnMut(&str)) {
+        let line = self.partial.strip_suffix(b"\r").unwrap_or(&self.partial);
+        emit(&String::from_utf8_lossy(line));
+        self.partial.clear();
+    }
+
+    /// Hands on a full buffer, except for a character that its end has cut in two.
+    fn split(&mut self, emit: &mut dyn FnMut(&str)) {
+        let cut = match std::str::from_utf8(&self.partial) {
+            Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => {
+                error.valid_up_to()
+            }
+            _ => self.partial.len(),
+        };
+        emit(&String::from_utf8_lossy(&self.partial[..cut]));
+        self.partial.drain(..cut);
+    }
+}
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    bytes: Vec<u8>,
+    cut: bool,
+}
+
+impl Tail {
+    /// Takes the next bytes and forgets what is too far back.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let bytes = if bytes.len() > TAIL_BYTES_MAX {
+            self.cut = true;
+            &bytes[bytes.len() - TAIL_BYTES_MAX..]
+        } else {
+            bytes
+        };
+        let excess = (self.bytes.len() + bytes.len()).saturating_sub(TAIL_BYTES_MAX);
+        if excess > 0 {
+            self.cut = true;
+            self.bytes.drain(..excess);
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The kept end as text, from the start of a line where one is in reach.
+    pub(super) fn text(&self) -> String {
+        let kept = String::from_utf8_lossy(&self.bytes);
+        let kept = kept.trim_end();
+        match kept.split_once('\n') {
+            Some((_, whole_lines)) if self.cut => whole_lines.to_owned(),
+            _ => kept.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines(chunks: &[&[u8]]) -> Vec<String> {
+        let mut seen = Vec::new();
+        let mut lines = Lines::default();
+        for chunk in chunks {
+            lines.push(chunk, &mut |line| seen.push(line.to_owned()));
+        }
+        lines.finish(&mut |line| seen.push(line.to_owned()));
+        seen
+    }
+
+    #[test]
+    fn lines_are_whole_however_the_bytes_arrive() {
+        assert_eq!(lines(&[b"a\nb", b"c\r\n", b"\nd"]), ["a", "bc", "", "d"]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        assert_eq!(lines(&[b"a\xffb\n"]), ["a\u{fffd}b"]);
+    }
+
+    #[test]
+    fn an_endless_line_is_handed_on_in_pieces_of_whole_characters() {
+        let text = "é".repeat(LINE_BYTES_MAX) + "x";
+        let pieces = lines(&[b"x", text.as_bytes()]);
+        assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.len() <= LINE_BYTES_MAX));
+        assert_eq!(pieces.concat(), format!("x{text}"));
+    }
+
+    #[test]
+    fn a_tail_starts_at_a_line_and_stays_small() {
+        let mut tail = Tail::default();
+        for number in 0..10_000 {
+            tail.push(format!("line {number}\n").as_bytes());
+        }
+        let text = tail.text();
+        assert!(text.len() <= TAIL_BYTES_MAX && text.starts_with("line "), "{text}");
+        assert!(text.ends_with("line 9999"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_cutter_panic_or_keep_too_much(
+            chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40_000), 0..4)
+        ) {
+            let mut cutter = Lines::default();
+            let mut tail = Tail::default();
+            for chunk in &chunks {
+                cutter.push(chunk, &mut |_| {});
+                tail.push(chunk);
+                prop_assert!(cutter.partial.len() < LINE_BYTES_MAX);
+                prop_assert!(tail.bytes.len() <= TAIL_BYTES_MAX);
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Child processes, the engine of every other script type, and the only place that starts any.
+
+pub mod child;
+mod lines;
+mod orphans;
+mod path;
+mod proc;
+mod scratch;
+mod service;
+mod status;
+
+pub use path::{SYSTEM_PATH, find_in, find_program};
+pub use scratch::Scratch;
+pub use service::{Service, ServiceSpec};
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use super::{Cancel, Engine, Failure, Log, Script, Success};
+use crate::config::{JobConfig, TypeConfig};
+use crate::proto::target::ScriptType;
+use child::{Ended, Spec, Watch};
+
+/// What stands for the script's file in a configured command.
+const PLACEHOLDER: &str = "{script}";
+
+/// Runs scripts with a configured command, each in a process group and a folder of its own.
+#[derive(Debug)]
+pub struct CommandEngine {
+    script_type: ScriptType,
+    command: Vec<String>,
+    extension: String,
+    job: JobConfig,
+}
+
+impl CommandEngine {
+    /// An engine for `script_type` as configured.
+    pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
+        Self {
+            script_type,
+            command: config.command.clone(),
+            extension: config.extension.clone(),
+            job: job.clone(),
+        }
+    }
+
+    /// The program's file. A configured file that is missing may be elsewhere under its own name.
+    fn program(&self) -> Result<PathBuf, String> {
+        let Some(program) = self.command.first().filter(|program| !program.is_empty()) else {
+            return Err("no command is configured".to_owned());
+        };
+        if let Some(file) = find_program(program) {
+            return Ok(file);
+        }
+        if Path::new(program).exists() {
+            return Err(format!("{program} is not executable"));
+        }
+        let name = Path::new(program).file_name().and_then(|name| name.to_str());
+        let name = name.unwrap_or(program);
+        find_program(name).ok_or_else(|| format!("no {name} in PATH"))
+    }
+
+    fn spec<'a>(&self, script: &Script<'_>, scratch: &'a Scratch) -> Result<Spec<'a>, Failure> {
+        let program = self.program().map_err(failure)?;
+        let env = environment(script, scratch.path()).map_err(failure)?;
+        let file = scratch
+            .file(&format!("script{}", self.extension), script.source)
+            .map_err(|error| failure(format!("cannot write the script's file: {error}")))?;
+        let args = self.command.iter().skip(1).map(|arg| with_script(arg, &file)).collect();
+        Ok(Spec { program, args, env, cwd: scratch.path() })
+    }
+}
+
+impl Engine for CommandEngine {
+    fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        let scratch = Scratch::new()
+            .map_err(|error| failure(format!("cannot make the script's folder: {error}")))?;
+        let spec = self.spec(script, &scratch)?;
+        let watch = Watch {
+            cancel,
+            deadline: script.deadline,
+            kill_grace: self.job.kill_grace,
+            stdout_bytes_max: self.job.output_size_max,
+            stderr_bytes_max: 0,
+            log: Some(log),
+            log_stdout: false,
+        };
+        let report = child::run(&spec, &watch).map_err(|error| {
+            failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
+        })?;
+        match report.ended {
+            Ended::Timeout => Err(Failure::Timeout),
+            Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
+            Ended::TooMuchOutput => Err(failure(format!(
+                "output too large: more than {} bytes on standard output",
+                self.job.output_size_max
+            ))),
+            Ended::Itself if report.status.success() => {
+                Ok(Success { output: output_text(&report.stdout), exit_code: Some(0) })
+            }
+            Ended::Itself => Err(Failure::Script {
+                message: failed_message(report.status, &report.stderr_tail),
+                exit_code: report.status.code(),
+            }),
+        }
+    }
+
+    fn unavailable(&self) -> Option<String> {
+        self.program().err()
+    }
+
+    fn capabilities(&self) -> Vec<String> {
+        let program = self.command.first().map(Path::new).and_then(Path::file_name);
+        let name = program.map(|name| name.to_string_lossy().into_owned());
+        std::iter::once("command".to_owned()).chain(name).collect()
+    }
+
+    fn script_type(&self) -> &ScriptType {
+        &self.script_type
+    }
+}
+
+/// A `Command` for `program`; all that this crate ever starts begins here.
+#[expect(clippy::disallowed_methods, reason = "this module is the one that starts processes")]
+fn command(program: &Path) -> std::process::Command {
+    std::process::Command::new(program)
+}
+
+/// The whole environment of a job's child: what any program needs, then the job's own variables,
+/// then who the job is, which no job may pretend.
+///
+/// # Errors
+/// A message naming the variable that no environment can hold.
+pub(in crate::engine) fn environment(
+    script: &Script<'_>,
+    home: &Path,
+) -> Result<Vec<(OsString, OsString)>, String> {
+    let mut env: BTreeMap<OsString, OsString> = BTreeMap::from([
+        ("PATH".into(), SYSTEM_PATH.into()),
+        ("HOME".into(), home.into()),
+        ("TMPDIR".into(), home.into()),
+        ("LANG".into(), "C.UTF-8".into()),
+    ]);
+    for (name, value) in script.env {
+        check_variable(name, value)?;
+        env.insert(name.into(), value.into());
+    }
+    let identity = [
+        ("HERO_JOB_ID", script.job_id),
+        ("HERO_CALLER_ID", script.caller_id),
+        ("HERO_CONTEXT_ID", script.context_id),
+    ];
+    for (name, value) in identity {
+        check_variable(name, value)?;
+        env.insert(name.into(), value.into());
+    }
+    Ok(env.into_iter().collect())
+}
+
+/// Refuses what `execve` cannot carry.
+///
+/// # Errors
+/// A message naming the variable.
+pub(in crate::engine) fn check_variable(name: &str, value: &str) -> Result<(), String> {
+    let shown = name.escape_debug();
+    if name.is_empty() {
+        return Err("environment variable with an empty name".to_owned());
+    }
+    if name.contains(['=', '\0']) {
+        return Err(format!("environment variable `{shown}`: its name holds `=` or a NUL"));
+    }
+    if value.contains('\0') {
+        return Err(format!("environment variable `{shown}`: its value holds a NUL"));
+    }
+    Ok(())
+}
+
+/// An error in the words of the system, without its number: `no such file or directory`.
+pub(in crate::engine) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
+}
+
+/// Asks a process that is no child of ours to end.
+///
+/// # Errors
+/// Those of `kill(2)`: there is none of that id, or it is not for this user to end.
+pub(in crate::engine) fn ask_to_end(pid: i32) -> std::io::Result<()> {
+    let Some(pid) = rustix::process::Pid::from_raw(pid).filter(|_| pid > 0) else {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    };
+    Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
+}
+
+/// What a child wrote, as text without its last line end.
+pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// How a child failed, and the last it had to say.
+pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
+    let how = status::describe(status);
+    if stderr_tail.is_empty() { how } else { format!("{how}: {stderr_tail}") }
+}
+
+/// An argument with the script's file in the place of every placeholder.
+fn with_script(argument: &str, file: &Path) -> OsString {
+    let mut parts = argument.split(PLACEHOLDER);
+    let mut filled = OsString::from(parts.next().unwrap_or_default());
+    for part in parts {
+        filled.push(file);
+        filled.push(part);
+    }
+    filled
+}
+
+fn failure(message: String) -> Failure {
+    Failure::Script { message, exit_code: None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! What `/proc` tells of processes: their parents, children and environment.
+
+use std::fs::{self, File};
+use std::io::Read;
+
+/// The most processes that are looked at below one.
+const BELOW_MAX: usize = 10_000;
+/// The most bytes of an environment that are read: more than `execve` takes by default.
+const ENVIRONMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What `/proc/PID/stat` tells of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    /// Its parent.
+    pub(super) parent: i32,
+    /// Its process group.
+    pub(super) group: i32,
+    /// When it began, in the kernel's ticks since boot.
+    pub(super) began: u64,
+    /// Whether it has died and only waits to be reaped.
+    pub(super) is_dead: bool,
+}
+
+impl Stat {
+    /// `None` if there is no such process.
+    pub(super) fn of(pid: i32) -> Option<Self> {
+        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(stat: &[u8]) -> Option<Self> {
+        // The name comes before, in parentheses, and may itself hold any of them.
+        let end_of_name = stat.iter().rposition(|byte| *byte == b')')?;
+        let fields = std::str::from_utf8(stat.get(end_of_name + 1..)?).ok()?;
+        let mut fields = fields.split_ascii_whitespace();
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let began = fields.nth(16)?.parse().ok()?;
+        Some(Self { parent, group, began, is_dead: matches!(state, "Z" | "X") })
+    }
+}
+
+/// The children of a process.
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut children = Vec::new();
+    for thread in threads.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(pids) => {
+                children
+                    .extend(pids.split_ascii_whitespace().filter_map(|p| p.parse::<i32>().ok()));
+            }
+            // A thread that has just ended; its children are another's now.
+            Err(_) if !thread.path().exists() => {}
+            // A kernel that keeps no such lists.
+            Err(_) => return children_by_walking(pid),
+        }
+    }
+    children
+}
+
+/// The same by looking at every process there is.
+fn children_by_walking(pid: i32) -> Vec<i32> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    processes
+        .flatten()
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .filter(|child| Stat::of(*child).is_some_and(|stat| stat.parent == pid))
+        .collect()
+}
+
+/// What is below a process, its children first, theirs after them.
+pub(super) fn descendants(pid: i32) -> Vec<i32> {
+    let mut found = children(pid);
+    let mut next = 0;
+    while next < found.len() && found.len() < BELOW_MAX {
+        let below = children(found[next]);
+        found.extend(below);
+        next += 1;
+    }
+    found
+}
+
+/// A variable of the environment that a process was started with; none if it may not be read.
+pub(super) fn variable(pid: i32, name: &str) -> Option<Vec<u8>> {
+    let mut environment = Vec::new();
+    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).ok()?;
+    environment.split(|byte| *byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        Some(value.to_vec())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_may_have_any_name() {
+        let stat = b"7 (a) Z 1 (x) S 3 4 5 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 613742 299 9\n";
+        let expected = Stat { parent: 3, group: 4, began: 613_742, is_dead: false };
+        assert_eq!(Stat::parse(stat), Some(expected));
+        for bad in [&b""[..], b"7 (a", b"7 (a) S", b"7 (a) S x 4 5"] {
+            assert_eq!(Stat::parse(bad), None);
+        }
+    }
+
+    #[test]
+    fn a_child_is_found_by_either_way_until_it_is_reaped() {
+        let mut child = super::super::command("/bin/sleep".as_ref());
+        let mut child = child.arg("600").env("MINE", "yes").spawn().expect("it starts");
+        let pid = i32::try_from(child.id()).expect("a pid");
+        let this = i32::try_from(std::process::id()).expect("a pid");
+        assert!(children(this).contains(&pid));
+        assert!(children_by_walking(this).contains(&pid));
+        assert!(descendants(this).contains(&pid));
+        // The parent goes on as soon as the child has a memory of its own, before its environment
+        // is in there.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while variable(pid, "MINE").as_deref() != Some(&b"yes"[..]) {
+            assert!(std::time::Instant::now() < until, "its environment cannot be read");
+        }
+        assert_eq!(variable(pid, "MIN"), None);
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        assert_eq!((Stat::of(pid), children(this).contains(&pid)), (None, false));
+    }
+}

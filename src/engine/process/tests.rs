@@ -1,0 +1,419 @@
+//! The command engine and its child runner against real shells.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::config::{EngineKind, RhaiLimits};
+use crate::engine::{StopReason, Stream};
+
+#[derive(Default)]
+struct Lines(Mutex<Vec<(Stream, String)>>, Option<std::sync::Arc<Cancel>>);
+
+impl Log for Lines {
+    fn line(&self, stream: Stream, line: &str) {
+        self.0.lock().expect("a lock").push((stream, line.to_owned()));
+        if let Some(cancel) = &self.1 {
+            cancel.request(StopReason::Requested);
+        }
+    }
+}
+
+impl Lines {
+    fn text(&self) -> Vec<String> {
+        self.0.lock().expect("a lock").iter().map(|(_, line)| line.clone()).collect()
+    }
+}
+
+fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> CommandEngine {
+    let config = TypeConfig {
+        engine: EngineKind::Command,
+        command: command.iter().map(|&part| part.to_owned()).collect(),
+        extension: ".sh".to_owned(),
+        limits: RhaiLimits::default(),
+    };
+    let kill_grace = Duration::from_millis(kill_grace_ms);
+    let job = JobConfig { output_size_max, kill_grace, ..JobConfig::default() };
+    CommandEngine::new("bash".parse().expect("legal"), &config, &job)
+}
+
+fn bash() -> CommandEngine {
+    engine_with(&["/bin/bash", "{script}"], 1_000_000, 5_000)
+}
+
+struct Job {
+    env: BTreeMap<String, String>,
+    timeout_ms: u64,
+    cancel: std::sync::Arc<Cancel>,
+    log: Lines,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        let (env, cancel) = (BTreeMap::new(), std::sync::Arc::default());
+        Self { env, timeout_ms: 60_000, cancel, log: Lines::default() }
+    }
+}
+
+impl Job {
+    fn lasting_ms(timeout_ms: u64) -> Self {
+        Self { timeout_ms, ..Self::default() }
+    }
+
+    /// One that is told to stop as soon as it writes a line to standard error.
+    fn stopped_by_its_first_line() -> Self {
+        let mut job = Self::default();
+        job.log.1 = Some(job.cancel.clone());
+        job
+    }
+
+    fn run(&self, engine: &CommandEngine, source: &str) -> Result<Success, Failure> {
+        let script = Script {
+            job_id: "job-1",
+            caller_id: "caller",
+            context_id: "",
+            source,
+            env: &self.env,
+            deadline: Instant::now() + Duration::from_millis(self.timeout_ms),
+        };
+        engine.run(&script, &self.cancel, &self.log)
+    }
+}
+
+fn output(source: &str) -> String {
+    Job::default().run(&bash(), source).expect("it succeeds").output
+}
+
+fn message(result: Result<Success, Failure>) -> String {
+    match result {
+        Err(Failure::Script { message, .. }) => message,
+        other => panic!("no failure of the script: {other:?}"),
+    }
+}
+
+/// The live processes of a group: a killed one may stay a zombie until its new parent reaps it.
+fn alive(group: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").expect("proc").flatten();
+    processes
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
+        .filter(|stat| {
+            let fields: Vec<&str> =
+                stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().collect();
+            fields.get(2) == Some(&group) && !matches!(fields.first(), Some(&"Z" | &"X"))
+        })
+        .collect()
+}
+
+/// A kill is done when it returns but seen in `/proc` only a moment later.
+fn assert_gone(group: &str) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !alive(group).is_empty() {
+        assert!(Instant::now() < until, "still there: {:?}", alive(group));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn standard_output_is_the_output_without_its_last_line_end() {
+    assert_eq!(output("printf 'a\\nb\\n\\n'"), "a\nb\n");
+    assert_eq!(output("printf 'a\\r\\n'"), "a");
+    assert_eq!(output(""), "");
+}
+
+#[test]
+fn binary_output_becomes_text() {
+    assert_eq!(output("printf 'a\\377\\000b'"), "a\u{fffd}\0b");
+}
+
+#[test]
+fn standard_error_goes_to_the_log_line_by_line() {
+    let job = Job::default();
+    job.run(&bash(), "echo out; echo one >&2; printf two >&2").expect("success");
+    assert_eq!(job.log.text(), ["one", "two"]);
+}
+
+#[test]
+fn the_environment_is_clean_and_says_who_the_job_is() {
+    let mut job = Job::default();
+    job.env.insert("GREETING".to_owned(), "hello $HOME".to_owned());
+    job.env.insert("HERO_JOB_ID".to_owned(), "pretended".to_owned());
+    let output = job.run(&bash(), "/usr/bin/env; pwd").expect("success").output;
+    let mut names: Vec<&str> = output.lines().filter_map(|line| line.split('=').next()).collect();
+    let home = names.pop().expect("the folder").to_owned();
+    names.retain(|name| !["_", "SHLVL", "PWD", "OLDPWD"].contains(name));
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "GREETING",
+            "HERO_CALLER_ID",
+            "HERO_CONTEXT_ID",
+            "HERO_JOB_ID",
+            "HERO_RUN_ID",
+            "HOME",
+            "LANG",
+            "PATH",
+            "TMPDIR"
+        ]
+    );
+    for line in ["GREETING=hello $HOME", "HERO_JOB_ID=job-1", &format!("HOME={home}")] {
+        assert!(output.lines().any(|found| found == line), "{line} is not in {output}");
+    }
+}
+
+#[test]
+fn variables_that_no_process_can_have_are_refused_by_name() {
+    for (name, value, expected) in [
+        ("A=B", "", "environment variable `A=B`: its name holds `=` or a NUL"),
+        ("A\0", "", "environment variable `A\\0`: its name holds `=` or a NUL"),
+        ("A", "x\0", "environment variable `A`: its value holds a NUL"),
+        ("", "x", "environment variable with an empty name"),
+    ] {
+        let mut job = Job::default();
+        job.env.insert(name.to_owned(), value.to_owned());
+        assert_eq!(message(job.run(&bash(), "true")), expected);
+    }
+}
+
+#[test]
+fn a_failure_tells_its_exit_code_and_what_was_said_last() {
+    let result = Job::default().run(&bash(), "echo bad luck >&2; exit 3");
+    assert_eq!(
+        result,
+        Err(Failure::Script { message: "exit code 3: bad luck".to_owned(), exit_code: Some(3) })
+    );
+    assert_eq!(message(Job::default().run(&bash(), "exit 4")), "exit code 4");
+}
+
+#[test]
+fn a_signal_is_told_by_its_name() {
+    let result = Job::default().run(&bash(), "echo last >&2; kill -9 $$");
+    assert_eq!(message(result), "killed by signal 9 (SIGKILL): last");
+}
+
+#[test]
+fn a_timeout_ends_the_group_near_the_deadline() {
+    let job = Job::lasting_ms(300);
+    let started = Instant::now();
+    assert_eq!(job.run(&bash(), "echo $$ >&2; sleep 600 & sleep 600"), Err(Failure::Timeout));
+    let took = started.elapsed();
+    assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(4), "{took:?}");
+    assert_gone(&job.log.text()[0]);
+}
+
+#[test]
+fn a_stop_ends_the_group_for_its_reason() {
+    let job = Job::stopped_by_its_first_line();
+    let result = job.run(&bash(), "sleep 600 & echo $$ >&2; wait");
+    assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
+    assert_gone(&job.log.text()[0]);
+}
+
+#[test]
+fn a_child_that_ignores_term_is_killed_after_the_grace() {
+    let job = Job::stopped_by_its_first_line();
+    let engine = engine_with(&["/bin/bash", "{script}"], 1000, 200);
+    let started = Instant::now();
+    let result = job.run(&engine, "trap '' TERM; echo $$ >&2; while :; do sleep 600; done");
+    assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
+    assert!(started.elapsed() >= Duration::from_millis(200));
+    assert_gone(&job.log.text()[0]);
+}
+
+#[test]
+fn a_lost_lease_kills_without_a_grace() {
+    let job = Job::default();
+    job.cancel.request(StopReason::LeaseLost);
+    let engine = engine_with(&["/bin/bash", "{script}"], 1000, 600_000);
+    let result = job.run(&engine, "trap '' TERM; while :; do sleep 600; done");
+    assert_eq!(result, Err(Failure::Stopped(StopReason::LeaseLost)));
+}
+
+#[test]
+fn what_a_finished_script_left_behind_is_killed_and_not_waited_for() {
+    let job = Job::default();
+    let started = Instant::now();
+    let script = "echo $$ >&2; (trap '' TERM HUP; sleep 600) & (sleep 600; echo late) & echo done";
+    assert_eq!(job.run(&bash(), script).expect("success").output, "done");
+    assert!(started.elapsed() < Duration::from_secs(30));
+    assert_gone(&job.log.text()[0]);
+}
+
+#[test]
+fn many_forked_children_are_all_gone_after_the_timeout() {
+    let job = Job::lasting_ms(700);
+    let engine = engine_with(&["/bin/bash", "{script}"], 1000, 100);
+    let script = "trap '' TERM; echo $$ >&2
+        for i in {1..50}; do (trap '' TERM; sleep 600 & wait) & done; wait";
+    assert_eq!(job.run(&engine, script), Err(Failure::Timeout));
+    assert_gone(&job.log.text()[0]);
+}
+
+#[test]
+fn output_without_end_is_stopped_at_its_limit() {
+    let job = Job::default();
+    let engine = engine_with(&["/bin/bash", "{script}"], 100_000, 5_000);
+    let result = job.run(&engine, "echo $$ >&2; yes");
+    assert_eq!(message(result), "output too large: more than 100000 bytes on standard output");
+    assert_gone(&job.log.text()[0]);
+    let exactly = job.run(&engine, "head -c 100000 /dev/zero").expect("it fits");
+    assert_eq!(exactly.output.len(), 100_000);
+}
+
+#[test]
+fn a_flood_on_standard_error_hides_neither_the_deadline_nor_the_end() {
+    assert_eq!(Job::lasting_ms(300).run(&bash(), "yes >&2"), Err(Failure::Timeout));
+    let result = Job::default().run(&bash(), "head -c 300000 /dev/zero >&2; echo end >&2; exit 1");
+    let message = message(result);
+    assert!(message.len() < 20_000 && message.ends_with("end"), "{} bytes", message.len());
+}
+
+#[test]
+fn the_scratch_folder_is_gone_whatever_happened() {
+    for (script, timeout_ms) in [
+        ("pwd >&2; mkdir a; touch a/b; chmod 0 a", 60_000),
+        ("pwd >&2; exit 1", 60_000),
+        ("pwd >&2; sleep 600", 300),
+    ] {
+        let job = Job::lasting_ms(timeout_ms);
+        let _ = job.run(&bash(), script);
+        let folder = &job.log.text()[0];
+        assert!(folder.contains("job-"), "{folder}");
+        assert!(!Path::new(folder).exists(), "{folder} is left of {script}");
+    }
+}
+
+#[test]
+fn the_script_file_stands_where_the_command_says() {
+    let engine = engine_with(&["/bin/echo", "--file={script}", "{script}"], 1000, 100);
+    let output = Job::default().run(&engine, "").expect("success").output;
+    let (first, second) = output.split_once(' ').expect("two arguments");
+    assert_eq!(first, format!("--file={second}"));
+    assert!(second.ends_with("/script.sh"), "{second}");
+}
+
+#[test]
+fn a_missing_interpreter_is_named() {
+    for (command, expected) in [
+        ("/usr/bin/no-such-v", "no no-such-v in PATH"),
+        ("no-such-v", "no no-such-v in PATH"),
+        ("/etc/passwd", "/etc/passwd is not executable"),
+        ("", "no command is configured"),
+    ] {
+        let engine = engine_with(&[command, "{script}"], 1000, 100);
+        assert_eq!(engine.unavailable().as_deref(), Some(expected));
+        assert_eq!(message(Job::default().run(&engine, "")), expected);
+    }
+    assert_eq!(
+        engine_with(&[], 1000, 100).unavailable().as_deref(),
+        Some("no command is configured")
+    );
+    assert_eq!(bash().unavailable(), None);
+}
+
+#[test]
+fn an_interpreter_that_is_elsewhere_is_found_by_its_name() {
+    let engine = engine_with(&["/no/such/folder/sh", "{script}"], 1000, 100);
+    assert_eq!(engine.unavailable(), None);
+    assert_eq!(Job::default().run(&engine, "echo found").expect("success").output, "found");
+}
+
+#[test]
+fn an_interpreter_that_cannot_be_executed_fails_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("broken");
+    std::fs::write(&file, "\0\0no program").expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&file, mode).expect("executable");
+    let path = file.to_str().expect("text");
+    let message = message(Job::default().run(&engine_with(&[path], 1000, 100), ""));
+    assert_eq!(message, format!("cannot run {path}: exec format error"));
+}
+
+/// A process in a session of its own whose parent is gone, then whatever else the script does once
+/// it is there. It says its pid.
+fn hiding(then: &str) -> String {
+    format!(
+        "(setsid /bin/bash -c 'echo $$ >&2; echo > \"$TMPDIR/there\"; exec sleep 600' >/dev/null & )
+        until [ -e \"$TMPDIR/there\" ]; do sleep 0.01; done; {then}"
+    )
+}
+
+/// Not even a zombie is left of it. The threads of other tests come and go, and the kernel hands
+/// the orphans of one that goes to another: a look at all threads may miss one, the next does not.
+fn assert_reaped(pid: &str) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        assert!(Instant::now() < until, "it is still there: {stat}");
+        super::orphans::sweep(None);
+    }
+}
+
+#[test]
+fn what_hid_in_a_session_of_its_own_is_gone_however_the_job_ends() {
+    let engine = engine_with(&["/bin/bash", "{script}"], 1_000, 100);
+    for (then, timeout_ms) in
+        [("true", 60_000), ("exit 3", 60_000), ("kill -9 $$", 60_000), ("sleep 600", 1_500)]
+    {
+        let job = Job::lasting_ms(timeout_ms);
+        let result = job.run(&engine, &hiding(then));
+        assert_eq!(result.is_ok(), then == "true", "{then}: {result:?}");
+        assert_reaped(&job.log.text()[0]);
+    }
+    let job = Job::stopped_by_its_first_line();
+    let result = job.run(&engine, &hiding("sleep 600"));
+    assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
+    assert_reaped(&job.log.text()[0]);
+}
+
+#[test]
+fn what_hid_below_a_hidden_process_is_gone_too() {
+    let job = Job::default();
+    let script = "(setsid /bin/bash -c 'setsid /bin/bash -c \"echo \\$\\$ >&2; \
+        echo > $TMPDIR/there; exec sleep 600\" & exec sleep 600' >/dev/null & )
+        until [ -e \"$TMPDIR/there\" ]; do sleep 0.01; done";
+    job.run(&bash(), script).expect("success");
+    assert_reaped(&job.log.text()[0]);
+}
+
+#[test]
+fn a_process_that_shed_its_environment_is_gone_once_no_older_job_runs() {
+    let job = Job::default();
+    let script =
+        "(env -i setsid /bin/bash -c \"echo \\$\\$ >&2; echo > $TMPDIR/there; exec sleep 600\" \
+        >/dev/null & )
+        until [ -e \"$TMPDIR/there\" ]; do sleep 0.01; done";
+    job.run(&bash(), script).expect("success");
+    let hidden = job.log.text()[0].clone();
+    // Jobs of other tests, which run beside this one, may be older.
+    let until = Instant::now() + Duration::from_mins(1);
+    while Path::new("/proc").join(&hidden).exists() {
+        assert!(Instant::now() < until, "still there");
+        Job::default().run(&bash(), "true").expect("success");
+    }
+}
+
+#[test]
+fn what_a_job_left_behind_says_nothing_of_the_jobs_beside_it() {
+    let job = Job::stopped_by_its_first_line();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (there, go) = (folder.path().join("there"), folder.path().join("go"));
+    let (there_text, go_text) = (there.display(), go.display());
+    let script = format!(
+        "(setsid /bin/bash -c 'echo > {there_text}; until [ -e {go_text} ]; do sleep 0.01; done; \
+            echo alive >&2' >/dev/null & ) ; sleep 600"
+    );
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| job.run(&bash(), &script));
+        while !there.exists() {
+            std::thread::yield_now();
+        }
+        for _ in 0..3 {
+            Job::default().run(&bash(), &hiding("true")).expect("success");
+        }
+        std::fs::write(&go, "").expect("written");
+        let result = running.join().expect("no panic");
+        assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
+    });
+    assert_eq!(job.log.text(), ["alive"]);
+}

@@ -1,0 +1,206 @@
+//! Copies, moves and mirrors of files and folders.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::files::regular;
+use super::finding::{matches, sorted_entries};
+use super::job::{Job, Outcome, operation, path_text};
+use super::program::Program;
+use super::removing::remove;
+use crate::engine::rhai::functions::Functions;
+
+/// Where programs that are copied for everybody go.
+const BIN: &str = "/usr/local/bin";
+/// So much is copied between two looks at the clock.
+const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
+const FOLDERS_DEEP_MAX: usize = 200;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.add(
+        "copy",
+        ["source", "destination"],
+        "Copies a file, a folder with all that is in it, or all that matches `*` and `?` in the \
+         last part of the source. Into the destination if that is a folder, else to that name.",
+        r#"
+mkdir("site"); mkdir("backup");
+file_write("site/a.html", "A");
+file_write("site/b.css", "B");
+copy("site/*.html", "backup");
+copy("site", "copy of site");
+[exist("backup/a.html"), exist("backup/b.css"), exist("copy of site/b.css")]
+// → [true,false,true]"#,
+        |source: &str, destination: &str| {
+            operation("copy", source, |job| copy(job, source, destination))
+        },
+    );
+    functions.add(
+        "copy_bin",
+        ["source"],
+        "Copies a program to /usr/local/bin, executable for everybody, and gives its new path.",
+        r##"
+file_write("hello", "#!/bin/sh\necho hello\n");
+// Needs the right to write there:
+try { copy_bin("hello") } catch (error) { print(error) }"##,
+        |source: &str| {
+            operation("copy_bin", source, |job| {
+                let from = job.to_read(source)?;
+                let name = from.file_name().ok_or("it has no name")?;
+                let to = job.to_write(&path_text(&Path::new(BIN).join(name)))?;
+                copy_file(job, &from, &to)?;
+                fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
+                Ok(path_text(&to))
+            })
+        },
+    );
+    register_moves(functions);
+}
+
+fn register_moves(functions: &mut Functions<'_>) {
+    functions.add(
+        "mv",
+        ["source", "destination"],
+        "Moves a file or a folder, into the destination if that is a folder, else to that name.",
+        r#"
+file_write("draft.txt", "text");
+mv("draft.txt", "final.txt");
+[exist("draft.txt"), file_read("final.txt")]
+// → [false,"text"]"#,
+        |source: &str, destination: &str| {
+            operation("mv", source, |job| move_to(job, source, destination))
+        },
+    );
+    functions.add(
+        "rsync",
+        ["source", "destination"],
+        "Makes the destination the same as the source with the program rsync, deleting what is \
+         not in the source; either may be on another machine, as `host:path`.",
+        r#"
+mkdir("source"); mkdir("mirror");
+file_write("source/a.txt", "A");
+rsync("source/", "mirror/");
+file_read("mirror/a.txt")
+// → A"#,
+        |source: &str, destination: &str| {
+            operation("rsync", source, |job| {
+                let source = mirror_end(job, source, || job.to_read(source))?;
+                let destination = mirror_end(job, destination, || job.to_write(destination))?;
+                Program::new("rsync")
+                    .args(["--archive", "--delete", "--", &source, &destination])
+                    .output(job)
+                    .map(|_| ())
+            })
+        },
+    );
+}
+
+fn copy(job: Job<'_>, source: &str, destination: &str) -> Outcome<()> {
+    let to = job.to_write(destination)?;
+    let name = Path::new(source).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    if !name.contains(['*', '?']) {
+        let from = job.to_read(source)?;
+        return copy_any(job, &from, &into(&from, to), FOLDERS_DEEP_MAX);
+    }
+    let folder = Path::new(source).parent().and_then(Path::to_str).unwrap_or_default();
+    let folder = job.to_read(if folder.is_empty() { "." } else { folder })?;
+    let mut found = false;
+    for from in sorted_entries(&folder)? {
+        let matching =
+            from.file_name().is_some_and(|entry| matches(name, &entry.to_string_lossy()));
+        if matching {
+            found = true;
+            fs::create_dir_all(&to)?;
+            copy_any(job, &from, &into(&from, to.clone()), FOLDERS_DEEP_MAX)?;
+        }
+    }
+    if found { Ok(()) } else { Err("nothing matches".into()) }
+}
+
+fn move_to(job: Job<'_>, source: &str, destination: &str) -> Outcome<()> {
+    // It is read where it is moved to, so it must be allowed to be.
+    job.to_read(source)?;
+    let from = job.to_change(source)?;
+    let to = into(&from, job.to_write(destination)?);
+    match fs::rename(&from, &to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            copy_any(job, &from, &to, FOLDERS_DEEP_MAX)?;
+            remove(job, &from)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Below the destination if that is a folder.
+fn into(from: &Path, to: PathBuf) -> PathBuf {
+    match from.file_name() {
+        Some(name) if to.is_dir() => to.join(name),
+        _ => to,
+    }
+}
+
+fn copy_any(job: Job<'_>, from: &Path, to: &Path, depth_left: usize) -> Outcome<()> {
+    job.look()?;
+    if depth_left == 0 {
+        return Err(format!("its folders nest deeper than {FOLDERS_DEEP_MAX}").into());
+    }
+    let data = from.symlink_metadata()?;
+    // What is in the destination's way must not lead out of it.
+    if depth_left < FOLDERS_DEEP_MAX && to.is_symlink() {
+        fs::remove_file(to)?;
+    }
+    if data.is_dir() {
+        let inside = to.parent().and_then(|parent| parent.canonicalize().ok());
+        if inside.is_some_and(|inside| inside.starts_with(from.canonicalize().unwrap_or_default()))
+        {
+            return Err("a folder is not copied into itself".into());
+        }
+        fs::create_dir_all(to)?;
+        for entry in sorted_entries(from)? {
+            let name = entry.file_name().unwrap_or_default();
+            copy_any(job, &entry, &to.join(name), depth_left - 1)?;
+        }
+        return Ok(fs::set_permissions(to, data.permissions())?);
+    }
+    if data.is_symlink() && depth_left < FOLDERS_DEEP_MAX {
+        return Ok(symlink(from.read_link()?, to)?);
+    }
+    copy_file(job, from, to)
+}
+
+/// Copies content and permissions, and stops between chunks if the job must end.
+fn copy_file(job: Job<'_>, from: &Path, to: &Path) -> Outcome<()> {
+    let source = regular(OpenOptions::new().read(true), from)?;
+    let mut destination = regular(OpenOptions::new().write(true).create(true).truncate(false), to)?;
+    let (read, written) = (source.metadata()?, destination.metadata()?);
+    let same = |a: &fs::Metadata, b: &fs::Metadata| {
+        use std::os::unix::fs::MetadataExt;
+        (a.dev(), a.ino()) == (b.dev(), b.ino())
+    };
+    if same(&read, &written) {
+        return Err("a file is not copied onto itself".into());
+    }
+    destination.set_len(0)?;
+    while io::copy(&mut (&source).take(CHUNK_BYTES), &mut destination)? > 0 {
+        job.look()?;
+    }
+    Ok(destination.set_permissions(read.permissions())?)
+}
+
+/// One end of a mirror: a path of this machine that is allowed, or one of another machine.
+fn mirror_end(
+    job: Job<'_>,
+    end: &str,
+    allowed: impl FnOnce() -> Outcome<PathBuf>,
+) -> Outcome<String> {
+    let is_remote = end.split('/').next().is_some_and(|start| start.contains(':'));
+    if is_remote {
+        job.settings.check_network()?;
+        return Ok(end.to_owned());
+    }
+    let path = path_text(&allowed()?);
+    // To rsync a slash at the end means what is in the folder.
+    Ok(if end.ends_with('/') && !path.ends_with('/') { format!("{path}/") } else { path })
+}

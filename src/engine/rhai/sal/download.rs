@@ -1,0 +1,132 @@
+//! Downloads, with the program curl: to a file, unpacked, or installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ::rhai::INT;
+
+use super::http::curl;
+use super::job::{Job, Outcome, operation, path_text};
+use super::program::Program;
+use crate::engine::rhai::functions::Functions;
+
+/// What tar unpacks by itself.
+const TAR_ENDINGS: [&str; 7] = [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tbz2"];
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.add(
+        "download",
+        ["url", "folder", "min_kb"],
+        "Downloads a file into a folder; an archive (.tar.gz, .zip and the like) is unpacked there \
+         and not kept. Less than so many KiB is an error. Gives the folder, or the file's path.",
+        r#"
+download("http://127.0.0.1:8080/site.tar.gz", "site", 0);
+file_read("site/index.html")
+// → hello"#,
+        |url: &str, folder: &str, min_kb: INT| {
+            operation("download", url, |job| download(job, url, folder, min_kb))
+        },
+    );
+    functions.add(
+        "download_file",
+        ["url", "path", "min_kb"],
+        "Downloads a file to this path and gives the path. Less than so many KiB is an error.",
+        r#"
+download_file("http://127.0.0.1:8080/", "page.html", 0);
+file_read("page.html")
+// → hello"#,
+        |url: &str, path: &str, min_kb: INT| {
+            operation("download_file", url, |job| {
+                fetch(job, url, &job.to_write(path)?, min_kb)?;
+                Ok(path.to_owned())
+            })
+        },
+    );
+    functions.add(
+        "download_install",
+        ["url", "min_kb"],
+        "Downloads a package of Debian (.deb) and installs it with dpkg. Less than so many KiB is \
+         an error.",
+        r#"
+download_install("http://127.0.0.1:8080/tool.deb", 0);"#,
+        |url: &str, min_kb: INT| {
+            operation("download_install", url, |job| {
+                let name = file_name(url)?;
+                if Path::new(name).extension().is_none_or(|ending| ending != "deb") {
+                    return Err("only a .deb package is installed".into());
+                }
+                let file = job.own_folder()?.join(name);
+                fetch(job, url, &file, min_kb)?;
+                let dpkg = Program::new("dpkg").env("DEBIAN_FRONTEND", "noninteractive");
+                dpkg.arg("--install").arg(&file).logged().output(job)?;
+                Ok(fs::remove_file(&file)?)
+            })
+        },
+    );
+}
+
+fn download(job: Job<'_>, url: &str, folder: &str, min_kb: INT) -> Outcome<String> {
+    let name = file_name(url)?;
+    let to = job.to_write(folder)?;
+    fs::create_dir_all(&to)?;
+    let file = to.join(name);
+    fetch(job, url, &file, min_kb)?;
+    let lower = name.to_lowercase();
+    let unpack = if TAR_ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
+        Program::new("tar").arg("--extract").arg("--file").arg(&file).arg("--directory").arg(&to)
+    } else if Path::new(&lower).extension().is_some_and(|ending| ending == "zip") {
+        Program::new("unzip").args(["-q", "-o"]).arg(&file).arg("-d").arg(&to)
+    } else {
+        return Ok(path_text(&Path::new(folder).join(name)));
+    };
+    let unpacked = unpack.output(job);
+    fs::remove_file(&file)?;
+    unpacked.map(|_| folder.to_owned())
+}
+
+/// The file is there whole or not at all.
+fn fetch(job: Job<'_>, url: &str, to: &Path, min_kb: INT) -> Outcome<()> {
+    let bytes_max = job.settings.download_bytes_max;
+    let mut name = to.file_name().ok_or("the path has no name of a file")?.to_owned();
+    name.push(format!(".{:016x}.part", fastrand::u64(..)));
+    let part = Part(to.with_file_name(name));
+    curl(job, url)?
+        .args(["--fail", "--connect-timeout", "30", "--max-filesize"])
+        .arg(bytes_max.to_string())
+        .arg("--output")
+        .arg(&part.0)
+        .output(job)?;
+    // Curl makes no file of an empty answer.
+    let size = part.0.metadata().map_or(0, |data| data.len());
+    if size > bytes_max {
+        return Err(
+            format!("larger than {bytes_max} bytes, which sal.download_size_max allows").into()
+        );
+    }
+    if size / 1024 < u64::try_from(min_kb).unwrap_or_default() {
+        return Err(format!("too small: {size} bytes are less than {min_kb} KiB").into());
+    }
+    if size == 0 {
+        fs::File::create(&part.0)?;
+    }
+    Ok(fs::rename(&part.0, to)?)
+}
+
+/// What has been downloaded so far; removed unless it has got its name.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The last part of a url's path.
+fn file_name(url: &str) -> Outcome<&str> {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+    match path.split_once('/').and_then(|(_, path)| path.rsplit('/').next()) {
+        Some(name) if !name.is_empty() && name != ".." && name != "." => Ok(name),
+        _ => Err("the url names no file".into()),
+    }
+}

@@ -1,0 +1,173 @@
+//! Files and folders by their names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ::rhai::Array;
+
+use super::job::{Answer, Job, Outcome, operation, path_text};
+use crate::engine::rhai::functions::Functions;
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Folder,
+}
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.add(
+        "find_file",
+        ["folder", "name"],
+        "Gives the path of the one file below a folder whose name matches; `*` and `?` stand for \
+         anything and for one character. None is an error, and so are several.",
+        r#"
+mkdir("project/src");
+file_write("project/src/main.rs", "");
+find_file("project", "main.*")
+// → project/src/main.rs"#,
+        |folder: &str, name: &str| find_one("find_file", folder, name, Kind::File),
+    );
+    functions.add(
+        "find_files",
+        ["folder", "name"],
+        "Gives the paths of all files below a folder whose names match, in order. Links are not \
+         followed.",
+        r#"
+mkdir("logs/old");
+file_write("logs/a.log", "");
+file_write("logs/old/b.log", "");
+find_files("logs", "*.log")
+// → ["logs/a.log","logs/old/b.log"]"#,
+        |folder: &str, name: &str| find_all("find_files", folder, name, Kind::File),
+    );
+    functions.add(
+        "find_dir",
+        ["folder", "name"],
+        "Gives the path of the one folder below another whose name matches.",
+        r#"
+mkdir("project/src/engine");
+find_dir("project", "eng*")
+// → project/src/engine"#,
+        |folder: &str, name: &str| find_one("find_dir", folder, name, Kind::Folder),
+    );
+    functions.add(
+        "find_dirs",
+        ["folder", "name"],
+        "Gives the paths of all folders below another whose names match, in order.",
+        r#"
+mkdir("sites/one"); mkdir("sites/two");
+find_dirs("sites", "*")
+// → ["sites/one","sites/two"]"#,
+        |folder: &str, name: &str| find_all("find_dirs", folder, name, Kind::Folder),
+    );
+}
+
+/// Whether a name matches a pattern in which `*` stands for anything and `?` for one character.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where the last `*` is, and how much of the name it has taken: it takes more when the rest
+    // does not match, and no earlier one ever has to.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if pattern.get(p) == Some(&'*') {
+            star = Some((p, n));
+            p += 1;
+        } else if pattern.get(p).is_some_and(|&c| c == '?' || c == name[n]) {
+            p += 1;
+            n += 1;
+        } else if let Some((at, taken)) = star {
+            star = Some((at, taken + 1));
+            p = at + 1;
+            n = taken + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+/// What is in a folder, in the order of the names.
+pub(super) fn sorted_entries(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        entries.push(entry?.path());
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+fn find_one(function: &str, folder: &str, name: &str, kind: Kind) -> Answer<String> {
+    operation(function, folder, |job| {
+        let mut found = find(job, folder, name, kind)?;
+        match (found.pop(), found.len()) {
+            (Some(one), 0) => Ok(one),
+            (Some(_), more) => Err(format!("{} match `{name}`, not one", more + 1).into()),
+            (None, _) => Err(format!("nothing matches `{name}`").into()),
+        }
+    })
+}
+
+fn find_all(function: &str, folder: &str, name: &str, kind: Kind) -> Answer<Array> {
+    operation(function, folder, |job| {
+        Ok(find(job, folder, name, kind)?.into_iter().map(Into::into).collect())
+    })
+}
+
+/// The paths as the script would write them. A folder below that cannot be entered is passed
+/// over, as a search does that is not made by root.
+fn find(job: Job<'_>, folder: &str, name: &str, kind: Kind) -> Outcome<Vec<String>> {
+    let top = job.to_read(folder)?;
+    let mut folders = vec![top.clone()];
+    fs::read_dir(&top)?;
+    let mut found = Vec::new();
+    while let Some(next) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&next) else { continue };
+        for entry in entries.flatten() {
+            job.look()?;
+            let Ok(entry_kind) = entry.file_type() else { continue };
+            let wanted = match kind {
+                Kind::File => entry_kind.is_file(),
+                Kind::Folder => entry_kind.is_dir(),
+            };
+            let path = entry.path();
+            if wanted && matches(name, &entry.file_name().to_string_lossy()) {
+                if found.len() >= job.settings.array_len_max {
+                    return Err(format!("more than {} match", job.settings.array_len_max).into());
+                }
+                let below = path.strip_prefix(&top).unwrap_or(&path);
+                found.push(path_text(&Path::new(folder).join(below)));
+            }
+            if entry_kind.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks_match_as_in_a_shell() {
+        for (pattern, name) in [
+            ("*", ""),
+            ("*.log", "a.log"),
+            ("a?c", "aéc"),
+            ("*a*b", "xaxab"),
+            ("", ""),
+            ("**", "x"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("*.log", "a.logs"), ("?", ""), ("", "a"), ("a*b*c", "abdx")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+        assert!(!matches(&"*a".repeat(50), &"a".repeat(49)));
+    }
+}

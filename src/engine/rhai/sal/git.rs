@@ -1,0 +1,284 @@
+//! Repositories of git, with the program git.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ::rhai::Array;
+
+use super::finding::matches;
+use super::job::{Answer, Job, Outcome, operation, path_text};
+use super::program::Program;
+use crate::engine::rhai::functions::Functions;
+
+/// How deep below a tree repositories are looked for: host, account and name make three.
+const FOLDERS_DEEP_MAX: usize = 8;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.group("git", "Repositories of git.");
+    functions.class::<Tree>("GitTree");
+    functions.class::<Repository>("GitRepo");
+    register_tree(functions);
+    functions.add(
+        "path",
+        ["repository"],
+        "Gives where the repository is.",
+        r#"
+git_clone(env_get("ORIGIN"), "work").path().ends_with("/work")
+// → true"#,
+        |repository: Repository| path_text(&repository.path),
+    );
+    functions.add(
+        "has_changes",
+        ["repository"],
+        "Tells whether something in the repository is not committed.",
+        r#"
+let repository = git_clone(env_get("ORIGIN"), "work");
+file_write("work/new.txt", "new");
+repository.has_changes()
+// → true"#,
+        |repository: Repository| {
+            repository.operation("has_changes", |job| {
+                Ok(!repository.git(job, &["status", "--porcelain"])?.is_empty())
+            })
+        },
+    );
+    register_exchange(functions);
+}
+
+fn register_exchange(functions: &mut Functions<'_>) {
+    functions.add(
+        "pull",
+        ["repository"],
+        "Takes over what is new where the repository comes from; it fails where both have changed.",
+        r#"git_clone(env_get("ORIGIN"), "work").pull();"#,
+        |repository: Repository| repository.act("pull", &["pull", "--ff-only", "--quiet"]),
+    );
+    functions.add(
+        "reset",
+        ["repository"],
+        "Throws away all that is not committed, new files as well.",
+        r#"
+let repository = git_clone(env_get("ORIGIN"), "work");
+file_write("work/README", "spoiled");
+repository.reset().has_changes()
+// → false"#,
+        |repository: Repository| {
+            repository.act("reset", &["reset", "--hard", "--quiet"])?;
+            repository.act("reset", &["clean", "-d", "--force", "--quiet"])
+        },
+    );
+    functions.add(
+        "commit",
+        ["repository", "message"],
+        "Commits all changes, new files as well; without changes it does nothing.",
+        r#"
+let repository = git_clone(env_get("ORIGIN"), "work");
+file_write("work/new.txt", "new");
+repository.commit("add a file").has_changes()
+// → false"#,
+        |repository: Repository, message: &str| {
+            repository.operation("commit", |job| repository.commit(job, message))?;
+            Ok::<_, Box<::rhai::EvalAltResult>>(repository)
+        },
+    );
+    functions.add(
+        "push",
+        ["repository"],
+        "Gives what is committed to where the repository comes from.",
+        r#"
+let repository = git_clone(env_get("ORIGIN"), "work");
+file_write("work/new.txt", "new");
+repository.commit("add a file").push();"#,
+        |repository: Repository| repository.act("push", &["push", "--quiet"]),
+    );
+}
+
+fn register_tree(functions: &mut Functions<'_>) {
+    functions
+        .add(
+            "git_clone",
+            ["url"],
+            "Clones a repository, into a folder of its own name unless one is given, and gives it.",
+            r#"
+let repository = git_clone(env_get("ORIGIN"));
+repository.has_changes()
+// → false"#,
+            |url: &str| clone(url, None),
+        )
+        .or(["url", "path"], |url: &str, path: &str| clone(url, Some(path)));
+    functions.add(
+        "git_tree_new",
+        ["path"],
+        "Gives the tree of all repositories below a folder.",
+        r#"
+git_clone(env_get("ORIGIN"), "code/one");
+git_tree_new("code").list().len
+// → 1"#,
+        |path: &str| {
+            operation("git_tree_new", path, |job| {
+                let folder = job.to_read(path)?.canonicalize()?;
+                if folder.is_dir() { Ok(Tree { folder }) } else { Err("not a folder".into()) }
+            })
+        },
+    );
+    functions.add(
+        "list",
+        ["tree"],
+        "Gives the paths of all repositories of the tree.",
+        r#"
+git_clone(env_get("ORIGIN"), "code/one");
+git_tree_new("code").list()[0].ends_with("/code/one")
+// → true"#,
+        |tree: Tree| {
+            tree.operation("list", |job| {
+                Ok(tree.paths(job)?.iter().map(|path| path_text(path).into()).collect::<Array>())
+            })
+        },
+    );
+    register_search(functions);
+}
+
+fn register_search(functions: &mut Functions<'_>) {
+    functions.add(
+        "find",
+        ["tree", "pattern"],
+        "Gives the repositories whose name or path below the tree matches; `*` stands for anything.",
+        r#"
+git_clone(env_get("ORIGIN"), "code/web-one");
+git_clone(env_get("ORIGIN"), "code/api");
+git_tree_new("code").find("web*").len
+// → 1"#,
+        |tree: Tree, pattern: &str| {
+            tree.operation("find", |job| Ok(tree.find(job, pattern)?.into_iter().map(::rhai::Dynamic::from).collect::<Array>()))
+        },
+    );
+    functions.add(
+        "get",
+        ["tree", "pattern"],
+        "Gives the one repository whose name or path matches; none is an error, and so are several.",
+        r#"
+git_clone(env_get("ORIGIN"), "code/one");
+git_tree_new("code").get("one").has_changes()
+// → false"#,
+        |tree: Tree, pattern: &str| {
+            operation("git get", pattern, |job| {
+                let mut found = tree.find(job, pattern)?;
+                match (found.pop(), found.len()) {
+                    (Some(one), 0) => Ok(one),
+                    (Some(_), more) => Err(format!("{} repositories match", more + 1).into()),
+                    (None, _) => Err("no repository matches".into()),
+                }
+            })
+        },
+    );
+}
+
+/// A folder with repositories somewhere below it.
+#[derive(Debug, Clone)]
+struct Tree {
+    folder: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+struct Repository {
+    path: PathBuf,
+}
+
+impl Tree {
+    fn operation<T>(&self, name: &str, work: impl FnOnce(Job<'_>) -> Outcome<T>) -> Answer<T> {
+        operation(&format!("git {name}"), &path_text(&self.folder), work)
+    }
+
+    fn find(&self, job: Job<'_>, pattern: &str) -> Outcome<Vec<Repository>> {
+        let matching = |path: &PathBuf| {
+            let below = path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            matches(pattern, &below) || matches(pattern, &name)
+        };
+        let paths = self.paths(job)?.into_iter().filter(matching);
+        Ok(paths.map(|path| Repository { path }).collect())
+    }
+
+    /// In order. What is within a repository is not looked through.
+    fn paths(&self, job: Job<'_>) -> Outcome<Vec<PathBuf>> {
+        let mut folders = vec![(self.folder.clone(), 0)];
+        let mut found = Vec::new();
+        while let Some((folder, depth)) = folders.pop() {
+            job.look()?;
+            if folder.join(".git").exists() {
+                found.push(folder);
+            } else if depth < FOLDERS_DEEP_MAX
+                && let Ok(entries) = fs::read_dir(&folder)
+            {
+                let inner = entries.flatten();
+                let inner = inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+                folders.extend(inner.map(|entry| (entry.path(), depth + 1)));
+            }
+            if found.len() > job.settings.array_len_max {
+                return Err(format!("more than {} repositories", job.settings.array_len_max).into());
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+impl Repository {
+    fn operation<T>(&self, name: &str, work: impl FnOnce(Job<'_>) -> Outcome<T>) -> Answer<T> {
+        operation(&format!("git {name}"), &path_text(&self.path), work)
+    }
+
+    /// Does one thing, and gives the repository for the next.
+    fn act(&self, name: &str, args: &[&str]) -> Answer<Self> {
+        self.operation(name, |job| {
+            job.to_change(&path_text(&self.path))?;
+            self.git(job, args).map(|_| self.clone())
+        })
+    }
+
+    fn commit(&self, job: Job<'_>, message: &str) -> Outcome<()> {
+        job.to_change(&path_text(&self.path))?;
+        self.git(job, &["add", "--all"])?;
+        if self.git(job, &["status", "--porcelain"])?.is_empty() {
+            return Ok(());
+        }
+        // Git refuses to commit for nobody; who is configured comes first.
+        let known = git(&self.path).args(["config", "--get", "user.email"]).run(job)?.success();
+        let nobody = ["-c", "user.name=hero", "-c", "user.email=hero@localhost"];
+        let identity = if known { &[][..] } else { &nobody[..] };
+        let message = format!("--message={message}");
+        git(&self.path)
+            .args(identity.iter().copied())
+            .args(["commit", "--quiet", &message])
+            .output(job)
+            .map(|_| ())
+    }
+
+    fn git(&self, job: Job<'_>, args: &[&str]) -> Outcome<String> {
+        job.to_read(&path_text(&self.path))?;
+        git(&self.path).args(args.iter().copied()).output(job)
+    }
+}
+
+/// Nobody is there to be asked for a password.
+fn git(folder: &Path) -> Program {
+    Program::new("git").env("GIT_TERMINAL_PROMPT", "0").within(folder)
+}
+
+fn clone(url: &str, path: Option<&str>) -> Answer<Repository> {
+    operation("git_clone", url, |job| {
+        // A path of this machine is read; anything else is another machine.
+        if url.starts_with('/') {
+            job.to_read(url)?;
+        } else {
+            job.settings.check_network()?;
+        }
+        let name = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+        let name = name.strip_suffix(".git").unwrap_or(name);
+        let to = job.to_write(path.unwrap_or(name))?;
+        // Git would take `ext::` for a command to run.
+        let protocols = ["-c", "protocol.ext.allow=never", "clone", "--quiet", "--", url];
+        git(&job.folder()?).args(protocols).arg(&to).output(job)?;
+        Ok(Repository { path: to.canonicalize()? })
+    })
+}

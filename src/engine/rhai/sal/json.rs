@@ -1,0 +1,129 @@
+//! JSON to values and back.
+
+use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
+use serde_json::{Number, Value};
+
+use super::job::{Job, Outcome, operation};
+use crate::engine::rhai::functions::Functions;
+
+/// How deep a value may nest to become JSON: readers refuse more.
+const NESTING_MAX: usize = 127;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.group("json", "JSON to values and back.");
+    functions
+        .add(
+            "json_parse",
+            ["text"],
+            "Makes a value of any JSON text: null becomes (), an object a map.",
+            r#"
+let data = json_parse(`{"name": "web", "ports": [80, 443]}`);
+data.ports[1]
+// → 443"#,
+            |text: &str| {
+                operation("json_parse", "", |job| {
+                    let value: Value =
+                        serde_json::from_str(text).map_err(|error| error.to_string())?;
+                    from_json(job, value)
+                })
+            },
+        )
+        .gives("any");
+    functions.add(
+        "json_encode",
+        ["value"],
+        "Makes JSON of any value, in one line.",
+        r#"
+json_encode(#{name: "web", ports: [80, 443], note: ()})
+// → {"name":"web","note":null,"ports":[80,443]}"#,
+        |value: Dynamic| operation("json_encode", "", |job| encode(job, &value, false)),
+    );
+    functions.add(
+        "json_encode_pretty",
+        ["value"],
+        "Makes JSON of any value, in lines for people.",
+        r#"
+file_write("web.json", json_encode_pretty(#{ports: [80, 443]}));
+json_parse(file_read("web.json")).ports.len
+// → 2"#,
+        |value: Dynamic| operation("json_encode_pretty", "", |job| encode(job, &value, true)),
+    );
+}
+
+/// A value as JSON. What JSON has no form for becomes its text.
+pub(super) fn to_json(value: &Dynamic) -> Outcome<Value> {
+    nested(value, 0)
+}
+
+fn nested(value: &Dynamic, nesting: usize) -> Outcome<Value> {
+    if nesting > NESTING_MAX {
+        return Err(format!("the value nests deeper than {NESTING_MAX} levels").into());
+    }
+    if let Some(array) = value.read_lock::<Array>() {
+        return array.iter().map(|element| nested(element, nesting + 1)).collect();
+    }
+    if let Some(map) = value.read_lock::<Map>() {
+        let entries = map.iter();
+        return entries
+            .map(|(name, element)| Ok((name.to_string(), nested(element, nesting + 1)?)))
+            .collect();
+    }
+    Ok(if value.is_unit() {
+        Value::Null
+    } else if let Some(text) = value.read_lock::<ImmutableString>() {
+        Value::String(text.to_string())
+    } else if let Ok(number) = value.as_int() {
+        number.into()
+    } else if let Ok(number) = value.as_float() {
+        Number::from_f64(number).map_or(Value::Null, Value::Number)
+    } else if let Ok(truth) = value.as_bool() {
+        truth.into()
+    } else {
+        Value::String(value.to_string())
+    })
+}
+
+/// Within the limits of arrays and maps, which Rhai checks only for what it makes itself.
+fn from_json(job: Job<'_>, value: Value) -> Outcome<Dynamic> {
+    Ok(match value {
+        Value::Null => Dynamic::UNIT,
+        Value::Bool(truth) => truth.into(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => INT::into(number),
+            (None, Some(number)) => number.into(),
+            (None, None) => number.to_string().into(),
+        },
+        Value::String(text) => text.into(),
+        Value::Array(elements) => {
+            fits(job, elements.len())?;
+            let elements = elements.into_iter().map(|element| from_json(job, element));
+            elements.collect::<Outcome<Array>>()?.into()
+        }
+        Value::Object(entries) => {
+            fits(job, entries.len())?;
+            let entries = entries.into_iter();
+            let entries =
+                entries.map(|(name, element)| Ok((name.into(), from_json(job, element)?)));
+            entries.collect::<Outcome<Map>>()?.into()
+        }
+    })
+}
+
+fn fits(job: Job<'_>, elements: usize) -> Outcome<()> {
+    if elements <= job.settings.array_len_max {
+        return Ok(());
+    }
+    Err(format!("an array or object has more than {} elements", job.settings.array_len_max).into())
+}
+
+fn encode(job: Job<'_>, value: &Dynamic, pretty: bool) -> Outcome<String> {
+    let value = to_json(&value.flatten_clone())?;
+    let text =
+        if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+    let text = text.map_err(|error| error.to_string())?;
+    let bytes_max = job.settings.bytes_max;
+    if text.len() as u64 > bytes_max {
+        return Err(format!("the text becomes longer than {bytes_max} bytes").into());
+    }
+    Ok(text)
+}

@@ -1,0 +1,130 @@
+//! Packages of Debian, with apt and dpkg.
+
+use ::rhai::Array;
+
+use super::job::{Job, Outcome, operation};
+use super::program::Program;
+use crate::engine::rhai::functions::Functions;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.add(
+        "package_install",
+        ["name"],
+        "Installs a package, if it is not there yet.",
+        r#"package_install("nginx");"#,
+        |name: &str| {
+            operation("package_install", name, |job| {
+                check_name(name)?;
+                if is_installed(job, name)? { Ok(()) } else { apt(job, &["install", "--", name]) }
+            })
+        },
+    );
+    functions.add(
+        "package_remove",
+        ["name"],
+        "Removes a package; its configuration stays.",
+        r#"package_remove("nginx");"#,
+        |name: &str| {
+            operation("package_remove", name, |job| {
+                check_name(name)?;
+                apt(job, &["remove", "--", name])
+            })
+        },
+    );
+    functions.add(
+        "package_update",
+        [],
+        "Fetches the lists of packages.",
+        "package_update();",
+        || operation("package_update", "", |job| apt(job, &["update"])),
+    );
+    functions.add(
+        "package_upgrade",
+        [],
+        "Upgrades every package that has a newer version.",
+        "package_upgrade();",
+        || operation("package_upgrade", "", |job| apt(job, &["upgrade"])),
+    );
+    register_questions(functions);
+}
+
+fn register_questions(functions: &mut Functions<'_>) {
+    functions.add(
+        "package_list",
+        [],
+        "Gives the names of all installed packages.",
+        r#"
+package_list().contains("bash")
+// → true"#,
+        || {
+            operation("package_list", "", |job| {
+                let format = "--showformat=${db:Status-Abbrev}${Package}\\n";
+                let text = Program::new("dpkg-query").args(["--show", format]).output(job)?;
+                lines(job, text.lines().filter_map(|line| line.strip_prefix("ii ")))
+            })
+        },
+    );
+    functions.add(
+        "package_search",
+        ["text"],
+        "Gives the names of the packages whose name or description holds the text.",
+        r#"
+package_search("web server").len > 0
+// → true"#,
+        |text: &str| {
+            operation("package_search", text, |job| {
+                let found = Program::new("apt-cache").args(["search", "--", text]).output(job)?;
+                lines(job, found.lines().filter_map(|line| line.split(" - ").next()))
+            })
+        },
+    );
+    functions.add(
+        "package_is_installed",
+        ["name"],
+        "Tells whether a package is installed.",
+        r#"
+package_is_installed("bash")
+// → true"#,
+        |name: &str| {
+            operation("package_is_installed", name, |job| {
+                check_name(name)?;
+                is_installed(job, name)
+            })
+        },
+    );
+}
+
+/// The form of Debian's names; so it can be no option either.
+fn check_name(name: &str) -> Outcome<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-.:=~_".contains(c);
+    if name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric()) && name.chars().all(is_plain)
+    {
+        return Ok(());
+    }
+    Err("that is no name of a package".into())
+}
+
+fn is_installed(job: Job<'_>, name: &str) -> Outcome<bool> {
+    let name = name.split('=').next().unwrap_or_default();
+    let args = ["--show", "--showformat=${db:Status-Abbrev}", "--", name];
+    let ran = Program::new("dpkg-query").args(args).run(job)?;
+    Ok(ran.success() && ran.stdout().starts_with("ii"))
+}
+
+/// Nobody is there to be asked: what a person has configured stays.
+fn apt(job: Job<'_>, args: &[&str]) -> Outcome<()> {
+    let options = ["--yes", "--quiet", "-o", "Dpkg::Options::=--force-confold"];
+    Program::new("apt-get")
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(options)
+        .args(args.iter().copied())
+        .logged()
+        .output(job)
+        .map(|_| ())
+}
+
+fn lines<'a>(job: Job<'_>, lines: impl Iterator<Item = &'a str>) -> Outcome<Array> {
+    let found: Array = lines.map(|line| line.trim().into()).collect();
+    let most = job.settings.array_len_max;
+    if found.len() > most { Err(format!("more than {most} packages").into()) } else { Ok(found) }
+}

@@ -1,0 +1,285 @@
+//! Commands: run by bash, in the script's own folder, ended with the job.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ::rhai::{Dynamic, FLOAT, INT, Map};
+
+use super::job::{Answer, Failed, Job, Outcome, operation, or_unit, path_text, shown};
+use super::text::dedented;
+use crate::engine::Stream;
+use crate::engine::process::child::{self, Ended, Report, Spec, Watch};
+use crate::engine::process::{
+    Scratch, check_variable, environment, failed_message, find_in, output_text,
+};
+use crate::engine::rhai::functions::Functions;
+
+const BASH: &str = "/bin/bash";
+/// A longer command is handed over in a file: the kernel takes no argument of 128 KiB.
+const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.group("process", "Commands, run by bash, and the processes of the machine.");
+    functions.class::<Run>("Command");
+    register_run(functions);
+    functions.add(
+        "silent",
+        ["command"],
+        "Keeps what the command writes out of the job's log.",
+        r#"
+run("echo secret").silent().execute().stdout
+// → secret"#,
+        |run: Run| Run { silent: true, ..run },
+    );
+    functions.add(
+        "ignore_error",
+        ["command"],
+        "Lets the command fail without an error; its result tells.",
+        r#"
+run("exit 3").ignore_error().execute().code
+// → 3"#,
+        |run: Run| Run { ignore_error: true, ..run },
+    );
+    functions.add(
+        "log",
+        ["command"],
+        "Writes the command itself to the job's log before it runs.",
+        r#"run("uname -s").log().execute();"#,
+        |run: Run| Run { log: true, ..run },
+    );
+    functions.add(
+        "env",
+        ["command", "name", "value"],
+        "Gives the command one more environment variable.",
+        r#"
+run("echo Hello, $NAME").env("NAME", "world").execute().stdout
+// → Hello, world"#,
+        Run::with_variable,
+    );
+    register_execution(functions);
+}
+
+fn register_execution(functions: &mut Functions<'_>) {
+    functions
+        .add(
+            "timeout",
+            ["command", "seconds"],
+            "Ends the command, and all it started, after so many seconds.",
+            r#"
+let result = run("sleep 60").timeout(0.1).ignore_error().execute();
+result.success
+// → false"#,
+            Run::with_timeout,
+        )
+        .or(["command", "seconds"], |run: Run, seconds: INT| run.with_timeout(seconds_of(seconds)));
+    functions.add(
+        "execute",
+        ["command"],
+        "Runs the command to its end; the result has stdout, stderr, success and code.",
+        r#"
+let result = run("echo out; echo err >&2").execute();
+`${result.stdout} ${result.stderr} ${result.success} ${result.code}`
+// → out err true 0"#,
+        |run: Run| run.execute(),
+    );
+    functions
+        .add(
+            "which",
+            ["name"],
+            "Gives the file that runs when a command of this job calls `name`, or () if none does.",
+            r#"
+if which("no-such-program") == () { "not here" } else { "here" }
+// → not here"#,
+            which,
+        )
+        .gives("string or ()");
+}
+
+fn register_run(functions: &mut Functions<'_>) {
+    functions
+        .add(
+            "run",
+            ["command"],
+            "Prepares a command for bash, to be run by `execute`; with a map of options (silent, \
+             die, log) it runs at once. Bash stops at the first line that fails, and common \
+             indentation of several lines is taken away.",
+            r#"
+run(`
+    mkdir site
+    echo hello > site/index.html
+`).execute();
+run("cat site/index.html", #{silent: true, die: false, log: false}).stdout
+// → hello"#,
+            |command: &str| Run::of("run", command),
+        )
+        .or(["command", "options"], |command: &str, options: Map| {
+            Run::of("run", command).with_options(&options)?.execute()
+        });
+    functions.add(
+        "run_command",
+        ["command"],
+        "Runs a command with bash; the result has stdout, stderr, success and code.",
+        r#"
+run_command("echo $((40 + 2))").stdout
+// → 42"#,
+        |command: &str| Run::of("run_command", command).execute(),
+    );
+    functions.add(
+        "run_silent",
+        ["command"],
+        "As run_command, with nothing of what it writes in the job's log.",
+        r#"
+run_silent("echo 'only for me'").stdout
+// → only for me"#,
+        |command: &str| Run { silent: true, ..Run::of("run_silent", command) }.execute(),
+    );
+}
+
+/// A command and how it is to be run: what `run` gives a script to add to.
+#[derive(Debug, Clone, Default)]
+struct Run {
+    /// By which function's name its errors start.
+    function: &'static str,
+    command: String,
+    /// Its lines do not go to the job's log.
+    silent: bool,
+    /// It may fail without an error; the result tells.
+    ignore_error: bool,
+    /// The command itself goes to the job's log first.
+    log: bool,
+    env: Vec<(String, String)>,
+    timeout: Option<Duration>,
+}
+
+impl Run {
+    fn of(function: &'static str, command: &str) -> Self {
+        Self { function, command: dedented(command), ..Self::default() }
+    }
+
+    fn with_options(mut self, options: &Map) -> Answer<Self> {
+        for (name, value) in options {
+            let Ok(on) = value.as_bool() else {
+                return Err(format!("{}: option `{name}` is true or false", self.function).into());
+            };
+            match name.as_str() {
+                "silent" => self.silent = on,
+                "die" => self.ignore_error = !on,
+                "log" => self.log = on,
+                other => {
+                    let known = "known are silent, die and log";
+                    return Err(format!(
+                        "{}: no option `{}`: {known}",
+                        self.function,
+                        shown(other)
+                    )
+                    .into());
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    fn with_variable(mut self, name: &str, value: &str) -> Answer<Self> {
+        check_variable(name, value).map_err(|why| self.failed(&why))?;
+        self.env.push((name.to_owned(), value.to_owned()));
+        Ok(self)
+    }
+
+    fn with_timeout(mut self, seconds: FLOAT) -> Answer<Self> {
+        let time = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| self.failed(&format!("timeout of {seconds} seconds")))?;
+        self.timeout = Some(time);
+        Ok(self)
+    }
+
+    /// Runs it to its end and gives `stdout`, `stderr`, `success` and `code`.
+    fn execute(self) -> Answer<Map> {
+        operation(self.function, &format!("`{}`", shown(&self.command)), |job| {
+            let report = self.report(job)?;
+            // The job's own deadline, or only the command's?
+            job.look()?;
+            match report.ended {
+                Ended::Stopped(_) => Err(Failed::Ended),
+                Ended::Timeout if self.timeout.is_none() => Err(Failed::Ended),
+                Ended::Timeout if !self.ignore_error => Err("timeout".into()),
+                Ended::TooMuchOutput => {
+                    let bytes_max = job.settings.bytes_max;
+                    Err(format!("output too large: more than {bytes_max} bytes").into())
+                }
+                Ended::Itself if !report.status.success() && !self.ignore_error => {
+                    Err(failed_message(report.status, &report.stderr_tail).into())
+                }
+                Ended::Itself | Ended::Timeout => Ok(result(&report)),
+            }
+        })
+    }
+
+    fn report(&self, job: Job<'_>) -> Outcome<Report> {
+        job.settings.check_run()?;
+        let running = job.running;
+        let mut env = environment(running.script, job.own_folder()?)?;
+        for (name, value) in &self.env {
+            env.retain(|(known, _)| known != OsStr::new(name));
+            env.push((name.into(), value.into()));
+        }
+        if self.log {
+            running.log_text(Stream::Stdout, &self.command);
+        }
+        // Lives as long as the command does.
+        let file_folder;
+        let mut args: Vec<OsString> = vec!["-e".into()];
+        if self.command.contains('\0') {
+            return Err("the command holds a NUL".into());
+        } else if self.command.len() <= ARGUMENT_BYTES_MAX {
+            args.extend(["-c".into(), OsString::from(&self.command)]);
+        } else {
+            file_folder = Scratch::new()?;
+            args.push(file_folder.file("command", &self.command)?.into());
+        }
+        let own = self.timeout.and_then(|time| Instant::now().checked_add(time));
+        let deadline = running.script.deadline;
+        let folder = job.folder()?;
+        let spec = Spec { program: PathBuf::from(BASH), args, env, cwd: &folder };
+        let bytes_max = job.settings.bytes_max;
+        let watch = Watch {
+            cancel: running.cancel,
+            deadline: own.map_or(deadline, |own| own.min(deadline)),
+            kill_grace: job.settings.kill_grace,
+            stdout_bytes_max: bytes_max,
+            stderr_bytes_max: bytes_max,
+            log: (!self.silent).then_some(running.log),
+            log_stdout: true,
+        };
+        Ok(child::run(&spec, &watch)?)
+    }
+
+    fn failed(&self, why: &str) -> String {
+        format!("{} `{}`: {why}", self.function, shown(&self.command))
+    }
+}
+
+/// What a script sees of a command that has ended; killed by a signal counts as a shell does.
+fn result(report: &Report) -> Map {
+    use std::os::unix::process::ExitStatusExt;
+    let code = report.status.code().or_else(|| report.status.signal().map(|signal| 128 + signal));
+    let success = report.ended == Ended::Itself && report.status.success();
+    Map::from([
+        ("stdout".into(), output_text(&report.stdout).into()),
+        ("stderr".into(), output_text(&report.stderr).into()),
+        ("success".into(), success.into()),
+        ("code".into(), INT::from(code.unwrap_or(-1)).into()),
+    ])
+}
+
+fn which(name: &str) -> Answer<Dynamic> {
+    operation("which", name, |job| {
+        let file = find_in(name, OsStr::new(job.search_path()));
+        Ok(or_unit(file.as_deref().map(path_text)))
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody waits for so long that it matters")]
+fn seconds_of(seconds: INT) -> FLOAT {
+    seconds as FLOAT
+}

@@ -1,0 +1,268 @@
+//! Replacements in texts and files, one after the other.
+
+use std::sync::Arc;
+
+use regex::{Captures, Regex, RegexBuilder};
+
+use super::files::{read_text, write_text};
+use super::job::{Answer, Job, Outcome, operation};
+use crate::engine::rhai::functions::Functions;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.class::<Builder>("TextReplacerBuilder");
+    functions.class::<Replacer>("TextReplacer");
+    register_builder(functions);
+    functions.add(
+        "replace",
+        ["replacer", "text"],
+        "Gives the text with everything replaced.",
+        r#"
+let replacer = text_replacer_new().pattern("cat").replacement("dog").build();
+replacer.replace("a cat is a cat")
+// → a dog is a dog"#,
+        |replacer: Replacer, text: &str| {
+            operation("replace", "", |job| replacer.replace(job, text))
+        },
+    );
+    functions.add(
+        "replace_file",
+        ["replacer", "path"],
+        "Gives the text of a file with everything replaced; the file stays as it is.",
+        r#"
+file_write("site.conf", "port=80");
+text_replacer_new().pattern("80").replacement("8080").build().replace_file("site.conf")
+// → port=8080"#,
+        |replacer: Replacer, path: &str| {
+            operation("replace_file", path, |job| replacer.replace_file(job, path))
+        },
+    );
+    functions.add(
+        "replace_file_in_place",
+        ["replacer", "path"],
+        "Replaces everything in a file.",
+        r#"
+file_write("site.conf", "port=80");
+text_replacer_new().pattern("80").replacement("8080").build().replace_file_in_place("site.conf");
+file_read("site.conf")
+// → port=8080"#,
+        |replacer: Replacer, path: &str| {
+            operation("replace_file_in_place", path, |job| {
+                let text = replacer.replace_file(job, path)?;
+                write_text(&job.to_write(path)?, &text)
+            })
+        },
+    );
+    functions.add(
+        "replace_file_to",
+        ["replacer", "source", "destination"],
+        "Writes the text of one file, with everything replaced, to another.",
+        r#"
+file_write("template.conf", "host=HOST");
+let replacer = text_replacer_new().pattern("HOST").replacement("example.org").build();
+replacer.replace_file_to("template.conf", "site.conf");
+file_read("site.conf")
+// → host=example.org"#,
+        |replacer: Replacer, source: &str, destination: &str| {
+            operation("replace_file_to", source, |job| {
+                let text = replacer.replace_file(job, source)?;
+                write_text(&job.to_write(destination)?, &text)
+            })
+        },
+    );
+}
+
+fn register_builder(functions: &mut Functions<'_>) {
+    functions.add(
+        "text_replacer_new",
+        [],
+        "Begins a description of replacements, which `build` makes a replacer of.",
+        r#"
+let replacer = text_replacer_new()
+    .pattern("colour").replacement("color")
+    .and()
+    .pattern("[0-9]+").replacement("<$0>").regex(true)
+    .build();
+replacer.replace("colour 7")
+// → color <7>"#,
+        Builder::default,
+    );
+    functions.add(
+        "pattern",
+        ["builder", "text"],
+        "Says what is to be replaced: this very text, or a regular expression after `regex(true)`.",
+        r#"
+text_replacer_new().pattern("a.c").replacement("-").build().replace("abc a.c")
+// → abc -"#,
+        |mut builder: Builder, text: &str| {
+            text.clone_into(&mut builder.current.pattern);
+            builder
+        },
+    );
+    functions.add(
+        "replacement",
+        ["builder", "text"],
+        "Says what comes in its place; for a regular expression $1 and ${name} stand for groups.",
+        r#"
+text_replacer_new().pattern("(\\w+)@(\\w+)").replacement("$2: $1").regex(true).build()
+    .replace("ann@home")
+// → home: ann"#,
+        |mut builder: Builder, text: &str| {
+            text.clone_into(&mut builder.current.replacement);
+            builder
+        },
+    );
+    register_switches(functions);
+}
+
+fn register_switches(functions: &mut Functions<'_>) {
+    functions.add(
+        "regex",
+        ["builder", "on"],
+        "Says whether the pattern is a regular expression.",
+        r#"
+text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace("a   b")
+// → a b"#,
+        |mut builder: Builder, on: bool| {
+            builder.current.regex = on;
+            builder
+        },
+    );
+    functions.add(
+        "case_insensitive",
+        ["builder", "on"],
+        "Says whether upper and lower case are the same.",
+        r#"
+text_replacer_new().pattern("todo").replacement("done").case_insensitive(true).build()
+    .replace("TODO")
+// → done"#,
+        |mut builder: Builder, on: bool| {
+            builder.current.case_insensitive = on;
+            builder
+        },
+    );
+    functions.add(
+        "and",
+        ["builder"],
+        "Ends one replacement and begins the next, which works on what the first has left.",
+        r#"
+text_replacer_new().pattern("a").replacement("b").and().pattern("b").replacement("c").build()
+    .replace("ab")
+// → cc"#,
+        |mut builder: Builder| {
+            builder.done.push(std::mem::take(&mut builder.current));
+            builder
+        },
+    );
+    functions.add(
+        "build",
+        ["builder"],
+        "Makes a replacer of the description; a wrong regular expression fails here.",
+        r#"
+try {
+    text_replacer_new().pattern("(").regex(true).build();
+} catch (error) {
+    print(error);
+}"#,
+        Builder::build,
+    );
+}
+
+/// One replacement as it is described.
+#[derive(Debug, Clone, Default)]
+struct Rule {
+    pattern: String,
+    replacement: String,
+    regex: bool,
+    case_insensitive: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Builder {
+    done: Vec<Rule>,
+    current: Rule,
+}
+
+/// What replaces: each step's expression, what comes in its place, and whether `$1` means a group.
+#[derive(Debug, Clone)]
+struct Replacer {
+    steps: Arc<[(Regex, String, bool)]>,
+}
+
+impl Builder {
+    fn build(self) -> Answer<Replacer> {
+        operation("text_replacer build", "", |_| {
+            let mut steps = Vec::new();
+            for rule in self.done.into_iter().chain([self.current]) {
+                if rule.pattern.is_empty() {
+                    return Err("a pattern is empty".into());
+                }
+                let pattern = if rule.regex { rule.pattern } else { regex::escape(&rule.pattern) };
+                let regex = RegexBuilder::new(&pattern)
+                    .case_insensitive(rule.case_insensitive)
+                    .build()
+                    .map_err(|error| one_line(&error))?;
+                steps.push((regex, rule.replacement, rule.regex));
+            }
+            Ok(Replacer { steps: steps.into() })
+        })
+    }
+}
+
+impl Replacer {
+    fn replace(&self, job: Job<'_>, text: &str) -> Outcome<String> {
+        let mut text = text.to_owned();
+        for (regex, replacement, has_groups) in self.steps.iter() {
+            text = replace_all(job, regex, &text, replacement, *has_groups)?;
+        }
+        Ok(text)
+    }
+
+    fn replace_file(&self, job: Job<'_>, path: &str) -> Outcome<String> {
+        let text = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
+        self.replace(job, &text)
+    }
+}
+
+/// By hand, because the result must stay within the longest string and the job's time.
+fn replace_all(
+    job: Job<'_>,
+    regex: &Regex,
+    text: &str,
+    replacement: &str,
+    has_groups: bool,
+) -> Outcome<String> {
+    const MATCHES_PER_LOOK: usize = 1024;
+    let mut replaced = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (number, groups) in regex.captures_iter(text).enumerate() {
+        if number % MATCHES_PER_LOOK == 0 {
+            job.look()?;
+        }
+        let Some(whole) = groups.get(0) else { continue };
+        replaced.push_str(&text[copied..whole.start()]);
+        put(&groups, replacement, has_groups, &mut replaced);
+        copied = whole.end();
+        if replaced.len() as u64 > job.settings.bytes_max {
+            return Err(
+                format!("the text becomes longer than {} bytes", job.settings.bytes_max).into()
+            );
+        }
+    }
+    replaced.push_str(&text[copied..]);
+    Ok(replaced)
+}
+
+fn put(groups: &Captures<'_>, replacement: &str, has_groups: bool, to: &mut String) {
+    if has_groups {
+        groups.expand(replacement, to);
+    } else {
+        to.push_str(replacement);
+    }
+}
+
+/// The expression's errors draw an arrow over several lines; the last one says what is wrong.
+fn one_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}

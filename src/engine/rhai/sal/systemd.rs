@@ -1,0 +1,149 @@
+//! Units of systemd, with systemctl and journalctl.
+
+use ::rhai::{Array, Dynamic, INT, Map};
+
+use super::job::{Answer, Job, Outcome, operation};
+use super::program::Program;
+use crate::engine::rhai::functions::Functions;
+
+/// The most lines of the journal that are asked for at once.
+const LINES_MAX: INT = 100_000;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.group("systemd", "Units of systemd: services, timers, sockets ...");
+    functions.add(
+        "systemd_list",
+        [],
+        "Gives all units that are loaded, each with name, load, active, sub and description.",
+        r#"
+for unit in systemd_list().filter(|unit| unit.active == "failed") {
+    print(`${unit.name}: ${unit.description}`);
+}"#,
+        || operation("systemd_list", "", list),
+    );
+    functions.add(
+        "systemd_status",
+        ["unit"],
+        "Tells of a unit: active, sub, enabled, pid, description and memory; the last is () where \
+         systemd does not count it.",
+        r#"
+systemd_status("nginx").active
+// → active"#,
+        |unit: &str| operation("systemd_status", unit, |job| status(job, unit)),
+    );
+    functions.add(
+        "systemd_start",
+        ["unit"],
+        "Starts a unit, and waits until it has.",
+        r#"systemd_start("nginx");"#,
+        |unit: &str| act("systemd_start", "start", unit),
+    );
+    functions.add(
+        "systemd_stop",
+        ["unit"],
+        "Stops a unit, and waits until it has.",
+        r#"systemd_stop("nginx");"#,
+        |unit: &str| act("systemd_stop", "stop", unit),
+    );
+    functions.add(
+        "systemd_restart",
+        ["unit"],
+        "Stops a unit and starts it again.",
+        r#"systemd_restart("nginx");"#,
+        |unit: &str| act("systemd_restart", "restart", unit),
+    );
+    functions.add(
+        "systemd_enable",
+        ["unit"],
+        "Lets a unit start with the machine; it is not started now.",
+        r#"systemd_enable("nginx");"#,
+        |unit: &str| act("systemd_enable", "enable", unit),
+    );
+    functions.add(
+        "systemd_disable",
+        ["unit"],
+        "Lets a unit no longer start with the machine; it is not stopped now.",
+        r#"systemd_disable("nginx");"#,
+        |unit: &str| act("systemd_disable", "disable", unit),
+    );
+    functions.add(
+        "systemd_logs",
+        ["unit", "lines"],
+        "Gives the last lines of a unit in the journal.",
+        r#"
+for line in systemd_logs("nginx", 20).split("\n") { print(line) }"#,
+        |unit: &str, lines: INT| {
+            operation("systemd_logs", unit, |job| {
+                check_name(unit)?;
+                if !(1..=LINES_MAX).contains(&lines) {
+                    return Err(format!("ask for 1 to {LINES_MAX} lines").into());
+                }
+                Program::new("journalctl")
+                    .args(["--no-pager", "--quiet", "--unit", unit, "--lines"])
+                    .arg(lines.to_string())
+                    .output(job)
+            })
+        },
+    );
+}
+
+fn act(function: &str, verb: &'static str, unit: &str) -> Answer<()> {
+    operation(function, unit, |job| {
+        check_name(unit)?;
+        systemctl(job, &["--quiet", verb, "--", unit]).map(|_| ())
+    })
+}
+
+fn list(job: Job<'_>) -> Outcome<Array> {
+    let text = systemctl(job, &["list-units", "--all", "--plain", "--no-legend", "--full"])?;
+    let mut units = Array::new();
+    for line in text.lines().take(job.settings.array_len_max) {
+        let mut rest = line.trim_start();
+        let mut unit = Map::new();
+        for name in ["name", "load", "active", "sub"] {
+            let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
+            unit.insert(name.into(), word.into());
+            rest = after.trim_start();
+        }
+        unit.insert("description".into(), rest.trim_end().into());
+        units.push(unit.into());
+    }
+    Ok(units)
+}
+
+fn status(job: Job<'_>, unit: &str) -> Outcome<Map> {
+    check_name(unit)?;
+    let properties =
+        "LoadState,ActiveState,SubState,UnitFileState,MainPID,Description,MemoryCurrent";
+    let text = systemctl(job, &["show", "--property", properties, "--", unit])?;
+    let value = |name: &str| {
+        let mut pairs = text.lines().filter_map(|line| line.split_once('='));
+        pairs.find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    };
+    if value("LoadState") == "not-found" {
+        return Err("no such unit".into());
+    }
+    let number = |name: &str| value(name).parse::<INT>().ok();
+    Ok(Map::from([
+        ("active".into(), value("ActiveState").into()),
+        ("sub".into(), value("SubState").into()),
+        ("enabled".into(), (value("UnitFileState") == "enabled").into()),
+        ("pid".into(), number("MainPID").unwrap_or_default().into()),
+        ("description".into(), value("Description").into()),
+        ("memory".into(), number("MemoryCurrent").map_or(Dynamic::UNIT, Into::into)),
+    ]))
+}
+
+/// The characters that the name of a unit may have; a dash at the start would be an option.
+fn check_name(unit: &str) -> Outcome<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@\\".contains(c);
+    if unit.is_empty() || unit.len() > 255 || unit.starts_with('-') || !unit.chars().all(is_plain) {
+        return Err("that is no name of a unit".into());
+    }
+    Ok(())
+}
+
+fn systemctl(job: Job<'_>, args: &[&str]) -> Outcome<String> {
+    let options = ["--no-pager", "--no-ask-password"];
+    Program::new("systemctl").args(options).args(args.iter().copied()).output(job)
+}

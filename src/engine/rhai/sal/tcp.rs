@@ -1,0 +1,136 @@
+//! Connections to ports, as a test of whether somebody listens.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use ::rhai::INT;
+use crossbeam_channel::{RecvTimeoutError, bounded};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
+
+use super::job::{Job, Outcome, operation};
+use super::program::Program;
+use crate::engine::process::child::timeout_until;
+use crate::engine::rhai::functions::Functions;
+
+/// How long a connection may take to be made.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How often a wait looks whether the job must end.
+const SLICE: Duration = Duration::from_millis(50);
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.group("net", "Ports, pages and other machines.");
+    functions.add(
+        "tcp_check",
+        ["host", "port"],
+        "Tells whether somebody takes connections at a port of a host, within 5 seconds.",
+        r#"
+if !tcp_check("127.0.0.1", 9) { print("nobody listens on port 9") }"#,
+        |host: &str, port: INT| {
+            operation("tcp_check", &format!("{host}:{port}"), |job| check(job, host, port))
+        },
+    );
+    functions.add(
+        "tcp_ping",
+        ["host"],
+        "Tells whether a host answers to one ping, with the program ping.",
+        r#"
+print(`this machine answers: ${tcp_ping("127.0.0.1")}`);"#,
+        |host: &str| {
+            operation("tcp_ping", host, |job| {
+                job.settings.check_network()?;
+                super::ssh::check_host(host)?;
+                let args = ["-c", "1", "-W", "5", "--", host];
+                Ok(Program::new("ping").args(args).run(job)?.success())
+            })
+        },
+    );
+    functions.add(
+        "port_check_available",
+        ["port"],
+        "Tells whether a port of this machine is free for a program to listen on.",
+        r"
+print(`port 8080 is free: ${port_check_available(8080)}`);",
+        |port: INT| {
+            operation("port_check_available", &port.to_string(), |_| {
+                let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), number(port)?);
+                match TcpListener::bind(address) {
+                    Ok(_) => Ok(true),
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            })
+        },
+    );
+}
+
+fn check(job: Job<'_>, host: &str, port: INT) -> Outcome<bool> {
+    job.settings.check_network()?;
+    let port = number(port)?;
+    if port == 0 {
+        return Err("a port is a number from 1 to 65535".into());
+    }
+    let until = Instant::now() + CONNECT_MAX;
+    for address in addresses(job, host, port, until)? {
+        if connects(job, address, until)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn number(port: INT) -> Outcome<u16> {
+    u16::try_from(port).map_err(|_| "a port is a number from 1 to 65535".into())
+}
+
+/// The addresses of a name; none if there is no such name. The system's resolver cannot be
+/// interrupted, so it gets a thread: one that comes too late finds nobody who listens, and ends.
+fn addresses(job: Job<'_>, host: &str, port: u16, until: Instant) -> Outcome<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    super::ssh::check_host(host)?;
+    let (sender, receiver) = bounded(1);
+    let name = host.to_owned();
+    std::thread::Builder::new().name("sal-resolve".to_owned()).spawn(move || {
+        let found = (name.as_str(), port).to_socket_addrs();
+        let _ = sender.send(found.map(Iterator::collect).unwrap_or_default());
+    })?;
+    loop {
+        match receiver.recv_timeout(SLICE) {
+            Ok(found) => return Ok(found),
+            Err(RecvTimeoutError::Timeout) if Instant::now() < until => job.look()?,
+            Err(_) => return Ok(Vec::new()),
+        }
+    }
+}
+
+/// Whether a connection is made; it is closed at once.
+fn connects(job: Job<'_>, address: SocketAddr, until: Instant) -> Outcome<bool> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &address) {
+        Ok(()) => return Ok(true),
+        Err(Errno::INPROGRESS) => {}
+        Err(_) => return Ok(false),
+    }
+    let cancelled = job.running.cancel.descriptor()?;
+    let until = until.min(job.running.script.deadline);
+    loop {
+        let mut waits = [
+            PollFd::new(&socket, PollFlags::OUT),
+            PollFd::from_borrowed_fd(cancelled.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut waits, Some(&timeout_until(until))) {
+            Err(Errno::INTR) => continue,
+            other => other?,
+        };
+        let is_ready = !waits[0].revents().is_empty();
+        job.look()?;
+        return Ok(is_ready && matches!(sockopt::socket_error(&socket), Ok(Ok(()))));
+    }
+}

@@ -1,0 +1,182 @@
+//! Texts from templates, in the language of Jinja.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+
+use ::rhai::{Dynamic, Map};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use serde_json::Value as Json;
+
+use super::files::{read_text, write_text};
+use super::job::{Answer, Failed, Job, Outcome, operation};
+use super::json::to_json;
+use crate::engine::rhai::functions::Functions;
+
+/// What one template may take, in its own instructions: a few seconds at most.
+const FUEL: u64 = 20_000_000;
+
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.class::<Builder>("TemplateBuilder");
+    functions.add(
+        "template_builder_open",
+        ["path"],
+        "Opens a template: {{ name }} puts a value in, {% for %} and {% if %} repeat and choose, as \
+         in Jinja. A name without a value is an error.",
+        r#"
+file_write("page.txt", "Dear {{ name }},{% for item in items %} {{ item }}{% endfor %}");
+template_builder_open("page.txt")
+    .add_var("name", "Ann")
+    .add_var("items", ["tea", "cake"])
+    .render()
+// → Dear Ann, tea cake"#,
+        |path: &str| {
+            operation("template_builder_open", path, |job| {
+                let source = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
+                Ok(Builder { path: path.to_owned(), source, vars: Map::new() })
+            })
+        },
+    );
+    functions.add(
+        "add_var",
+        ["builder", "name", "value"],
+        "Gives a name of the template its value: text, a number, an array, a map ...",
+        r#"
+file_write("t", "{{ user.name }} is {{ user.age }}");
+template_builder_open("t").add_var("user", #{name: "Ann", age: 44}).render()
+// → Ann is 44"#,
+        |mut builder: Builder, name: &str, value: Dynamic| {
+            builder.vars.insert(name.into(), value);
+            builder
+        },
+    );
+    functions.add(
+        "add_vars",
+        ["builder", "values"],
+        "Gives several names their values.",
+        r#"
+file_write("t", "{{ a }}-{{ b }}");
+template_builder_open("t").add_vars(#{a: 1, b: 2}).render()
+// → 1-2"#,
+        |mut builder: Builder, values: Map| {
+            builder.vars.extend(values);
+            builder
+        },
+    );
+    register_rendering(functions);
+}
+
+fn register_rendering(functions: &mut Functions<'_>) {
+    functions.add(
+        "render",
+        ["builder"],
+        "Gives the text that the template becomes.",
+        r#"
+file_write("t", "{{ name|upper }}");
+template_builder_open("t").add_var("name", "ann").render()
+// → ANN"#,
+        |builder: Builder| -> Answer<String> {
+            operation("render", &builder.path, |job| builder.render(job))
+        },
+    );
+    functions.add(
+        "render_to_file",
+        ["builder", "path"],
+        "Writes the text that the template becomes to a file.",
+        r#"
+file_write("t", "listen {{ port }};");
+template_builder_open("t").add_var("port", 8080).render_to_file("site.conf");
+file_read("site.conf")
+// → listen 8080;"#,
+        |builder: Builder, path: &str| {
+            operation("render_to_file", path, |job| {
+                let text = builder.render(job)?;
+                write_text(&job.to_write(path)?, &text)
+            })
+        },
+    );
+}
+
+#[derive(Debug, Clone)]
+struct Builder {
+    path: String,
+    source: String,
+    vars: Map,
+}
+
+impl Builder {
+    fn render(&self, job: Job<'_>) -> Outcome<String> {
+        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
+        let syntax = syntax.map_err(|error| one_line(&error))?;
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // What is rendered is a file of any kind; a page of HTML says `|escape` itself.
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_syntax(syntax);
+        environment.set_fuel(Some(FUEL));
+        let values = value(to_json(&self.vars.clone().into())?);
+        let stopped = Cell::new(None);
+        let mut text = Bounded { text: Vec::new(), job, stopped: &stopped };
+        let rendered = environment
+            .template_from_named_str(&self.path, &self.source)
+            .and_then(|template| template.render_captured_to(values, &mut text).map(|_| ()));
+        if let Some(failed) = stopped.take() {
+            return Err(failed);
+        }
+        rendered.map_err(|error| one_line(&error))?;
+        String::from_utf8(text.text).map_err(|_| "not UTF-8 text".into())
+    }
+}
+
+/// Takes what is rendered, within the longest string and the job's time.
+struct Bounded<'a> {
+    text: Vec<u8>,
+    job: Job<'a>,
+    stopped: &'a Cell<Option<Failed>>,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes_max = self.job.settings.bytes_max;
+        let checked = if (self.text.len() + bytes.len()) as u64 > bytes_max {
+            Err(Failed::Why(format!("the text becomes longer than {bytes_max} bytes")))
+        } else {
+            self.job.look()
+        };
+        if let Err(failed) = checked {
+            self.stopped.set(Some(failed));
+            return Err(io::ErrorKind::Other.into());
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `to_json` has bounded how deep it nests.
+fn value(json: Json) -> Value {
+    match json {
+        Json::Null => Value::from(()),
+        Json::Bool(truth) => truth.into(),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => number.into(),
+            (None, number) => number.unwrap_or_default().into(),
+        },
+        Json::String(text) => text.into(),
+        Json::Array(elements) => elements.into_iter().map(value).collect(),
+        Json::Object(entries) => {
+            Value::from_pairs(entries.into_iter().map(|(name, entry)| (name, value(entry))))
+        }
+    }
+}
+
+fn one_line(error: &minijinja::Error) -> String {
+    let what = error.detail().map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
+    match error.line() {
+        Some(line) => format!("{what} (in line {line} of the template)"),
+        None => what,
+    }
+}

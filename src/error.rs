@@ -1,0 +1,48 @@
+//! The exit codes of `hero`, those of sysexits.h, and which error has which.
+
+/// What the program `hero` exits with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Ok = 0,
+    /// The job ended in `error`.
+    JobError = 1,
+    /// Wrong usage.
+    Usage = 2,
+    /// The data is bad: an illegal name, a cycle, a script too large.
+    Data = 65,
+    /// No such job, file or unit.
+    NotFound = 66,
+    /// Redis, or what else is needed, cannot be reached.
+    Unavailable = 69,
+    /// Gave up waiting; the job goes on.
+    GaveUp = 75,
+    /// Not permitted.
+    NotPermitted = 77,
+    /// The configuration is wrong.
+    Config = 78,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An error that ends the program: what a person reads, and what a script checks.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// The exit code.
+    pub exit: Exit,
+    /// What was being done, to what, why it failed, and what to do. May have several lines.
+    pub message: String,
+}
+
+impl Error {
+    /// An error with its exit code.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+}

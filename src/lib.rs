@@ -1,0 +1,13 @@
+//! Hero, a job daemon for scripts.
+
+pub mod actor;
+pub mod cli;
+pub mod client;
+pub mod config;
+pub mod daemon;
+pub mod engine;
+pub mod error;
+pub mod failpoint;
+pub mod proto;
+pub mod store;
+pub mod supervisor;

@@ -1,0 +1,22 @@
+//! The program `hero`: parses the arguments, calls the library, prints the error, returns the
+//! exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use hero::cli::{Cli, print_error};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Also the way of `--help` and `--version`, whose exit code is 0.
+        Err(usage) => {
+            let _ = usage.print();
+            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(2));
+        }
+    };
+    cli.run().unwrap_or_else(|error| {
+        print_error(&error);
+        error.exit.into()
+    })
+}

@@ -1,0 +1,266 @@
+//! Messages: the reply when a job is terminal, control for actors, presence of actors.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::job::{BootId, JobId, JobStatus};
+
+/// The longest control message that is read, in bytes.
+const CONTROL_SIZE_MAX: usize = 4096;
+/// The longest presence that is read, in bytes.
+const PRESENCE_SIZE_MAX: usize = 16_384;
+
+/// How a job ended, as its reply says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// It finished; the output.
+    Finished(String),
+    /// It ended in `error`; why.
+    Error(String),
+}
+
+/// The one reply to a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The job.
+    pub job_id: JobId,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl Reply {
+    /// Reads a reply as any actor may have pushed it.
+    ///
+    /// # Errors
+    /// [`Unreadable`] says what is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let unreadable = |reason: &str| Unreadable { what: "reply", reason: reason.to_owned() };
+        let value: Value =
+            serde_json::from_slice(bytes).map_err(|error| unreadable(&error.to_string()))?;
+        let text = |name: &str| match value.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            // A foreign actor may give its output as JSON itself.
+            Some(Value::Null) | None => None,
+            Some(other) => Some(other.to_string()),
+        };
+        let job_id = text("job_id")
+            .and_then(|id| id.parse().ok())
+            .ok_or_else(|| unreadable("it names no job_id"))?;
+        let ending = match text("status").as_deref().map(str::parse) {
+            Some(Ok(JobStatus::Finished)) => Ending::Finished(text("output").unwrap_or_default()),
+            Some(Ok(JobStatus::Error)) => Ending::Error(text("error").unwrap_or_default()),
+            _ => return Err(unreadable("its status is neither finished nor error")),
+        };
+        Ok(Self { job_id, ending })
+    }
+}
+
+/// What an actor can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Control {
+    /// Stop this job.
+    Stop(JobId),
+    /// Take no more jobs; let the running ones end; stay up.
+    Drain,
+    /// Take jobs again.
+    Resume,
+    /// Drain, then exit.
+    Shutdown,
+    /// Answer into this list.
+    Ping {
+        /// The key of the list, to be checked before anything is pushed.
+        reply_to: String,
+    },
+}
+
+impl Control {
+    /// Reads a message; a bare job id means stop.
+    ///
+    /// # Errors
+    /// [`Unreadable`] says what is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let unreadable =
+            |reason: &str| Unreadable { what: "control message", reason: reason.to_owned() };
+        if bytes.len() > CONTROL_SIZE_MAX {
+            return Err(unreadable(&format!("it is longer than {CONTROL_SIZE_MAX} bytes")));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
+        if let Ok(id) = text.trim().parse::<JobId>() {
+            return Ok(Self::Stop(id));
+        }
+        let message: Value =
+            serde_json::from_str(text).map_err(|_| unreadable("it is no JSON object"))?;
+        let word = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
+        match word("cmd").as_deref() {
+            Some("stop") => word("job_id")
+                .ok_or_else(|| unreadable("stop names no job_id"))?
+                .parse()
+                .map(Self::Stop)
+                .map_err(|error| unreadable(&error.to_string())),
+            Some("drain") => Ok(Self::Drain),
+            Some("resume") => Ok(Self::Resume),
+            Some("shutdown") => Ok(Self::Shutdown),
+            Some("ping") => word("reply_to")
+                .map(|reply_to| Self::Ping { reply_to })
+                .ok_or_else(|| unreadable("ping names no reply_to")),
+            _ => Err(unreadable("its cmd is not stop, drain, resume, shutdown or ping")),
+        }
+    }
+
+    /// The message as it is pushed.
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Stop(id) => serde_json::json!({"cmd": "stop", "job_id": id}),
+            Self::Drain => serde_json::json!({"cmd": "drain"}),
+            Self::Resume => serde_json::json!({"cmd": "resume"}),
+            Self::Shutdown => serde_json::json!({"cmd": "shutdown"}),
+            Self::Ping { reply_to } => serde_json::json!({"cmd": "ping", "reply_to": reply_to}),
+        }
+        .to_string()
+    }
+}
+
+/// Whether an actor takes jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorState {
+    /// It takes jobs.
+    Ready,
+    /// It takes no more; running ones end.
+    Draining,
+}
+
+impl ActorState {
+    /// The state as presence spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+/// What an actor says of itself, every heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presence {
+    /// Its process.
+    pub pid: u32,
+    /// The name of its machine.
+    pub hostname: String,
+    /// What tells its machine, since it was last started, from others of the same name; empty in
+    /// the presence of programs that do not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// This start of it.
+    pub boot_id: BootId,
+    /// When it started: RFC 3339, UTC.
+    pub started_at: String,
+    /// Its version of Hero.
+    pub version: String,
+    /// Its engine and the engine's modules.
+    pub capabilities: Vec<String>,
+    /// When it wrote this: RFC 3339, UTC.
+    pub last_heartbeat: String,
+    /// How many jobs it runs at once.
+    pub tasks: usize,
+    /// How many it runs now.
+    pub running: usize,
+    /// Whether it takes jobs.
+    pub state: ActorState,
+}
+
+impl Presence {
+    /// Reads a presence as somebody may have written it.
+    ///
+    /// # Errors
+    /// [`Unreadable`] says what is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let unreadable = |reason: String| Unreadable { what: "presence", reason };
+        if bytes.len() > PRESENCE_SIZE_MAX {
+            return Err(unreadable(format!("it is longer than {PRESENCE_SIZE_MAX} bytes")));
+        }
+        serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))
+    }
+
+    /// The presence as it is written.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// A message that does not say what it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unreadable {what}: {reason}")]
+pub struct Unreadable {
+    /// What kind of message.
+    pub what: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_bare_job_id_means_stop() {
+        let stop = Control::Stop("j-1".parse().expect("legal"));
+        assert_eq!(Control::parse(b"j-1"), Ok(stop.clone()));
+        assert_eq!(Control::parse(stop.to_json().as_bytes()), Ok(stop));
+    }
+
+    #[test]
+    fn every_control_message_reads_back_as_it_is_written() {
+        let ping = Control::Ping { reply_to: "hero:q:reply:x".to_owned() };
+        for message in [Control::Drain, Control::Resume, Control::Shutdown, ping] {
+            assert_eq!(Control::parse(message.to_json().as_bytes()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn unknown_control_messages_are_refused_by_name() {
+        for bad in [
+            r#"{"cmd":"dance"}"#,
+            "{}",
+            "[]",
+            "",
+            "a:b",
+            r#"{"cmd":"stop"}"#,
+            r#"{"cmd":"stop","job_id":"a:b"}"#,
+            r#"{"cmd":"ping"}"#,
+        ] {
+            assert!(Control::parse(bad.as_bytes()).is_err(), "{bad} was accepted");
+        }
+        assert!(Control::parse(&[b'a'; 5000]).is_err());
+    }
+
+    #[test]
+    fn replies_of_any_actor_are_read() {
+        let reply = |text: &str| Reply::parse(text.as_bytes()).map(|reply| reply.ending);
+        assert_eq!(
+            reply(r#"{"job_id":"a","status":"finished","output":"42"}"#),
+            Ok(Ending::Finished("42".to_owned()))
+        );
+        assert_eq!(
+            reply(r#"{"job_id":"a","status":"finished","output":{"n":1}}"#),
+            Ok(Ending::Finished(r#"{"n":1}"#.to_owned()))
+        );
+        assert_eq!(
+            reply(r#"{"job_id":"a","status":"error","error":"no"}"#),
+            Ok(Ending::Error("no".to_owned()))
+        );
+        for bad in ["42", "{}", r#"{"job_id":"a","status":"started"}"#, r#"{"status":"error"}"#] {
+            assert!(reply(bad).is_err(), "{bad} was accepted");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Control::parse(&bytes);
+            let _ = Reply::parse(&bytes);
+            let _ = Presence::parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The pure vocabulary of the wire protocol: names, keys, the job and its states, messages.
+//! No tokio, no redis, no clock.
+
+pub mod job;
+pub mod keys;
+pub mod message;
+pub mod report;
+pub mod target;

@@ -1,0 +1,503 @@
+//! Where a job goes and which queues an actor reads: script types, groups, instances,
+//! priorities, and the order between queues.
+//!
+//! Every name is checked once, where it enters, and is a type of its own from there on. None of
+//! them can hold a colon, so no name chosen by a user can reach a key that is not its own.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A name that breaks its form. The message says which name, which value, and the legal form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} `{}` is not legal: {form}", shortened(.value))]
+pub struct IllegalName {
+    /// What the name is for: `script type`, `group`, `instance`, …
+    pub what: &'static str,
+    /// The value as it was given.
+    pub value: String,
+    /// The legal form, in words a person can follow.
+    pub form: &'static str,
+}
+
+/// The start of a value from outside, safe and short enough for a message.
+fn shortened(value: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 80;
+    let mut shown: String =
+        value.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect();
+    if value.chars().count() > SHOWN_CHARS_MAX {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Declares a string newtype with one check; a value of the type is always legal.
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $form:literal, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The legal form, for messages and help.
+            pub const FORM: &'static str = $form;
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IllegalName;
+
+            fn from_str(value: &str) -> Result<Self, IllegalName> {
+                let check: fn(&[u8]) -> bool = $check;
+                if check(value.as_bytes()) {
+                    Ok(Self(value.to_owned()))
+                } else {
+                    Err(IllegalName { what: $what, value: value.to_owned(), form: $form })
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let value = String::deserialize(from)?;
+                value.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use name;
+
+name!(
+    /// What kind of script a job is, and so which engine runs it: `osis`, `sal`, `python`, …
+    ScriptType,
+    "script type",
+    "a lower-case letter, then at most 31 of a-z, 0-9 and _",
+    |name| matches!(name.first(), Some(b'a'..=b'z'))
+        && name.len() <= 32
+        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+);
+
+name!(
+    /// A pool of actors within one script type.
+    Group,
+    "group",
+    "a letter a-z or digit, then at most 63 of a-z, 0-9, _, . and -",
+    |name| matches!(name.first(), Some(b'a'..=b'z' | b'0'..=b'9'))
+        && name.len() <= 64
+        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
+);
+
+impl Default for Group {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+/// The number of one actor, unique within its script type and group: 1 to 65535.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instance(u16);
+
+impl Instance {
+    /// The legal form, for messages and help.
+    pub const FORM: &'static str = "a whole number from 1 to 65535";
+
+    /// The number itself.
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl FromStr for Instance {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        canonical_number::<u16>(value).filter(|number| *number > 0).map(Self).ok_or_else(|| {
+            IllegalName { what: "instance", value: value.to_owned(), form: Self::FORM }
+        })
+    }
+}
+
+impl TryFrom<u16> for Instance {
+    type Error = IllegalName;
+
+    fn try_from(number: u16) -> Result<Self, IllegalName> {
+        number.to_string().parse()
+    }
+}
+
+impl fmt::Display for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl serde::Serialize for Instance {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u16(self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Instance {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let number = i64::deserialize(from)?;
+        number.to_string().parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A number in its one spelling: no sign, no leading zero, no space. Two spellings of one
+/// instance would be two queues.
+fn canonical_number<N: FromStr + ToString>(value: &str) -> Option<N> {
+    let number: N = value.parse().ok()?;
+    (number.to_string() == value).then_some(number)
+}
+
+/// How soon a job is taken, compared with others for the same actors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Priority {
+    /// 0: before all others.
+    Urgent,
+    /// 1: the default; its queues carry no suffix.
+    #[default]
+    Normal,
+    /// 2: when nothing else waits.
+    Background,
+}
+
+impl Priority {
+    /// All priorities, in the order in which they are served.
+    pub const ALL: [Self; 3] = [Self::Urgent, Self::Normal, Self::Background];
+    /// The legal form, for messages and help.
+    pub const FORM: &'static str = "0 (urgent), 1 (normal) or 2 (background)";
+
+    /// The digit by which the priority is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Urgent => "0",
+            Self::Normal => "1",
+            Self::Background => "2",
+        }
+    }
+}
+
+impl FromStr for Priority {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        Self::ALL.into_iter().find(|priority| priority.as_str() == value).ok_or_else(|| {
+            IllegalName { what: "priority", value: value.to_owned(), form: Self::FORM }
+        })
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One actor: its script type, group and instance. Written `TYPE:GROUP:INSTANCE` in Redis and
+/// `TYPE-GROUP-INSTANCE` as the name of its unit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActorId {
+    /// What it runs.
+    pub script_type: ScriptType,
+    /// The pool it belongs to.
+    pub group: Group,
+    /// Its number within the pool.
+    pub instance: Instance,
+}
+
+impl ActorId {
+    const FORM: &'static str = "TYPE:GROUP:INSTANCE, such as osis:default:1";
+    const UNIT_FORM: &'static str = "TYPE-GROUP-INSTANCE, such as osis-default-1";
+
+    /// Reads the name of a unit: the type ends at the first `-`, the instance starts after the
+    /// last, and what is between them is the group.
+    ///
+    /// # Errors
+    /// [`IllegalName`] if it is not of that form, or a part of it breaks its own.
+    pub fn from_unit(unit: &str) -> Result<Self, IllegalName> {
+        let (script_type, rest) =
+            unit.split_once('-').ok_or_else(|| Self::illegal(unit, Self::UNIT_FORM))?;
+        let (group, instance) =
+            rest.rsplit_once('-').ok_or_else(|| Self::illegal(unit, Self::UNIT_FORM))?;
+        Ok(Self {
+            script_type: script_type.parse()?,
+            group: group.parse()?,
+            instance: instance.parse()?,
+        })
+    }
+
+    /// The name of the unit that is this actor alone.
+    pub fn unit(&self) -> String {
+        format!("{}-{}-{}", self.script_type, self.group, self.instance)
+    }
+
+    /// The nine queues this actor takes from, first come first: for each priority its own, its
+    /// group's, its type's.
+    pub fn queues(&self) -> Vec<Queue> {
+        let targets = [
+            Target::instance(self.script_type.clone(), self.group.clone(), self.instance),
+            Target::group(self.script_type.clone(), self.group.clone()),
+            Target::any(self.script_type.clone()),
+        ];
+        Priority::ALL
+            .into_iter()
+            .flat_map(|priority| {
+                targets.iter().map(move |target| Queue { target: target.clone(), priority })
+            })
+            .collect()
+    }
+
+    fn illegal(value: &str, form: &'static str) -> IllegalName {
+        IllegalName { what: "actor", value: value.to_owned(), form }
+    }
+}
+
+impl FromStr for ActorId {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        let mut parts = value.split(':');
+        let (Some(script_type), Some(group), Some(instance), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Self::illegal(value, Self::FORM));
+        };
+        Ok(Self {
+            script_type: script_type.parse()?,
+            group: group.parse()?,
+            instance: instance.parse()?,
+        })
+    }
+}
+
+impl fmt::Display for ActorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.script_type, self.group, self.instance)
+    }
+}
+
+/// For whom a job is: any actor of its type, the actors of one group, or one instance alone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    script_type: ScriptType,
+    narrowed: Option<(Group, Option<Instance>)>,
+}
+
+impl Target {
+    /// Any actor of the type.
+    pub fn any(script_type: ScriptType) -> Self {
+        Self { script_type, narrowed: None }
+    }
+
+    /// Any actor of the group.
+    pub fn group(script_type: ScriptType, group: Group) -> Self {
+        Self { script_type, narrowed: Some((group, None)) }
+    }
+
+    /// This instance alone.
+    pub fn instance(script_type: ScriptType, group: Group, instance: Instance) -> Self {
+        Self { script_type, narrowed: Some((group, Some(instance))) }
+    }
+
+    /// The target that a job's fields name: the most specific wins, and an instance without a
+    /// group is one of the group `default`.
+    pub fn of(script_type: ScriptType, group: Option<Group>, instance: Option<Instance>) -> Self {
+        match (group, instance) {
+            (None, None) => Self::any(script_type),
+            (Some(group), None) => Self::group(script_type, group),
+            (group, Some(instance)) => {
+                Self::instance(script_type, group.unwrap_or_default(), instance)
+            }
+        }
+    }
+
+    /// The script type of the jobs that go there.
+    pub fn script_type(&self) -> &ScriptType {
+        &self.script_type
+    }
+}
+
+/// Written as in the keys of the queues: `type:T`, then `:group:G`, then `:inst:I`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "type:{}", self.script_type)?;
+        if let Some((group, instance)) = &self.narrowed {
+            write!(f, ":group:{group}")?;
+            if let Some(instance) = instance {
+                write!(f, ":inst:{instance}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One work queue: a target at a priority. Written as its target, with `:prio:N` unless the
+/// priority is normal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Queue {
+    /// For whom the jobs in it are.
+    pub target: Target,
+    /// How soon they are taken.
+    pub priority: Priority,
+}
+
+impl Queue {
+    const FORM: &'static str = "type:T, type:T:group:G or type:T:group:G:inst:I, with :prio:N";
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.target.fmt(f)?;
+        match self.priority {
+            Priority::Normal => Ok(()),
+            other => write!(f, ":prio:{other}"),
+        }
+    }
+}
+
+impl FromStr for Queue {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        let illegal = || IllegalName { what: "queue", value: value.to_owned(), form: Self::FORM };
+        let (target, priority) = match value.rsplit_once(":prio:") {
+            Some((target, priority)) => (target, priority.parse()?),
+            None => (value, Priority::Normal),
+        };
+        let parts: Vec<&str> = target.split(':').collect();
+        let target = match parts.as_slice() {
+            ["type", script_type] => Target::any(script_type.parse()?),
+            ["type", script_type, "group", group] => {
+                Target::group(script_type.parse()?, group.parse()?)
+            }
+            ["type", script_type, "group", group, "inst", instance] => {
+                Target::instance(script_type.parse()?, group.parse()?, instance.parse()?)
+            }
+            _ => return Err(illegal()),
+        };
+        Ok(Self { target, priority })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn actor(unit: &str) -> ActorId {
+        ActorId::from_unit(unit).expect("a legal unit name")
+    }
+
+    #[test]
+    fn unit_names_split_at_the_first_and_the_last_dash() {
+        let id = actor("osis-gpu-large-12");
+        assert_eq!(id.to_string(), "osis:gpu-large:12");
+        assert_eq!(id.unit(), "osis-gpu-large-12");
+        assert_eq!("osis:gpu-large:12".parse(), Ok(id));
+    }
+
+    #[test]
+    fn illegal_names_are_refused_with_their_form() {
+        for unit in [
+            "",
+            "osis",
+            "osis-1",
+            "Osis-default-1",
+            "osis-default-0",
+            "osis-default-65536",
+            "osis-default-01",
+            "osis--1",
+            "osis-a:b-1",
+            "9x-default-1",
+        ] {
+            assert!(ActorId::from_unit(unit).is_err(), "{unit} was accepted");
+        }
+        let error = "a:b".parse::<Group>().expect_err("a colon is never legal");
+        assert_eq!(error.to_string(), format!("group `a:b` is not legal: {}", Group::FORM));
+    }
+
+    #[test]
+    fn a_hostile_value_is_shortened_and_escaped_in_messages() {
+        let message = "\u{1b}[2J".repeat(1000).parse::<Group>().expect_err("illegal").to_string();
+        assert!(message.len() < 1000 && !message.contains('\u{1b}'), "{message}");
+    }
+
+    #[test]
+    fn an_actor_reads_instance_then_group_then_type_for_each_priority() {
+        let queues: Vec<String> = actor("sal-io-3").queues().iter().map(Queue::to_string).collect();
+        assert_eq!(
+            queues,
+            [
+                "type:sal:group:io:inst:3:prio:0",
+                "type:sal:group:io:prio:0",
+                "type:sal:prio:0",
+                "type:sal:group:io:inst:3",
+                "type:sal:group:io",
+                "type:sal",
+                "type:sal:group:io:inst:3:prio:2",
+                "type:sal:group:io:prio:2",
+                "type:sal:prio:2",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_most_specific_target_wins_and_an_instance_alone_is_of_the_default_group() {
+        let osis: ScriptType = "osis".parse().expect("legal");
+        let one = Instance::try_from(1).expect("legal");
+        let of = |group: Option<&str>, instance| {
+            Target::of(osis.clone(), group.map(|g| g.parse().expect("legal")), instance).to_string()
+        };
+        assert_eq!(of(None, None), "type:osis");
+        assert_eq!(of(Some("io"), None), "type:osis:group:io");
+        assert_eq!(of(Some("io"), Some(one)), "type:osis:group:io:inst:1");
+        assert_eq!(of(None, Some(one)), "type:osis:group:default:inst:1");
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_makes_a_parser_panic_or_accept_a_colon(text in ".{0,80}") {
+            if let Ok(name) = text.parse::<ScriptType>() { prop_assert!(!name.as_str().contains(':')); }
+            if let Ok(name) = text.parse::<Group>() { prop_assert!(!name.as_str().contains(':')); }
+            let _ = text.parse::<Instance>();
+            let _ = text.parse::<ActorId>();
+            let _ = ActorId::from_unit(&text);
+            let _ = text.parse::<Queue>();
+        }
+
+        #[test]
+        fn every_queue_reads_back_as_it_is_written(
+            script_type in "[a-z][a-z0-9_]{0,31}",
+            group in proptest::option::of("[a-z0-9][a-z0-9_.-]{0,63}"),
+            instance in proptest::option::of(1u16..),
+            priority in 0usize..3,
+        ) {
+            let queue = Queue {
+                target: Target::of(
+                    script_type.parse().expect("legal"),
+                    group.map(|group| group.parse().expect("legal")),
+                    instance.map(|number| Instance::try_from(number).expect("legal")),
+                ),
+                priority: Priority::ALL[priority],
+            };
+            prop_assert_eq!(queue.to_string().parse(), Ok(queue));
+        }
+    }
+}

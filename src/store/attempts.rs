@@ -1,0 +1,279 @@
+//! The actor's side of a job: claim it, record how the attempt ended, or give it back.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::{Store, StoreError};
+use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus};
+use crate::proto::target::{ActorId, Queue, ScriptType};
+
+/// A request for jobs.
+#[derive(Debug)]
+pub struct Claim<'a> {
+    /// Who will own them.
+    pub boot: &'a BootId,
+    /// Who will run them.
+    pub actor: &'a ActorId,
+    /// Work lists to look into, first come first.
+    pub lists: &'a [String],
+    /// How many at the most.
+    pub wanted: usize,
+    /// What a blocking pop has already taken: the list and the id, as bytes of a stranger.
+    pub popped: &'a [(String, Vec<u8>)],
+    /// The largest hash to be handed out, in bytes.
+    pub size_max_bytes: u64,
+}
+
+/// What a claim brought.
+#[derive(Debug, Default)]
+pub struct Claimed {
+    /// The jobs, the caller's own from now on.
+    pub attempts: Vec<Attempt>,
+    /// How many ids were void: no such job, not waiting any more, no legal id.
+    pub skipped: u64,
+    /// Some of them, each with the reason.
+    pub skipped_some: Vec<(String, String)>,
+    /// Lists that could not be read, each with the error.
+    pub broken: Vec<(String, String)>,
+    /// Whether so many ids were void that the queues should be asked again at once.
+    pub more: bool,
+    /// Whether the boot holds no lease any more: nothing was claimed, nor ever will be.
+    pub fenced: bool,
+}
+
+/// One claimed job: an attempt to run it.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The job's id.
+    pub id: JobId,
+    /// Where it waited, and goes back to if it is given back.
+    pub queue: Queue,
+    /// The job, or what keeps its hash from being one.
+    pub job: Result<Job, InvalidJob>,
+}
+
+/// How an attempt ended, decided by the actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The job finished, with this output.
+    Finished {
+        /// The output.
+        output: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+    },
+    /// The job ends in `error`.
+    Error {
+        /// Why.
+        error: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+        /// Whether it had used up its attempts, and so becomes a dead letter.
+        dead: bool,
+    },
+    /// The job is tried again.
+    Retry {
+        /// Why this attempt failed.
+        error: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+        /// How long to wait before.
+        delay: Duration,
+    },
+}
+
+/// The end of one attempt, to be recorded.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The job.
+    pub id: JobId,
+    /// The script type of the actor, for a job that names none.
+    pub script_type: ScriptType,
+    /// How it ended.
+    pub verdict: Verdict,
+}
+
+/// What became of a recorded ending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recorded {
+    /// It stands.
+    Recorded,
+    /// It had been recorded before: the answer to an earlier call was lost.
+    Before,
+    /// The job is not this boot's any more; nothing was written.
+    Lost,
+    /// Redis could not write it; the reason.
+    Failed(String),
+}
+
+impl Store {
+    /// Claims jobs for an actor in one round trip, whatever their number.
+    ///
+    /// # Errors
+    /// [`StoreError`]. After a lost connection the claim may have been made all the same: see
+    /// [`Store::running`].
+    pub async fn claim(&self, claim: &Claim<'_>) -> Result<Claimed, StoreError> {
+        let mut script = self.scripts.claim.prepare_invoke();
+        for list in claim.lists {
+            script.key(list);
+        }
+        script
+            .arg(claim.boot.as_str())
+            .arg(claim.actor.to_string())
+            .arg(claim.actor.script_type.as_str())
+            .arg(claim.wanted)
+            .arg(claim.size_max_bytes)
+            .arg(claim.popped.len());
+        for (list, id) in claim.popped {
+            script.arg(list).arg(id.as_slice());
+        }
+        let answer: Value = self.invoke("claiming jobs", &script).await?;
+        self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))
+    }
+
+    fn read_claim(&self, answer: Value) -> Option<Claimed> {
+        let [jobs, skipped, broken, more, fenced]: [Value; 5] = array(answer)?.try_into().ok()?;
+        let mut skipped = array(skipped)?.into_iter();
+        let skipped_number = number(&skipped.next()?)?;
+        Some(Claimed {
+            attempts: array(jobs)?
+                .into_iter()
+                .map(|job| self.read_attempt(job))
+                .collect::<Option<_>>()?,
+            skipped: skipped_number.try_into().ok()?,
+            skipped_some: pairs(skipped),
+            broken: pairs(array(broken)?.into_iter()),
+            more: number(&more)? == 1,
+            fenced: number(&fenced)? == 1,
+        })
+    }
+
+    fn read_attempt(&self, job: Value) -> Option<Attempt> {
+        let [id, list, attempt, fields]: [Value; 4] = array(job)?.try_into().ok()?;
+        let id: JobId = text(&id)?.parse().ok()?;
+        let queue = self.keys.queue_of_work(&text(&list)?)?;
+        let fields = array(fields)?;
+        let job = if fields.is_empty() {
+            Err(InvalidJob::new("script", "makes the job larger than this actor accepts"))
+        } else {
+            let pairs = fields.chunks_exact(2).map(|pair| (bytes(&pair[0]), bytes(&pair[1])));
+            Job::from_hash(id.clone(), pairs)
+        };
+        let attempt = number(&attempt)?.try_into().unwrap_or(u32::MAX);
+        let job = job.map(|job| Job { attempt, status: JobStatus::Started, ..job });
+        Some(Attempt { id, queue, job })
+    }
+
+    /// Records how attempts ended, those of each job only while it is still the boot's. Returns
+    /// what became of each, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again with the same endings is safe.
+    pub async fn finish(
+        &self,
+        boot: &BootId,
+        retention: Duration,
+        endings: &[Ending],
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let mut script = self.scripts.finish.prepare_invoke();
+        script.arg(boot.as_str()).arg(millis(retention)).arg(endings.len());
+        for ending in endings {
+            let (kind, text, exit_code, delay) = match &ending.verdict {
+                Verdict::Finished { output, exit_code } => ("finished", output, exit_code, None),
+                Verdict::Error { error, exit_code, dead } => {
+                    (if *dead { "dead" } else { "error" }, error, exit_code, None)
+                }
+                Verdict::Retry { error, exit_code, delay } => {
+                    ("retry", error, exit_code, Some(delay))
+                }
+            };
+            script
+                .arg(ending.id.as_str())
+                .arg(ending.script_type.as_str())
+                .arg(kind)
+                .arg(text.as_str())
+                .arg(exit_code.map(|code| code.to_string()).unwrap_or_default())
+                .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default());
+        }
+        let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
+        Ok(results
+            .into_iter()
+            .map(|result| match result.as_str() {
+                "ok" => Recorded::Recorded,
+                "done" => Recorded::Before,
+                "lost" => Recorded::Lost,
+                _ => Recorded::Failed(result),
+            })
+            .collect())
+    }
+
+    /// Gives jobs of a boot back to the front of their queues, in order, with no attempt and no
+    /// crash charged; to the queue their hash names, where none is given. Returns how many still
+    /// were the boot's.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn requeue(
+        &self,
+        boot: &BootId,
+        jobs: &[(JobId, Option<Queue>)],
+    ) -> Result<u64, StoreError> {
+        let mut script = self.scripts.requeue.prepare_invoke();
+        script.arg(boot.as_str()).arg(jobs.len());
+        for (id, queue) in jobs {
+            let queue = queue.as_ref().map(ToString::to_string).unwrap_or_default();
+            script.arg(id.as_str()).arg(queue);
+        }
+        self.invoke("giving jobs back", &script).await
+    }
+
+    /// The jobs a boot owns, up to `limit`. Those that their owner knows nothing of were claimed
+    /// by a call whose answer never came.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn running(&self, boot: &BootId, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.running(boot)).arg(0).arg(limit.saturating_sub(1));
+        let ids: Vec<String> = self.link.query("reading the jobs of a boot", &command).await?;
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+}
+
+/// Whole milliseconds, at least one: zero would mean "never" or "at once" to Redis.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, u64::MAX >> 12)
+}
+
+fn array(value: Value) -> Option<Vec<Value>> {
+    match value {
+        Value::Array(values) => Some(values),
+        _ => None,
+    }
+}
+
+fn bytes(value: &Value) -> &[u8] {
+    match value {
+        Value::BulkString(bytes) => bytes,
+        Value::SimpleString(text) => text.as_bytes(),
+        _ => &[],
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    std::str::from_utf8(bytes(value)).ok().map(str::to_owned)
+}
+
+fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        other => std::str::from_utf8(bytes(other)).ok()?.parse().ok(),
+    }
+}
+
+/// Strings in twos, whatever bytes they hold.
+fn pairs(mut values: impl Iterator<Item = Value>) -> Vec<(String, String)> {
+    let shown = |value: &Value| String::from_utf8_lossy(bytes(value)).into_owned();
+    std::iter::from_fn(|| Some((shown(&values.next()?), shown(&values.next()?)))).collect()
+}

@@ -1,0 +1,175 @@
+//! Waiting to be woken, and telling actors what to do.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::attempts::millis;
+use super::link::{Blocking, Waker};
+use super::{Store, StoreError};
+use crate::proto::job::{BootId, JobId};
+use crate::proto::message::Control;
+use crate::proto::target::{ActorId, ScriptType};
+
+/// What a blocking pop brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Woken {
+    /// The list it came from.
+    pub list: String,
+    /// The entry, as bytes of a stranger.
+    pub entry: Vec<u8>,
+}
+
+/// What became of a job that was to be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopOutcome {
+    /// It had not started, and is `error` now.
+    Stopped,
+    /// It runs; its actor has been told.
+    Requested,
+    /// The boot that asked runs it itself.
+    Own,
+    /// It runs, but its hash names no actor that could be told.
+    Unowned,
+    /// It was terminal already.
+    Ended,
+    /// There is no such job.
+    Missing,
+}
+
+impl Store {
+    /// Stops a job: at once if it has not started, by its actor if it runs. `asking` is the boot
+    /// that asks, where an actor does.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn stop(
+        &self,
+        id: &JobId,
+        retention: Duration,
+        asking: Option<&BootId>,
+    ) -> Result<StopOutcome, StoreError> {
+        let mut script = self.scripts.stop.prepare_invoke();
+        script
+            .arg(id.as_str())
+            .arg(millis(retention))
+            .arg(Control::Stop(id.clone()).to_json())
+            .arg(asking.map_or("", BootId::as_str));
+        let code: String = self.invoke("stopping a job", &script).await?;
+        match code.as_str() {
+            "stopped" => Ok(StopOutcome::Stopped),
+            "requested" => Ok(StopOutcome::Requested),
+            "yours" => Ok(StopOutcome::Own),
+            "unowned" => Ok(StopOutcome::Unowned),
+            "ended" => Ok(StopOutcome::Ended),
+            "missing" => Ok(StopOutcome::Missing),
+            _ => Err(StoreError::unexpected("stopping a job")),
+        }
+    }
+
+    /// Puts a message into the control list of one actor.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), StoreError> {
+        self.push_control(self.keys.control(actor), message).await
+    }
+
+    /// Puts a message into the control list of a type, for the supervisor to hand on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tell_type(
+        &self,
+        script_type: &ScriptType,
+        message: &Control,
+    ) -> Result<(), StoreError> {
+        self.push_control(self.keys.control_of_type(script_type), message).await
+    }
+
+    async fn push_control(&self, list: String, message: &Control) -> Result<(), StoreError> {
+        // A list that nobody reads must neither stay nor grow.
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        pipeline.cmd("RPUSH").arg(&list).arg(message.to_json()).ignore();
+        pipeline.cmd("LTRIM").arg(&list).arg(-CONTROL_LEN_MAX).arg(-1).ignore();
+        pipeline.cmd("EXPIRE").arg(&list).arg(CONTROL_TTL_SECS).ignore();
+        self.link.pipeline::<()>("sending a control message", &pipeline).await
+    }
+
+    /// Hands messages for whole types to each of their live actors. Returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn fan_out(&self, lease: Duration) -> Result<u64, StoreError> {
+        const MESSAGES_PER_STEP: usize = 100;
+        let mut script = self.scripts.fan_out.prepare_invoke();
+        script.arg(millis(lease)).arg(MESSAGES_PER_STEP);
+        self.invoke("handing on control messages", &script).await
+    }
+
+    /// Answers a ping into the list it names, which must be a reply list of this namespace.
+    /// Returns whether it was.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pong(&self, reply_to: &str, text: &str) -> Result<bool, StoreError> {
+        if !self.keys.is_reply(reply_to) {
+            return Ok(false);
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        pipeline.cmd("RPUSH").arg(reply_to).arg(text).ignore();
+        pipeline.cmd("EXPIRE").arg(reply_to).arg(REPLY_TTL_SECS).ignore();
+        self.link.pipeline::<()>("answering a ping", &pipeline).await?;
+        Ok(true)
+    }
+
+    /// Puts back what a blocking pop took and nobody here can use, at the front.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn put_back(&self, woken: &Woken) -> Result<(), StoreError> {
+        let mut command = redis::cmd("LPUSH");
+        command.arg(&woken.list).arg(woken.entry.as_slice());
+        self.link.query("putting an entry back", &command).await
+    }
+
+    /// Wakes a command that blocks on another connection. What it popped in the same instant
+    /// still reaches it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn wake(&self, waker: &Waker) -> Result<(), StoreError> {
+        let Some(client_id) = waker.client_id() else {
+            return Ok(());
+        };
+        let mut command = redis::cmd("CLIENT");
+        command.arg("UNBLOCK").arg(client_id);
+        self.link.query::<Value>("waking a waiting connection", &command).await?;
+        Ok(())
+    }
+}
+
+const CONTROL_LEN_MAX: i64 = 10_000;
+const CONTROL_TTL_SECS: u64 = 86_400;
+const REPLY_TTL_SECS: u64 = 60;
+
+impl Blocking {
+    /// Waits for the first entry of the first list that has one, and takes it out. `None` if
+    /// nothing came within `timeout`, or somebody woke the connection.
+    ///
+    /// # Errors
+    /// [`StoreError`]; an entry popped while the connection was lost is in no list any more.
+    pub async fn pop(
+        &mut self,
+        lists: &[String],
+        timeout: Duration,
+    ) -> Result<Option<Woken>, StoreError> {
+        let mut command = redis::cmd("BLPOP");
+        command.arg(lists).arg(format!("{:.3}", timeout.as_secs_f64().max(0.001)));
+        let popped: Option<(String, Vec<u8>)> =
+            self.query("waiting for work", &command, timeout).await?;
+        Ok(popped.map(|(list, entry)| Woken { list, entry }))
+    }
+}

@@ -1,0 +1,114 @@
+//! What can go wrong between Hero and Redis, told apart where a caller acts on it.
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// Why an operation on the store failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The settings cannot be used: a bad URL or password file.
+    #[error("redis settings: {0}")]
+    Settings(String),
+    /// Nobody answers, or not in time. Worth trying again.
+    #[error("redis at {address} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where it was looked for, without a password.
+        address: String,
+        /// What the attempt said.
+        reason: String,
+    },
+    /// It answers but does not serve now: loading, a read-only replica, out of memory. Worth
+    /// trying again.
+    #[error("redis at {address} does not serve: {reason}")]
+    NotServing {
+        /// Where.
+        address: String,
+        /// What it said.
+        reason: String,
+    },
+    /// It refuses us: a wrong password, or a command or key that the ACL user may not use.
+    #[error("redis at {address} refuses: {reason}")]
+    NotPermitted {
+        /// Where.
+        address: String,
+        /// What it said.
+        reason: String,
+    },
+    /// It answered with an error of another kind, or with what could not be understood.
+    #[error("{doing}: {reason}")]
+    Failed {
+        /// What was being done.
+        doing: &'static str,
+        /// What it said.
+        reason: String,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call can succeed later without anybody mending anything here.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::NotServing { .. })
+    }
+
+    pub(super) fn new(address: &str, doing: &'static str, error: &RedisError) -> Self {
+        let address = address.to_owned();
+        let reason = describe(error);
+        match error.kind() {
+            ErrorKind::AuthenticationFailed | ErrorKind::Server(ServerErrorKind::NoPerm) => {
+                Self::NotPermitted { address, reason }
+            }
+            ErrorKind::InvalidClientConfig => Self::Settings(reason),
+            ErrorKind::Server(
+                ServerErrorKind::BusyLoading
+                | ServerErrorKind::ReadOnly
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::ClusterDown,
+            ) => Self::NotServing { address, reason },
+            _ if is_connection_lost(error) => Self::Unreachable { address, reason },
+            _ => match error.code() {
+                Some("OOM") => {
+                    let reason =
+                        "its memory is full; raise its maxmemory, or delete jobs".to_owned();
+                    Self::NotServing { address, reason }
+                }
+                Some("MISCONF" | "BUSY" | "NOREPLICAS") => Self::NotServing { address, reason },
+                Some("WRONGPASS" | "NOAUTH" | "NOPERM") => Self::NotPermitted { address, reason },
+                _ => Self::Failed { doing, reason },
+            },
+        }
+    }
+
+    pub(super) fn unexpected(doing: &'static str) -> Self {
+        Self::Failed { doing, reason: "the answer is not of the expected shape".to_owned() }
+    }
+}
+
+/// Whether the connection is of no use any more: it is lost, or leads to a Redis that is a replica
+/// now or is not ready, while another may serve at the same address or be named by a sentinel.
+pub(super) fn is_connection_useless(error: &RedisError) -> bool {
+    let elsewhere = matches!(
+        error.kind(),
+        ErrorKind::Server(
+            ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown
+        )
+    );
+    elsewhere || is_connection_lost(error)
+}
+
+/// Whether nobody answers any more.
+fn is_connection_lost(error: &RedisError) -> bool {
+    error.is_io_error()
+        || error.is_timeout()
+        || error.is_connection_dropped()
+        || error.is_unrecoverable_error()
+}
+
+/// What Redis said, its own code included, in one line of bounded length.
+pub(super) fn describe(error: &RedisError) -> String {
+    let text = match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) if !detail.starts_with(code) => format!("{code} {detail}"),
+        (_, Some(detail)) => detail.to_owned(),
+        _ => error.to_string(),
+    };
+    text.chars().take(500).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,62 @@
+//! What this Redis can do at most, for comparison: the floor that every figure stands on.
+
+use std::time::{Duration, Instant};
+
+use super::{Store, StoreError};
+use crate::proto::job::JobId;
+
+impl Store {
+    /// Takes the time of `count` round trips, one after the other, that ask for nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn floor_ping(&self, count: usize) -> Result<Vec<Duration>, StoreError> {
+        let mut times = Vec::with_capacity(count);
+        for _ in 0..count {
+            let began = Instant::now();
+            self.ping().await?;
+            times.push(began.elapsed());
+        }
+        Ok(times)
+    }
+
+    /// Takes the time of `count` pushes to a list of this namespace's own, a thousand in a round
+    /// trip, each of as many bytes as a job id has. The list is deleted afterwards.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn floor_rpush(&self, count: usize) -> Result<Duration, StoreError> {
+        const PUSHES_PER_ROUND_TRIP: usize = 1000;
+        let doing = "measuring what redis can do";
+        let id = JobId::random();
+        let list = self.keys.reply(&id);
+        let began = Instant::now();
+        let mut left = count;
+        while left > 0 {
+            let mut pipeline = redis::pipe();
+            for _ in 0..left.min(PUSHES_PER_ROUND_TRIP) {
+                pipeline.cmd("RPUSH").arg(&list).arg(id.as_str()).ignore();
+            }
+            self.link.pipeline::<()>(doing, &pipeline).await?;
+            left = left.saturating_sub(PUSHES_PER_ROUND_TRIP);
+        }
+        let took = began.elapsed();
+        let mut command = redis::cmd("DEL");
+        command.arg(&list);
+        self.link.query::<i64>(doing, &command).await?;
+        Ok(took)
+    }
+
+    /// The bytes of memory that Redis uses for its data and itself.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn floor_memory_bytes(&self) -> Result<u64, StoreError> {
+        let doing = "asking redis for its memory";
+        let mut command = redis::cmd("INFO");
+        command.arg("memory");
+        let info: String = self.link.query(doing, &command).await?;
+        let used = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
+        used.and_then(|used| used.trim().parse().ok()).ok_or_else(|| StoreError::unexpected(doing))
+    }
+}

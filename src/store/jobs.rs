@@ -1,0 +1,199 @@
+//! Jobs as their submitters see them: store, start, read, run again, delete.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::attempts::millis;
+use super::{Store, StoreError};
+use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
+use crate::proto::target::ScriptType;
+
+/// What became of one submitted job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Submitted {
+    /// It is stored, and in this state.
+    Accepted(JobStatus),
+    /// Its id is taken; nothing was written.
+    Exists,
+    /// This job holds its unique key and is still on its way; nothing was written.
+    Duplicate(JobId),
+    /// It names this prerequisite, which does not exist; nothing was written.
+    UnknownPrerequisite(String),
+    /// Its work list, this key, holds something of another type; nothing was written.
+    BrokenQueue(String),
+}
+
+/// What became of a job that was asked to start or to run again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RetryOutcome {
+    /// It is in this state now.
+    Moved(JobStatus),
+    /// There is no such job.
+    Missing,
+    /// Its state does not allow it.
+    Refused(JobStatus),
+    /// Its fields name no legal queue.
+    Illegal,
+    /// Another job holds its unique key.
+    Duplicate(JobId),
+}
+
+/// What became of a job that was to be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeleteOutcome {
+    /// It is gone.
+    Deleted,
+    /// It runs, and stays.
+    Running,
+    /// There was none.
+    Missing,
+}
+
+impl Store {
+    /// Stores jobs and, if `start`, sends them on their way, all in one atomic round trip. Every
+    /// job must name its script type. At most [`Store::SUBMIT_MAX`] at a time.
+    ///
+    /// # Errors
+    /// [`StoreError`]. After a lost connection the jobs may have been stored all the same:
+    /// submitting them again says [`Submitted::Exists`].
+    pub async fn submit(
+        &self,
+        jobs: &[Job],
+        start: bool,
+        retention: Duration,
+    ) -> Result<Vec<Submitted>, StoreError> {
+        let mut script = self.scripts.submit.prepare_invoke();
+        script.arg(if start { "start" } else { "create" }).arg(millis(retention)).arg(jobs.len());
+        for job in jobs {
+            let named = |value: Option<String>| value.unwrap_or_default();
+            script
+                .arg(job.id.as_str())
+                .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
+                .arg(job.group.as_ref().map_or("", |group| group.as_str()))
+                .arg(named(job.instance.map(|instance| instance.to_string())))
+                .arg(job.priority.as_str())
+                .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
+                .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()))
+                .arg(job.prerequisites.len());
+            for id in &job.prerequisites {
+                script.arg(id.as_str());
+            }
+            let fields = job.submitted_fields();
+            script.arg(2 * fields.len() + 4);
+            for (name, value) in fields {
+                script.arg(name).arg(value);
+            }
+            script.arg("status").arg("").arg("created_at").arg("");
+        }
+        let results: Vec<(String, String)> = self.invoke("submitting jobs", &script).await?;
+        results
+            .into_iter()
+            .map(|(code, detail)| match code.as_str() {
+                "exists" => Some(Submitted::Exists),
+                "duplicate" => detail.parse().ok().map(Submitted::Duplicate),
+                "unknown_prerequisite" => Some(Submitted::UnknownPrerequisite(detail)),
+                "broken_queue" => Some(Submitted::BrokenQueue(detail)),
+                status => status.parse().ok().map(Submitted::Accepted),
+            })
+            .collect::<Option<Vec<_>>>()
+            .filter(|results| results.len() == jobs.len())
+            .ok_or_else(|| StoreError::unexpected("submitting jobs"))
+    }
+
+    /// Most jobs that one submission takes, so that the script's time is bounded.
+    pub const SUBMIT_MAX: usize = 1000;
+
+    /// Sends a job that was only stored on its way.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn start(&self, id: &JobId, retention: Duration) -> Result<RetryOutcome, StoreError> {
+        let mut script = self.scripts.start.prepare_invoke();
+        script.arg(id.as_str()).arg(millis(retention));
+        let (code, detail): (String, String) = self.invoke("starting a job", &script).await?;
+        moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
+    }
+
+    /// Runs a terminal job again, attempts and crashes counted anew.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
+        let mut script = self.scripts.retry.prepare_invoke();
+        script.arg(id.as_str());
+        let (code, detail): (String, String) = self.invoke("running a job again", &script).await?;
+        moved(&code, &detail).ok_or_else(|| StoreError::unexpected("running a job again"))
+    }
+
+    /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete(
+        &self,
+        id: &JobId,
+        retention: Duration,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let mut script = self.scripts.delete.prepare_invoke();
+        script.arg(id.as_str()).arg(millis(retention));
+        let code: String = self.invoke("deleting a job", &script).await?;
+        match code.as_str() {
+            "deleted" => Ok(DeleteOutcome::Deleted),
+            "running" => Ok(DeleteOutcome::Running),
+            "missing" => Ok(DeleteOutcome::Missing),
+            _ => Err(StoreError::unexpected("deleting a job")),
+        }
+    }
+
+    /// Reads a job. `None` if there is none; an [`InvalidJob`] if its hash is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.job(id));
+        let fields: Vec<(Vec<u8>, Vec<u8>)> = self.link.query("reading a job", &command).await?;
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        let pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
+        Ok(Some(Job::from_hash(id.clone(), pairs)))
+    }
+
+    /// Reads the state of a job and, where it is terminal, its output or error. `None` if there
+    /// is no such job, or its status is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn outcome(
+        &self,
+        id: &JobId,
+    ) -> Result<Option<(JobStatus, Option<String>)>, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg("output").arg("error");
+        let fields: [Value; 3] = self.link.query("reading the state of a job", &command).await?;
+        let [status, output, error] = fields.map(|value| match value {
+            Value::BulkString(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => None,
+        });
+        Ok(status.and_then(|status| status.parse::<JobStatus>().ok()).map(|status| {
+            let text = match status {
+                JobStatus::Finished => output,
+                JobStatus::Error => error,
+                _ => None,
+            };
+            (status, text)
+        }))
+    }
+}
+
+fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
+    match code {
+        "missing" => Some(RetryOutcome::Missing),
+        "illegal" => Some(RetryOutcome::Illegal),
+        "refused" => detail.parse().ok().map(RetryOutcome::Refused),
+        "duplicate" => detail.parse().ok().map(RetryOutcome::Duplicate),
+        status => status.parse().ok().map(RetryOutcome::Moved),
+    }
+}

@@ -1,0 +1,245 @@
+//! Connections to Redis: made when first needed, made again when lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, RedisError};
+use tokio::sync::Mutex;
+
+use super::error::{StoreError, is_connection_useless};
+use super::sentinel::Sentinels;
+use crate::config::RedisConfig;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an answer may take. A blocking command has its own timeout on top of this.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where Redis is, and how to get in.
+#[derive(Clone)]
+pub(super) struct Server {
+    place: Place,
+    /// For messages: no password in it.
+    pub(super) address: Arc<str>,
+}
+
+/// How to find it.
+#[derive(Clone)]
+enum Place {
+    /// Where the URL says.
+    Fixed(Client),
+    /// Where the sentinels say.
+    Named(Arc<Sentinels>),
+}
+
+impl Server {
+    /// Reads the settings; connects to nothing yet.
+    pub(super) fn new(config: &RedisConfig) -> Result<Self, StoreError> {
+        let address: Arc<str> = config.redacted_url().into();
+        let sentinels = config
+            .url
+            .sentinels()
+            .map_err(|reason| StoreError::Settings(format!("{address}: {reason}")))?;
+        // A unix socket has two spellings; the crate knows one.
+        let url = match (&sentinels, config.url.expose().strip_prefix("redis+unix:")) {
+            (Some(sentinels), _) => sentinels.login.expose().to_owned(),
+            (None, Some(rest)) => format!("unix:{rest}"),
+            (None, None) => config.url.expose().to_owned(),
+        };
+        let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
+        let mut info = url.as_str().into_connection_info().map_err(unusable)?;
+        let mut login = info.redis_settings().clone();
+        if let Some(username) = &config.username {
+            login = login.set_username(username.as_str());
+        }
+        if let Some(password) =
+            config.password().map_err(|e| StoreError::Settings(e.to_string()))?
+        {
+            login = login.set_password(password.expose());
+        }
+        info = info.set_redis_settings(login);
+        let place = match sentinels {
+            Some(sentinels) => Place::Named(Arc::new(Sentinels::new(sentinels, info))),
+            None => Place::Fixed(Client::open(info).map_err(unusable)?),
+        };
+        Ok(Self { place, address: Arc::clone(&address) })
+    }
+
+    async fn connect(&self, blocks: bool) -> Result<MultiplexedConnection, StoreError> {
+        let response_timeout = (!blocks).then_some(RESPONSE_TIMEOUT);
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(response_timeout);
+        match &self.place {
+            Place::Fixed(client) => client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await
+                .map_err(|error| StoreError::new(&self.address, "connecting", &error)),
+            Place::Named(sentinels) => sentinels.connect(&self.address, &config).await,
+        }
+    }
+}
+
+/// The connection that everything shares. Cloning shares it too.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub(super) server: Server,
+    current: Arc<Mutex<Current>>,
+}
+
+#[derive(Default)]
+struct Current {
+    connection: Option<MultiplexedConnection>,
+    /// Counts connections, so that a late error of an old one does not drop its successor.
+    generation: u64,
+}
+
+impl Link {
+    pub(super) fn new(server: Server) -> Self {
+        Self { server, current: Arc::default() }
+    }
+
+    async fn get(&self) -> Result<(MultiplexedConnection, u64), StoreError> {
+        let mut current = self.current.lock().await;
+        if let Some(connection) = &current.connection {
+            return Ok((connection.clone(), current.generation));
+        }
+        let connection = self.server.connect(false).await?;
+        current.generation += 1;
+        current.connection = Some(connection.clone());
+        Ok((connection, current.generation))
+    }
+
+    /// Runs one command.
+    pub(super) async fn query<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        command: &redis::Cmd,
+    ) -> Result<T, StoreError> {
+        let (mut connection, generation) = self.get().await?;
+        let result = command.query_async(&mut connection).await;
+        self.checked(doing, generation, result).await
+    }
+
+    /// Runs several commands in one round trip.
+    pub(super) async fn pipeline<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        pipeline: &redis::Pipeline,
+    ) -> Result<T, StoreError> {
+        let (mut connection, generation) = self.get().await?;
+        let result = pipeline.query_async(&mut connection).await;
+        self.checked(doing, generation, result).await
+    }
+
+    /// Runs a script by its hash, and loads it where Redis has forgotten it.
+    pub(super) async fn invoke<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        script: &redis::ScriptInvocation<'_>,
+    ) -> Result<T, StoreError> {
+        let (mut connection, generation) = self.get().await?;
+        let result = script.invoke_async(&mut connection).await;
+        self.checked(doing, generation, result).await
+    }
+
+    /// Names an error, and forgets the connection if it turned out to be lost.
+    async fn checked<T>(
+        &self,
+        doing: &'static str,
+        generation: u64,
+        result: Result<T, RedisError>,
+    ) -> Result<T, StoreError> {
+        if let Err(error) = &result
+            && is_connection_useless(error)
+        {
+            let mut current = self.current.lock().await;
+            if current.generation == generation {
+                current.connection = None;
+            }
+        }
+        result.map_err(|error| StoreError::new(&self.server.address, doing, &error))
+    }
+}
+
+/// A connection of its own for commands that block. Not shared, and of no use any more once a
+/// call on it was abandoned: whoever gives up waiting drops it.
+pub struct Blocking {
+    server: Server,
+    connection: Option<MultiplexedConnection>,
+    waker: Waker,
+}
+
+/// The id by which Redis knows a blocking connection, as of its latest reconnection.
+#[derive(Debug, Clone, Default)]
+pub struct Waker(Arc<AtomicI64>);
+
+impl Waker {
+    /// `None` before the first connection.
+    pub(super) fn client_id(&self) -> Option<i64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|id| *id > 0)
+    }
+}
+
+impl Blocking {
+    pub(super) fn new(server: Server) -> Self {
+        Self { server, connection: None, waker: Waker::default() }
+    }
+
+    /// What wakes a command that blocks on this connection: see [`super::Store::wake`].
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    async fn get(&mut self) -> Result<&mut MultiplexedConnection, StoreError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    async fn connect(&self) -> Result<MultiplexedConnection, StoreError> {
+        let mut connection = self.server.connect(true).await?;
+        let id = redis::cmd("CLIENT")
+            .arg("ID")
+            .query_async(&mut connection)
+            .await
+            .map_err(|error| StoreError::new(&self.server.address, "connecting", &error))?;
+        self.waker.0.store(id, Ordering::Relaxed);
+        Ok(connection)
+    }
+
+    /// Runs a command that may block for `timeout`. A server that says nothing for much longer is
+    /// taken for lost.
+    pub(super) async fn query<T: FromRedisValue>(
+        &mut self,
+        doing: &'static str,
+        command: &redis::Cmd,
+        timeout: Duration,
+    ) -> Result<T, StoreError> {
+        let address = Arc::clone(&self.server.address);
+        let connection = self.get().await?;
+        let answer = tokio::time::timeout(timeout + RESPONSE_TIMEOUT, async {
+            command.query_async(connection).await
+        });
+        match answer.await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => {
+                if is_connection_useless(&error) {
+                    self.connection = None;
+                }
+                Err(StoreError::new(&address, doing, &error))
+            }
+            Err(_) => {
+                self.connection = None;
+                Err(StoreError::Unreachable {
+                    address: address.to_string(),
+                    reason: "it does not answer".to_owned(),
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Pages of jobs and the state of queues. Nothing here scans: a page costs the page, however many
+//! jobs there are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use redis::Value;
+use serde::Serialize;
+
+use super::{Store, StoreError};
+use crate::proto::job::{JobId, JobStatus};
+use crate::proto::target::{IllegalName, Queue, ScriptType};
+
+/// Which jobs to list.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Those in this state; in every state without it.
+    pub status: Option<JobStatus>,
+    /// Those of this type; of every type without it.
+    pub script_type: Option<ScriptType>,
+    /// How many at the most, up to [`ListQuery::LIMIT_MAX`].
+    pub limit: usize,
+    /// Where the page before ended.
+    pub cursor: Option<Cursor>,
+}
+
+impl ListQuery {
+    /// The largest page.
+    pub const LIMIT_MAX: usize = 1000;
+}
+
+/// Where a page ended: the state, the score and the id of its last job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    status: JobStatus,
+    score: i64,
+    id: JobId,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.status, self.score, self.id)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        let illegal = || IllegalName {
+            what: "cursor",
+            value: value.to_owned(),
+            form: "what the page before named as its next",
+        };
+        let mut parts = value.splitn(3, '.');
+        let mut part = || parts.next().ok_or_else(illegal);
+        Ok(Self {
+            status: part()?.parse().map_err(|_| illegal())?,
+            score: part()?.parse().map_err(|_| illegal())?,
+            id: part()?.parse().map_err(|_| illegal())?,
+        })
+    }
+}
+
+/// Some of a list, and where to go on.
+#[derive(Debug, Clone)]
+pub struct Page<T> {
+    /// The entries.
+    pub items: Vec<T>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<Cursor>,
+}
+
+/// What a list shows of a job. Times are RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JobSummary {
+    /// The job.
+    pub id: JobId,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// Further fields of its hash, by their names.
+    #[serde(flatten)]
+    pub fields: BTreeMap<&'static str, String>,
+}
+
+/// The fields that a list shows; script and output are not among them, they may be large.
+const SUMMARY_FIELDS: [&str; 10] = [
+    "script_type",
+    "group",
+    "instance",
+    "priority",
+    "attempt",
+    "actor",
+    "created_at",
+    "started_at",
+    "finished_at",
+    "run_at",
+];
+
+/// One work queue as it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueState {
+    /// The queue.
+    pub queue: Queue,
+    /// Entries in its list.
+    pub depth: u64,
+    /// How long the job that was dispatched first has waited.
+    pub oldest_wait: Option<Duration>,
+    /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
+    pub type_throughput_per_s: Option<f64>,
+}
+
+/// An entry of an index: the score and the id.
+type Entry = (i64, JobId);
+
+impl Store {
+    /// One page of jobs. Those of one state come newest first; without a state, state by state.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
+        let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
+        let from = query.cursor.as_ref().map_or(JobStatus::Created, |cursor| cursor.status);
+        let statuses = JobStatus::ALL.into_iter().filter(|status| match query.status {
+            Some(only) => *status == only,
+            None => *status >= from,
+        });
+        let mut found: Vec<(JobStatus, Entry)> = Vec::new();
+        for status in statuses {
+            let indexes = self.indexes(status, query.script_type.as_ref()).await?;
+            let after = query.cursor.as_ref().filter(|cursor| cursor.status == status);
+            let entries = self.newest(&indexes, after, limit - found.len()).await?;
+            found.extend(entries.into_iter().map(|entry| (status, entry)));
+            if found.len() == limit {
+                break;
+            }
+        }
+        let next = (found.len() == limit)
+            .then(|| found.last())
+            .flatten()
+            .map(|(status, entry)| Cursor { status: *status, score: entry.0, id: entry.1.clone() });
+        let ids: Vec<JobId> = found.into_iter().map(|(_, (_, id))| id).collect();
+        let mut items = self.summaries(ids).await?;
+        // One boot may run jobs of several types: its index says nothing of them.
+        if let Some(only) = &query.script_type {
+            items.retain(|job| job.fields.get("script_type").is_none_or(|t| t == only.as_str()));
+        }
+        Ok(Page { items, next })
+    }
+
+    /// The indexes in which jobs of a state stand.
+    async fn indexes(
+        &self,
+        status: JobStatus,
+        script_type: Option<&ScriptType>,
+    ) -> Result<Vec<String>, StoreError> {
+        match status {
+            JobStatus::Dispatched => Ok(self
+                .queues()
+                .await?
+                .iter()
+                .filter(|queue| script_type.is_none_or(|only| only == queue.target.script_type()))
+                .map(|queue| self.keys.ready(queue))
+                .collect()),
+            JobStatus::Started => {
+                let mut command = redis::cmd("ZRANGE");
+                command.arg(self.keys.boots()).arg(0).arg(-1);
+                let boots: Vec<String> = self.link.query("listing jobs", &command).await?;
+                let boots = boots.iter().filter_map(|boot| boot.parse().ok());
+                let mut indexes: Vec<String> = boots.map(|boot| self.keys.running(&boot)).collect();
+                // What foreign actors run.
+                for of_type in self.types().await? {
+                    indexes.push(self.keys.index(status, &of_type));
+                }
+                Ok(indexes)
+            }
+            _ => {
+                let types = match script_type {
+                    Some(only) => vec![only.clone()],
+                    None => self.types().await?,
+                };
+                Ok(types.iter().map(|script_type| self.keys.index(status, script_type)).collect())
+            }
+        }
+    }
+
+    /// The script types that ever had a job or an actor.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn types(&self) -> Result<Vec<ScriptType>, StoreError> {
+        let mut command = redis::cmd("SMEMBERS");
+        command.arg(self.keys.types());
+        let types: Vec<String> = self.link.query("listing script types", &command).await?;
+        let mut types: Vec<ScriptType> = types.iter().filter_map(|t| t.parse().ok()).collect();
+        types.sort();
+        Ok(types)
+    }
+
+    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
+        let mut command = redis::cmd("SMEMBERS");
+        command.arg(self.keys.queues());
+        let queues: Vec<String> = self.link.query("listing queues", &command).await?;
+        let mut queues: Vec<Queue> = queues.iter().filter_map(|q| q.parse().ok()).collect();
+        queues.sort();
+        Ok(queues)
+    }
+
+    /// The newest entries of several indexes together, after a cursor.
+    async fn newest(
+        &self,
+        indexes: &[String],
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut open: Vec<&String> = indexes.iter().collect();
+        let mut offset = 0;
+        // Once is enough for an index unless more than a page of it share the cursor's very score.
+        while !open.is_empty() {
+            let mut pipeline = redis::pipe();
+            for index in &open {
+                pipeline
+                    .cmd("ZREVRANGEBYSCORE")
+                    .arg(index)
+                    .arg(after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string()))
+                    .arg("-inf")
+                    .arg("WITHSCORES")
+                    .arg("LIMIT")
+                    .arg(offset)
+                    .arg(limit + 1);
+            }
+            let pages: Vec<Vec<(String, f64)>> =
+                self.link.pipeline("listing jobs", &pipeline).await?;
+            let mut pages = pages.into_iter();
+            open.retain(|_| {
+                let page = pages.next().unwrap_or_default();
+                let exhausted = page.len() <= limit;
+                let new = page.into_iter().filter_map(|entry| entry_after(entry, after));
+                let known = entries.len();
+                entries.extend(new);
+                // Every index must have brought a page's worth: the newest may all be in one.
+                !exhausted && entries.len() - known < limit
+            });
+            offset += limit + 1;
+        }
+        entries.sort_unstable_by(|a, b| b.cmp(a));
+        entries.dedup();
+        entries.truncate(limit);
+        Ok(entries)
+    }
+
+    async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<JobSummary>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        for id in &ids {
+            pipeline.cmd("HMGET").arg(self.keys.job(id)).arg("status").arg(&SUMMARY_FIELDS);
+        }
+        let hashes: Vec<Value> = self.link.pipeline("listing jobs", &pipeline).await?;
+        let read_one = |(id, fields)| summary(id, &read::<Vec<Option<Vec<u8>>>>(fields)?);
+        Ok(ids.into_iter().zip(hashes).filter_map(read_one).collect())
+    }
+
+    /// The state of every queue that may hold jobs, in the order of their names.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn queue_states(&self) -> Result<Vec<QueueState>, StoreError> {
+        let queues = self.queues().await?;
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors().cmd("TIME");
+        for queue in &queues {
+            pipeline.cmd("LLEN").arg(self.keys.work(queue));
+            pipeline.cmd("ZRANGE").arg(self.keys.ready(queue)).arg(0).arg(0).arg("WITHSCORES");
+            let rate = self.keys.rate(queue.target.script_type());
+            pipeline.cmd("HGET").arg(rate).arg("per_s");
+        }
+        let mut answers =
+            self.link.pipeline::<Vec<Value>>("listing queues", &pipeline).await?.into_iter();
+        let unexpected = || StoreError::unexpected("listing queues");
+        let now: (i64, i64) = answers.next().and_then(read).ok_or_else(unexpected)?;
+        let now_us = now.0 * 1_000_000 + now.1;
+        queues
+            .into_iter()
+            .map(|queue| {
+                // A key of another type holds no entries.
+                let depth = answers.next().map(read)?.unwrap_or_default();
+                let first: Vec<(String, f64)> = answers.next().and_then(read)?;
+                let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
+                #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
+                let waited = first.first().map(|(_, score)| now_us - *score as i64);
+                let oldest_wait = waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
+                Some(QueueState { queue, depth, oldest_wait, type_throughput_per_s })
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(unexpected)
+    }
+}
+
+fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
+    redis::from_redis_value(value).ok()
+}
+
+/// `None` for an entry that pages before have shown, and for one that is no job's.
+fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
+    #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
+    let entry = (score as i64, id.parse::<JobId>().ok()?);
+    let passed = after.is_some_and(|cursor| entry.0 == cursor.score && entry.1 >= cursor.id);
+    (!passed).then_some(entry)
+}
+
+/// `None` for a job that went meanwhile, and for a hash that is no job.
+fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
+    let text = |bytes: &Option<Vec<u8>>| {
+        bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).chars().take(200).collect())
+    };
+    let (status, rest) = fields.split_first()?;
+    let status: String = text(status)?;
+    let fields = SUMMARY_FIELDS
+        .into_iter()
+        .zip(rest)
+        .filter_map(|(name, value)| Some((name, text(value)?)))
+        .collect();
+    Some(JobSummary { id, status: status.parse().ok()?, fields })
+}
+
+impl JobSummary {
+    /// A time among the fields, if it is legible.
+    pub fn time(&self, field: &str) -> Option<Timestamp> {
+        self.fields.get(field)?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_as_it_is_written() {
+        let cursor = Cursor {
+            status: JobStatus::WaitingForPrerequisites,
+            score: 1_700_000_000_000_000,
+            id: "a-b_c".parse().expect("legal"),
+        };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for bad in ["", "finished", "finished.x.y", "done.1.a", "finished.1.a:b"] {
+            assert!(bad.parse::<Cursor>().is_err(), "{bad} was accepted");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The only module that talks to Redis: connections, the atomic operations on jobs, and the
+//! reading side of every list.
+
+mod attempts;
+mod backoff;
+mod control;
+mod dead;
+mod error;
+mod floor;
+mod jobs;
+mod link;
+mod listing;
+mod logs;
+mod memory;
+mod presence;
+mod recovery;
+mod schedule;
+mod scripts;
+mod sentinel;
+mod statistics;
+
+pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};
+pub use backoff::Backoff;
+pub use control::{StopOutcome, Woken};
+pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
+pub use error::StoreError;
+pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
+pub use link::{Blocking, Waker};
+pub use listing::{Cursor, JobSummary, ListQuery, Page, QueueState};
+pub use logs::LogLine;
+pub use presence::{Appearance, PresenceOf};
+pub use recovery::Recovered;
+
+use std::sync::Arc;
+
+use redis::{FromRedisValue, ScriptInvocation};
+
+use crate::config::RedisConfig;
+use crate::proto::keys::Keys;
+use link::{Link, Server};
+use scripts::Scripts;
+
+/// A handle on one namespace of one Redis. Cheap to clone; all clones share one connection.
+#[derive(Clone)]
+pub struct Store {
+    link: Link,
+    keys: Arc<Keys>,
+    scripts: Arc<Scripts>,
+}
+
+impl Store {
+    /// Reads the settings. The connection is made by the first operation, and made again by the
+    /// next one whenever it is lost.
+    ///
+    /// # Errors
+    /// [`StoreError::Settings`] if the URL or the password file cannot be used.
+    pub fn open(config: &RedisConfig) -> Result<Self, StoreError> {
+        let keys = Keys::new(config.namespace.clone());
+        Ok(Self {
+            link: Link::new(Server::new(config)?),
+            scripts: Arc::new(Scripts::new(&keys)),
+            keys: Arc::new(keys),
+        })
+    }
+
+    /// The keys of the namespace.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Where Redis is, for messages.
+    pub fn address(&self) -> &str {
+        &self.link.server.address
+    }
+
+    /// A connection of its own, for commands that block.
+    pub fn blocking(&self) -> Blocking {
+        Blocking::new(self.link.server.clone())
+    }
+
+    /// Asks Redis for a sign of life.
+    ///
+    /// # Errors
+    /// [`StoreError`] says why there is none.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.link.query::<String>("asking redis for a sign of life", &redis::cmd("PING")).await?;
+        Ok(())
+    }
+
+    async fn invoke<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        script: &ScriptInvocation<'_>,
+    ) -> Result<T, StoreError> {
+        self.link.invoke(doing, script).await
+    }
+}

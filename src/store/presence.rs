@@ -1,0 +1,123 @@
+//! Which actors live: identities taken, kept and given up, and the list of them.
+
+use std::time::Duration;
+
+use super::attempts::millis;
+use super::{Store, StoreError};
+use crate::proto::job::BootId;
+use crate::proto::message::Presence;
+use crate::proto::target::{ActorId, ScriptType};
+
+/// How long presence outlives its last refresh.
+const PRESENCE_TTL_SECS: u64 = 15;
+
+/// What became of the attempt to take an identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Appearance {
+    /// It is ours.
+    Taken,
+    /// Somebody else holds it: their presence, as it is written.
+    Held(String),
+}
+
+/// An actor and what it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresenceOf {
+    /// Who.
+    pub actor: ActorId,
+    /// What it says.
+    pub presence: Presence,
+}
+
+impl Store {
+    /// Takes an identity for a boot, unless a live one holds it. `replacing` is a presence that
+    /// may be overwritten, exactly as it was read: that of a process known to be gone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn appear(
+        &self,
+        actor: &ActorId,
+        presence: &Presence,
+        lease: Duration,
+        replacing: Option<&str>,
+    ) -> Result<Appearance, StoreError> {
+        let mut script = self.scripts.appear.prepare_invoke();
+        script
+            .arg(presence.boot_id.as_str())
+            .arg(actor.to_string())
+            .arg(presence.to_json())
+            .arg(PRESENCE_TTL_SECS)
+            .arg(millis(lease))
+            .arg(replacing.unwrap_or_default());
+        let held: String = self.invoke("taking an identity", &script).await?;
+        Ok(if held.is_empty() { Appearance::Taken } else { Appearance::Held(held) })
+    }
+
+    /// Extends the lease of a boot and refreshes its actors' presence. `false` if the lease had
+    /// run out and the boot was declared dead: its jobs are somebody else's.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn heartbeat(
+        &self,
+        boot: &BootId,
+        lease: Duration,
+        actors: &[PresenceOf],
+    ) -> Result<bool, StoreError> {
+        let mut script = self.scripts.heartbeat.prepare_invoke();
+        script.arg(boot.as_str()).arg(millis(lease)).arg(PRESENCE_TTL_SECS).arg(actors.len());
+        for PresenceOf { actor, presence } in actors {
+            script.arg(actor.to_string()).arg(presence.to_json());
+        }
+        let code: String = self.invoke("keeping the lease", &script).await?;
+        Ok(code == "ok")
+    }
+
+    /// Gives up the identities of a boot. Returns how many jobs it still owned.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn disappear(&self, boot: &BootId, actors: &[ActorId]) -> Result<u64, StoreError> {
+        let mut script = self.scripts.disappear.prepare_invoke();
+        script.arg(boot.as_str()).arg(actors.len());
+        for actor in actors {
+            script.arg(actor.to_string());
+        }
+        self.invoke("giving up an identity", &script).await
+    }
+
+    /// The live actors, in order of their names; of one type, if one is named.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn actors(
+        &self,
+        script_type: Option<&ScriptType>,
+    ) -> Result<Vec<PresenceOf>, StoreError> {
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.actors()).arg(0).arg(-1);
+        let known: Vec<String> = self.link.query("listing actors", &command).await?;
+        let mut known: Vec<ActorId> = known
+            .iter()
+            .filter_map(|actor| actor.parse().ok())
+            .filter(|actor: &ActorId| script_type.is_none_or(|only| *only == actor.script_type))
+            .collect();
+        known.sort();
+        if known.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut command = redis::cmd("MGET");
+        for actor in &known {
+            command.arg(self.keys.presence(actor));
+        }
+        let texts: Vec<Option<Vec<u8>>> = self.link.query("listing actors", &command).await?;
+        Ok(known
+            .into_iter()
+            .zip(texts)
+            .filter_map(|(actor, text)| {
+                Some(PresenceOf { actor, presence: Presence::parse(&text?).ok()? })
+            })
+            .collect())
+    }
+}

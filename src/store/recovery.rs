@@ -1,0 +1,99 @@
+//! Recovery: what dead actors, lost connections and foreign programs have left behind. Every
+//! operation is idempotent; any number of supervisors may run them at once.
+
+use std::time::Duration;
+
+use super::attempts::millis;
+use super::{Store, StoreError};
+use crate::proto::job::BootId;
+
+/// What one sweep found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Boots found dead.
+    pub boots: u64,
+    /// Jobs put back to the front of their queues.
+    pub put_back: u64,
+    /// Jobs ended at the crash limit.
+    pub given_up: u64,
+    /// Jobs that foreign actors had started or ended, and that are in order now.
+    pub foreign: u64,
+    /// Entries of jobs that are gone.
+    pub orphans: u64,
+}
+
+/// How long a popped job may be in no list before it counts as lost.
+const POP_GRACE: Duration = Duration::from_secs(2);
+/// How many entries of a queue are looked at to find one that Hero has pushed.
+const HEAD_DEPTH: usize = 50;
+/// Queues and index entries that one sweep looks at.
+const PER_SWEEP: usize = 200;
+/// What a foreign actor gets beyond the timeout of its job.
+const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
+
+impl Store {
+    /// Recovers the jobs of boots whose lease has run out; or those of one boot at once, by
+    /// somebody who knows that its process is gone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recover_boots(
+        &self,
+        gone: Option<&BootId>,
+        crash_limit: u32,
+        retention: Duration,
+    ) -> Result<Recovered, StoreError> {
+        let mut script = self.scripts.recover_boots.prepare_invoke();
+        script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(millis(retention));
+        let (boots, put_back, given_up) =
+            self.invoke("recovering jobs of dead actors", &script).await?;
+        Ok(Recovered { boots, put_back, given_up, ..Recovered::default() })
+    }
+
+    /// Puts back jobs that were popped and never claimed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recover_pops(&self, retention: Duration) -> Result<Recovered, StoreError> {
+        let mut script = self.scripts.recover_pops.prepare_invoke();
+        script.arg(millis(POP_GRACE)).arg(HEAD_DEPTH).arg(PER_SWEEP).arg(millis(retention));
+        let (put_back, started, ended, orphans): (u64, u64, u64, u64) =
+            self.invoke("recovering lost pops", &script).await?;
+        Ok(Recovered { put_back, foreign: started + ended, orphans, ..Recovered::default() })
+    }
+
+    /// Looks after jobs that foreign actors run: `timeout` is that of a job that names none,
+    /// `every` how often each is looked at.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recover_foreign(
+        &self,
+        timeout: Duration,
+        every: Duration,
+        crash_limit: u32,
+        retention: Duration,
+    ) -> Result<Recovered, StoreError> {
+        let mut script = self.scripts.recover_foreign.prepare_invoke();
+        script
+            .arg(timeout.as_secs_f64())
+            .arg(millis(FOREIGN_MARGIN))
+            .arg(millis(every))
+            .arg(crash_limit)
+            .arg(millis(retention));
+        let (foreign, put_back, given_up) =
+            self.invoke("looking after jobs of foreign actors", &script).await?;
+        Ok(Recovered { put_back, given_up, foreign, ..Recovered::default() })
+    }
+
+    /// Removes entries of jobs that are gone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recover_orphans(&self) -> Result<Recovered, StoreError> {
+        let mut script = self.scripts.recover_orphans.prepare_invoke();
+        script.arg(PER_SWEEP);
+        let orphans = self.invoke("removing orphans", &script).await?;
+        Ok(Recovered { orphans, ..Recovered::default() })
+    }
+}

@@ -1,0 +1,61 @@
+//! The server-side scripts. Each is one file, run by its hash and loaded again whenever Redis
+//! has forgotten it.
+
+use redis::Script;
+
+use crate::proto::keys::Keys;
+
+/// Every script of one namespace, ready to run.
+pub(super) struct Scripts {
+    pub(super) appear: Script,
+    pub(super) claim: Script,
+    pub(super) delete: Script,
+    pub(super) disappear: Script,
+    pub(super) dispatch_due: Script,
+    pub(super) fan_out: Script,
+    pub(super) finish: Script,
+    pub(super) heartbeat: Script,
+    pub(super) list_dead: Script,
+    pub(super) recover_boots: Script,
+    pub(super) recover_foreign: Script,
+    pub(super) recover_orphans: Script,
+    pub(super) recover_pops: Script,
+    pub(super) requeue: Script,
+    pub(super) retry: Script,
+    pub(super) sample: Script,
+    pub(super) settle: Script,
+    pub(super) start: Script,
+    pub(super) stop: Script,
+    pub(super) submit: Script,
+}
+
+impl Scripts {
+    pub(super) fn new(keys: &Keys) -> Self {
+        let constants = keys.lua();
+        let script = |body: &str| {
+            Script::new(&[constants.as_str(), include_str!("scripts/common.lua"), body].concat())
+        };
+        Self {
+            appear: script(include_str!("scripts/appear.lua")),
+            claim: script(include_str!("scripts/claim.lua")),
+            delete: script(include_str!("scripts/delete.lua")),
+            disappear: script(include_str!("scripts/disappear.lua")),
+            dispatch_due: script(include_str!("scripts/dispatch_due.lua")),
+            fan_out: script(include_str!("scripts/fan_out.lua")),
+            finish: script(include_str!("scripts/finish.lua")),
+            heartbeat: script(include_str!("scripts/heartbeat.lua")),
+            list_dead: script(include_str!("scripts/list_dead.lua")),
+            recover_boots: script(include_str!("scripts/recover_boots.lua")),
+            recover_foreign: script(include_str!("scripts/recover_foreign.lua")),
+            recover_orphans: script(include_str!("scripts/recover_orphans.lua")),
+            recover_pops: script(include_str!("scripts/recover_pops.lua")),
+            requeue: script(include_str!("scripts/requeue.lua")),
+            retry: script(include_str!("scripts/retry.lua")),
+            sample: script(include_str!("scripts/sample.lua")),
+            settle: script(include_str!("scripts/settle.lua")),
+            start: script(include_str!("scripts/start.lua")),
+            stop: script(include_str!("scripts/stop.lua")),
+            submit: script(include_str!("scripts/submit.lua")),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+-- Takes an identity for a boot, unless a live one holds it.
+--
+-- ARGV: 1 boot  2 TYPE:GROUP:INSTANCE  3 presence JSON  4 presence TTL in s
+--       5 lease in ms  6 presence that may be replaced, as it was read, or ''
+-- returns '' if the identity is ours now, else the presence of the one that holds it
+
+local held = redis.call('GET', PRESENCE .. ARGV[2])
+if held and held ~= ARGV[6] then
+  local ok, presence = pcall(cjson.decode, held)
+  if not ok or type(presence) ~= 'table' or presence.boot_id ~= ARGV[1] then return held end
+end
+despite_full_memory()
+local at = now_us()
+redis.call('ZADD', BOOTS, integer(at + tonumber(ARGV[5]) * 1000), ARGV[1])
+redis.call('SET', PRESENCE .. ARGV[2], ARGV[3], 'EX', ARGV[4])
+redis.call('ZADD', ACTORS, integer(at), ARGV[2])
+-- Messages for a type reach its actors even before it has had a job.
+register(TYPES, string.match(ARGV[2], '^[^:]+'))
+return ''

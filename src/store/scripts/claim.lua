@@ -1,0 +1,129 @@
+-- Takes jobs for one actor and makes them its boot's own.
+--
+-- KEYS: the work lists of the actor, first come first
+-- ARGV: 1 boot  2 actor, TYPE:GROUP:INSTANCE  3 its script type
+--       4 how many jobs at the most, popped ones included
+--       5 bytes that one hash may have
+--       6 how many ids were popped before, then for each: its work list, the id
+-- returns { jobs, skipped, broken, more, fenced }
+--       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
+--       skipped  { how many, a few of them: id, why, … }
+--       broken   { work list, error, … } of lists that cannot be read
+--       more     1 if ids were skipped until the step's share was used up: ask again
+--       fenced   1 if the boot holds no lease: what it claimed now nobody would ever recover, so it
+--                gets nothing, and what strangers pushed and it popped goes back
+
+local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
+local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
+local POPS_PER_STEP = 1000
+local SKIPPED_SHOWN = 8
+
+local at = now_us()
+local when = rfc3339(at)
+local jobs, skipped, broken = {}, { 0 }, {}
+local claims, taken = {}, {}
+local unready = {}
+
+local function queue_of_list(list)
+  local queue = string.sub(list, #WORK + 1)
+  return (string.gsub(queue, ':prio:1$', ''))
+end
+
+if not may_own(boot) then
+  for i = 5 + 2 * tonumber(ARGV[6]), 7, -2 do
+    -- What has a ready entry is found by the sweep for lost pops, perhaps has been already.
+    if not redis.call('ZSCORE', READY .. queue_of_list(ARGV[i]), ARGV[i + 1]) then
+      redis.pcall('LPUSH', ARGV[i], ARGV[i + 1])
+    end
+  end
+  return { {}, { 0 }, {}, 0, 1 }
+end
+
+local function skip(id, why)
+  skipped[1] = skipped[1] + 1
+  if #skipped <= 2 * SKIPPED_SHOWN then
+    skipped[#skipped + 1] = string.sub(id, 1, 64)
+    skipped[#skipped + 1] = why
+  end
+end
+
+local function unready_later(id, list)
+  local queue = queue_of_list(list)
+  local entries = unready[queue]
+  if not entries then
+    entries = {}
+    unready[queue] = entries
+  end
+  entries[#entries + 1] = id
+end
+
+local function take(id, list)
+  if not legal_id(id) then return skip(id, 'no legal id') end
+  local hash = redis.pcall('HGETALL', JOB .. id)
+  if hash.err or #hash == 0 then
+    unready_later(id, list)
+    return skip(id, hash.err and 'its key is no hash' or 'no such job')
+  end
+  local status, attempt, size, typed, boot_id = nil, 0, 0, false, nil
+  for i = 1, #hash, 2 do
+    local name, value = hash[i], hash[i + 1]
+    size = size + #name + #value
+    if name == 'status' then
+      status = value
+    elseif name == 'attempt' then
+      attempt = tonumber(value) or 0
+    elseif name == 'script_type' then
+      typed = value ~= ''
+    elseif name == 'boot_id' then
+      boot_id = value
+    end
+  end
+  -- By its ready entry alone the supervisor notices what a foreign actor has ended.
+  if status ~= 'finished' and status ~= 'error' then unready_later(id, list) end
+  if status ~= 'dispatched' then
+    -- A second copy of what a foreign actor has taken: it must stay in an index.
+    if status == 'started' and not taken[id] and not is_ours(id, boot_id) then
+      note_foreign_start(id, own_type, at)
+    end
+    return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
+  end
+  attempt = attempt + 1
+  redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,
+    'actor', actor, 'boot_id', boot, 'attempt', attempt)
+  -- From here on the job has the type of whoever took it.
+  if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
+  claims[#claims + 1] = integer(at + #jobs)
+  claims[#claims + 1] = id
+  taken[id] = true
+  jobs[#jobs + 1] = { id, list, attempt, size <= size_max and hash or {} }
+end
+
+for i = 7, 6 + 2 * tonumber(ARGV[6]), 2 do
+  take(ARGV[i + 1], ARGV[i])
+end
+
+local pops = 0
+for _, list in ipairs(KEYS) do
+  while #jobs < wanted and pops < POPS_PER_STEP do
+    local ids = redis.pcall('LPOP', list, math.min(wanted - #jobs, POPS_PER_STEP - pops))
+    if not ids then break end
+    if ids.err then
+      broken[#broken + 1] = list
+      broken[#broken + 1] = ids.err
+      break
+    end
+    pops = pops + #ids
+    for _, id in ipairs(ids) do take(id, list) end
+  end
+end
+
+if #claims > 0 then
+  redis.call('ZADD', RUNNING .. boot, unpack(claims))
+  count(own_type, 'started', #jobs)
+end
+for queue, ids in pairs(unready) do
+  redis.pcall('ZREM', READY .. queue, unpack(ids))
+end
+if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
+write_counts()
+return { jobs, skipped, broken, (#jobs < wanted and pops >= POPS_PER_STEP) and 1 or 0, 0 }

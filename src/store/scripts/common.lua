@@ -1,0 +1,421 @@
+-- What the scripts share. The constants of the keys come before it.
+--
+-- A job moves from one state to another only through the functions here, and stands in exactly
+-- one index while it is in a state:
+--   dispatched  READY..queue                  by dispatch
+--   started     RUNNING..boot                 by start
+--   the others  INDEX..status..':type:'..type by the time that matters to the state
+-- All scores are microseconds of Redis's clock.
+
+local REPLY_TTL_S = 60
+-- Dependents that one script tells at the most; the rest waits for the supervisor.
+local DEPENDENTS_PER_STEP = 1000
+-- Entries of past jobs that one script removes from an index at the most.
+local EXPIRED_PER_STEP = 200
+-- A queue up to this long is searched for a job that was taken out of it; a longer one keeps the
+-- id, which whoever claims it skips.
+local SEARCHED_QUEUE_LEN = 1000
+-- Dead letters kept per type.
+local DEAD_LEN_MAX = 10000
+-- Types that one script looks at. With more of them a sweep takes some at random, and the next one
+-- others.
+local TYPES_PER_STEP = 200
+
+local function now_us()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+-- Lua would write a number this large in exponential form.
+local function integer(number)
+  return string.format('%.0f', number)
+end
+
+-- RFC 3339, UTC, milliseconds: days to a date of the Gregorian calendar, years from March on.
+local function rfc3339(us)
+  local ms = math.floor(us / 1000)
+  local seconds = math.floor(ms / 1000)
+  local days = math.floor(seconds / 86400)
+  local rest = seconds - days * 86400
+  local shifted = days + 719468
+  local era = math.floor(shifted / 146097)
+  local doe = shifted - era * 146097
+  local yoe = math.floor(
+    (doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local day = doy - math.floor((153 * mp + 2) / 5) + 1
+  local month = mp < 10 and mp + 3 or mp - 9
+  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month, day,
+    math.floor(rest / 3600), math.floor(rest % 3600 / 60), rest % 60, ms % 1000)
+end
+
+-- Names that a stranger wrote into a hash must not become keys.
+local function legal_type(name)
+  return name and #name <= 32 and string.match(name, '^[a-z][a-z0-9_]*$') and name
+end
+
+local function legal_group(name)
+  return name and #name <= 64 and string.match(name, '^[a-z0-9][a-z0-9_.-]*$') and name
+end
+
+local function legal_id(id)
+  return type(id) == 'string' and #id <= 64 and string.match(id, '^[A-Za-z0-9_-]+$') and id
+end
+
+local function present(value)
+  return value and value ~= '' and value or nil
+end
+
+-- The script type under which a job that does not wait stands in the indexes: its own, else that
+-- of the actor that took it.
+local function type_of_job(script_type, actor)
+  return legal_type(script_type) or legal_type(string.match(actor or '', '^[^:]+')) or 'unknown'
+end
+
+-- The queue that a job's fields name: instance, else group, else type. Nil if they are illegal.
+local function queue_of(script_type, group, instance, priority)
+  script_type, group, instance, priority =
+    legal_type(script_type), present(group), present(instance), present(priority)
+  if not script_type then return nil end
+  if group and not legal_group(group) then return nil end
+  if instance and not (#instance <= 5 and string.match(instance, '^[1-9]%d*$')
+      and tonumber(instance) <= 65535) then
+    return nil
+  end
+  if priority and not string.match(priority, '^[012]$') then return nil end
+  local queue = 'type:' .. script_type
+  if instance then
+    queue = queue .. ':group:' .. (group or 'default') .. ':inst:' .. instance
+  elseif group then
+    queue = queue .. ':group:' .. group
+  end
+  if priority and priority ~= '1' then queue = queue .. ':prio:' .. priority end
+  return queue
+end
+
+local function type_of_queue(queue)
+  return string.match(queue, '^type:([a-z0-9_]+)')
+end
+
+-- Fields of a job; none if a stranger made the key something else, which must stop no script half
+-- way: what it has written by then stays.
+local function read(id, ...)
+  local fields = redis.pcall('HMGET', JOB .. id, ...)
+  return fields.err and {} or fields
+end
+
+-- What happened, counted per type and written once, at the end of a script.
+local counts = {}
+local function count(script_type, what, number)
+  local of_type = counts[script_type]
+  if not of_type then
+    of_type = {}
+    counts[script_type] = of_type
+  end
+  of_type[what] = (of_type[what] or 0) + (number or 1)
+end
+
+local function write_counts()
+  for script_type, of_type in pairs(counts) do
+    for what, number in pairs(of_type) do
+      redis.pcall('HINCRBY', STATS .. script_type, what, number)
+    end
+  end
+end
+
+-- Types and queues that a script put something into; each is registered once a script.
+local registered = {}
+local function register(key, name)
+  if not registered[name] then
+    registered[name] = true
+    -- A type that comes back keeps the counters it had.
+    if redis.call('SADD', key, name) == 1 and key == TYPES then
+      redis.call('PERSIST', STATS .. name)
+    end
+  end
+end
+
+local function some_types()
+  return redis.call('SRANDMEMBER', TYPES, TYPES_PER_STEP)
+end
+
+-- Lets the script go on though Redis has reached its maxmemory. Redis refuses such a script only at
+-- its first write that takes memory, not after one that cannot, which this is. What keeps accepted
+-- jobs going must not be refused: a boot that cannot renew its lease would lose its jobs.
+local function despite_full_memory()
+  redis.call('ZREM', BOOTS, '')
+end
+
+-- Whether a boot may own jobs: its lease has not been declared over. The score 0 says that it has,
+-- with jobs still to be put back.
+local function may_own(boot)
+  local lease = redis.call('ZSCORE', BOOTS, boot)
+  return lease and tonumber(lease) > 0
+end
+
+-- Whether a boot of ours runs the job. A boot id in a hash is no proof: it stays there while the
+-- job waits for its next attempt, which a foreign actor may take.
+local function is_ours(id, boot)
+  return present(boot) and redis.call('ZSCORE', RUNNING .. boot, id)
+end
+
+local function index_of(status, script_type)
+  return INDEX .. status .. ':type:' .. script_type
+end
+
+-- Returns 1 if the job did not stand there before.
+local function enter(status, script_type, id, score)
+  register(TYPES, script_type)
+  return redis.call('ZADD', index_of(status, script_type), integer(score), id)
+end
+
+-- Puts a job at the end of its queue. The status is the caller's to write. Jobs that one script
+-- puts there stand in the ready index in the same order.
+--
+-- A list that somebody made of another type takes no entry. The script goes on for the other
+-- queues, and the job is not lost: it stands in the ready index like one that was popped.
+local pushed = 0
+local function push_back(id, queue, at)
+  register(TYPES, type_of_queue(queue))
+  register(QUEUES, queue)
+  redis.call('ZADD', READY .. queue, integer(at + pushed), id)
+  redis.pcall('RPUSH', WORK .. queue, id)
+  pushed = pushed + 1
+end
+
+-- Puts a job at the front of its queue: before all others in the ready index too, or those
+-- behind it would look as if somebody had popped them.
+local function push_front(id, queue, at)
+  register(TYPES, type_of_queue(queue))
+  register(QUEUES, queue)
+  local first = redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
+  if first[2] then at = math.min(at, tonumber(first[2]) - 1) end
+  redis.call('ZADD', READY .. queue, integer(at), id)
+  redis.pcall('LPUSH', WORK .. queue, id)
+end
+
+-- Takes a waiting job out of its queue and the ready index.
+local function pull_out(id, queue)
+  redis.call('ZREM', READY .. queue, id)
+  local length = redis.pcall('LLEN', WORK .. queue)
+  if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
+    redis.call('LREM', WORK .. queue, 1, id)
+  end
+end
+
+-- Removes a job from the index of its state.
+local function leave(id, status, script_type, fields)
+  if status == 'dispatched' then
+    local queue = queue_of(script_type, fields.group, fields.instance, fields.priority)
+    if queue then pull_out(id, queue) end
+  elseif status == 'started' then
+    if present(fields.boot_id) then redis.call('ZREM', RUNNING .. fields.boot_id, id) end
+  elseif legal_type(script_type) then
+    redis.call('ZREM', index_of(status, script_type), id)
+    if status == 'finished' or status == 'error' then
+      -- One that a foreign actor ended stands where it stood until a sweep has noticed.
+      redis.call('ZREM', index_of('started', script_type), id)
+      local queue = queue_of(script_type, fields.group, fields.instance, fields.priority)
+      if queue then redis.call('ZREM', READY .. queue, id) end
+    end
+  end
+end
+
+-- Removes what retention has let expire, some at a time.
+local function trim(status, script_type, at)
+  local index = index_of(status, script_type)
+  local past = redis.call('ZRANGEBYSCORE', index, '-inf', integer(at), 'LIMIT', 0, EXPIRED_PER_STEP)
+  if #past > 0 then redis.call('ZREM', index, unpack(past)) end
+  return #past
+end
+
+local function release_unique(id, unique_key)
+  if present(unique_key) and redis.call('GET', UNIQUE .. unique_key) == id then
+    redis.call('DEL', UNIQUE .. unique_key)
+  end
+end
+
+-- The job that is still on its way with a unique key.
+local function holder_of(unique_key)
+  local holder = redis.call('GET', UNIQUE .. unique_key)
+  if not holder then return nil end
+  local status = redis.call('HGET', JOB .. holder, 'status')
+  if status and status ~= 'finished' and status ~= 'error' then return holder end
+  return nil
+end
+
+local function push_reply(id, status, text)
+  local reply = { job_id = id, status = status }
+  reply[status == 'finished' and 'output' or 'error'] = text
+  -- A list that somebody made of another type is their loss, not the job's.
+  redis.pcall('RPUSH', REPLY .. id, cjson.encode(reply))
+  redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
+end
+
+-- Ends a job in `finished` or `error`: the one road into a terminal state. `job` holds the
+-- fields script_type, reply and unique_key as they stand; the index of the state it leaves is
+-- the caller's. Dependents are told by `tell_dependents`.
+local function conclude(id, job, status, text, exit_code, at, retention_ms)
+  local when = rfc3339(at)
+  local text_field = status == 'finished' and 'output' or 'error'
+  local fields = { 'status', status, text_field, text, 'finished_at', when, 'updated_at', when }
+  if present(exit_code) then
+    fields[#fields + 1] = 'exit_code'
+    fields[#fields + 1] = exit_code
+  end
+  redis.call('HSET', JOB .. id, unpack(fields))
+  redis.call('PEXPIRE', JOB .. id, retention_ms)
+  enter(status, job.script_type, id, at + retention_ms * 1000)
+  count(job.script_type, status == 'finished' and 'finished' or 'failed')
+  release_unique(id, job.unique_key)
+  if job.reply ~= '0' then push_reply(id, status, text) end
+end
+
+-- Puts a job that used up its attempts among the dead letters of its type.
+local function bury(id, script_type)
+  count(script_type, 'dead')
+  redis.pcall('RPUSH', DEAD .. script_type, id)
+  redis.pcall('LTRIM', DEAD .. script_type, -DEAD_LEN_MAX, -1)
+end
+
+-- Lets a job that has no prerequisite left go on: to the schedule or to its queue.
+local function release(id, queue, run_at_us, at)
+  local run_at = tonumber(run_at_us or '') or 0
+  if run_at > at then
+    redis.call('HSET', JOB .. id, 'status', 'scheduled')
+    enter('scheduled', type_of_queue(queue), id, run_at)
+    return 'scheduled'
+  end
+  redis.call('HSET', JOB .. id, 'status', 'dispatched')
+  push_back(id, queue, at)
+  return 'dispatched'
+end
+
+local function list_of_ids(text)
+  local ok, ids = pcall(cjson.decode, text or '[]')
+  if not ok or type(ids) ~= 'table' then return {} end
+  local legal = {}
+  for _, id in ipairs(ids) do
+    if legal_id(id) then legal[#legal + 1] = id end
+  end
+  return legal
+end
+
+-- Makes a job wait for others, and each of them know of it.
+local function add_dependent(id, pending)
+  -- Lua hands on no more than some thousand values at once.
+  for first = 1, #pending, 1000 do
+    redis.call('SADD', PENDING .. id, unpack(pending, first, math.min(first + 999, #pending)))
+  end
+  for _, prerequisite in ipairs(pending) do
+    local known = redis.call('HGET', JOB .. prerequisite, 'dependents')
+    local entry = '"' .. id .. '"'
+    local list = '[' .. entry .. ']'
+    if known and string.match(known, '^%[".*"%]$') then
+      list = string.sub(known, 1, -2) .. ',' .. entry .. ']'
+    end
+    redis.call('HSET', JOB .. prerequisite, 'dependents', list)
+  end
+end
+
+-- Microseconds since the epoch of an RFC 3339 time, whole seconds or with a fraction, in UTC or
+-- with an offset; what is beyond milliseconds is cut off. 0 for anything else.
+local function microseconds(text)
+  local y, mo, d, h, mi, s, fraction, zone = string.match(text or '',
+    '^(%d%d%d%d)-(%d%d)-(%d%d)[Tt](%d%d):(%d%d):(%d%d)(%.?%d*)([Zz+-][%d:]*)$')
+  if not y then return 0 end
+  local sign, offset_h, offset_mi = string.match(zone, '^([+-])(%d%d):?(%d%d)$')
+  if not sign and string.upper(zone) ~= 'Z' then return 0 end
+  local ms = string.sub(string.gsub(fraction, '%.', '') .. '000', 1, 3)
+  y, mo, d = tonumber(y), tonumber(mo), tonumber(d)
+  if mo <= 2 then y, mo = y - 1, mo + 12 end
+  local days = 365 * y + math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400)
+    + math.floor((153 * (mo - 3) + 2) / 5) + d - 1 - 719468
+  local ahead_s = sign and ((sign == '-' and -1 or 1) * (offset_h * 3600 + offset_mi * 60)) or 0
+  return ((days * 86400 + h * 3600 + mi * 60 + s - ahead_s) * 1000 + ms) * 1000
+end
+
+-- Leaves to the supervisor those of a job's dependents that were not told: with all that it takes
+-- to tell them, for the job may be deleted, or run again, before their turn comes.
+local function settle_later(id, status, dependents, from)
+  local left = {}
+  for place = from, #dependents do left[#left + 1] = dependents[place] end
+  if #left > 0 then
+    redis.call('RPUSH', SETTLING, cjson.encode({ id = id, status = status, left = left }))
+  end
+end
+
+-- Lets a dependent know that its prerequisite has ended. Returns its own dependents if it failed.
+local function tell(id, prerequisite, outcome, at, retention_ms)
+  local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
+    'reply', 'unique_key', 'dependents')
+  local job = { script_type = legal_type(f[2]), reply = f[7], unique_key = f[8] }
+  local queue = queue_of(f[2], f[3], f[4], f[5])
+  if f[1] ~= 'waiting_for_prerequisites' or not queue then return nil end
+  if outcome ~= 'finished' then
+    redis.call('DEL', PENDING .. id)
+    redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
+    conclude(id, job, 'error', 'prerequisite failed: ' .. prerequisite, nil, at, retention_ms)
+    return present(f[9])
+  end
+  if redis.call('SCARD', PENDING .. id) == 0 then
+    redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
+    redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
+    release(id, queue, microseconds(f[6]), at)
+  end
+  return nil
+end
+
+-- Tells the dependents of ended jobs, and theirs in turn: a list of {id, status, dependents} to
+-- begin with. What exceeds one step's share is left to the supervisor, with nothing told twice: a
+-- dependent counts a prerequisite only while it is still in its pending set.
+local function tell_dependents(ended, at, retention_ms)
+  local budget = DEPENDENTS_PER_STEP
+  local turn = 1
+  while ended[turn] do
+    local prerequisite, outcome = ended[turn].id, ended[turn].status
+    local dependents = ended[turn].left or list_of_ids(ended[turn].dependents)
+    for place, id in ipairs(dependents) do
+      if budget <= 0 then
+        settle_later(prerequisite, outcome, dependents, place)
+        break
+      end
+      if redis.call('SREM', PENDING .. id, prerequisite) == 1 then
+        budget = budget - 1
+        local theirs = tell(id, prerequisite, outcome, at, retention_ms)
+        if theirs then ended[#ended + 1] = { id = id, status = 'error', dependents = theirs } end
+      end
+    end
+    turn = turn + 1
+  end
+end
+
+-- A foreign actor has taken a job: it stands in the index of `started` by when to look at it next.
+local function note_foreign_start(id, script_type, at)
+  redis.call('HDEL', JOB .. id, 'boot_id')
+  if not present(read(id, 'started_at')[1]) then
+    redis.call('HSET', JOB .. id, 'started_at', rfc3339(at))
+  end
+  if enter('started', script_type, id, at) == 1 then count(script_type, 'started') end
+end
+
+-- Whether it is known that a job has ended: it expires, or stands in the index of its end.
+local function is_end_known(id, status, script_type)
+  return redis.call('PTTL', JOB .. id) >= 0
+    or redis.call('ZSCORE', index_of(status, script_type), id)
+end
+
+-- A foreign actor has ended a job by writing its hash: what else belongs to an end follows.
+local function note_foreign_end(id, script_type, at, retention_ms)
+  local f = read(id, 'status', 'unique_key', 'dependents')
+  if is_end_known(id, f[1], script_type) then return end
+  redis.call('PEXPIRE', JOB .. id, retention_ms)
+  enter(f[1], script_type, id, at + retention_ms * 1000)
+  count(script_type, f[1] == 'finished' and 'finished' or 'failed')
+  release_unique(id, f[2])
+  if present(f[3]) then
+    tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention_ms)
+  end
+end

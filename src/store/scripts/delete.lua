@@ -1,0 +1,27 @@
+-- Deletes a job that does not run, with all that belongs to it. Dependents that still wait for it
+-- fail: it cannot finish any more.
+--
+-- ARGV: 1 id  2 retention in ms, for dependents that fail
+-- returns 'deleted', 'running' or 'missing'
+
+local id, retention_ms = ARGV[1], tonumber(ARGV[2])
+local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
+  'unique_key', 'dependents', 'actor')
+if not f[1] and redis.call('EXISTS', JOB .. id) == 0 then return 'missing' end
+local status = f[1] or 'created'
+if status == 'started' then return 'running' end
+
+local script_type = type_of_job(f[2], f[9])
+leave(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
+release_unique(id, f[7])
+if status == 'error' then
+  redis.pcall('LREM', DEAD .. script_type, 1, id)
+end
+redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, REPLY .. id)
+if present(f[8]) then
+  -- Those of a job that finished have been told, unless a foreign actor ended it just now.
+  local outcome = status == 'finished' and 'finished' or 'error'
+  tell_dependents({ { id = id, status = outcome, dependents = f[8] } }, now_us(), retention_ms)
+end
+write_counts()
+return 'deleted'

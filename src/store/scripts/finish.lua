@@ -1,0 +1,65 @@
+-- Records how attempts ended, each only while its job is still in the boot's running set: that is
+-- the fence. An actor that lost its lease writes nothing.
+--
+-- ARGV: 1 boot  2 retention in ms  3 how many, then for each:
+--       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
+--       exit code or '', for a retry the delay in us
+--       ('dead' is an error that used up the attempts of a job)
+-- returns for each: 'ok', or 'lost' if the job is not this boot's any more, or 'done' if this very
+--       call came through before, or what went wrong
+
+local boot, retention_ms = ARGV[1], tonumber(ARGV[2])
+local at = now_us()
+local results, ended = {}, {}
+local concluded = {}
+
+local function retry(id, script_type, text, exit_code, delay_us)
+  local due = at + delay_us
+  redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
+    'run_at', rfc3339(due))
+  if present(exit_code) then redis.call('HSET', JOB .. id, 'exit_code', exit_code) end
+  enter('scheduled', script_type, id, due)
+  count(script_type, 'retried')
+end
+
+local function finish(id, fallback_type, kind, text, exit_code, delay_us)
+  if redis.call('ZREM', RUNNING .. boot, id) == 0 then
+    local f = read(id, 'status', 'boot_id')
+    local moved_on = f[1] == 'finished' or f[1] == 'error'
+      or kind == 'retry' and (f[1] == 'scheduled' or f[1] == 'dispatched')
+    return moved_on and f[2] == boot and 'done' or 'lost'
+  end
+  local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
+    'stop_requested')
+  if not f[5] then return 'lost' end
+  local script_type = legal_type(f[1]) or fallback_type
+  -- An exit code that is there is that of an earlier attempt.
+  if f[6] ~= '1' and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
+  if kind == 'retry' and present(f[7]) then
+    kind, text = 'error', 'stopped_by_request'
+  end
+  if kind == 'retry' then
+    retry(id, script_type, text, exit_code, delay_us)
+    return 'ok'
+  end
+  local status = kind == 'finished' and 'finished' or 'error'
+  if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
+  local job = { script_type = script_type, reply = f[2], unique_key = f[3] }
+  conclude(id, job, status, text, exit_code, at, retention_ms)
+  concluded[status .. ' ' .. script_type] = { status, script_type }
+  if kind == 'dead' then bury(id, script_type) end
+  if present(f[4]) then ended[#ended + 1] = { id = id, status = status, dependents = f[4] } end
+  return 'ok'
+end
+
+for number = 1, tonumber(ARGV[3]) do
+  local a = 4 + (number - 1) * 6
+  local ok, result = pcall(finish, ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
+    tonumber(ARGV[a + 5]) or 0)
+  if not ok then result = type(result) == 'table' and result.err or tostring(result) end
+  results[number] = result
+end
+if #ended > 0 then tell_dependents(ended, at, retention_ms) end
+for _, index in pairs(concluded) do trim(index[1], index[2], at) end
+write_counts()
+return results

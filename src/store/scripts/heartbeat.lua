@@ -1,0 +1,26 @@
+-- Proves the life of a boot: extends its lease and refreshes the presence of its actors.
+--
+-- ARGV: 1 boot  2 lease in ms  3 presence TTL in s
+--       4 how many actors, then for each: TYPE:GROUP:INSTANCE, presence JSON
+-- returns 'ok', or 'lost' if the lease had run out and the boot was declared dead, or if another
+--         boot has taken one of its names in the meantime
+
+local boot, lease_us, ttl_s = ARGV[1], tonumber(ARGV[2]) * 1000, ARGV[3]
+local at = now_us()
+if not may_own(boot) then return 'lost' end
+for number = 1, tonumber(ARGV[4]) do
+  local held = redis.call('GET', PRESENCE .. ARGV[3 + 2 * number])
+  local ok, presence = pcall(cjson.decode, held or '')
+  -- Presence that had run out was free for the taking; two must not live under one name.
+  if ok and type(presence) == 'table' and presence.boot_id ~= boot then return 'lost' end
+end
+despite_full_memory()
+redis.call('ZADD', BOOTS, integer(at + lease_us), boot)
+for number = 1, tonumber(ARGV[4]) do
+  local actor, presence = ARGV[3 + 2 * number], ARGV[4 + 2 * number]
+  redis.call('SET', PRESENCE .. actor, presence, 'EX', ttl_s)
+  redis.call('ZADD', ACTORS, integer(at), actor)
+end
+-- Actors not heard of for a day are nobody's concern any more.
+redis.call('ZREMRANGEBYSCORE', ACTORS, '-inf', integer(at - 86400000000))
+return 'ok'

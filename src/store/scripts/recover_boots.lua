@@ -1,0 +1,69 @@
+-- Puts the jobs of dead boots back to the front of their queues, or ends those that have taken
+-- down too many actors.
+--
+-- ARGV: 1 a boot that is known to be dead, or '' for those whose lease has run out
+--       2 crash limit  3 retention in ms
+-- returns { boots, put back, ended }
+
+local BOOTS_PER_STEP = 10
+local budget = 1100
+local crash_limit, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[3])
+local at = now_us()
+local when = rfc3339(at)
+local put_back, given_up, ended = 0, 0, {}
+despite_full_memory()
+
+local function give_up(id, script_type, f, text)
+  local job = { script_type = script_type, reply = f[9], unique_key = f[10] }
+  redis.call('HDEL', JOB .. id, 'exit_code')
+  conclude(id, job, 'error', text, nil, at, retention_ms)
+  if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
+  given_up = given_up + 1
+end
+
+local function recover(id, boot)
+  redis.call('ZREM', RUNNING .. boot, id)
+  local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
+    'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested')
+  local script_type = type_of_job(f[3], f[12])
+  if f[1] == 'finished' or f[1] == 'error' then
+    return note_foreign_end(id, script_type, at, retention_ms)
+  end
+  -- Anything else has been taken by somebody in the meantime.
+  if f[1] ~= 'started' or f[2] ~= boot then return end
+  local queue = queue_of(f[3], f[4], f[5], f[6])
+  local crashes = (tonumber(f[8]) or 0) + 1
+  redis.call('HSET', JOB .. id, 'crashes', crashes)
+  if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
+  -- Without a queue it could not be run: its fields are not legal.
+  if crashes >= crash_limit or not queue then
+    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it')
+    return bury(id, script_type)
+  end
+  redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when,
+    'attempt', math.max((tonumber(f[7]) or 1) - 1, 0))
+  redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
+  push_front(id, queue, at)
+  count(f[3], 'recovered')
+  put_back = put_back + 1
+end
+
+local boots = { ARGV[1] }
+if ARGV[1] == '' then
+  boots = redis.call('ZRANGEBYSCORE', BOOTS, '-inf', integer(at), 'LIMIT', 0, BOOTS_PER_STEP)
+end
+for _, boot in ipairs(boots) do
+  -- From here on its heartbeat says that the lease is lost.
+  redis.call('ZREM', BOOTS, boot)
+  -- The latest first, so that the earliest ends up in front.
+  if budget > 0 then
+    local jobs = redis.call('ZREVRANGE', RUNNING .. boot, 0, budget - 1)
+    for _, id in ipairs(jobs) do recover(id, boot) end
+    budget = budget - #jobs
+  end
+  -- More than one step's share: the lease stays declared over, and the next sweep goes on.
+  if redis.call('EXISTS', RUNNING .. boot) == 1 then redis.call('ZADD', BOOTS, 0, boot) end
+end
+if #ended > 0 then tell_dependents(ended, at, retention_ms) end
+write_counts()
+return { #boots, put_back, given_up }

@@ -1,0 +1,72 @@
+-- Looks after jobs that foreign actors have started: notices those they have ended, and puts back
+-- those that ran past their timeout.
+--
+-- ARGV: 1 timeout in s of a job that names none  2 what it gets beyond its timeout, in ms
+--       3 how often to look at a job, in ms  4 crash limit  5 retention in ms
+-- returns { ended by their actors, put back, ended here }
+
+local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
+  tonumber(ARGV[3]) * 1000
+local crash_limit, retention_ms = tonumber(ARGV[4]), tonumber(ARGV[5])
+local JOBS_PER_STEP = 200
+local TIMEOUT_S_MAX = 366 * 86400
+local at = now_us()
+local noticed, put_back, given_up, ended = 0, 0, 0, {}
+despite_full_memory()
+
+local function overdue(id, script_type, f)
+  redis.call('ZREM', index_of('started', script_type), id)
+  local queue = queue_of(present(f[4]) or script_type, f[5], f[6], f[7])
+  if present(f[13]) then
+    local job = { script_type = script_type, reply = f[9], unique_key = f[10] }
+    conclude(id, job, 'error', 'stopped_by_request', nil, at, retention_ms)
+    if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
+    given_up = given_up + 1
+    return
+  end
+  local crashes = (tonumber(f[8]) or 0) + 1
+  redis.call('HSET', JOB .. id, 'crashes', crashes)
+  if crashes >= crash_limit or not queue then
+    local job = { script_type = script_type, reply = f[9], unique_key = f[10] }
+    conclude(id, job, 'error', 'crashed: ' .. crashes .. ' actors died running it', nil, at,
+      retention_ms)
+    bury(id, script_type)
+    if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
+    given_up = given_up + 1
+  else
+    redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
+    redis.call('HDEL', JOB .. id, 'started_at')
+    push_front(id, queue, at)
+    count(script_type, 'recovered')
+    put_back = put_back + 1
+  end
+end
+
+for _, script_type in ipairs(some_types()) do
+  local index = index_of('started', script_type)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', integer(at), 'LIMIT', 0, JOBS_PER_STEP)) do
+    local f = read(id, 'status', 'started_at', 'timeout', 'script_type', 'group', 'instance',
+      'priority', 'crashes', 'reply', 'unique_key', 'dependents', 'boot_id', 'stop_requested')
+    if f[1] == 'finished' or f[1] == 'error' then
+      redis.call('ZREM', index, id)
+      note_foreign_end(id, script_type, at, retention_ms)
+      noticed = noticed + 1
+    elseif f[1] ~= 'started' or is_ours(id, f[12]) then
+      redis.call('ZREM', index, id)
+    else
+      local began = microseconds(f[2])
+      -- What is no plain number, `inf` or `nan` among it, would never be over.
+      local timeout = string.match(f[3] or '', '^%d+%.?%d*$')
+      local allowed = math.min(tonumber(timeout or default_s), TIMEOUT_S_MAX) * 1000000 + margin_us
+      if began > 0 and at - began > allowed then
+        overdue(id, script_type, f)
+      else
+        if began == 0 then redis.call('HSET', JOB .. id, 'started_at', rfc3339(at)) end
+        redis.call('ZADD', index, integer(at + every_us), id)
+      end
+    end
+  end
+end
+if #ended > 0 then tell_dependents(ended, at, retention_ms) end
+write_counts()
+return { noticed, put_back, given_up }

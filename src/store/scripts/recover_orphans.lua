@@ -1,0 +1,33 @@
+-- Removes entries of jobs that are gone, or in another state, from the indexes that nothing else
+-- walks through. A window that moves on with every call, so that all are seen in time.
+--
+-- ARGV: 1 how many entries per index
+-- returns how many were removed
+
+local window = tonumber(ARGV[1])
+local removed = 0
+despite_full_memory()
+for _, script_type in ipairs(some_types()) do
+  for _, status in ipairs({ 'created', 'waiting_for_prerequisites' }) do
+    local index = index_of(status, script_type)
+    local place = status .. ' ' .. script_type
+    local from = tonumber(redis.call('HGET', MARKS, place) or '') or 0
+    local ids = redis.call('ZRANGE', index, from, from + window - 1)
+    local kept = 0
+    for _, id in ipairs(ids) do
+      if redis.call('HGET', JOB .. id, 'status') == status then
+        kept = kept + 1
+      else
+        redis.call('ZREM', index, id)
+        if redis.call('EXISTS', JOB .. id) == 0 then redis.call('DEL', PENDING .. id) end
+        removed = removed + 1
+      end
+    end
+    if #ids < window then
+      redis.call('HDEL', MARKS, place)
+    else
+      redis.call('HSET', MARKS, place, from + kept)
+    end
+  end
+end
+return removed

@@ -1,0 +1,70 @@
+-- Puts back what was popped from a queue by somebody who died before claiming it, and notes what
+-- foreign actors have popped and started. Constant time per queue.
+--
+-- What stands in the ready index before the head of the list is in no list: it was popped. To know
+-- since when, every sweep leaves a mark, the head's score and the time; what a mark older than the
+-- grace already had before the head, and is still there, is lost.
+--
+-- ARGV: 1 grace in ms  2 how far to look for the head  3 how many queues at the most
+--       4 retention in ms
+-- returns { put back, started by foreign actors, ended by foreign actors, gone }
+
+local grace_us, depth, retention_ms = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), tonumber(ARGV[4])
+local LOST_PER_STEP = 200
+local at = now_us()
+local put_back, started, ended, gone = 0, 0, 0, 0
+despite_full_memory()
+
+-- The score of the first entry that has one; foreign producers push ids that have none. An empty
+-- list has its head in the future. Nil if it cannot be told.
+local function head_of(queue)
+  local ids = redis.pcall('LRANGE', WORK .. queue, 0, depth - 1)
+  if ids.err then return nil end
+  for _, id in ipairs(ids) do
+    local score = redis.call('ZSCORE', READY .. queue, id)
+    if score then return tonumber(score) end
+  end
+  return #ids < depth and at or nil
+end
+
+local function settle(id, queue)
+  local f = read(id, 'status', 'boot_id')
+  if f[1] == 'dispatched' then
+    redis.call('LPUSH', WORK .. queue, id)
+    count(type_of_queue(queue), 'recovered')
+    put_back = put_back + 1
+    return
+  end
+  redis.call('ZREM', READY .. queue, id)
+  if f[1] == 'started' and not is_ours(id, f[2]) then
+    note_foreign_start(id, type_of_queue(queue), at)
+    started = started + 1
+  elseif f[1] == 'finished' or f[1] == 'error' then
+    note_foreign_end(id, type_of_queue(queue), at, retention_ms)
+    ended = ended + 1
+  else
+    gone = gone + 1
+  end
+end
+
+for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
+  local head = head_of(queue)
+  if head then
+    local mark = redis.call('HGET', MARKS, queue)
+    local since, before = string.match(mark or '', '^(%d+) (%d+)$')
+    -- A clock that was set back must not make a mark last for longer.
+    if since and tonumber(since) > at then since = nil end
+    if since and at - tonumber(since) >= grace_us then
+      local limit = math.min(tonumber(before), head)
+      local lost = redis.call('ZREVRANGEBYSCORE', READY .. queue, '(' .. integer(limit), '-inf',
+        'LIMIT', 0, LOST_PER_STEP)
+      for _, id in ipairs(lost) do settle(id, queue) end
+      since = nil
+    end
+    if not since then
+      redis.call('HSET', MARKS, queue, integer(at) .. ' ' .. integer(head))
+    end
+  end
+end
+write_counts()
+return { put_back, started, ended, gone }

@@ -1,0 +1,24 @@
+-- Gives jobs of a boot back to the front of their queues, no attempt and no crash charged.
+--
+-- ARGV: 1 boot  2 how many, then for each: id, queue it came from or ''
+-- returns how many were given back; the others were not this boot's any more
+
+local boot, at = ARGV[1], now_us()
+local given_back = 0
+-- Last first, so that the first ends up in front.
+for number = tonumber(ARGV[2]), 1, -1 do
+  local id, queue = ARGV[1 + 2 * number], ARGV[2 + 2 * number]
+  local f = read(id, 'status', 'attempt', 'script_type', 'group', 'instance', 'priority')
+  queue = present(queue) or queue_of(f[3], f[4], f[5], f[6])
+  -- One that names no queue stays the boot's, and is ended when its lease is over.
+  if (queue or f[1] ~= 'started') and redis.call('ZREM', RUNNING .. boot, id) == 1 then
+    if f[1] == 'started' then
+      redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
+        'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))
+      redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
+      push_front(id, queue, at)
+      given_back = given_back + 1
+    end
+  end
+end
+return given_back

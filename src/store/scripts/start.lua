@@ -1,0 +1,46 @@
+-- Sends a created job on its way.
+--
+-- ARGV: 1 id  2 retention in ms, should a prerequisite have failed
+-- returns two strings: the state it is in now; or 'missing'; or 'illegal' if its fields name no
+--         queue; or 'refused' and the state that keeps it
+
+local id, at = ARGV[1], now_us()
+local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
+  'prerequisites', 'reply', 'unique_key', 'dependents')
+if not f[1] then return { 'missing', '' } end
+if f[1] ~= 'created' then return { 'refused', f[1] } end
+local script_type = f[2]
+local queue = queue_of(script_type, f[3], f[4], f[5])
+if not queue then return { 'illegal', '' } end
+
+local pending, failed = {}, nil
+for _, prerequisite in ipairs(list_of_ids(f[7])) do
+  local status = redis.call('HGET', JOB .. prerequisite, 'status')
+  if not status or status == 'error' then
+    -- One that is gone cannot finish any more.
+    failed = failed or prerequisite
+  elseif status ~= 'finished' then
+    pending[#pending + 1] = prerequisite
+  end
+end
+
+redis.call('ZREM', index_of('created', script_type), id)
+redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
+local state
+if failed then
+  state = 'error'
+  local job = { script_type = script_type, reply = f[8], unique_key = f[9] }
+  conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, tonumber(ARGV[2]))
+  if present(f[10]) then
+    tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, tonumber(ARGV[2]))
+  end
+elseif #pending > 0 then
+  state = 'waiting_for_prerequisites'
+  redis.call('HSET', JOB .. id, 'status', state)
+  enter(state, script_type, id, at)
+  add_dependent(id, pending)
+else
+  state = release(id, queue, microseconds(f[6]), at)
+end
+write_counts()
+return { state, '' }

@@ -1,0 +1,56 @@
+-- Stops a job: one that does not run ends in `error` at once; for one that runs the actor that
+-- runs it is told.
+--
+-- ARGV: 1 id  2 retention in ms  3 the message for the actor  4 boot that asks, or ''
+-- returns 'stopped'    it had not started; it is `error` now
+--         'requested'  its actor has been told
+--         'yours'      the boot that asks runs it
+--         'unowned'    it runs, but no actor that could be told is known
+--         'ended'      it was terminal already
+--         'missing'
+
+local CONTROL_LEN_MAX = 10000
+local CONTROL_TTL_S = 86400
+local id, retention_ms = ARGV[1], tonumber(ARGV[2])
+local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
+  'reply', 'unique_key', 'dependents')
+local status = f[1]
+if not status then return 'missing' end
+if status == 'finished' or status == 'error' then return 'ended' end
+
+if status == 'started' then
+  if ARGV[4] ~= '' then
+    if f[6] == ARGV[4] then return 'yours' end
+    -- A stop that an actor hands on came to the name of the one that runs the job. If that one does
+    -- not answer to its name any more, the stop would only come back: whoever recovers the job
+    -- finds it in the hash instead.
+    local text = redis.pcall('GET', PRESENCE .. (f[7] or ''))
+    local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
+    if not ok or type(presence) ~= 'table' or presence.boot_id ~= f[6] then
+      redis.call('HSET', JOB .. id, 'stop_requested', '1')
+      return 'requested'
+    end
+  end
+  local script_type, group, instance = string.match(f[7] or '', '^([^:]+):([^:]+):([^:]+)$')
+  local queue = queue_of(script_type, group, instance)
+  if not queue then return 'unowned' end
+  local list = CONTROL .. string.sub(queue, #'type:' + 1)
+  redis.call('RPUSH', list, ARGV[3])
+  redis.call('LTRIM', list, -CONTROL_LEN_MAX, -1)
+  redis.call('EXPIRE', list, CONTROL_TTL_S)
+  return 'requested'
+end
+
+local at = now_us()
+-- A raw client may have left the type to the actor; its job waits in a queue that only the
+-- claim knows, and is skipped there.
+local script_type = legal_type(f[2]) or 'unknown'
+leave(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
+redis.call('DEL', PENDING .. id)
+local job = { script_type = script_type, reply = f[8], unique_key = f[9] }
+conclude(id, job, 'error', 'stopped', nil, at, retention_ms)
+if present(f[10]) then
+  tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention_ms)
+end
+write_counts()
+return 'stopped'

@@ -1,0 +1,129 @@
+-- Stores jobs and sends each where it belongs: to its queue, the schedule, or to wait for its
+-- prerequisites. Nothing of a job that is refused is written.
+--
+-- ARGV: 1  'start' to send the jobs on their way, 'create' to only store them
+--       2  retention in ms, for a job that fails at once because a prerequisite has failed
+--       3  how many jobs
+--       then for each job: id, script type, group, instance, priority, run_at in us or '',
+--       unique key or '', how many prerequisites, these, how many fields and values, these; the
+--       last four are 'status', '', 'created_at', ''
+-- returns for each job two strings:
+--       the state it is in now, ''
+--       'exists', ''                  its id is taken
+--       'duplicate', id               the job with its unique key is still on its way
+--       'unknown_prerequisite', id
+--       'broken_queue', key           its work list is a key of another type
+
+local starting, retention_ms = ARGV[1] == 'start', tonumber(ARGV[2])
+local at = now_us()
+local when = rfc3339(at)
+local results = {}
+local next_arg = 4
+
+-- Pushes of one queue go out together.
+local pushes = {}
+local function push_later(id, queue, score)
+  local push = pushes[queue]
+  if not push then
+    push = { ids = {}, entries = {} }
+    pushes[queue] = push
+  end
+  push.ids[#push.ids + 1] = id
+  push.entries[#push.entries + 1] = score
+  push.entries[#push.entries + 1] = id
+end
+
+local broken = {}
+local function is_broken(queue)
+  if broken[queue] == nil then
+    local kind = redis.call('TYPE', WORK .. queue).ok
+    broken[queue] = kind ~= 'list' and kind ~= 'none'
+  end
+  return broken[queue]
+end
+
+-- The prerequisites that have not finished, or the one that is unknown, or the one that failed.
+local function look_at_prerequisites(first, number)
+  local pending, failed = {}, nil
+  for i = first, first + number - 1 do
+    local status = redis.pcall('HGET', JOB .. ARGV[i], 'status')
+    if type(status) ~= 'string' then return nil, ARGV[i], nil end
+    if status == 'error' then
+      failed = failed or ARGV[i]
+    elseif status ~= 'finished' then
+      pending[#pending + 1] = ARGV[i]
+    end
+  end
+  return pending, nil, failed
+end
+
+for number = 1, tonumber(ARGV[3]) do
+  local a = next_arg
+  local id, script_type, run_at, unique_key = ARGV[a], ARGV[a + 1], ARGV[a + 5], ARGV[a + 6]
+  local first_prerequisite, prerequisites = a + 8, tonumber(ARGV[a + 7])
+  local fields = first_prerequisite + prerequisites
+  local first, last = fields + 1, fields + tonumber(ARGV[fields])
+  next_arg = last + 1
+
+  local code, detail = nil, ''
+  local pending, failed
+  if redis.call('EXISTS', JOB .. id) == 1 then
+    code = 'exists'
+  elseif unique_key ~= '' then
+    local holder = holder_of(unique_key)
+    if holder then code, detail = 'duplicate', holder end
+  end
+  if not code and prerequisites > 0 then
+    local unknown
+    pending, unknown, failed = look_at_prerequisites(first_prerequisite, prerequisites)
+    if unknown then code, detail = 'unknown_prerequisite', unknown end
+  end
+
+  local refused = code ~= nil
+  local queue = queue_of(script_type, ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
+  local due = tonumber(run_at) or 0
+  if not refused then
+    if not starting then
+      code = 'created'
+    elseif failed then
+      code = 'error'
+    elseif pending and #pending > 0 then
+      code = 'waiting_for_prerequisites'
+    elseif due > at then
+      code = 'scheduled'
+    elseif is_broken(queue) then
+      code, detail, refused = 'broken_queue', WORK .. queue, true
+    else
+      code = 'dispatched'
+    end
+  end
+  if not refused then
+    ARGV[last - 2], ARGV[last] = code, when
+    redis.call('HSET', JOB .. id, unpack(ARGV, first, last))
+    count(script_type, 'submitted')
+    if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
+    if code == 'dispatched' then
+      push_later(id, queue, integer(at + number - 1))
+    elseif code == 'scheduled' then
+      enter(code, script_type, id, due)
+    elseif code == 'error' then
+      local reply = redis.call('HGET', JOB .. id, 'reply')
+      local job = { script_type = script_type, reply = reply, unique_key = unique_key }
+      conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention_ms)
+    else
+      enter(code, script_type, id, at + number - 1)
+      if code == 'waiting_for_prerequisites' then add_dependent(id, pending) end
+    end
+  end
+  results[#results + 1] = code
+  results[#results + 1] = detail
+end
+
+for queue, push in pairs(pushes) do
+  register(TYPES, type_of_queue(queue))
+  register(QUEUES, queue)
+  redis.call('ZADD', READY .. queue, unpack(push.entries))
+  redis.call('RPUSH', WORK .. queue, unpack(push.ids))
+end
+write_counts()
+return results

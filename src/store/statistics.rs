@@ -1,0 +1,39 @@
+//! Counters and throughput.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::attempts::millis;
+use super::{Store, StoreError};
+use crate::proto::target::ScriptType;
+
+impl Store {
+    /// Samples the throughput of every type that was not sampled within `least`, and tidies the
+    /// indexes of past jobs and the list of queues. Returns how many types were sampled.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn sample(&self, least: Duration) -> Result<u64, StoreError> {
+        let mut script = self.scripts.sample.prepare_invoke();
+        script.arg(millis(least));
+        self.invoke("sampling statistics", &script).await
+    }
+
+    /// The counters of a type: submitted, started, finished, failed, retried, dead, skipped.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn counters(
+        &self,
+        script_type: &ScriptType,
+    ) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.stats(script_type));
+        let counters: Vec<(String, String)> =
+            self.link.query("reading statistics", &command).await?;
+        Ok(counters
+            .into_iter()
+            .filter_map(|(name, number)| Some((name, number.parse().ok()?)))
+            .collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! What is left after the storm: every job accounted for, and the table that says so.
+
+#![expect(clippy::print_stderr, reason = "the table is what the storm is run for")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::faults::FAULTS;
+use super::observer::Kind;
+use super::storm::Storm;
+
+/// What became of the jobs.
+#[derive(Default)]
+struct Account {
+    lost: Vec<String>,
+    wrong_end: Vec<String>,
+    never_ran: Vec<String>,
+    unexplained: Vec<String>,
+    reruns: usize,
+    crashes: usize,
+}
+
+/// Checks everything, and prints the table either way.
+pub(crate) fn check(storm: &mut Storm) {
+    let account = account(storm);
+    let ends: u64 = ["osis", "sal", "sh"]
+        .iter()
+        .map(|of| storm.world.count(of, "finished") + storm.world.count(of, "failed"))
+        .sum();
+    let jobs = storm.expected.len() as u64;
+    let twice = ends.saturating_sub(jobs).max(storm.observer.ended_twice.len() as u64);
+    print(storm, &account, twice);
+    let seed = storm.plan.seed;
+    assert!(account.lost.is_empty(), "lost: {:?}; SEED={seed}", account.lost);
+    assert_eq!(twice, 0, "ended twice: {:?}; SEED={seed}", storm.observer.ended_twice);
+    assert_eq!(ends, jobs, "ends by the counters; SEED={seed}");
+    assert!(account.wrong_end.is_empty(), "ended wrongly: {:?}; SEED={seed}", account.wrong_end);
+    assert!(account.never_ran.is_empty(), "never ran: {:?}; SEED={seed}", account.never_ran);
+    let unexplained = &account.unexplained;
+    assert!(unexplained.is_empty(), "ran more often than faults explain: {unexplained:?}; {seed}");
+    for prefix in ["hero:q:work:", "hero:meta:queue:ready:", "hero:meta:boot:running:"] {
+        let left = storm.world.redis.keys(prefix);
+        assert!(left.is_empty(), "all jobs have ended, and these are not empty: {left:?}");
+    }
+    storm.world.check();
+}
+
+fn account(storm: &Storm) -> Account {
+    let mut account = Account::default();
+    let effects = std::fs::read_to_string(&storm.effects).unwrap_or_default();
+    let mut ran: BTreeMap<&str, usize> = BTreeMap::new();
+    for id in effects.lines() {
+        *ran.entry(id).or_default() += 1;
+    }
+    let mut pipeline = redis::pipe();
+    for id in storm.expected.keys() {
+        pipeline.cmd("HMGET").arg(format!("hero:job:{id}")).arg(&["status", "crashes"]);
+    }
+    let hashes: Vec<(Option<String>, Option<usize>)> =
+        pipeline.query(&mut storm.world.redis.link()).expect("redis answers");
+    for ((id, expected), (status, crashes)) in storm.expected.iter().zip(hashes) {
+        let crashes = crashes.unwrap_or(0);
+        account.crashes += crashes;
+        match status.as_deref() {
+            Some("finished") if expected.finishes => {}
+            Some("error") if !expected.finishes => {}
+            Some("finished" | "error") => account.wrong_end.push(id.clone()),
+            _ => account.lost.push(id.clone()),
+        }
+        if expected.leaves_lines {
+            let ran = ran.get(id.as_str()).copied().unwrap_or(0);
+            let planned = 1 + expected.retries;
+            account.reruns += ran.saturating_sub(planned);
+            if ran == 0 {
+                account.never_ran.push(id.clone());
+            }
+            if ran > planned + crashes {
+                account.unexplained.push(format!("{id} ({ran} times, {crashes} crashes)"));
+            }
+        }
+    }
+    account
+}
+
+fn print(storm: &Storm, account: &Account, twice: u64) {
+    let mut table = String::new();
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(table, "  {name:<42} {value:>10}");
+    };
+    for (fault, _, name) in FAULTS {
+        row(name, storm.struck.get(&fault).copied().unwrap_or(0).to_string());
+    }
+    row("kills in all", storm.kills().to_string());
+    row("jobs", storm.expected.len().to_string());
+    row("lost", account.lost.len().to_string());
+    row("ended twice", twice.to_string());
+    row("deaths that jobs were charged with", account.crashes.to_string());
+    row("reruns, as the scripts count", account.reruns.to_string());
+    for (kind, name) in [(Kind::Successor, "by a successor"), (Kind::Lease, "by the lease")] {
+        let (longest, number) = storm.observer.longest.get(&kind).copied().unwrap_or_default();
+        row(&format!("longest of {number} recoveries {name}"), seconds(longest));
+    }
+    let longest = storm.back_to_work.iter().max().copied().unwrap_or_default();
+    let name = format!("longest of {} returns after redis", storm.back_to_work.len());
+    row(&name, seconds(longest));
+    row("processes that gave up", storm.revived.to_string());
+    row("duration", seconds(storm.began.elapsed()));
+    row("SEED", storm.plan.seed.to_string());
+    eprintln!("\n{table}");
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.2} s", duration.as_secs_f64())
+}
+
+/// Says what is known of jobs that do not end.
+pub(crate) fn explain(storm: &mut Storm) {
+    let stuck: Vec<String> = storm.observer.open.iter().take(10).cloned().collect();
+    eprintln!("{} jobs do not end, among them:", storm.observer.open.len());
+    for id in stuck {
+        let mut pipeline = redis::pipe();
+        let fields = ["status", "attempt", "crashes", "boot_id", "actor", "updated_at"];
+        pipeline.cmd("HMGET").arg(format!("hero:job:{id}")).arg(&fields);
+        let fields: Option<(Vec<Option<String>>,)> = storm.observer.ask(&pipeline);
+        eprintln!("  {id}: {fields:?}");
+    }
+    for unit in &mut storm.units {
+        let log = unit.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines[lines.len().saturating_sub(8)..].join("\n    ");
+        let runs = unit.runs();
+        eprintln!("  {} runs: {runs}\n    {last}", unit.name());
+    }
+}

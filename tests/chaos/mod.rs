@@ -1,0 +1,13 @@
+//! Chaos: the real program on a real Redis, killed, paused and cut off at any moment, and the
+//! proof that every job runs and ends once all the same.
+
+mod audit;
+mod failpoints;
+mod faults;
+mod fence;
+mod flood;
+mod observer;
+mod proxy;
+mod storm;
+mod units;
+mod work;

@@ -1,0 +1,167 @@
+//! The jobs that stream in, and the thread that submits them through a line as bad as any other.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use fastrand::Rng;
+use hero::client::JobBuilder;
+use hero::proto::job::Job;
+use hero::store::{Backoff, Store, Submitted};
+
+use crate::support::RETENTION;
+
+/// What is to be expected of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Expected {
+    /// Attempts after the first that its own failures cost.
+    pub(crate) retries: usize,
+    /// Whether its script leaves a line per run.
+    pub(crate) leaves_lines: bool,
+    pub(crate) finishes: bool,
+}
+
+/// Makes jobs, the same from the same seed.
+pub(crate) struct Work {
+    rng: Rng,
+    effects: PathBuf,
+    made: usize,
+}
+
+impl Work {
+    pub(crate) fn new(seed: u64, effects: &Path) -> Self {
+        Self { rng: Rng::with_seed(seed), effects: effects.to_owned(), made: 0 }
+    }
+
+    pub(crate) fn made(&self) -> usize {
+        self.made
+    }
+
+    /// The next job: mostly short, some long, some that fail, some that wait for others.
+    pub(crate) fn next(&mut self) -> (Job, Expected) {
+        let id = format!("c{}", self.made);
+        let effects = self.effects.display();
+        let (mut leaves_lines, mut fails) = (true, false);
+        let (of, script) = match self.rng.u8(..100) {
+            0..40 => {
+                leaves_lines = false;
+                let turns = 1000 * self.rng.u32(1..20);
+                ("osis", format!("let n = 0; while n < {turns} {{ n += 1; }} n"))
+            }
+            40..88 => ("sal", format!("file_write_append(\"{effects}\", \"{id}\\n\")")),
+            88..90 => {
+                fails = true;
+                ("sal", format!("file_write_append(\"{effects}\", \"{id}\\n\"); throw \"no\""))
+            }
+            _ => {
+                let pause = f64::from(self.rng.u8(1..20)) / 50.0;
+                ("sh", format!("echo {id} >> {effects}; sleep {pause}"))
+            }
+        };
+        let mut job = JobBuilder::new(of, script).id(&id).priority(self.rng.u8(..3));
+        if fails {
+            job = job.retries(1);
+        }
+        if self.rng.u8(..10) == 0 {
+            job = job.delay(Duration::from_millis(self.rng.u64(1..500)));
+        }
+        // Those that end in error take their dependents with them, so none may have any.
+        if self.made > 0 && self.rng.u8(..20) == 0 && !fails {
+            job = job.after(&format!("p{}", self.rng.usize(..PILLARS)));
+        }
+        self.made += 1;
+        let expected = Expected { retries: usize::from(fails), leaves_lines, finishes: !fails };
+        (job.build().expect("a legal job"), expected)
+    }
+
+    /// Jobs that others wait for, to be submitted before them.
+    pub(crate) fn pillars() -> Vec<(Job, Expected)> {
+        let expected = Expected { retries: 0, leaves_lines: false, finishes: true };
+        (0..PILLARS)
+            .map(|number| {
+                let delay = Duration::from_millis(200 * number as u64);
+                let job = JobBuilder::new("osis", "1").id(&format!("p{number}")).delay(delay);
+                (job.build().expect("a legal job"), expected)
+            })
+            .collect()
+    }
+}
+
+/// Jobs that others have as their prerequisite.
+const PILLARS: usize = 20;
+
+/// Submits batches, each until it is accepted.
+pub(crate) struct Submitter {
+    batches: Option<SyncSender<Vec<Job>>>,
+    accepted: Receiver<usize>,
+    thread: Option<JoinHandle<()>>,
+    pub(crate) busy: bool,
+}
+
+impl Submitter {
+    pub(crate) fn start(store: Store) -> Self {
+        let (batches, waiting) = sync_channel::<Vec<Job>>(1);
+        let (done, accepted) = sync_channel(1);
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.expect("a runtime");
+            for batch in waiting {
+                runtime.block_on(submit(&store, &batch));
+                if done.send(batch.len()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { batches: Some(batches), accepted, thread: Some(thread), busy: false }
+    }
+
+    /// Hands over a batch. Only when it is not busy.
+    pub(crate) fn submit(&mut self, batch: Vec<Job>) {
+        self.busy = true;
+        let batches = self.batches.as_ref().expect("it has not ended");
+        batches.send(batch).expect("the submitter lives");
+    }
+
+    /// How many jobs have been accepted since it was asked last.
+    pub(crate) fn accepted(&mut self) -> usize {
+        let accepted = self.accepted.try_recv().unwrap_or(0);
+        if accepted > 0 {
+            self.busy = false;
+        }
+        accepted
+    }
+}
+
+impl Drop for Submitter {
+    fn drop(&mut self) {
+        self.batches = None;
+        // While a panic unwinds, the batch under way may never be accepted.
+        if !thread::panicking()
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Submits until every job is known to be stored: one that exists was stored by a call whose
+/// answer was lost.
+async fn submit(store: &Store, batch: &[Job]) {
+    let mut backoff = Backoff::default();
+    loop {
+        match store.submit(batch, true, RETENTION).await {
+            Ok(answers) => {
+                let stored = |answer: &Submitted| {
+                    matches!(answer, Submitted::Accepted(_) | Submitted::Exists)
+                };
+                assert!(answers.iter().all(stored), "{answers:?}");
+                return;
+            }
+            Err(error) => {
+                assert!(error.is_transient(), "submitting: {error}");
+                tokio::time::sleep(backoff.failed()).await;
+            }
+        }
+    }
+}

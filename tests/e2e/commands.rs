@@ -1,0 +1,148 @@
+//! The command line: exit codes, lists, and what it says about a broken configuration.
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::until;
+
+#[test]
+fn every_exit_code_means_what_the_help_says() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    for (code, args) in [
+        (0, vec!["exec", "-t", "osis", "-e", "1"]),
+        (0, vec!["--help"]),
+        (0, vec!["--version"]),
+        (1, vec!["exec", "-t", "osis", "-e", "throw \"no\""]),
+        (2, vec!["exec", "--no-such-option"]),
+        (2, vec!["dance"]),
+        (2, vec![]),
+        (65, vec!["submit", "-t", "Osis", "-e", "1"]),
+        (65, vec!["submit", "-t", "osis", "-g", "a:b", "-e", "1"]),
+        (65, vec!["submit", "-t", "osis", "-i", "0", "-e", "1"]),
+        (65, vec!["submit", "-t", "osis", "--id", "a:b", "-e", "1"]),
+        (65, vec!["submit", "-t", "osis", "--priority", "3", "-e", "1"]),
+        (65, vec!["submit", "-t", "osis", "--timeout", "never", "-e", "1"]),
+        (65, vec!["submit", "-t", "osis", "--after", "nobody", "-e", "1"]),
+        (65, vec!["submit", "-t", "osis", "--timeout", "1000h", "-e", "1"]),
+        (66, vec!["job", "show", "nobody"]),
+        (66, vec!["job", "stop", "nobody"]),
+        (66, vec!["exec", "no-such-file.rhai"]),
+        (66, vec!["run", "nobody"]),
+        (75, vec!["exec", "--wait", "50ms", "-t", "sal", "-e", "1"]),
+    ] {
+        let done = hero.run(&args).code(code);
+        if code != 0 {
+            assert!(!done.stderr.is_empty(), "{args:?} says nothing");
+            assert!(done.stdout.is_empty(), "{args:?} prints {}", done.stdout);
+        }
+    }
+    assert!(redis.keys("hero:job:").len() == 3, "only three of them were jobs");
+}
+
+#[test]
+fn a_redis_that_is_not_there_is_69_and_named() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    for args in
+        [vec!["submit", "-t", "osis", "-e", "1"], vec!["job", "list"], vec!["actor", "list"]]
+    {
+        hero.run(&args).code(69).says("redis.sock");
+    }
+}
+
+#[test]
+fn a_redis_that_refuses_is_77() {
+    let redis = Redis::start();
+    redis.run("CONFIG SET requirepass secret");
+    let hero = Hero::on(&redis);
+    hero.run(&["job", "list"]).code(77);
+    hero.actor("osis-default-1").begin().ends().code(77);
+}
+
+#[test]
+fn a_broken_configuration_is_78_with_file_line_column_and_the_nearest_key() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let file = redis.folder().join("broken.toml");
+    let path = file.to_str().expect("a path of text");
+    for (text, place, said) in [
+        ("[job]\ntimeuot = \"1s\"\n", ":2:1", "timeout"),
+        ("[job]\n\ntimeout = 5\n", ":3:11", "\"15s\""),
+        ("[actor]\ntasks = \"many\"\n", ":2:9", ""),
+        ("[redis]\nurl = \"http://x\"\n", ":2:7", "redis://"),
+        ("[job\n", ":1:", ""),
+    ] {
+        std::fs::write(&file, text).expect("writing a broken configuration");
+        for args in [vec!["check"], vec!["run", "supervisor"], vec!["job", "list"]] {
+            let args = [vec!["--config", path], args].concat();
+            let done = hero.run(&args).code(78);
+            let wanted = format!("broken.toml{place}");
+            assert!(done.stderr.contains(&wanted), "{text}: no {wanted} in {}", done.stderr);
+            assert!(done.stderr.contains(said), "{text}: no {said} in {}", done.stderr);
+        }
+    }
+    std::fs::remove_file(&file).expect("removing it");
+    hero.run(&["--config", path, "check"]).code(78);
+    hero.run(&["check"]).code(0);
+}
+
+#[test]
+fn jobs_are_listed_by_state_and_type_page_by_page() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in ["a", "b", "c"] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", "1"]).code(0);
+    }
+    hero.run(&["submit", "-t", "sal", "--id", "s", "-e", "1"]).code(0);
+    let list = |args: &[&str]| -> serde_json::Value {
+        let args = [&["--json", "job", "list"], args].concat();
+        serde_json::from_str(&hero.run(&args).code(0).stdout).expect("one JSON document")
+    };
+    let ids = |page: &serde_json::Value| -> Vec<String> {
+        let jobs = page["jobs"].as_array().expect("a list").iter();
+        jobs.map(|job| job["id"].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(ids(&list(&["--type", "sal"])), ["s"]);
+    assert_eq!(ids(&list(&["--status", "finished"])), [] as [&str; 0]);
+    let first = list(&["--status", "dispatched", "--type", "osis", "--limit", "2"]);
+    assert_eq!(ids(&first), ["c", "b"]);
+    let cursor = first["next"].as_str().expect("there is more");
+    let rest = ["--status", "dispatched", "--type", "osis", "--limit", "2", "--cursor", cursor];
+    assert_eq!(ids(&list(&rest)), ["a"]);
+    let queues = hero.run(&["--json", "queue", "list"]).code(0).stdout;
+    let queues: serde_json::Value = serde_json::from_str(&queues).expect("one JSON document");
+    assert_eq!(queues["queues"].as_array().map(Vec::len), Some(2), "{queues}");
+}
+
+#[test]
+fn a_log_is_followed_while_the_job_runs_and_to_its_end() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _sal = hero.actor("sal-default-1").start();
+    let gate = redis.folder().join("gate");
+    let script =
+        format!("print(\"one\"); while !exist({gate:?}) {{ sleep(0.01); }} print(\"two\"); 1");
+    hero.run(&["submit", "-t", "sal", "--id", "a", "-e", &script]).code(0);
+    let logs = hero.begin(&["job", "logs", "-f", "a"]);
+    wait_until("the first line is shown", || logs.out() == "one\n");
+    std::fs::write(&gate, "").expect("opening the gate");
+    logs.ends().code(0).stdout("one\ntwo\n");
+    until(&redis, "a", "finished");
+}
+
+#[test]
+fn a_job_is_shown_deleted_and_run_again() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    let shown = hero.run(&["--json", "job", "show", "a"]).code(0).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("one JSON document");
+    assert_eq!((&shown["status"], &shown["output"]), (&"finished".into(), &"1".into()));
+    hero.run(&["job", "retry", "a"]).code(0);
+    hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
+    hero.run(&["job", "delete", "a"]).code(0);
+    hero.run(&["job", "show", "a"]).code(66);
+    assert!(redis.keys("hero:job:").is_empty());
+}

@@ -1,0 +1,136 @@
+//! Control messages to live actors: stop, drain, resume, ping, shutdown.
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::{ENDLESS, field, until};
+
+const CONTROL: &str = "hero:q:ctl:type:osis:group:default:inst:1";
+
+#[test]
+fn a_stop_ends_a_running_job_at_once_and_the_next_one_runs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").tasks(1).start();
+    let exec = hero.begin(&["exec", "-t", "osis", "--id", "a", "--retries", "3", "-e", ENDLESS]);
+    until(&redis, "a", "started");
+    hero.run(&["job", "stop", "a"]).code(0);
+    exec.ends().code(1).says("stopped_by_request");
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("error"));
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn a_stop_ends_a_queued_job_before_it_starts() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    hero.run(&["job", "stop", "a"]).code(0);
+    hero.run(&["job", "wait", "a"]).code(1).says("stopped");
+}
+
+#[test]
+fn a_stop_that_reaches_the_wrong_actor_is_passed_on_to_the_one_that_runs_the_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _runs = hero.actor("osis-default-1").start();
+    let _other = hero.actor("osis-default-2").start();
+    let submit = ["submit", "-t", "osis", "-i", "1", "--id", "a", "-e", ENDLESS];
+    hero.run(&submit).code(0);
+    until(&redis, "a", "started");
+    redis.run("RPUSH hero:q:ctl:type:osis:group:default:inst:2 a");
+    until(&redis, "a", "error");
+    assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped_by_request"));
+}
+
+#[test]
+fn a_stop_for_a_queued_job_that_reaches_an_actor_ends_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["submit", "-t", "sal", "--id", "a", "-e", "1"]).code(0);
+    redis.ask_with::<i64, _>(&format!("RPUSH {CONTROL}"), &[r#"{"cmd":"stop","job_id":"a"}"#]);
+    until(&redis, "a", "error");
+    assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped"));
+}
+
+#[test]
+fn a_drained_actor_takes_nothing_until_it_is_told_to_resume() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    let state = |wanted: &str| {
+        let text: String = redis.ask("GET hero:meta:actor:inst:osis:default:1");
+        text.contains(&format!("\"state\":\"{wanted}\""))
+    };
+    hero.run(&["actor", "drain", "osis-default-1"]).code(0);
+    wait_until("it drains", || state("draining"));
+    hero.run(&["exec", "--wait", "300ms", "-t", "osis", "--id", "a", "-e", "1"]).code(75);
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    hero.run(&["actor", "resume", "osis-default-1"]).code(0);
+    hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
+    wait_until("it is ready", || state("ready"));
+}
+
+#[test]
+fn a_ping_is_answered_even_while_every_task_is_busy() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").tasks(1).start();
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", ENDLESS]).code(0);
+    until(&redis, "a", "started");
+    let ping = r#"{"cmd":"ping","reply_to":"hero:q:reply:me"}"#;
+    redis.ask_with::<i64, _>(&format!("RPUSH {CONTROL}"), &[ping]);
+    let answer: Option<(String, String)> = redis.ask("BLPOP hero:q:reply:me 20");
+    assert_eq!(answer.map(|(_, text)| text).as_deref(), Some("pong"));
+}
+
+#[test]
+fn a_ping_writes_into_nothing_but_reply_lists_and_nonsense_is_dropped() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").start();
+    for message in [
+        r#"{"cmd":"ping","reply_to":"hero:q:work:type:sal"}"#,
+        r#"{"cmd":"dance"}"#,
+        "{",
+        r#"{"cmd":"ping","reply_to":"hero:q:reply:me"}"#,
+    ] {
+        redis.ask_with::<i64, _>(&format!("RPUSH {CONTROL}"), &[message]);
+    }
+    redis.run("BLPOP hero:q:reply:me 20");
+    assert!(redis.keys("hero:q:work:type:sal").is_empty());
+    assert_eq!(osis.err().matches("dropped a message").count(), 2, "{}", osis.err());
+}
+
+#[test]
+fn an_actor_that_is_told_to_stop_exits_with_0() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").start();
+    hero.run(&["actor", "stop", "osis-default-1"]).code(0);
+    osis.ends().code(0);
+    hero.run(&["actor", "drain", "osis-default-1"]).code(66);
+}
+
+#[test]
+fn one_process_may_be_several_actors_of_several_types() {
+    let redis = Redis::start();
+    let actors = r#"[{ type = "osis", instance = 1, tasks = 2 }, { type = "sal", group = "io", instance = 3 }]"#;
+    let hero =
+        Hero::on(&redis).set("unit.mixed.role", "\"actor\"").set("unit.mixed.actors", actors);
+    let _mixed = hero.actor("mixed").start();
+    assert_eq!(
+        redis.keys("hero:meta:actor:inst:"),
+        ["hero:meta:actor:inst:osis:default:1", "hero:meta:actor:inst:sal:io:3"]
+    );
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+    let sal = ["exec", "-t", "sal", "-g", "io", "-i", "3", "-e", "run_command(\"echo 2\").stdout"];
+    hero.run(&sal).code(0).stdout("2\n");
+    // One type that is busy keeps no other from its jobs.
+    for id in ["a", "b", "c"] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", ENDLESS]).code(0);
+    }
+    until(&redis, "b", "started");
+    hero.run(&sal).code(0).stdout("2\n");
+    assert_eq!(field(&redis, "c", "status").as_deref(), Some("dispatched"));
+}

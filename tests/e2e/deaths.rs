@@ -1,0 +1,126 @@
+//! Deaths under load: of actors, of connections, of Redis. No job is lost, and none ends twice.
+
+use hero::client::{Client, JobBuilder};
+use hero::config::JobConfig;
+use hero::proto::job::Job;
+
+use crate::support::{Hero, Redis, World, wait_until};
+
+/// Quick jobs, and some that last, so that every death finds one at work.
+fn jobs(number: usize) -> Vec<Job> {
+    let job = |n: usize| {
+        let script = if n.is_multiple_of(20) { "sleep(0.02); 1" } else { "1" };
+        JobBuilder::new("osis", script).id(&format!("j{n}")).build().expect("a legal job")
+    };
+    (0..number).map(job).collect()
+}
+
+async fn submit(redis: &Redis, number: usize) {
+    let client = Client::with(&redis.config("hero"), JobConfig::default()).expect("a client");
+    for result in client.submit_all(&jobs(number)).await.expect("submitting") {
+        result.expect("every job is accepted");
+    }
+}
+
+/// Deaths must be survived, and leases be over soon.
+fn hero_on(redis: &Redis) -> Hero {
+    Hero::on(redis).set("actor.lease", "\"1s\"").set("job.crash_limit", "1000")
+}
+
+fn ended(redis: &Redis) -> usize {
+    let count = |what| redis.field("hero:meta:queue:stats:type:osis", what);
+    ["finished", "failed"]
+        .into_iter()
+        .filter_map(count)
+        .map(|n| n.parse::<usize>().expect("n"))
+        .sum()
+}
+
+/// Waits until some more jobs have ended, so that a death finds the actor in the middle of it.
+#[track_caller]
+fn some_more_end(redis: &Redis) {
+    let before = ended(redis);
+    wait_until("some more jobs have ended", || ended(redis) > before + 50);
+}
+
+/// Every job has finished, once: with one reply, and in one index.
+#[track_caller]
+fn all_finished_once(redis: Redis, number: usize) {
+    wait_until("all jobs have ended", || ended(&redis) >= number);
+    let mut pipeline = redis::pipe();
+    for n in 0..number {
+        pipeline.cmd("LLEN").arg(format!("hero:q:reply:j{n}"));
+        pipeline.cmd("HGET").arg(format!("hero:job:j{n}")).arg("status");
+    }
+    let found: Vec<(usize, String)> = pipeline.query(&mut redis.link()).expect("reading jobs");
+    let odd: Vec<_> =
+        found.iter().enumerate().filter(|(_, f)| **f != (1, "finished".into())).collect();
+    assert!(odd.is_empty(), "{} of {number}, such as {:?}", odd.len(), odd.first());
+    assert_eq!(ended(&redis), number, "some ended twice");
+    World::on(redis, "hero").check();
+}
+
+#[tokio::test]
+async fn no_job_is_lost_while_one_actor_after_the_other_is_killed() {
+    const NUMBER: usize = 2000;
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _supervisor = hero.supervisor().start();
+    submit(&redis, NUMBER).await;
+    for instance in [1, 2, 1, 3, 1] {
+        let mut actor = hero.actor(&format!("osis-default-{instance}")).start();
+        some_more_end(&redis);
+        actor.kill();
+    }
+    let _last = hero.actor("osis-default-4").start();
+    all_finished_once(redis, NUMBER);
+}
+
+#[tokio::test]
+async fn no_job_is_lost_while_redis_is_killed_again_and_again() {
+    const NUMBER: usize = 2000;
+    let mut redis = Redis::that_keeps();
+    let hero = hero_on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _actors = ["osis-default-1", "osis-default-2"].map(|unit| hero.actor(unit).start());
+    submit(&redis, NUMBER).await;
+    for _ in 0..3 {
+        some_more_end(&redis);
+        redis.kill();
+        redis.start_again();
+    }
+    all_finished_once(redis, NUMBER);
+}
+
+#[tokio::test]
+async fn no_job_is_lost_while_connections_are_cut_and_scripts_forgotten() {
+    const NUMBER: usize = 2000;
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _actors = ["osis-default-1", "osis-default-2"].map(|unit| hero.actor(unit).start());
+    submit(&redis, NUMBER).await;
+    for _ in 0..10 {
+        some_more_end(&redis);
+        redis.run("SCRIPT FLUSH");
+        redis.run("CLIENT KILL TYPE normal");
+    }
+    all_finished_once(redis, NUMBER);
+}
+
+#[tokio::test]
+async fn no_job_is_lost_while_actors_are_told_to_end_and_started_again() {
+    const NUMBER: usize = 2000;
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    submit(&redis, NUMBER).await;
+    for _ in 0..5 {
+        let actor = hero.actor("osis-default-1").start();
+        some_more_end(&redis);
+        actor.signal(rustix::process::Signal::TERM);
+        actor.ends().code(0);
+        assert!(redis.keys("hero:meta:boot:").is_empty(), "it left something behind");
+    }
+    let _last = hero.actor("osis-default-1").start();
+    all_finished_once(redis, NUMBER);
+}

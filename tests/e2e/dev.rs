@@ -1,0 +1,21 @@
+//! `hero dev`: everything in one process tree, and nothing left of it.
+
+use crate::support::{Hero, Redis};
+
+#[test]
+fn dev_runs_a_command_among_live_units_and_takes_everything_down_with_it() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let command = "hero exec -t osis -e '40 + 2' && dirname \"$HERO_CONFIG\"; exit 3";
+    let done = hero.run(&["dev", "--", "sh", "-c", command]).code(3).says("ready in ");
+    let mut lines = done.stdout.lines();
+    assert_eq!(lines.next(), Some("42"));
+    let folder = lines.next().expect("the folder of the private configuration");
+    assert!(!std::path::Path::new(folder).exists(), "{folder} is left behind");
+    let left: Vec<String> = std::fs::read_dir("/proc")
+        .expect("this is Linux")
+        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("cmdline")).ok())
+        .filter(|command| command.contains(folder))
+        .collect();
+    assert!(left.is_empty(), "processes are left behind: {left:?}");
+}

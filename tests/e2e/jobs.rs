@@ -1,0 +1,132 @@
+//! Jobs of every engine, from the command line to their output.
+
+use crate::support::{Hero, Redis};
+
+#[test]
+fn a_script_of_every_type_gives_its_output() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("type.bash.engine", "\"command\"")
+        .set("type.bash.command", r#"["/bin/bash", "{script}"]"#);
+    let units = ["osis-default-1", "sal-default-1", "python-default-1", "bash-default-1"];
+    let _units = units.map(|unit| hero.actor(unit).start());
+    for (kind, script, output) in [
+        ("osis", "40 + 2", "42\n"),
+        ("osis", "#{a: [1, 2]}", "{\"a\":[1,2]}\n"),
+        ("sal", "run_command(\"echo hi\").stdout", "hi\n"),
+        ("python", "print('x' * 3)", "xxx\n"),
+        ("bash", "echo $((6 * 7))", "42\n"),
+    ] {
+        hero.run(&["exec", "-t", kind, "-e", script]).code(0).stdout(output);
+    }
+}
+
+#[test]
+fn a_job_knows_who_it_is_and_gets_its_variables_alone() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    let _python = hero.actor("python-default-1").start();
+    let who = ["--id", "j-1", "--caller", "me", "--context", "here", "--env", "A=b c"];
+    let script = "`${JOB_ID} ${CALLER_ID} ${CONTEXT_ID} ${ENV.A}`";
+    let exec = [&["exec", "-t", "osis", "-e", script], &who[..]].concat();
+    hero.run(&exec).code(0).stdout("j-1 me here b c\n");
+    let script = "import os; print(os.environ['A'], os.environ['HERO_JOB_ID'], \
+                  os.environ['HERO_CALLER_ID'], 'HERO_CONFIG' in os.environ)";
+    let exec = [&["exec", "-t", "python", "-e", script, "--id", "j-2"], &who[2..]].concat();
+    hero.run(&exec).code(0).stdout("b c j-2 me False\n");
+}
+
+#[test]
+fn the_log_of_a_job_goes_to_standard_error_and_its_output_to_standard_output() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    let _python = hero.actor("python-default-1").start();
+    let script = "print(\"first\"); debug(2); \"out\"";
+    let done = hero.run(&["exec", "-t", "osis", "-e", script, "--id", "a"]).code(0).stdout("out\n");
+    assert!(done.stderr.starts_with("first\n"), "{}", done.stderr);
+    let script = "import sys; print('log', file=sys.stderr); print('out')";
+    hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout("out\n").says("log\n");
+    let logged = hero.run(&["job", "logs", "a"]).code(0);
+    assert!(logged.stdout.contains("first\n"), "{}", logged.stdout);
+}
+
+#[test]
+fn a_script_that_does_not_compile_fails_with_its_line_and_column() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "let x = 1;\nlet = 2;"])
+        .code(1)
+        .stdout("")
+        .says("line 2, position 5");
+    hero.run(&["exec", "-t", "osis", "-e", "1 +\n  nothing"]).code(1).says("line 2, position 3");
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn a_child_that_fails_gives_its_exit_code() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _python = hero.actor("python-default-1").start();
+    hero.run(&["exec", "-t", "python", "-e", "raise SystemExit(7)", "--id", "a"]).code(1);
+    assert_eq!(super::field(&redis, "a", "exit_code").as_deref(), Some("7"));
+    assert_eq!(super::field(&redis, "a", "status").as_deref(), Some("error"));
+}
+
+#[test]
+fn a_script_may_come_from_a_file_or_from_standard_input() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    std::fs::write(redis.folder().join("a.rhai"), "7 * 6").expect("writing a script");
+    hero.run(&["exec", "a.rhai"]).code(0).stdout("42\n");
+    hero.run_with_input(&["exec", "-t", "osis", "-"], "6 * 7").code(0).stdout("42\n");
+}
+
+#[test]
+fn a_targeted_job_runs_on_its_instance_or_in_its_group() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _units = ["osis-default-1", "osis-io-1", "osis-io-2"].map(|unit| hero.actor(unit).start());
+    for (id, target, actor) in [
+        ("a", vec!["-g", "io", "-i", "2"], "osis:io:2"),
+        ("b", vec!["-i", "1"], "osis:default:1"),
+        ("c", vec!["-g", "io"], "osis:io:"),
+    ] {
+        let exec = [vec!["exec", "-t", "osis", "-e", "1", "--id", id], target].concat();
+        hero.run(&exec).code(0);
+        let ran = super::field(&redis, id, "actor").expect("it ran somewhere");
+        assert!(ran.starts_with(actor), "{id} ran on {ran}");
+    }
+}
+
+#[test]
+fn a_job_waits_for_its_prerequisite() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let first = hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0).stdout;
+    let second = ["submit", "-t", "osis", "-e", "2", "--id", "b", "--after", first.trim()];
+    hero.run(&second).code(0).stdout("b\n");
+    super::until(&redis, "b", "waiting_for_prerequisites");
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "b"]).code(0).stdout("2\n");
+}
+
+#[test]
+fn the_whole_job_is_one_json_document() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    let done =
+        hero.run(&["--json", "exec", "-t", "osis", "-e", "print(1); 2", "--id", "a"]).code(0);
+    let job: serde_json::Value = serde_json::from_str(&done.stdout).expect("one document");
+    assert_eq!(
+        (&job["id"], &job["status"], &job["output"]),
+        (&"a".into(), &"finished".into(), &"2".into())
+    );
+    let failed = hero.run(&["--json", "exec", "-t", "osis", "-e", "throw \"no\""]).code(1);
+    let job: serde_json::Value = serde_json::from_str(&failed.stdout).expect("one document");
+    assert_eq!(job["status"], "error");
+}

@@ -1,0 +1,137 @@
+//! Scripts that go too far are stopped at their limit; the actor lives on and runs the next job.
+
+use crate::support::{Hero, Process, Redis, wait_until};
+
+/// Runs a script that must fail by this, and then one that must not.
+#[track_caller]
+fn fails_alone(hero: &Hero, kind: &str, script: &str, timeout: &str, says: &str) {
+    let next = if kind == "python" { "print(1)" } else { "1" };
+    hero.run(&["exec", "-t", kind, "--timeout", timeout, "-e", script]).code(1).says(says);
+    hero.run(&["exec", "-t", kind, "-e", next]).code(0).stdout("1\n");
+}
+
+fn started(hero: &Hero, unit: &str) -> Process {
+    hero.actor(unit).tasks(1).start()
+}
+
+#[test]
+fn an_endless_loop_ends_in_a_timeout() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = started(&hero, "osis-default-1");
+    fails_alone(&hero, "osis", super::ENDLESS, "200ms", "timeout");
+}
+
+#[test]
+fn a_child_that_does_not_end_is_stopped_with_all_its_own() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _python = started(&hero, "python-default-1");
+    let pid_file = redis.folder().join("pid");
+    let script = format!(
+        "import os, subprocess, signal\n\
+         signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+         child = subprocess.Popen(['sleep', '1000'])\n\
+         open({pid_file:?}, 'w').write(str(child.pid))\n\
+         child.wait()"
+    );
+    fails_alone(&hero, "python", &script, "1s", "timeout");
+    let pid = std::fs::read_to_string(pid_file).expect("the script has run");
+    wait_until("the grandchild is gone", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+}
+
+#[test]
+fn a_script_that_allocates_without_end_is_stopped_by_the_name_of_its_limit() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = started(&hero, "osis-default-1");
+    let string = "let s = \"xxxxxxxxxxxxxxxx\"; loop { s += s; }";
+    fails_alone(&hero, "osis", string, "20s", "too long");
+    let array = "let a = []; loop { a.push(1); }";
+    fails_alone(&hero, "osis", array, "20s", "too large");
+}
+
+#[test]
+fn a_recursion_without_end_is_stopped_by_its_depth() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = started(&hero, "osis-default-1");
+    fails_alone(&hero, "osis", "fn f(n) { f(n + 1) } f(0)", "20s", "tack overflow");
+}
+
+/// The bomb is bounded, so that it goes out even if nobody stops it.
+#[test]
+fn a_child_that_forks_again_and_again_is_stopped_whole() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _python = started(&hero, "python-default-1");
+    let mark = format!("bomb-{}", std::process::id());
+    let script = format!(
+        "import os, time\n\
+         for _ in range(5):\n    os.fork()\n\
+         open('/proc/self/comm', 'w').write({mark:?}[:15])\n\
+         time.sleep(60)"
+    );
+    fails_alone(&hero, "python", &script, "1500ms", "timeout");
+    wait_until("none of the bomb is left", || alive(&mark[..mark.len().min(15)]) == 0);
+}
+
+/// How many processes carry a name.
+fn alive(name: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").expect("this is Linux");
+    processes
+        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("comm")).ok())
+        .filter(|comm| comm.trim_end() == name)
+        .count()
+}
+
+#[test]
+fn output_without_end_is_stopped_at_its_size() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.output_size_max", "\"64KiB\"");
+    let _python = started(&hero, "python-default-1");
+    let _osis = started(&hero, "osis-default-1");
+    fails_alone(&hero, "python", "while True: print('x' * 1000)", "20s", "output");
+    let osis = "let s = \"\"; for i in 0..9000 { s += \"xxxxxxxxxx\"; } s";
+    fails_alone(&hero, "osis", osis, "20s", "output");
+}
+
+#[test]
+fn a_log_without_end_is_cut_and_harms_nobody() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.log_size_max", "\"64KiB\"");
+    let _osis = started(&hero, "osis-default-1");
+    let script = "for i in 0..20000 { print(\"xxxxxxxxxxxxxxxxxxxxxxxxx\"); } 1";
+    hero.run(&["exec", "-t", "osis", "--id", "a", "-e", script]).code(0).stdout("1\n");
+    let bytes: usize = redis.ask("MEMORY USAGE hero:meta:job:log:a SAMPLES 0");
+    assert!(bytes < 1 << 20, "the log takes {bytes} bytes");
+}
+
+#[test]
+fn an_osis_script_has_no_way_to_the_outside() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = started(&hero, "osis-default-1");
+    for script in
+        ["file_read(\"/etc/passwd\")", "run(\"id\")", "env_get(\"PATH\")", "import \"a\" as a; 1"]
+    {
+        hero.run(&["exec", "-t", "osis", "-e", script]).code(1);
+    }
+}
+
+#[test]
+fn a_script_over_the_limit_is_refused_by_the_client_and_ended_by_the_actor() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.script_size_max", "\"1KiB\"");
+    let _osis = started(&hero, "osis-default-1");
+    let long = format!("\"{}\"", "x".repeat(2000));
+    hero.run(&["exec", "-t", "osis", "-e", &long]).code(65);
+    redis.ask_with::<i64, _>("HSET hero:job:a id a status dispatched script", &[&long]);
+    redis.run("RPUSH hero:q:work:type:osis a");
+    super::until(&redis, "a", "error");
+    let error = super::field(&redis, "a", "error").unwrap_or_default();
+    assert!(error.starts_with("invalid job: script "), "{error}");
+}

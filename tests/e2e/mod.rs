@@ -1,0 +1,32 @@
+//! The whole of it: the real program, its units as processes, a Redis of its own.
+
+mod commands;
+mod control;
+mod deaths;
+mod dev;
+mod jobs;
+mod limits;
+mod load;
+mod outage;
+mod protocol;
+mod shutdown;
+mod supervisor;
+
+use crate::support::{Redis, wait_until};
+
+/// Waits until a job is in a state.
+#[track_caller]
+fn until(redis: &Redis, id: &str, status: &str) {
+    wait_until(&format!("job {id} is {status}"), || {
+        redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some(status)
+    });
+}
+
+/// A field of a job's hash.
+#[track_caller]
+fn field(redis: &Redis, id: &str, name: &str) -> Option<String> {
+    redis.field(&format!("hero:job:{id}"), name)
+}
+
+/// An osis script that runs until it is stopped.
+const ENDLESS: &str = "loop {}";

@@ -1,0 +1,106 @@
+//! Redis is not there yet, goes away, and comes back.
+
+use rustix::process::Signal;
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::{field, until};
+
+#[test]
+fn an_actor_waits_for_a_redis_that_is_not_there_yet_and_says_so() {
+    let mut redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").begin();
+    wait_until("it says so", || osis.err().contains("cannot be reached"));
+    redis.start_again();
+    wait_until("it is ready", || osis.err().contains("ready: "));
+    assert_eq!(osis.err().matches("cannot be reached").count(), 1, "{}", osis.err());
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn an_actor_that_may_not_wait_longer_gives_up_with_69() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    hero.actor("osis-default-1").args(&["--wait", "100ms"]).begin().ends().code(69);
+    hero.supervisor().args(&["--wait", "100ms"]).begin().ends().code(69);
+}
+
+#[test]
+fn an_actor_that_waits_for_redis_can_be_told_to_end() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").begin();
+    wait_until("it waits", || osis.err().contains("cannot be reached"));
+    osis.signal(Signal::TERM);
+    osis.ends().code(0);
+}
+
+#[test]
+fn an_idle_actor_does_not_wait_for_a_redis_that_is_away_before_it_ends() {
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis).set("actor.drain_timeout", "\"1d\"").set("log.level", "\"debug\"");
+    let osis = hero.actor("osis-default-1").start();
+    redis.kill();
+    // A claim that failed may have gone through: only Redis can say.
+    wait_until("a claim has failed", || osis.err().contains("claiming jobs: "));
+    osis.signal(Signal::TERM);
+    osis.ends().code(0);
+}
+
+#[test]
+fn a_job_that_runs_while_redis_is_away_is_finished_when_it_is_back() {
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").start();
+    let gate = redis.folder().join("gate");
+    // Ends only after Redis has gone.
+    let _sal = hero.actor("sal-default-1").start();
+    let script = format!("while !exist({gate:?}) {{ sleep(0.01); }} \"through\"");
+    hero.run(&["submit", "-t", "sal", "--id", "a", "-e", &script]).code(0);
+    until(&redis, "a", "started");
+    redis.kill();
+    wait_until("the actor says so", || osis.err().contains("cannot be reached"));
+    std::fs::write(&gate, "").expect("opening the gate");
+    redis.start_again();
+    until(&redis, "a", "finished");
+    assert_eq!(field(&redis, "a", "output").as_deref(), Some("through"));
+    assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("1"));
+    wait_until("it says that redis is back", || osis.err().contains("redis is back"));
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+    hero.run(&["exec", "-t", "sal", "-e", "2"]).code(0).stdout("2\n");
+}
+
+#[test]
+fn an_exec_survives_a_redis_that_is_restarted_while_it_waits_or_says_how_to_go_on() {
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    let exec = hero.begin(&["exec", "-t", "osis", "--id", "a", "-e", "1"]);
+    until(&redis, "a", "dispatched");
+    redis.kill();
+    redis.start_again();
+    let _osis = hero.actor("osis-default-1").start();
+    let done = exec.ends();
+    match done.code {
+        0 => drop(done.stdout("1\n")),
+        _ => drop(done.code(69).says("hero job wait a")),
+    }
+    hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn an_actor_whose_lease_was_taken_stops_its_jobs_and_starts_anew_as_another_boot() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").tasks(2).start();
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", super::ENDLESS]).code(0);
+    until(&redis, "a", "started");
+    let boot = || field(&redis, "a", "boot_id");
+    let first = boot().expect("it has an owner");
+    redis.run(&format!("ZREM hero:meta:boot:index {first}"));
+    wait_until("it notices", || osis.err().contains("the lease is lost"));
+    wait_until("the job runs again", || boot().is_some_and(|boot| boot != first));
+    assert_eq!(field(&redis, "a", "crashes").as_deref(), Some("1"));
+    assert_eq!(redis.keys("hero:meta:boot:running:").len(), 1, "the first boot still owns jobs");
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+}

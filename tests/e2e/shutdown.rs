@@ -1,0 +1,135 @@
+//! The ways out: drains, cut short, crashes; and who may have a name.
+
+use rustix::process::Signal;
+
+use crate::support::{Hero, Process, Redis, wait_until};
+
+use super::{ENDLESS, field, until};
+
+/// Submits a job and waits until it runs.
+#[track_caller]
+fn running(redis: &Redis, hero: &Hero, id: &str, script: &str) {
+    hero.run(&["submit", "-t", "osis", "--id", id, "--timeout", "60s", "-e", script]).code(0);
+    until(redis, id, "started");
+}
+
+/// A script of some time, which ends by itself.
+fn lasting(ms: u32) -> String {
+    format!("sleep({}.{:03}); \"done\"", ms / 1000, ms % 1000)
+}
+
+fn one_task(hero: &Hero) -> Process {
+    hero.actor("osis-default-1").tasks(1).start()
+}
+
+#[test]
+fn a_drain_lets_the_running_job_end_takes_no_other_and_exits_with_0() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = one_task(&hero);
+    running(&redis, &hero, "a", &lasting(1000));
+    hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
+    osis.signal(Signal::TERM);
+    osis.ends().code(0);
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("finished"));
+    assert_eq!(field(&redis, "b", "status").as_deref(), Some("dispatched"));
+    assert!(redis.keys("hero:meta:actor:inst:").is_empty(), "its presence is gone");
+    assert!(redis.keys("hero:meta:boot:").is_empty(), "its lease is gone");
+}
+
+#[test]
+fn a_second_signal_cuts_the_wait_short_and_the_job_is_back_in_front_uncharged() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = one_task(&hero);
+    running(&redis, &hero, "a", ENDLESS);
+    hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
+    osis.signal(Signal::TERM);
+    wait_until("it drains", || osis.err().contains("letting running jobs end"));
+    osis.signal(Signal::TERM);
+    osis.ends().code(0);
+    assert_eq!(redis.list("hero:q:work:type:osis"), ["a", "b"]);
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("0"));
+    assert_eq!(field(&redis, "a", "crashes"), None);
+    assert!(redis.keys("hero:meta:boot:").is_empty());
+}
+
+#[test]
+fn a_drain_ends_at_its_deadline() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.drain_timeout", "\"200ms\"");
+    let osis = one_task(&hero);
+    running(&redis, &hero, "a", ENDLESS);
+    osis.signal(Signal::INT);
+    osis.ends().code(0);
+    assert_eq!(redis.list("hero:q:work:type:osis"), ["a"]);
+}
+
+#[test]
+fn a_child_is_stopped_when_its_actor_gives_it_back() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.drain_timeout", "\"100ms\"");
+    let python = hero.actor("python-default-1").start();
+    let pid_file = redis.folder().join("pid");
+    let script =
+        format!("import os, time; open({pid_file:?}, 'w').write(str(os.getpid())); time.sleep(60)");
+    hero.run(&["submit", "-t", "python", "--id", "a", "-e", &script]).code(0);
+    let pid = || std::fs::read_to_string(&pid_file).ok().filter(|pid| !pid.is_empty());
+    wait_until("the child runs", || pid().is_some());
+    python.signal(Signal::TERM);
+    python.ends().code(0);
+    let gone = !std::path::Path::new("/proc").join(pid().expect("it ran")).exists();
+    assert!(gone, "the child outlives its actor");
+    assert_eq!(redis.list("hero:q:work:type:python"), ["a"]);
+}
+
+#[test]
+fn a_second_process_with_a_live_identity_is_refused_by_host_and_pid() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let first = one_task(&hero);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    hero.actor("osis-default-1")
+        .begin()
+        .ends()
+        .code(69)
+        .says(&format!("already running on {host} with pid {}", first.pid()));
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn the_identity_of_a_process_that_was_killed_is_free_at_once_and_its_job_is_run_again() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let mut first = one_task(&hero);
+    running(&redis, &hero, "a", "sleep(1); \"done\"");
+    first.kill();
+    let _second = one_task(&hero);
+    let _supervisor = hero.supervisor().start();
+    until(&redis, "a", "finished");
+    assert_eq!(field(&redis, "a", "crashes").as_deref(), Some("1"));
+    assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("1"));
+}
+
+#[test]
+fn the_identity_of_a_live_process_on_another_machine_is_refused_until_it_runs_out() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let presence = r#"{"pid":1,"hostname":"elsewhere","boot_id":"b-1","started_at":"","version":"","capabilities":[],"last_heartbeat":"","tasks":1,"running":0,"state":"ready"}"#;
+    let key = "SET hero:meta:actor:inst:osis:default:1";
+    redis.ask_with::<String, _>(key, &[presence]);
+    let refused = hero.actor("osis-default-1").begin().ends();
+    refused.code(69).says("already running on elsewhere with pid 1");
+    redis.run("DEL hero:meta:actor:inst:osis:default:1");
+    one_task(&hero);
+}
+
+#[test]
+fn the_supervisor_ends_at_the_first_signal() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let supervisor = hero.supervisor().start();
+    supervisor.signal(Signal::TERM);
+    supervisor.ends().code(0);
+}

@@ -1,0 +1,96 @@
+//! What the supervisor does: schedules, retries, messages for whole types, recovery.
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::{field, until};
+
+#[test]
+fn a_delayed_job_runs_when_its_time_has_come_and_not_before() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["submit", "-t", "osis", "--id", "a", "--delay", "500ms", "-e", "1"]).code(0);
+    let _supervisor = hero.supervisor().start();
+    until(&redis, "a", "finished");
+    let time = |name| -> jiff::Timestamp {
+        field(&redis, "a", name).expect("written").parse().expect("a time")
+    };
+    let late = time("started_at").duration_since(time("run_at")).as_millis();
+    assert!(late >= 0, "it started {late} ms after its time");
+}
+
+#[test]
+fn a_job_that_fails_is_tried_again_until_its_attempts_are_used_up() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _python = hero.actor("python-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let counter = redis.folder().join("counter");
+    let script = format!("open({counter:?}, 'a').write('x'); raise SystemExit(3)");
+    let exec = ["exec", "-t", "python", "--id", "a", "--retries", "2", "-e", &script];
+    hero.run(&exec).code(1);
+    let runs = std::fs::read_to_string(&counter).expect("it ran").len();
+    assert_eq!(runs, 3);
+    assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("3"));
+    assert_eq!(redis.list("hero:q:dead:type:python"), ["a"]);
+    let stats = "hero:meta:queue:stats:type:python";
+    let tally = ["retried", "failed", "dead"].map(|name| redis.field(stats, name));
+    assert_eq!(tally.map(Option::unwrap_or_default), ["2", "1", "1"]);
+}
+
+#[test]
+fn a_message_for_a_type_reaches_all_of_its_actors_before_it_ever_had_a_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let units = ["osis-default-1", "osis-io-2"].map(|unit| hero.actor(unit).start());
+    let _supervisor = hero.supervisor().start();
+    redis.ask_with::<i64, _>("RPUSH hero:q:ctl:type:osis", &[r#"{"cmd":"shutdown"}"#]);
+    for unit in units {
+        unit.ends().code(0);
+    }
+}
+
+#[test]
+fn the_job_of_a_killed_actor_is_run_by_another_once_the_lease_is_over() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.lease", "\"1s\"");
+    let mut first = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let submit = ["submit", "-t", "osis", "--id", "a", "-e", "sleep(1); 7"];
+    hero.run(&submit).code(0);
+    until(&redis, "a", "started");
+    first.kill();
+    let _second = hero.actor("osis-default-2").start();
+    until(&redis, "a", "finished");
+    assert_eq!(field(&redis, "a", "actor").as_deref(), Some("osis:default:2"));
+    assert_eq!(field(&redis, "a", "crashes").as_deref(), Some("1"));
+}
+
+#[test]
+fn a_popped_job_that_nobody_claimed_is_run_all_the_same() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    redis.run("LPOP hero:q:work:type:osis");
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    until(&redis, "a", "finished");
+}
+
+#[test]
+fn two_supervisors_dispatch_every_job_once() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisors = [hero.supervisor().start(), hero.supervisor().start()];
+    let _osis = hero.actor("osis-default-1").start();
+    for n in 0..20 {
+        let id = format!("j{n}");
+        hero.run(&["submit", "-t", "osis", "--id", &id, "--delay", "300ms", "-e", "1"]).code(0);
+    }
+    wait_until("all have finished", || {
+        let key = "hero:meta:queue:stats:type:osis";
+        redis.field(key, "finished").as_deref() == Some("20")
+    });
+    let key = "hero:meta:queue:stats:type:osis";
+    assert_eq!(redis.field(key, "started").as_deref(), Some("20"));
+}

@@ -1,0 +1,286 @@
+//! What is in Redis, read whole, and compared with the model; and what must hold of it whatever
+//! the model says.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use hero::proto::job::JobStatus;
+
+use super::model::Model;
+use crate::support::World;
+
+/// Keys that stay without a TTL though no job needs them: they are bounded by the number of types,
+/// queues and boots.
+const LASTING: [&str; 8] = [
+    "meta:queue:index",
+    "meta:type:index",
+    "meta:actor:index",
+    "meta:boot:index",
+    "meta:queue:marks",
+    "meta:queue:stats:",
+    "meta:boot:running:",
+    "q:dead:",
+];
+/// Keys that belong to one job each, whose id is the rest of the name.
+const OF_ONE_JOB: [&str; 4] = ["job:", "meta:job:pending:", "meta:job:log:", "q:reply:"];
+
+type Sets = BTreeMap<String, BTreeSet<String>>;
+type Lists = BTreeMap<String, Vec<String>>;
+
+/// Everything in Redis.
+#[derive(Debug, Default)]
+struct Seen {
+    jobs: BTreeMap<String, BTreeMap<String, String>>,
+    /// Ids of jobs whose hash has a TTL.
+    retained: BTreeSet<String>,
+    lists: Lists,
+    ready: Lists,
+    running: Lists,
+    indexes: Sets,
+    unique: BTreeMap<String, String>,
+    pending: Sets,
+    dead: Lists,
+    boots: BTreeSet<String>,
+    counts: BTreeMap<(String, String), i64>,
+}
+
+/// Reads everything, checks what must always hold, and compares with the model.
+pub(super) fn check(world: &World, model: &Model) {
+    let seen = read(world);
+    each_job_stands_in_the_index_of_its_state(&seen);
+    running_sets_hold_only_what_their_boot_started(&seen);
+    unique_keys_are_held_only_by_jobs_on_their_way(&seen);
+    ready_indexes_are_ordered_like_their_lists(&seen);
+    agrees(&seen, model);
+}
+
+fn read(world: &World) -> Seen {
+    let mut seen = Seen::default();
+    let mut link = world.redis.link();
+    let keys = world.redis.keys("");
+    let mut pipeline = redis::pipe();
+    for key in &keys {
+        let rest = key.strip_prefix("hero:").expect("every key is in the namespace");
+        pipeline.cmd("PTTL").arg(key);
+        match rest {
+            _ if is(rest, &["q:work:", "q:dead:"]) => {
+                pipeline.cmd("LRANGE").arg(key).arg(0).arg(-1)
+            }
+            _ if is(rest, &["meta:queue:ready:", "meta:boot:", "meta:job:index:"]) => {
+                pipeline.cmd("ZRANGE").arg(key).arg(0).arg(-1)
+            }
+            _ if is(rest, &["job:", "meta:queue:stats:"]) => pipeline.cmd("HGETALL").arg(key),
+            _ if is(rest, &["meta:job:pending:"]) => pipeline.cmd("SMEMBERS").arg(key),
+            _ if is(rest, &["meta:job:unique:"]) => pipeline.cmd("MGET").arg(key),
+            _ => pipeline.cmd("MGET").arg("none"),
+        };
+    }
+    let answers: Vec<redis::Value> = if keys.is_empty() {
+        Vec::new()
+    } else {
+        pipeline.query(&mut link).expect("redis answers")
+    };
+    for (key, answer) in keys.iter().zip(answers.chunks_exact(2)) {
+        let ttl: i64 = redis::from_redis_value(answer[0].clone()).expect("a TTL");
+        let values: Vec<Option<String>> =
+            redis::from_redis_value(answer[1].clone()).expect("strings");
+        if ttl != -2 {
+            seen.add(&key["hero:".len()..], ttl > 0, values.into_iter().flatten().collect());
+        }
+    }
+    seen.nothing_outlives_its_job(&keys);
+    seen
+}
+
+fn is(rest: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| rest.starts_with(prefix))
+}
+
+impl Seen {
+    fn add(&mut self, rest: &str, expires: bool, values: Vec<String>) {
+        let named = |prefix| rest.strip_prefix(prefix).map(str::to_owned);
+        if let Some(id) = named("job:") {
+            if expires {
+                self.retained.insert(id.clone());
+            }
+            self.jobs.insert(id, pairs(values));
+        } else if let Some(queue) = named("q:work:") {
+            self.lists.insert(queue, values);
+        } else if let Some(queue) = named("meta:queue:ready:") {
+            self.ready.insert(queue, values);
+        } else if let Some(boot) = named("meta:boot:running:") {
+            self.running.insert(boot, values);
+        } else if let Some(index) = named("meta:job:index:") {
+            self.indexes.insert(index, values.into_iter().collect());
+        } else if let Some(key) = named("meta:job:unique:") {
+            self.unique.insert(key, values.concat());
+        } else if let Some(id) = named("meta:job:pending:") {
+            self.pending.insert(id, values.into_iter().collect());
+        } else if let Some(of) = named("q:dead:type:") {
+            self.dead.insert(of, values);
+        } else if rest == "meta:boot:index" {
+            self.boots = values.into_iter().collect();
+        } else if let Some(of) = named("meta:queue:stats:type:") {
+            for (what, number) in pairs(values) {
+                let number = number.parse().expect("a counter is a number");
+                self.counts.insert((of.clone(), what), number);
+            }
+        } else {
+            assert!(
+                expires || is(rest, &LASTING) || is(rest, &OF_ONE_JOB),
+                "{rest} has no TTL, and nothing is known that would remove it"
+            );
+        }
+    }
+
+    /// A key without a TTL that belongs to one job must go with it.
+    fn nothing_outlives_its_job(&self, keys: &[String]) {
+        for id in self.pending.keys() {
+            assert!(self.jobs.contains_key(id), "the pending set of {id} outlives it");
+        }
+        for (key, holder) in &self.unique {
+            assert!(self.jobs.contains_key(holder), "{key} is held by {holder}, which is gone");
+        }
+        for (index, ids) in &self.indexes {
+            for id in ids {
+                assert!(self.jobs.contains_key(id), "{id} stands in {index} and is gone");
+            }
+        }
+        assert!(
+            !keys.iter().any(|key| key == "hero:meta:job:settling"),
+            "dependents are left to be told though each had few"
+        );
+    }
+
+    fn field(&self, id: &str, name: &str) -> &str {
+        self.jobs.get(id).and_then(|job| job.get(name)).map_or("", String::as_str)
+    }
+
+    /// Whether a foreign actor has ended the job, and Hero does not know it yet.
+    fn ended_unnoticed(&self, id: &str) -> bool {
+        matches!(self.field(id, "status"), "finished" | "error") && !self.retained.contains(id)
+    }
+}
+
+fn pairs(values: Vec<String>) -> BTreeMap<String, String> {
+    let mut values = values.into_iter();
+    std::iter::from_fn(|| Some((values.next()?, values.next()?))).collect()
+}
+
+/// Every index in which each id stands.
+fn places(seen: &Seen) -> BTreeMap<&str, Vec<String>> {
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut add = |id, place| places.entry(id).or_default().push(place);
+    for (queue, ids) in &seen.ready {
+        for id in ids {
+            add(id.as_str(), format!("ready{queue}"));
+        }
+    }
+    for (boot, ids) in &seen.running {
+        for id in ids {
+            add(id.as_str(), format!("running{boot}"));
+        }
+    }
+    for (index, ids) in &seen.indexes {
+        for id in ids {
+            add(id.as_str(), index.clone());
+        }
+    }
+    places
+}
+
+fn each_job_stands_in_the_index_of_its_state(seen: &Seen) {
+    let places = places(seen);
+    for id in seen.jobs.keys() {
+        let stands = places.get(id.as_str()).map_or(&[][..], Vec::as_slice);
+        let [stands] = stands else { panic!("{id} stands in {stands:?}: not in one index") };
+        let (status, boot) = (seen.field(id, "status"), seen.field(id, "boot_id"));
+        let script_type = seen.field(id, "script_type");
+        let foreign = status == "started" && boot.is_empty() || seen.ended_unnoticed(id);
+        let right = match status {
+            // Until a sweep has noticed them.
+            _ if foreign => stands.starts_with("ready") || stands.starts_with("started:"),
+            "dispatched" => stands.starts_with("ready"),
+            "started" => *stands == format!("running{boot}"),
+            _ => *stands == format!("{status}:type:{script_type}"),
+        };
+        assert!(right, "{id} is {status} and stands in {stands}");
+    }
+}
+
+fn running_sets_hold_only_what_their_boot_started(seen: &Seen) {
+    for (boot, ids) in &seen.running {
+        for id in ids {
+            assert_eq!(seen.field(id, "status"), "started", "{id}, which {boot} runs");
+            assert_eq!(seen.field(id, "boot_id"), boot, "the owner of {id}");
+        }
+        assert!(seen.boots.contains(boot), "{boot} runs jobs, and nobody would notice its death");
+    }
+}
+
+fn unique_keys_are_held_only_by_jobs_on_their_way(seen: &Seen) {
+    for (key, holder) in &seen.unique {
+        let ended = matches!(seen.field(holder, "status"), "finished" | "error");
+        assert!(!ended || seen.ended_unnoticed(holder), "{key} is held by {holder}, which ended");
+    }
+}
+
+fn ready_indexes_are_ordered_like_their_lists(seen: &Seen) {
+    for (queue, ready) in &seen.ready {
+        let list = seen.lists.get(queue).map_or(&[][..], Vec::as_slice);
+        // A claim later than the grace leaves a second copy of its id, void until the job comes
+        // back: such a job has two places.
+        let once = |id: &&String| list.iter().filter(|other| other == id).count() == 1;
+        let ready: Vec<&String> = ready.iter().filter(once).collect();
+        let list: Vec<&String> = list.iter().filter(once).filter(|id| ready.contains(id)).collect();
+        assert_eq!(ready, list, "the order of {queue}");
+    }
+}
+
+fn agrees(seen: &Seen, model: &Model) {
+    for (id, job) in &model.jobs {
+        let number = |name| seen.field(id, name).parse().unwrap_or(0);
+        assert_eq!(
+            (seen.field(id, "status"), number("attempt"), number("crashes")),
+            (job.status.as_str(), job.attempt, job.crashes),
+            "status, attempts and crashes of {id}"
+        );
+        assert_eq!(seen.field(id, "boot_id"), job.boot.as_deref().unwrap_or(""), "boot of {id}");
+        assert_eq!(seen.retained.contains(id), job.retained, "the TTL of {id}");
+        let pending = seen.pending.get(id).cloned().unwrap_or_default();
+        assert_eq!(pending, job.pending, "what {id} waits for");
+    }
+    let ids = |jobs: Vec<&String>| jobs.into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(ids(seen.jobs.keys().collect()), ids(model.jobs.keys().collect()), "the jobs");
+    let deques = |lists: &BTreeMap<String, VecDeque<String>>| {
+        filled(lists.iter().map(|(name, ids)| (name, ids.iter().cloned().collect())))
+    };
+    let vectors = |lists: &Lists| filled(lists.iter().map(|(name, ids)| (name, ids.clone())));
+    assert_eq!(seen.lists, deques(&model.lists), "the work lists");
+    assert_eq!(seen.ready, vectors(&model.ready), "the ready indexes");
+    assert_eq!(seen.running, vectors(&model.running), "the running sets");
+    assert_eq!(seen.dead, vectors(&model.dead), "the dead letters");
+    assert_eq!(seen.unique, model.unique, "the unique keys");
+    assert_eq!(seen.boots, model.leases.keys().cloned().collect(), "the leases");
+    let indexes: Sets = model
+        .indexes
+        .iter()
+        .filter(|(_, ids)| !ids.is_empty())
+        .map(|((status, of), ids)| (format!("{status}:type:{of}"), ids.clone()))
+        .collect();
+    assert_eq!(seen.indexes, indexes, "the indexes");
+    let counts: BTreeMap<(String, String), i64> = model
+        .counts
+        .iter()
+        .map(|((of, what), number)| ((of.clone(), (*what).to_owned()), *number))
+        .collect();
+    assert_eq!(seen.counts, counts, "the counters");
+}
+
+fn filled<'a>(lists: impl Iterator<Item = (&'a String, Vec<String>)>) -> Lists {
+    lists.filter(|(_, ids)| !ids.is_empty()).map(|(name, ids)| (name.clone(), ids)).collect()
+}
+
+/// The state of every job, to be compared with the next.
+pub(super) fn states(model: &Model) -> BTreeMap<String, JobStatus> {
+    model.jobs.iter().map(|(id, job)| (id.clone(), job.status)).collect()
+}

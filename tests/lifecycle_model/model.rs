@@ -1,0 +1,576 @@
+//! The pure model: what each operation makes of jobs, queues and counters, by the protocol alone.
+//! It knows no Redis and no clock; a time is a place in the order of times.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use hero::proto::job::JobStatus::{
+    self, Created, Dispatched, Error, Finished, Scheduled, Started, WaitingForPrerequisites,
+};
+
+/// Actors that may die running a job before it is given up.
+pub(super) const CRASH_LIMIT: u32 = 3;
+/// How far recovery looks into a list for an entry of Hero's own.
+const HEAD_DEPTH: usize = 50;
+
+/// A job as its hash should say.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) status: JobStatus,
+    pub(super) script_type: String,
+    /// The queue its target and priority name.
+    pub(super) queue: String,
+    pub(super) unique: Option<String>,
+    pub(super) prerequisites: Vec<String>,
+    pub(super) pending: BTreeSet<String>,
+    pub(super) dependents: Vec<String>,
+    /// When it is to run, as a place in the order of times to come.
+    pub(super) run_at: Option<u64>,
+    /// Whether that time has come.
+    pub(super) due: bool,
+    pub(super) attempt: u32,
+    pub(super) crashes: u32,
+    /// Who took it last; a foreign actor leaves none.
+    pub(super) boot: Option<String>,
+    /// Whether Hero knows of its end: one that a foreign actor wrote has to be noticed.
+    pub(super) retained: bool,
+}
+
+impl Job {
+    pub(super) fn new(script_type: &str, queue: &str) -> Self {
+        Self {
+            status: Created,
+            script_type: script_type.to_owned(),
+            queue: queue.to_owned(),
+            unique: None,
+            prerequisites: Vec::new(),
+            pending: BTreeSet::new(),
+            dependents: Vec::new(),
+            run_at: None,
+            due: false,
+            attempt: 0,
+            crashes: 0,
+            boot: None,
+            retained: false,
+        }
+    }
+
+    pub(super) fn is_foreign(&self) -> bool {
+        self.status == Started && self.boot.is_none()
+    }
+}
+
+/// What a submission should be answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Submitted {
+    Accepted(JobStatus),
+    Exists,
+    Duplicate(String),
+    UnknownPrerequisite(String),
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Finished,
+    Error,
+    Dead,
+    /// Tried again at this time.
+    Retry(u64),
+}
+
+/// What an ending should be answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Recorded {
+    Stands,
+    Before,
+    Lost,
+}
+
+/// Everything in Redis, as it should be.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) jobs: BTreeMap<String, Job>,
+    /// Work lists by queue, head first.
+    pub(super) lists: BTreeMap<String, VecDeque<String>>,
+    /// Ready indexes by queue, in their order.
+    pub(super) ready: BTreeMap<String, Vec<String>>,
+    /// Running sets by boot, in order of start.
+    pub(super) running: BTreeMap<String, Vec<String>>,
+    /// All other indexes.
+    pub(super) indexes: BTreeMap<(JobStatus, String), BTreeSet<String>>,
+    pub(super) unique: BTreeMap<String, String>,
+    pub(super) dead: BTreeMap<String, Vec<String>>,
+    pub(super) counts: BTreeMap<(String, &'static str), i64>,
+    /// Boots that hold a lease, and whether it has run out.
+    pub(super) leases: BTreeMap<String, bool>,
+}
+
+/// A job that ended: its id, whether it finished, and who waits for it.
+type Ended = (String, bool, Vec<String>);
+
+impl Model {
+    fn count(&mut self, script_type: &str, what: &'static str) {
+        *self.counts.entry((script_type.to_owned(), what)).or_default() += 1;
+    }
+
+    fn enter(&mut self, status: JobStatus, id: &str) {
+        let job = self.jobs.get_mut(id).expect("a job enters an index");
+        job.status = status;
+        let index = self.indexes.entry((status, job.script_type.clone())).or_default();
+        index.insert(id.to_owned());
+    }
+
+    /// Takes the job out of wherever it stands, and out of its queue if it waits there.
+    fn leave(&mut self, id: &str) {
+        let job = &self.jobs[id];
+        if job.status == Dispatched
+            && let Some(list) = self.lists.get_mut(&job.queue)
+            && let Some(place) = list.iter().position(|entry| entry == id)
+        {
+            list.remove(place);
+        }
+        for index in self.ready.values_mut().chain(self.running.values_mut()) {
+            index.retain(|entry| entry != id);
+        }
+        for index in self.indexes.values_mut() {
+            index.remove(id);
+        }
+    }
+
+    fn push_back(&mut self, id: &str) {
+        let job = self.jobs.get_mut(id).expect("a job is dispatched");
+        job.status = Dispatched;
+        let queue = job.queue.clone();
+        self.ready.entry(queue.clone()).or_default().push(id.to_owned());
+        self.lists.entry(queue).or_default().push_back(id.to_owned());
+    }
+
+    fn push_front(&mut self, id: &str) {
+        let job = self.jobs.get_mut(id).expect("a job goes back");
+        job.status = Dispatched;
+        let queue = job.queue.clone();
+        self.ready.entry(queue.clone()).or_default().insert(0, id.to_owned());
+        self.lists.entry(queue).or_default().push_front(id.to_owned());
+    }
+
+    fn release_unique(&mut self, id: &str) {
+        self.unique.retain(|_, holder| holder != id);
+    }
+
+    /// The job ends, and has left the index it stood in.
+    fn conclude(&mut self, id: &str, finished: bool) -> Ended {
+        self.enter(if finished { Finished } else { Error }, id);
+        self.release_unique(id);
+        let job = self.jobs.get_mut(id).expect("a job ends");
+        job.retained = true;
+        let (script_type, dependents) = (job.script_type.clone(), job.dependents.clone());
+        self.count(&script_type, if finished { "finished" } else { "failed" });
+        (id.to_owned(), finished, dependents)
+    }
+
+    fn bury(&mut self, id: &str) {
+        let script_type = self.jobs[id].script_type.clone();
+        self.count(&script_type, "dead");
+        self.dead.entry(script_type).or_default().push(id.to_owned());
+    }
+
+    /// Nothing keeps the job any more but, perhaps, its time.
+    fn release(&mut self, id: &str) {
+        if self.jobs[id].run_at.is_some() {
+            self.enter(Scheduled, id);
+        } else {
+            self.push_back(id);
+        }
+    }
+
+    fn tell_dependents(&mut self, mut ended: VecDeque<Ended>) {
+        while let Some((prerequisite, finished, dependents)) = ended.pop_front() {
+            for id in dependents {
+                let Some(job) = self.jobs.get_mut(&id) else { continue };
+                if !job.pending.remove(&prerequisite) || job.status != WaitingForPrerequisites {
+                    continue;
+                }
+                if !finished {
+                    job.pending.clear();
+                    self.leave(&id);
+                    let end = self.conclude(&id, false);
+                    ended.push_back(end);
+                } else if job.pending.is_empty() {
+                    self.leave(&id);
+                    self.release(&id);
+                }
+            }
+        }
+    }
+
+    pub(super) fn submit(&mut self, id: &str, mut job: Job, start: bool) -> Submitted {
+        if self.jobs.contains_key(id) {
+            return Submitted::Exists;
+        }
+        if let Some(holder) = job.unique.as_ref().and_then(|key| self.unique.get(key))
+            && self.jobs.get(holder).is_some_and(|job| !job.status.is_terminal())
+        {
+            return Submitted::Duplicate(holder.clone());
+        }
+        if let Some(unknown) = job.prerequisites.iter().find(|id| !self.jobs.contains_key(*id)) {
+            return Submitted::UnknownPrerequisite(unknown.clone());
+        }
+        if let Some(key) = &job.unique {
+            self.unique.insert(key.clone(), id.to_owned());
+        }
+        job.status = Created;
+        self.count(&job.script_type, "submitted");
+        self.jobs.insert(id.to_owned(), job);
+        if start {
+            self.go(id);
+        } else {
+            self.enter(Created, id);
+        }
+        Submitted::Accepted(self.jobs[id].status)
+    }
+
+    /// A job that stands nowhere goes where it belongs.
+    fn go(&mut self, id: &str) {
+        let prerequisites = self.jobs[id].prerequisites.clone();
+        let status = |id: &String| self.jobs.get(id).map_or(Error, |job| job.status);
+        if prerequisites.iter().any(|id| status(id) == Error) {
+            let ended = self.conclude(id, false);
+            self.tell_dependents([ended].into());
+            return;
+        }
+        let pending: BTreeSet<String> =
+            prerequisites.into_iter().filter(|id| status(id) != Finished).collect();
+        if pending.is_empty() {
+            self.release(id);
+            return;
+        }
+        for prerequisite in &pending {
+            let prerequisite = self.jobs.get_mut(prerequisite).expect("it was looked at");
+            prerequisite.dependents.push(id.to_owned());
+        }
+        self.jobs.get_mut(id).expect("a job waits").pending = pending;
+        self.enter(WaitingForPrerequisites, id);
+    }
+
+    /// `None`: there is no such job; an error: its state does not allow it.
+    pub(super) fn start(&mut self, id: &str) -> Option<Result<JobStatus, JobStatus>> {
+        let status = self.jobs.get(id)?.status;
+        if status != Created {
+            return Some(Err(status));
+        }
+        self.leave(id);
+        self.go(id);
+        Some(Ok(self.jobs[id].status))
+    }
+
+    /// The ids that a claim should bring, in order.
+    pub(super) fn claim(
+        &mut self,
+        boot: &str,
+        script_type: &str,
+        queues: &[String],
+        wanted: usize,
+        popped: &[(String, String)],
+    ) -> Vec<String> {
+        let mut taken = Vec::new();
+        if !self.leases.contains_key(boot) {
+            // Fenced: what only strangers know of goes back to where it came from.
+            let known = |queue: &String, id: &String| {
+                self.ready.get(queue).is_some_and(|ids| ids.contains(id))
+            };
+            let unknown: Vec<_> =
+                popped.iter().rev().filter(|(queue, id)| !known(queue, id)).collect();
+            for (queue, id) in unknown {
+                self.lists.entry(queue.clone()).or_default().push_front(id.clone());
+            }
+            return taken;
+        }
+        for (queue, id) in popped {
+            self.take(boot, script_type, queue, id, &mut taken);
+        }
+        for queue in queues {
+            while taken.len() < wanted {
+                let Some(id) = self.lists.get_mut(queue).and_then(VecDeque::pop_front) else {
+                    break;
+                };
+                self.take(boot, script_type, queue, &id, &mut taken);
+            }
+        }
+        taken
+    }
+
+    fn take(&mut self, boot: &str, of: &str, queue: &str, id: &str, taken: &mut Vec<String>) {
+        // What a foreign actor has ended is noticed by the ready index alone.
+        let ended = self.jobs.get(id).is_some_and(|job| job.status.is_terminal());
+        if let Some(ready) = self.ready.get_mut(queue).filter(|_| !ended) {
+            ready.retain(|entry| entry != id);
+        }
+        match self.jobs.get_mut(id) {
+            Some(job) if job.status == Dispatched => {
+                job.status = Started;
+                job.attempt += 1;
+                job.boot = Some(boot.to_owned());
+                self.running.entry(boot.to_owned()).or_default().push(id.to_owned());
+                self.count(of, "started");
+                taken.push(id.to_owned());
+            }
+            Some(job) if job.is_foreign() => {
+                self.note_foreign_start(id);
+                self.count(of, "skipped");
+            }
+            _ => self.count(of, "skipped"),
+        }
+    }
+
+    fn note_foreign_start(&mut self, id: &str) {
+        let script_type = self.jobs[id].script_type.clone();
+        let index = self.indexes.entry((Started, script_type.clone())).or_default();
+        if index.insert(id.to_owned()) {
+            self.count(&script_type, "started");
+        }
+    }
+
+    fn note_foreign_end(&mut self, id: &str) {
+        self.leave(id);
+        let finished = self.jobs[id].status == Finished;
+        let ended = self.conclude(id, finished);
+        self.tell_dependents([ended].into());
+    }
+
+    pub(super) fn finish(&mut self, boot: &str, endings: &[(String, End)]) -> Vec<Recorded> {
+        let mut ended = VecDeque::new();
+        let answers =
+            endings.iter().map(|(id, end)| self.finish_one(boot, id, *end, &mut ended)).collect();
+        self.tell_dependents(ended);
+        answers
+    }
+
+    fn finish_one(
+        &mut self,
+        boot: &str,
+        id: &str,
+        end: End,
+        ended: &mut VecDeque<Ended>,
+    ) -> Recorded {
+        let owned = self.running.get(boot).is_some_and(|ids| ids.iter().any(|own| own == id));
+        if !owned {
+            let before = self.jobs.get(id).is_some_and(|job| {
+                job.boot.as_deref() == Some(boot)
+                    && (job.status.is_terminal()
+                        || matches!(end, End::Retry(_))
+                            && matches!(job.status, Scheduled | Dispatched))
+            });
+            return if before { Recorded::Before } else { Recorded::Lost };
+        }
+        self.leave(id);
+        match end {
+            End::Retry(at) => {
+                let job = self.jobs.get_mut(id).expect("a job that runs");
+                (job.run_at, job.due) = (Some(at), false);
+                let script_type = job.script_type.clone();
+                self.enter(Scheduled, id);
+                self.count(&script_type, "retried");
+            }
+            End::Finished => ended.push_back(self.conclude(id, true)),
+            End::Error => ended.push_back(self.conclude(id, false)),
+            End::Dead => {
+                ended.push_back(self.conclude(id, false));
+                self.bury(id);
+            }
+        }
+        Recorded::Stands
+    }
+
+    /// How many were given back.
+    pub(super) fn requeue(&mut self, boot: &str, ids: &[String]) -> u64 {
+        let mut given_back = 0;
+        for id in ids.iter().rev() {
+            if self.running.get(boot).is_some_and(|own| own.contains(id)) {
+                self.leave(id);
+                let job = self.jobs.get_mut(id).expect("a job that runs");
+                job.attempt -= 1;
+                job.boot = None;
+                self.push_front(id);
+                given_back += 1;
+            }
+        }
+        given_back
+    }
+
+    /// `"stopped"`, `"requested"`, `"unowned"`, `"ended"` or `"missing"`.
+    pub(super) fn stop(&mut self, id: &str) -> &'static str {
+        let Some(job) = self.jobs.get_mut(id) else { return "missing" };
+        match job.status {
+            Finished | Error => "ended",
+            Started if job.boot.is_some() => "requested",
+            Started => "unowned",
+            _ => {
+                job.pending.clear();
+                self.leave(id);
+                let ended = self.conclude(id, false);
+                self.tell_dependents([ended].into());
+                "stopped"
+            }
+        }
+    }
+
+    pub(super) fn retry(&mut self, id: &str) -> Option<Result<(), String>> {
+        let job = self.jobs.get(id)?;
+        if !job.status.is_terminal() {
+            return Some(Err(job.status.to_string()));
+        }
+        if let Some(key) = &job.unique {
+            let holder = self.unique.get(key).filter(|holder| *holder != id);
+            if let Some(holder) = holder.filter(|holder| {
+                self.jobs.get(*holder).is_some_and(|job| !job.status.is_terminal())
+            }) {
+                return Some(Err(holder.clone()));
+            }
+            self.unique.insert(key.clone(), id.to_owned());
+        }
+        self.leave(id);
+        self.dead.values_mut().for_each(|dead| dead.retain(|entry| entry != id));
+        let job = self.jobs.get_mut(id).expect("it was looked at");
+        (job.attempt, job.crashes, job.boot, job.run_at) = (0, 0, None, None);
+        job.retained = false;
+        self.push_back(id);
+        Some(Ok(()))
+    }
+
+    /// `"deleted"`, `"running"` or `"missing"`.
+    pub(super) fn delete(&mut self, id: &str) -> &'static str {
+        match self.jobs.get(id) {
+            None => return "missing",
+            Some(job) if job.status == Started => return "running",
+            Some(_) => {}
+        }
+        self.leave(id);
+        self.release_unique(id);
+        self.dead.values_mut().for_each(|dead| dead.retain(|entry| entry != id));
+        let job = self.jobs.remove(id).expect("it was looked at");
+        if job.status != Finished {
+            self.tell_dependents([(id.to_owned(), false, job.dependents)].into());
+        } else if !job.retained {
+            self.tell_dependents([(id.to_owned(), true, job.dependents)].into());
+        }
+        "deleted"
+    }
+
+    /// How many boots were found dead.
+    pub(super) fn recover_boots(&mut self) -> usize {
+        let boots: Vec<String> =
+            self.leases.iter().filter(|(_, out)| **out).map(|(boot, _)| boot.clone()).collect();
+        let mut ended = VecDeque::new();
+        for boot in &boots {
+            self.leases.remove(boot);
+            for id in self.running.remove(boot).unwrap_or_default().into_iter().rev() {
+                let job = self.jobs.get_mut(&id).expect("a running set holds jobs");
+                job.crashes += 1;
+                if job.crashes >= CRASH_LIMIT {
+                    ended.push_back(self.conclude(&id, false));
+                    self.bury(&id);
+                } else {
+                    job.attempt -= 1;
+                    job.boot = None;
+                    let script_type = job.script_type.clone();
+                    self.push_front(&id);
+                    self.count(&script_type, "recovered");
+                }
+            }
+        }
+        self.tell_dependents(ended);
+        boots.len()
+    }
+
+    /// A sweep for lost pops, after the grace.
+    pub(super) fn recover_pops(&mut self) {
+        let queues: Vec<String> = self.ready.keys().cloned().collect();
+        for queue in queues {
+            let ready = &self.ready[&queue];
+            let list = self.lists.entry(queue.clone()).or_default();
+            let depth = list.len().min(HEAD_DEPTH);
+            let head = list.iter().take(depth).find_map(|id| ready.iter().position(|e| e == id));
+            let popped = match head {
+                Some(place) => ready[..place].to_vec(),
+                None if depth < HEAD_DEPTH => ready.clone(),
+                None => continue,
+            };
+            for id in popped.iter().rev() {
+                self.settle_pop(&queue, id);
+            }
+        }
+    }
+
+    fn settle_pop(&mut self, queue: &str, id: &str) {
+        let script_type = queue.split(':').nth(1).unwrap_or_default().to_owned();
+        match self.jobs.get(id).map(|job| (job.status, job.is_foreign())) {
+            Some((Dispatched, _)) => {
+                self.lists.entry(queue.to_owned()).or_default().push_front(id.to_owned());
+                self.count(&script_type, "recovered");
+                return;
+            }
+            Some((Started, true)) => {
+                self.leave(id);
+                self.note_foreign_start(id);
+            }
+            Some((Finished | Error, _)) => self.note_foreign_end(id),
+            _ => {}
+        }
+        if let Some(ready) = self.ready.get_mut(queue) {
+            ready.retain(|entry| entry != id);
+        }
+    }
+
+    /// A sweep for jobs of foreign actors; those in `overdue` ran for too long.
+    pub(super) fn recover_foreign(&mut self, overdue: &BTreeSet<String>) {
+        let known: Vec<String> = self
+            .indexes
+            .iter()
+            .filter(|((status, _), _)| *status == Started)
+            .flat_map(|(_, ids)| ids.iter().cloned())
+            .collect();
+        let mut ended = VecDeque::new();
+        for id in known {
+            let job = self.jobs.get_mut(&id).expect("an index holds jobs");
+            if job.status.is_terminal() {
+                self.note_foreign_end(&id);
+            } else if overdue.contains(&id) {
+                job.crashes += 1;
+                let (crashes, script_type) = (job.crashes, job.script_type.clone());
+                self.leave(&id);
+                if crashes >= CRASH_LIMIT {
+                    ended.push_back(self.conclude(&id, false));
+                    self.bury(&id);
+                } else {
+                    self.push_front(&id);
+                    self.count(&script_type, "recovered");
+                }
+            }
+        }
+        self.tell_dependents(ended);
+    }
+
+    /// Dispatches what is due.
+    pub(super) fn dispatch_due(&mut self) -> usize {
+        let mut due: Vec<(u64, String)> = self
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.status == Scheduled && job.due)
+            .map(|(id, job)| (job.run_at.expect("a scheduled job has a time"), id.clone()))
+            .collect();
+        due.sort();
+        for (_, id) in &due {
+            self.leave(id);
+            self.jobs.get_mut(id).expect("it was looked at").boot = None;
+            self.push_back(id);
+        }
+        due.len()
+    }
+
+    /// Retention removes a job that has ended.
+    pub(super) fn expire(&mut self, id: &str) {
+        self.leave(id);
+        self.jobs.remove(id);
+        self.dead.values_mut().for_each(|dead| dead.retain(|entry| entry != id));
+    }
+}

@@ -1,0 +1,631 @@
+//! The steps of a sequence: each is done to the store and to the model, and both must answer the
+//! same.
+//!
+//! No step waits. Where the store goes by Redis's clock, a step writes the time it needs into the
+//! very entry the store will look at: the end of a lease, the due time of a schedule, the mark of
+//! a sweep, the time at which a foreign actor's job is looked at next.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fastrand::Rng;
+use hero::client::JobBuilder;
+use hero::proto::job::{JobId, JobStatus};
+use hero::proto::target::Queue;
+use hero::store::{
+    Appearance, Claim, DeleteOutcome, Ending, PresenceOf, Recorded, RetryOutcome, StopOutcome,
+    Submitted, Verdict,
+};
+use jiff::Timestamp;
+
+use super::model::{self, CRASH_LIMIT, End, Job, Model};
+use crate::support::{Life, RETENTION, World};
+
+const LEASE: Duration = Duration::from_hours(1);
+const UNITS: [&str; 4] = ["osis-default-1", "osis-default-2", "osis-io-1", "sal-default-1"];
+/// What jobs may name: type, group, instance.
+const TARGETS: [(&str, Option<&str>, Option<u16>); 6] = [
+    ("osis", None, None),
+    ("osis", Some("io"), None),
+    ("osis", None, Some(1)),
+    ("osis", Some("io"), Some(1)),
+    ("sal", None, None),
+    ("sal", Some("default"), Some(1)),
+];
+const JOBS_MAX: usize = 60;
+const FAR: &str = "1000000000000000";
+
+/// The store, the model, and what the steps remember.
+pub(super) struct Walk {
+    pub(super) world: World,
+    pub(super) model: Model,
+    rng: Rng,
+    lives: Vec<Life>,
+    /// Lives whose lease was lost: they may write nothing.
+    ghosts: Vec<Life>,
+    /// Popped and not claimed: queue and id.
+    held: Vec<(String, String)>,
+    began: Timestamp,
+    names: u64,
+    times: u64,
+}
+
+impl Walk {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            world: World::new(),
+            model: Model::default(),
+            rng: Rng::with_seed(seed),
+            lives: Vec::new(),
+            ghosts: Vec::new(),
+            held: Vec::new(),
+            began: Timestamp::now(),
+            names: 0,
+            times: 0,
+        }
+    }
+
+    /// Does one step, and says which.
+    pub(super) async fn step(&mut self) -> String {
+        match self.rng.u8(..100) {
+            0..20 => self.submit().await,
+            20..24 => self.start().await,
+            24..44 => self.claim().await,
+            44..58 => self.finish().await,
+            58..61 => self.requeue().await,
+            61..65 => self.stop().await,
+            65..69 => self.retry().await,
+            69..72 => self.delete().await,
+            72..75 => self.pop(),
+            75..78 => self.take_as_a_stranger(),
+            78..82 => self.end_as_a_stranger(),
+            82..85 => self.appear().await,
+            85..88 => self.lose_lease(),
+            88..97 => self.sweep().await,
+            97 => self.push_garbage(),
+            98 => self.expire(),
+            _ => self.disturb().await,
+        }
+    }
+
+    fn any_job(&mut self, wanted: impl Fn(&Job) -> bool) -> Option<String> {
+        let ids: Vec<&String> =
+            self.model.jobs.iter().filter(|(_, job)| wanted(job)).map(|(id, _)| id).collect();
+        self.rng.choice(ids).cloned()
+    }
+
+    /// A live life or, now and then, one that lost its lease.
+    fn any_life(&mut self) -> Option<Life> {
+        let ghost = !self.ghosts.is_empty() && self.rng.u8(..8) == 0;
+        let from = if ghost { &self.ghosts } else { &self.lives };
+        self.rng.choice(from).cloned()
+    }
+
+    fn name(&mut self) -> String {
+        self.names += 1;
+        format!("j{}", self.names)
+    }
+
+    /// A time far ahead, later than all before.
+    fn time(&mut self) -> (u64, Timestamp) {
+        self.times += 1;
+        let ahead = Duration::from_secs(3600 + 1000 * self.times);
+        (self.times, self.began + ahead)
+    }
+
+    async fn submit(&mut self) -> String {
+        if self.model.jobs.len() >= JOBS_MAX {
+            return self.expire();
+        }
+        let id = if self.rng.u8(..30) == 0 {
+            self.any_job(|_| true).unwrap_or_default()
+        } else {
+            self.name()
+        };
+        if id.is_empty() {
+            return "submit nothing".to_owned();
+        }
+        let (script_type, group, instance) = TARGETS[self.rng.usize(..TARGETS.len())];
+        let priority = [1, 1, 0, 2][self.rng.usize(..4)];
+        let mut builder = JobBuilder::new(script_type, "1").id(&id).priority(priority);
+        if let Some(group) = group {
+            builder = builder.group(group);
+        }
+        if let Some(instance) = instance {
+            builder = builder.instance(instance);
+        }
+        let mut unique = None;
+        if self.rng.u8(..5) == 0 {
+            let key = format!("key {}", self.rng.u8(..4));
+            builder = builder.unique_key(&key);
+            unique = Some(key);
+        }
+        let mut prerequisites = BTreeSet::new();
+        for _ in 0..[0, 0, 0, 1, 2][self.rng.usize(..5)] {
+            let known = self.any_job(|_| true).filter(|known| *known != id);
+            prerequisites.insert(known.unwrap_or_else(|| "nobody".to_owned()));
+        }
+        for prerequisite in &prerequisites {
+            builder = builder.after(prerequisite);
+        }
+        let mut run_at = None;
+        if self.rng.u8(..5) == 0 {
+            let (place, time) = self.time();
+            builder = builder.run_at(time);
+            run_at = Some(place);
+        }
+        let start = self.rng.u8(..6) > 0;
+        let job = builder.build().expect("a legal job");
+        let queue = job.queue().expect("a typed job has a queue").to_string();
+        let entry = Job {
+            unique,
+            run_at,
+            prerequisites: prerequisites.into_iter().collect(),
+            ..Job::new(script_type, &queue)
+        };
+        let said = format!("submit {id} to {queue}, start: {start}, {entry:?}");
+        let expected = self.model.submit(&id, entry, start);
+        let answers =
+            self.world.store.submit(&[job], start, RETENTION).await.expect("redis answers");
+        let answer = match &answers[0] {
+            Submitted::Accepted(status) => model::Submitted::Accepted(*status),
+            Submitted::Exists => model::Submitted::Exists,
+            Submitted::Duplicate(holder) => model::Submitted::Duplicate(holder.to_string()),
+            Submitted::UnknownPrerequisite(id) => model::Submitted::UnknownPrerequisite(id.clone()),
+            Submitted::BrokenQueue(key) => panic!("{key} is broken"),
+        };
+        assert_eq!(answer, expected, "{said}");
+        said
+    }
+
+    async fn start(&mut self) -> String {
+        let Some(id) = self.any_job(|job| job.status == JobStatus::Created) else {
+            return "start nothing".to_owned();
+        };
+        let answer = self.world.store.start(&legal(&id), RETENTION).await.expect("redis answers");
+        let expected = match self.model.start(&id) {
+            None => RetryOutcome::Missing,
+            Some(Ok(status)) => RetryOutcome::Moved(status),
+            Some(Err(status)) => RetryOutcome::Refused(status),
+        };
+        assert_eq!(answer, expected, "start {id}");
+        format!("start {id}: {answer:?}")
+    }
+
+    async fn claim(&mut self) -> String {
+        let Some(life) = self.any_life() else { return "claim for nobody".to_owned() };
+        let queues = life.actor.queues();
+        let names: Vec<String> = queues.iter().map(ToString::to_string).collect();
+        let mut popped = Vec::new();
+        self.held.retain(|held| {
+            let ours = names.contains(&held.0);
+            if ours {
+                popped.push(held.clone());
+            }
+            !ours
+        });
+        let wanted = popped.len() + self.rng.usize(..4);
+        let expected = self.model.claim(
+            life.boot.as_str(),
+            life.actor.script_type.as_str(),
+            &names,
+            wanted,
+            &popped,
+        );
+        let lists: Vec<String> =
+            queues.iter().flat_map(|queue| self.world.store.keys().work_as_read(queue)).collect();
+        let popped: Vec<(String, Vec<u8>)> = popped
+            .into_iter()
+            .map(|(queue, id)| (self.world.key(&format!("q:work:{queue}")), id.into_bytes()))
+            .collect();
+        let claim = Claim {
+            boot: &life.boot,
+            actor: &life.actor,
+            lists: &lists,
+            wanted,
+            popped: &popped,
+            size_max_bytes: 1 << 20,
+        };
+        let claimed = self.world.store.claim(&claim).await.expect("redis answers");
+        let ids: Vec<&str> = claimed.attempts.iter().map(|attempt| attempt.id.as_str()).collect();
+        let fenced = !self.model.leases.contains_key(life.boot.as_str());
+        let said = format!(
+            "claim {wanted} for {}, popped {popped:?}, fenced {fenced}: {ids:?}",
+            life.actor
+        );
+        assert_eq!(ids, expected, "{said}");
+        assert_eq!(claimed.fenced, fenced, "{said}");
+        said
+    }
+
+    async fn finish(&mut self) -> String {
+        let Some(life) = self.any_life() else { return "finish for nobody".to_owned() };
+        let boot = life.boot.as_str();
+        let own = self.model.running.get(boot).cloned().unwrap_or_default();
+        let mut endings: Vec<(String, End)> = Vec::new();
+        for _ in 0..=self.rng.usize(..3) {
+            // Mostly its own; at times one that it had, or never had.
+            let any = if own.is_empty() || self.rng.u8(..6) == 0 {
+                self.any_job(|_| true)
+            } else {
+                self.rng.choice(&own).cloned()
+            };
+            let end = match self.rng.u8(..5) {
+                0 => End::Error,
+                1 => End::Dead,
+                2 => End::Retry(self.time().0),
+                _ => End::Finished,
+            };
+            endings.extend(any.map(|id| (id, end)));
+        }
+        let request: Vec<Ending> = endings
+            .iter()
+            .map(|(id, end)| Ending {
+                id: legal(id),
+                script_type: life.actor.script_type.clone(),
+                verdict: self.verdict(*end),
+            })
+            .collect();
+        let answers =
+            self.world.store.finish(&life.boot, RETENTION, &request).await.expect("redis answers");
+        let expected = self.model.finish(boot, &endings);
+        let said = format!("finish for {}: {endings:?}: {answers:?}", life.actor);
+        let answers: Vec<model::Recorded> = answers
+            .into_iter()
+            .map(|answer| match answer {
+                Recorded::Recorded => model::Recorded::Stands,
+                Recorded::Before => model::Recorded::Before,
+                Recorded::Lost => model::Recorded::Lost,
+                Recorded::Failed(reason) => panic!("{said}: {reason}"),
+            })
+            .collect();
+        assert_eq!(answers, expected, "{said}");
+        said
+    }
+
+    fn verdict(&self, end: End) -> Verdict {
+        let (error, exit_code) = ("no".to_owned(), Some(1));
+        match end {
+            End::Finished => Verdict::Finished { output: "out".to_owned(), exit_code: None },
+            End::Error => Verdict::Error { error, exit_code, dead: false },
+            End::Dead => Verdict::Error { error, exit_code, dead: true },
+            End::Retry(place) => {
+                let time = self.began + Duration::from_secs(3600 + 1000 * place);
+                let delay = time.duration_since(Timestamp::now());
+                let delay = delay.try_into().expect("a time ahead");
+                Verdict::Retry { error, exit_code, delay }
+            }
+        }
+    }
+
+    async fn requeue(&mut self) -> String {
+        let Some(life) = self.any_life() else { return "requeue for nobody".to_owned() };
+        let mut ids = self.model.running.get(life.boot.as_str()).cloned().unwrap_or_default();
+        ids.retain(|_| self.rng.bool());
+        let jobs: Vec<(JobId, Option<Queue>)> = ids
+            .iter()
+            .map(|id| {
+                let queue = self.model.jobs[id].queue.parse().expect("a legal queue");
+                (legal(id), self.rng.bool().then_some(queue))
+            })
+            .collect();
+        let answer = self.world.store.requeue(&life.boot, &jobs).await.expect("redis answers");
+        assert_eq!(answer, self.model.requeue(life.boot.as_str(), &ids), "requeue {ids:?}");
+        format!("requeue {ids:?}")
+    }
+
+    async fn stop(&mut self) -> String {
+        let Some(id) = self.any_job(|_| true) else { return "stop nothing".to_owned() };
+        let answer =
+            self.world.store.stop(&legal(&id), RETENTION, None).await.expect("redis answers");
+        let expected = match self.model.stop(&id) {
+            "stopped" => StopOutcome::Stopped,
+            "requested" => StopOutcome::Requested,
+            "unowned" => StopOutcome::Unowned,
+            "ended" => StopOutcome::Ended,
+            _ => StopOutcome::Missing,
+        };
+        assert_eq!(answer, expected, "stop {id}");
+        format!("stop {id}: {answer:?}")
+    }
+
+    async fn retry(&mut self) -> String {
+        let Some(id) =
+            self.any_job(|job| job.status.is_terminal()).or_else(|| self.any_job(|_| true))
+        else {
+            return "retry nothing".to_owned();
+        };
+        let answer = self.world.store.retry(&legal(&id)).await.expect("redis answers");
+        let expected = match self.model.retry(&id) {
+            None => RetryOutcome::Missing,
+            Some(Ok(())) => RetryOutcome::Moved(JobStatus::Dispatched),
+            Some(Err(why)) => match why.parse() {
+                Ok(status) => RetryOutcome::Refused(status),
+                Err(_) => RetryOutcome::Duplicate(legal(&why)),
+            },
+        };
+        assert_eq!(answer, expected, "retry {id}");
+        format!("retry {id}: {answer:?}")
+    }
+
+    async fn delete(&mut self) -> String {
+        let Some(id) = self.any_job(|_| true) else { return "delete nothing".to_owned() };
+        let answer = self.world.store.delete(&legal(&id), RETENTION).await.expect("redis answers");
+        let expected = match self.model.delete(&id) {
+            "deleted" => DeleteOutcome::Deleted,
+            "running" => DeleteOutcome::Running,
+            _ => DeleteOutcome::Missing,
+        };
+        assert_eq!(answer, expected, "delete {id}");
+        format!("delete {id}: {answer:?}")
+    }
+
+    /// The head of some list, taken out of it as a pop does.
+    fn popped(&mut self, wanted: impl Fn(&Model, &str) -> bool) -> Option<(String, String)> {
+        let model = &self.model;
+        let heads: Vec<(String, String)> = model
+            .lists
+            .iter()
+            .filter_map(|(queue, list)| Some((queue.clone(), list.front()?.clone())))
+            .filter(|(_, id)| wanted(model, id))
+            .collect();
+        let (queue, id) = self.rng.choice(heads)?;
+        let key = self.world.key(&format!("q:work:{queue}"));
+        let popped: Option<String> = self.world.redis.ask(&format!("LPOP {key}"));
+        assert_eq!(popped.as_ref(), Some(&id), "the head of {queue}");
+        self.model.lists.get_mut(&queue).expect("it has a head").pop_front();
+        Some((queue, id))
+    }
+
+    /// A blocking pop whose claim comes later, or never.
+    fn pop(&mut self) -> String {
+        let Some((queue, id)) = self.popped(|_, _| true) else { return "pop nothing".to_owned() };
+        if self.rng.bool() {
+            self.held.push((queue.clone(), id.clone()));
+        }
+        format!("pop {id} from {queue}")
+    }
+
+    /// An actor that speaks only the public protocol takes a job.
+    fn take_as_a_stranger(&mut self) -> String {
+        let waits = |model: &Model, id: &str| {
+            model.jobs.get(id).is_some_and(|job| job.status == JobStatus::Dispatched)
+        };
+        let Some((queue, id)) = self.popped(waits) else {
+            return "a stranger takes nothing".to_owned();
+        };
+        self.world
+            .redis
+            .run(&format!("HSET {} status started", self.world.key(&format!("job:{id}"))));
+        let job = self.model.jobs.get_mut(&id).expect("it waits");
+        (job.status, job.boot) = (JobStatus::Started, None);
+        format!("a stranger takes {id} from {queue}")
+    }
+
+    fn end_as_a_stranger(&mut self) -> String {
+        let Some(id) = self.any_job(Job::is_foreign) else {
+            return "a stranger ends nothing".to_owned();
+        };
+        let (status, field) = if self.rng.bool() {
+            (JobStatus::Finished, "output")
+        } else {
+            (JobStatus::Error, "error")
+        };
+        let key = self.world.key(&format!("job:{id}"));
+        self.world.redis.run(&format!("HSET {key} status {status} {field} theirs"));
+        self.model.jobs.get_mut(&id).expect("it runs").status = status;
+        format!("a stranger ends {id} as {status}")
+    }
+
+    async fn appear(&mut self) -> String {
+        let unit = UNITS[self.rng.usize(..UNITS.len())];
+        let life = Life::of(unit);
+        // Its predecessor died or was paused: what it had is known from its presence.
+        let place = self.lives.iter().position(|other| other.actor == life.actor);
+        let replaced = place.map(|place| self.lives.swap_remove(place));
+        let key = self.world.key(&format!("meta:actor:inst:{}", life.actor));
+        let held: Option<String> = self.world.redis.ask(&format!("GET {key}"));
+        let appearance = self
+            .world
+            .store
+            .appear(&life.actor, &life.presence(), LEASE, held.as_deref())
+            .await
+            .expect("redis answers");
+        assert_eq!(appearance, Appearance::Taken, "{unit} appears");
+        self.model.leases.insert(life.boot.to_string(), false);
+        self.lives.push(life);
+        self.ghosts.extend(replaced);
+        format!("{unit} appears")
+    }
+
+    /// The lease of a life runs out. It notices only when a supervisor has.
+    fn lose_lease(&mut self) -> String {
+        let held: Vec<String> = self.model.leases.keys().cloned().collect();
+        let Some(boot) = self.rng.choice(held) else { return "no lease to lose".to_owned() };
+        self.world.redis.run(&format!("ZADD {} 1 {boot}", self.world.key("meta:boot:index")));
+        self.model.leases.insert(boot.clone(), true);
+        format!("the lease of {boot} runs out")
+    }
+
+    async fn sweep(&mut self) -> String {
+        match self.rng.u8(..9) {
+            0 | 1 => self.sweep_due().await,
+            2 | 3 => self.sweep_boots().await,
+            4 => self.sweep_pops().await,
+            5 => self.sweep_fresh_pops().await,
+            6 => self.sweep_foreign().await,
+            7 => self.sweep_the_rest().await,
+            _ => self.beat().await,
+        }
+    }
+
+    async fn sweep_due(&mut self) -> String {
+        let scheduled: Vec<String> = self
+            .model
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.status == JobStatus::Scheduled && !job.due)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in scheduled {
+            if self.rng.bool() {
+                let job = self.model.jobs.get_mut(&id).expect("it is scheduled");
+                job.due = true;
+                let index = format!("meta:job:index:scheduled:type:{}", job.script_type);
+                let key = self.world.key(&index);
+                self.world.redis.run(&format!("ZINCRBY {key} -{FAR} {id}"));
+            }
+        }
+        let (dispatched, _) = self.world.store.dispatch_due(1000).await.expect("redis answers");
+        assert_eq!(dispatched, self.model.dispatch_due());
+        format!("{dispatched} due jobs are dispatched")
+    }
+
+    async fn sweep_boots(&mut self) -> String {
+        // One by one, so that the order in which boots are found is known.
+        let mut out: Vec<String> = self
+            .model
+            .leases
+            .iter()
+            .filter(|(_, out)| **out)
+            .map(|(boot, _)| boot.clone())
+            .collect();
+        out.sort();
+        for (place, boot) in out.iter().enumerate() {
+            let key = self.world.key("meta:boot:index");
+            self.world.redis.run(&format!("ZADD {key} {} {boot}", place + 1));
+        }
+        let recovered =
+            self.world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await.expect("answers");
+        assert_eq!(recovered.boots, self.model.recover_boots() as u64);
+        let (ghosts, lives) = std::mem::take(&mut self.lives)
+            .into_iter()
+            .partition(|life| out.iter().any(|boot| boot == life.boot.as_str()));
+        self.lives = lives;
+        let mut ghosts: Vec<Life> = ghosts;
+        self.ghosts.append(&mut ghosts);
+        format!("{} dead boots are recovered", recovered.boots)
+    }
+
+    /// Two sweeps with the grace between them.
+    async fn sweep_pops(&mut self) -> String {
+        self.sweep_fresh_pops().await;
+        let marks = self.world.key("meta:queue:marks");
+        let all: Vec<(String, String)> = self.world.redis.ask(&format!("HGETALL {marks}"));
+        for (queue, mark) in all {
+            let Some((since, head)) = mark.split_once(' ') else { continue };
+            let since: u64 = since.parse().expect("a mark holds a time");
+            let aged = [queue, format!("{} {head}", since - 3_000_000)];
+            self.world.redis.ask_with::<redis::Value, _>(&format!("HSET {marks}"), &aged);
+        }
+        self.world.store.recover_pops(RETENTION).await.expect("redis answers");
+        self.model.recover_pops();
+        "lost pops are recovered".to_owned()
+    }
+
+    /// A first sweep only leaves marks: what was popped just now may yet be claimed.
+    async fn sweep_fresh_pops(&mut self) -> String {
+        self.world.redis.run(&format!("DEL {}", self.world.key("meta:queue:marks")));
+        self.world.store.recover_pops(RETENTION).await.expect("redis answers");
+        "fresh pops are left alone".to_owned()
+    }
+
+    async fn sweep_foreign(&mut self) -> String {
+        let mut overdue = BTreeSet::new();
+        let known: Vec<String> = self
+            .model
+            .indexes
+            .iter()
+            .filter(|((status, _), _)| *status == JobStatus::Started)
+            .flat_map(|(_, ids)| ids.iter().cloned())
+            .collect();
+        for id in known {
+            let job = &self.model.jobs[&id];
+            let index = format!("meta:job:index:started:type:{}", job.script_type);
+            self.world.redis.run(&format!("ZADD {} 1 {id}", self.world.key(&index)));
+            if self.rng.bool() {
+                let key = self.world.key(&format!("job:{id}"));
+                let past = "2020-01-31T12:00:00.000Z";
+                self.world.redis.run(&format!("HSET {key} started_at {past}"));
+                overdue.insert(id);
+            }
+        }
+        self.world
+            .store
+            .recover_foreign(LEASE, LEASE, CRASH_LIMIT, RETENTION)
+            .await
+            .expect("redis answers");
+        self.model.recover_foreign(&overdue);
+        format!("jobs of strangers are looked after, overdue {overdue:?}")
+    }
+
+    /// Sweeps that find nothing in an orderly world.
+    async fn sweep_the_rest(&mut self) -> String {
+        let orphans = self.world.store.recover_orphans().await.expect("redis answers");
+        assert_eq!(orphans.orphans, 0, "there are no orphans");
+        assert!(!self.world.store.settle(RETENTION).await.expect("redis answers"));
+        self.world.store.sample(Duration::from_millis(1)).await.expect("redis answers");
+        "orphans, large fan-outs and statistics are looked after".to_owned()
+    }
+
+    async fn beat(&mut self) -> String {
+        let Some(life) = self.any_life() else { return "nobody beats".to_owned() };
+        let presence = [PresenceOf { actor: life.actor.clone(), presence: life.presence() }];
+        let key = self.world.key(&format!("meta:actor:inst:{}", life.actor));
+        let held: Option<String> = self.world.redis.ask(&format!("GET {key}"));
+        let taken = held.is_some_and(|held| !held.contains(life.boot.as_str()));
+        let kept = self.world.store.heartbeat(&life.boot, LEASE, &presence).await;
+        let kept = kept.expect("redis answers");
+        // Its name may be a successor's by now, that took it for dead.
+        let lease = self.model.leases.get_mut(life.boot.as_str()).filter(|_| !taken);
+        let expected = lease.map(|out| *out = false);
+        assert_eq!(kept, expected.is_some(), "heartbeat of {}", life.actor);
+        format!("{} beats: {kept}", life.actor)
+    }
+
+    fn push_garbage(&mut self) -> String {
+        let queue = ["type:osis", "type:sal", "type:osis:group:io"][self.rng.usize(..3)];
+        let key = self.world.key(&format!("q:work:{queue}"));
+        let list = self.model.lists.entry(queue.to_owned()).or_default();
+        let number = self.rng.usize(1..60);
+        let garbage: Vec<String> = (0..number).map(|number| format!("nobody-{number}")).collect();
+        self.world.redis.ask_with::<redis::Value, _>(&format!("LPUSH {key}"), &garbage);
+        for id in garbage {
+            list.push_front(id);
+        }
+        format!("{number} garbage ids into {queue}")
+    }
+
+    /// Retention ends: Redis drops the hash, and a sweep the rest.
+    fn expire(&mut self) -> String {
+        let Some(id) = self.any_job(|job| job.status.is_terminal() && job.retained) else {
+            return "nothing expires".to_owned();
+        };
+        let job = &self.model.jobs[&id];
+        let (status, script_type) = (job.status, job.script_type.clone());
+        let index = self.world.key(&format!("meta:job:index:{status}:type:{script_type}"));
+        self.world.redis.run(&format!("DEL {}", self.world.key(&format!("job:{id}"))));
+        self.world.redis.run(&format!("ZREM {index} {id}"));
+        let dead = self.world.key(&format!("q:dead:type:{script_type}"));
+        self.world.redis.run(&format!("LREM {dead} 0 {id}"));
+        self.model.expire(&id);
+        format!("{id} expires")
+    }
+
+    /// Redis forgets its scripts, or drops every connection. Nothing may depend on either.
+    async fn disturb(&mut self) -> String {
+        if self.rng.bool() {
+            self.world.redis.run("SCRIPT FLUSH");
+            return "scripts are flushed".to_owned();
+        }
+        self.world.redis.run("CLIENT KILL TYPE normal SKIPME yes");
+        while let Err(error) = self.world.store.ping().await {
+            assert!(error.is_transient(), "after lost connections: {error}");
+        }
+        "connections are dropped".to_owned()
+    }
+}
+
+fn legal(id: &str) -> JobId {
+    id.parse().expect("a legal id")
+}

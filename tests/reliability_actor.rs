@@ -1,0 +1,95 @@
+//! Actors that were stopped for too long, or are told to come back on their way out; dead letters
+//! by the command line.
+
+use rustix::process::Signal;
+
+use crate::support::{Hero, Redis, wait_until};
+
+fn status(redis: &Redis, id: &str) -> String {
+    redis.field(&format!("hero:job:{id}"), "status").unwrap_or_default()
+}
+
+#[track_caller]
+fn until(redis: &Redis, id: &str, expected: &str) {
+    wait_until(&format!("{id} is {expected}"), || status(redis, id) == expected);
+}
+
+#[test]
+fn an_actor_that_was_stopped_beyond_its_lease_writes_nothing_and_starts_anew() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.lease", "\"1s\"");
+    let _supervisor = hero.supervisor().start();
+    let paused = hero.actor("osis-default-1").tasks(1).start();
+    let script = "sleep(1.0); print(\"said\"); \"done\"";
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", script]).code(0);
+    until(&redis, "a", "started");
+    paused.signal(Signal::STOP);
+    let _other = hero.actor("osis-default-2").tasks(1).start();
+    until(&redis, "a", "finished");
+    paused.signal(Signal::CONT);
+    wait_until("it knows that it lost its lease", || paused.err().contains("starts anew"));
+    wait_until("it says which job it lost", || {
+        let lost = |line: &str| line.contains("lost the job") && line.contains("job_id=a");
+        paused.err().lines().any(lost)
+    });
+    // It serves again, under its old name.
+    hero.run(&["exec", "-t", "osis", "-i", "1", "-e", "1"]).code(0).stdout("1\n");
+    let lines: i64 = redis.ask("XLEN hero:meta:job:log:a");
+    assert_eq!(lines, 1, "only the run that counts has written");
+    let replies: i64 = redis.ask("LLEN hero:q:reply:a");
+    assert_eq!(replies, 1);
+    assert_eq!(redis.field("hero:job:a", "crashes").as_deref(), Some("1"));
+}
+
+#[test]
+fn an_actor_on_its_way_out_is_not_called_back() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").tasks(1).start();
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "sleep(2.0)"]).code(0);
+    until(&redis, "a", "started");
+    osis.signal(Signal::TERM);
+    wait_until("it drains", || osis.err().contains("letting running jobs end"));
+    hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
+    let control = "hero:q:ctl:type:osis:group:default:inst:1";
+    redis.ask_with::<i64, _>(&format!("RPUSH {control}"), &[r#"{"cmd":"resume"}"#]);
+    wait_until("it has read the message", || osis.err().contains("does not resume"));
+    osis.ends().code(0);
+    assert_eq!(
+        (status(&redis, "a"), status(&redis, "b")),
+        ("finished".into(), "dispatched".into())
+    );
+}
+
+#[test]
+fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").start();
+    for (id, script) in [("a", "throw \"no luck\""), ("b", "throw \"no luck\""), ("c", "1")] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", script]).code(0);
+    }
+    until(&redis, "a", "error");
+    until(&redis, "b", "error");
+    until(&redis, "c", "finished");
+    osis.signal(Signal::TERM);
+    osis.ends().code(0);
+    let listed = hero.run(&["dead", "list", "--limit", "1", "--json"]).code(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    assert_eq!(listed["jobs"].as_array().map(Vec::len), Some(1));
+    assert!(listed["next"].is_string() && listed["jobs"][0]["error"].is_string(), "{listed}");
+    hero.run(&["dead", "list", "--error", "other"])
+        .code(0)
+        .stdout("ID  TYPE  ATTEMPT  DIED  ERROR\n");
+    hero.run(&["dead", "show", "c"]).code(65).says("job c is no dead letter: it is finished");
+    hero.run(&["dead", "retry", "a"]).code(0).stdout("a retried\n");
+    hero.run(&["dead", "retry", "a", "x"]).code(65).says("no such job: x");
+    hero.run(&["dead", "retry", "--all", "--error", "luck"]).code(0).stdout("1 retried\n");
+    assert_eq!(
+        (status(&redis, "a"), status(&redis, "b")),
+        ("dispatched".into(), "dispatched".into())
+    );
+    hero.run(&["dead", "delete", "--all", "--json"]).code(0).stdout("{\"deleted\":0,\"left\":0}\n");
+    hero.run(&["dead", "retry"]).code(2);
+    hero.run(&["dead", "delete", "a", "--all"]).code(2);
+}

@@ -1,0 +1,116 @@
+//! A Redis whose memory is full, that may throw things away, or that became a replica.
+
+use std::time::Duration;
+
+use hero::client::{Client, JobBuilder};
+use hero::config::JobConfig;
+use hero::error::Exit;
+use hero::proto::job::JobStatus;
+use hero::store::{PresenceOf, Recorded, StoreError, Verdict};
+
+use crate::support::{Life, RETENTION, World, ids, job};
+
+const FULL: &str = "CONFIG SET maxmemory 1";
+const ROOM: &str = "CONFIG SET maxmemory 0";
+
+fn done() -> Verdict {
+    Verdict::Finished { output: "1".to_owned(), exit_code: None }
+}
+
+#[tokio::test]
+async fn a_submission_to_a_full_redis_is_refused_in_words_and_with_its_exit_code() {
+    let world = World::new();
+    world.redis.run(FULL);
+    let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("a client");
+    let job = JobBuilder::new("osis", "1").build().expect("legal");
+    let error = client.submit(job).await.expect_err("there is no room");
+    assert_eq!(error.exit(), Exit::Unavailable);
+    assert!(error.to_string().contains("memory is full"), "{error}");
+    assert!(world.redis.keys("hero:").is_empty(), "nothing is half written");
+}
+
+#[tokio::test]
+async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let presence = life.presence();
+    world.store.appear(&life.actor, &presence, RETENTION, None).await.expect("appearing");
+    let own = world.started(&life, "a").await;
+    let again = world.started(&life, "again").await;
+    world.accepts(&[job("b")]).await;
+    world.redis.run(FULL);
+    // A lease that could not be renewed would cost the actor its jobs.
+    let actors = [PresenceOf { actor: life.actor.clone(), presence }];
+    assert!(world.store.heartbeat(&life.boot, RETENTION, &actors).await.expect("beating"));
+    assert_eq!(world.finish(&life, &own, done()).await, Recorded::Recorded);
+    let delay = Duration::from_micros(1);
+    let retry = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
+    assert_eq!(world.finish(&life, &again, retry).await, Recorded::Recorded);
+    assert_eq!(world.store.dispatch_due(9).await.expect("dispatching").0, 1);
+    let queue = world.work("type:osis");
+    assert_eq!(queue, ["b", "again"]);
+    let list = world.key("q:work:type:osis");
+    let popped: Vec<String> = world.redis.ask(&format!("LPOP {list} 2"));
+    assert_eq!(popped, queue);
+    world.store.recover_pops(RETENTION).await.expect("a sweep");
+    // A mark that is older than a pop may be.
+    world.redis.run(ROOM);
+    let future = "9000000000000000";
+    world
+        .redis
+        .ask_with::<i64, _>("HSET hero:meta:queue:marks type:osis", &[format!("1 {future}")]);
+    world.redis.run(FULL);
+    let found = world.store.recover_pops(RETENTION).await.expect("a sweep");
+    assert_eq!((found.put_back, world.work("type:osis")), (2, queue));
+    world.store.recover_orphans().await.expect("a sweep");
+    world.store.sample(Duration::from_secs(1)).await.expect("a sample");
+    let every = Duration::from_secs(1);
+    world.store.recover_foreign(RETENTION, every, 3, RETENTION).await.expect("a sweep");
+    world.store.recover_boots(None, 3, RETENTION).await.expect("a sweep");
+    world.redis.run(ROOM);
+    world.check();
+    assert_eq!(world.status("a"), JobStatus::Finished);
+}
+
+#[tokio::test]
+async fn a_dead_boots_jobs_are_put_back_though_the_memory_is_full() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.started(&life, "a").await;
+    world.redis.run(FULL);
+    let gone = Some(&life.boot);
+    let found = world.store.recover_boots(gone, 3, RETENTION).await.expect("recovering");
+    world.redis.run(ROOM);
+    assert_eq!(found.put_back, 1);
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+}
+
+#[tokio::test]
+async fn a_redis_that_may_throw_jobs_away_is_told_from_one_that_does_not() {
+    let world = World::new();
+    assert_eq!(world.store.eviction_danger().await, Ok(None));
+    world.redis.run("CONFIG SET maxmemory-policy allkeys-lru");
+    let danger = world.store.eviction_danger().await.expect("it answers").expect("a danger");
+    assert!(danger.contains("allkeys-lru") && danger.contains("noeviction"), "{danger}");
+}
+
+#[tokio::test]
+async fn a_redis_that_became_a_replica_is_left_and_looked_for_anew() {
+    let world = World::new();
+    world.accepts(&[job("a")]).await;
+    world.redis.run("CONFIG RESETSTAT");
+    // A master that nobody listens at: it stays a replica.
+    world.redis.run("REPLICAOF 127.0.0.1 1");
+    let before: i64 = connections(&world);
+    let error = world.store.submit(&[job("b")], true, RETENTION).await.expect_err("read only");
+    assert!(matches!(error, StoreError::NotServing { .. }), "{error:?}");
+    world.store.ping().await.expect("it still answers");
+    assert!(connections(&world) >= before + 2, "the next call made a new connection");
+    world.redis.run("REPLICAOF NO ONE");
+    world.accepts(&[job("b")]).await;
+}
+
+/// How many connections were ever made; asking makes one.
+fn connections(world: &World) -> i64 {
+    let info: String = world.redis.ask("INFO stats");
+    let line = info.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+    line.expect("redis counts").trim().parse().expect("a number")
+}

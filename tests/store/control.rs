@@ -1,0 +1,132 @@
+//! Control messages, pings, and waiting for work.
+
+use std::time::Duration;
+
+use hero::proto::message::Control;
+use hero::store::Woken;
+
+use crate::support::{Life, RETENTION, World, job, script_type, wait_until};
+
+#[tokio::test]
+async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
+    let world = World::new();
+    let lives = ["osis-default-1", "osis-io-2", "sal-default-1"].map(Life::of);
+    for life in &lives {
+        let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+        appeared.expect("appearing");
+    }
+    let osis = script_type("osis");
+    for message in [Control::Drain, Control::Resume] {
+        world.store.tell_type(&osis, &message).await.expect("telling");
+    }
+    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 2);
+    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 0);
+    for (list, expected) in [
+        ("hero:q:ctl:type:osis:group:default:inst:1", vec![Control::Drain, Control::Resume]),
+        ("hero:q:ctl:type:osis:group:io:inst:2", vec![Control::Drain, Control::Resume]),
+        ("hero:q:ctl:type:sal:group:default:inst:1", Vec::new()),
+        ("hero:q:ctl:type:osis", Vec::new()),
+    ] {
+        let messages = world.redis.list(list);
+        let messages: Vec<Control> = messages
+            .iter()
+            .map(|message| Control::parse(message.as_bytes()).expect("a legible message"))
+            .collect();
+        assert_eq!(messages, expected, "{list}");
+    }
+}
+
+#[tokio::test]
+async fn an_actor_that_has_not_been_heard_of_gets_no_message() {
+    let world = World::new();
+    let life = Life::of("osis-default-1");
+    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    world.redis.run("ZADD hero:meta:actor:index 1 osis:default:1");
+    world.store.tell_type(&script_type("osis"), &Control::Drain).await.expect("telling");
+    assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 1);
+    assert!(world.redis.list("hero:q:ctl:type:osis:group:default:inst:1").is_empty());
+}
+
+#[tokio::test]
+async fn control_lists_that_nobody_reads_neither_stay_nor_grow() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.store.stop(&own, RETENTION, None).await.expect("stopping");
+    world.store.tell_actor(&life.actor, &Control::Drain).await.expect("telling");
+    let list = "hero:q:ctl:type:osis:group:default:inst:1";
+    assert_eq!(world.redis.list(list).len(), 2);
+    let ttl_s: i64 = world.redis.ask(&format!("TTL {list}"));
+    assert!((1..=86_400).contains(&ttl_s), "{ttl_s}");
+}
+
+#[tokio::test]
+async fn a_ping_is_answered_into_reply_lists_alone() {
+    let world = World::new();
+    assert!(world.store.pong("hero:q:reply:me", "pong").await.expect("answering"));
+    assert_eq!(world.redis.list("hero:q:reply:me"), ["pong"]);
+    assert!(world.redis.ask::<i64>("TTL hero:q:reply:me") > 0);
+    for list in ["hero:q:work:type:osis", "hero:job:a", "qa_hero:q:reply:me", "hero:q:reply:a:b"] {
+        assert!(!world.store.pong(list, "pong").await.expect("answering"), "{list}");
+    }
+    assert_eq!(world.redis.keys("").len(), 1);
+}
+
+#[tokio::test]
+async fn a_wait_brings_the_first_entry_of_the_first_list_that_has_one() {
+    let world = World::new();
+    world.redis.run("RPUSH hero:b two three");
+    let mut blocking = world.store.blocking();
+    let lists = ["hero:a".to_owned(), "hero:b".to_owned()];
+    let woken = blocking.pop(&lists, Duration::from_secs(20)).await.expect("waiting");
+    let expected = Woken { list: "hero:b".to_owned(), entry: b"two".to_vec() };
+    assert_eq!(woken.as_ref(), Some(&expected));
+    world.store.put_back(&expected).await.expect("putting back");
+    assert_eq!(world.redis.list("hero:b"), ["two", "three"]);
+    let none = blocking.pop(&lists[..1], Duration::from_millis(1)).await.expect("waiting");
+    assert_eq!(none, None);
+}
+
+#[tokio::test]
+async fn a_wait_can_be_woken_from_another_connection() {
+    let world = World::new();
+    let mut blocking = world.store.blocking();
+    let waker = blocking.waker();
+    world.store.wake(&waker).await.expect("waking nobody");
+    let waiting =
+        tokio::spawn(
+            async move { blocking.pop(&["hero:a".to_owned()], Duration::from_mins(10)).await },
+        );
+    let blocked = || world.redis.ask::<String>("INFO clients").contains("blocked_clients:1");
+    while !blocked() {
+        tokio::task::yield_now().await;
+    }
+    world.store.wake(&waker).await.expect("waking");
+    assert_eq!(waiting.await.expect("no panic").expect("waiting"), None);
+    wait_until("nobody waits", || !blocked());
+}
+
+#[tokio::test]
+async fn log_lines_are_read_in_order_and_followed() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    let lines = [(&own, 1, "one"), (&own, 2, "two \u{e9}")];
+    world.store.append_logs(lines, RETENTION).await.expect("logging");
+    let read = world.store.read_log(&own, None, 9).await.expect("reading");
+    let shown: Vec<(u8, &str)> = read.iter().map(|line| (line.fd, line.line.as_str())).collect();
+    assert_eq!(shown, [(1, "one"), (2, "two \u{e9}")]);
+    let rest = world.store.read_log(&own, Some(&read[0].id), 9).await.expect("reading");
+    assert_eq!(rest, read[1..]);
+    let mut link = world.store.blocking();
+    let wait = Duration::from_millis(1);
+    let followed = world.store.follow_log(&mut link, &own, None, wait).await.expect("following");
+    assert_eq!(followed, read);
+    let last = Some(read[1].id.as_str());
+    let none = world.store.follow_log(&mut link, &own, last, wait).await.expect("following");
+    assert!(none.is_empty());
+    assert!(world.redis.ask::<i64>("TTL hero:meta:job:log:a") > 0);
+    world.store.append_logs([(&own, 1, "three")], RETENTION).await.expect("logging");
+    let more = world.store.follow_log(&mut link, &own, last, wait).await.expect("following");
+    assert_eq!(more[0].line, "three");
+    // Only to see that the job's own state has nothing to do with it.
+    world.accepts(&[job("b")]).await;
+}

@@ -1,0 +1,280 @@
+//! Recording how attempts ended: the fence, what is written, replies, retries, dead letters.
+
+use std::time::Duration;
+
+use hero::client::JobBuilder;
+use hero::proto::job::{BootId, JobStatus};
+use hero::proto::message::{Ending as Ended, Reply};
+use hero::store::{Ending, Recorded, Verdict};
+
+use crate::support::{Life, RETENTION, World, ids, job, wait_until};
+
+fn finished(output: &str) -> Verdict {
+    Verdict::Finished { output: output.to_owned(), exit_code: None }
+}
+
+fn error(error: &str) -> Verdict {
+    Verdict::Error { error: error.to_owned(), exit_code: None, dead: false }
+}
+
+fn dead(error: &str) -> Verdict {
+    Verdict::Error { error: error.to_owned(), exit_code: Some(3), dead: true }
+}
+
+fn retry(delay: Duration) -> Verdict {
+    Verdict::Retry { error: "no luck".to_owned(), exit_code: Some(4), delay }
+}
+
+#[tokio::test]
+async fn a_finished_job_has_its_output_and_its_times_and_is_counted() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let verdict = Verdict::Finished { output: "42".to_owned(), exit_code: Some(0) };
+    assert_eq!(world.finish(&life, &id, verdict).await, Recorded::Recorded);
+    let field = |name| world.field("a", name);
+    assert_eq!(field("status").as_deref(), Some("finished"));
+    assert_eq!(field("output").as_deref(), Some("42"));
+    assert_eq!(field("exit_code").as_deref(), Some("0"));
+    assert_eq!(field("error"), None);
+    assert!(field("finished_at").is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()));
+    assert_eq!(world.indexes_of("a"), ["meta:job:index:finished:type:osis"]);
+    assert_eq!((world.count("osis", "finished"), world.count("osis", "failed")), (1, 0));
+    assert!(world.store.running(&life.boot, 9).await.expect("reading").is_empty());
+}
+
+#[tokio::test]
+async fn an_ended_job_is_kept_for_its_retention_and_no_longer() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.ended(&life, "a", finished("1")).await;
+    let ttl_ms: i64 = world.redis.ask("PTTL hero:job:a");
+    let most = i64::try_from(RETENTION.as_millis()).expect("it fits");
+    assert!((most - 60_000..=most).contains(&ttl_ms), "{ttl_ms}");
+}
+
+#[tokio::test]
+async fn the_reply_holds_the_output_or_the_error_and_lasts_a_minute() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let odd = "line 1\nline \"2\" \u{1f680} / \u{1}";
+    world.ended(&life, "a", finished(odd)).await;
+    world.ended(&life, "b", error("broke")).await;
+    for (id, ending) in
+        [("a", Ended::Finished(odd.to_owned())), ("b", Ended::Error("broke".to_owned()))]
+    {
+        let key = format!("hero:q:reply:{id}");
+        let replies = world.redis.list(&key);
+        assert_eq!(replies.len(), 1);
+        let reply = Reply::parse(replies[0].as_bytes()).expect("a legible reply");
+        assert_eq!((reply.job_id.as_str(), reply.ending), (id, ending));
+        let ttl_s: i64 = world.redis.ask(&format!("TTL {key}"));
+        assert!((50..=60).contains(&ttl_s), "{ttl_s}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_nobody_waits_for_pushes_no_reply() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let job = JobBuilder::new("osis", "1").id("a").reply(false).build().expect("legal");
+    world.accepts(&[job]).await;
+    let id = world.claim(&life, 1).await.attempts.remove(0).id;
+    world.finish(&life, &id, finished("1")).await;
+    assert_eq!(world.status("a"), JobStatus::Finished);
+    assert!(world.redis.keys("hero:q:reply:").is_empty());
+}
+
+#[tokio::test]
+async fn a_reply_list_of_another_type_costs_the_reply_and_not_the_job() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.redis.run("SET hero:q:reply:a text");
+    world.ended(&life, "a", finished("1")).await;
+    assert_eq!(world.status("a"), JobStatus::Finished);
+}
+
+#[tokio::test]
+async fn another_boot_cannot_finish_a_job_and_writes_nothing() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let other = Life { boot: BootId::random(), ..life.clone() };
+    let before: Vec<String> = world.redis.ask("HGETALL hero:job:a");
+    assert_eq!(world.finish(&other, &id, finished("stolen")).await, Recorded::Lost);
+    assert_eq!(world.redis.ask::<Vec<String>>("HGETALL hero:job:a"), before);
+    assert!(world.redis.keys("hero:q:reply:").is_empty());
+    assert_eq!(world.count("osis", "finished"), 0);
+    assert_eq!(world.finish(&life, &id, finished("mine")).await, Recorded::Recorded);
+    assert_eq!(world.field("a", "output").as_deref(), Some("mine"));
+}
+
+#[tokio::test]
+async fn an_ending_that_is_recorded_twice_counts_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    for (id, verdict) in [("a", finished("1")), ("b", dead("x")), ("c", retry(RETENTION))] {
+        let id = world.ended(&life, id, verdict.clone()).await;
+        assert_eq!(world.finish(&life, &id, verdict).await, Recorded::Before, "{id}");
+    }
+    assert_eq!(world.redis.list("hero:q:reply:a").len(), 1);
+    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["b"]);
+    let counted = ["finished", "failed", "dead", "retried"].map(|what| world.count("osis", what));
+    assert_eq!(counted, [1; 4]);
+}
+
+#[tokio::test]
+async fn a_job_whose_hash_was_removed_while_it_ran_is_lost_and_leaves_nothing_behind() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    world.redis.run("DEL hero:job:a");
+    assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Lost);
+    let exists: i64 = world.redis.ask("EXISTS hero:job:a hero:q:reply:a");
+    assert_eq!(exists, 0);
+}
+
+#[tokio::test]
+async fn many_endings_are_recorded_in_one_call_each_by_itself() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let jobs: Vec<_> = (0..100).map(|n| job(&format!("j{n:02}"))).collect();
+    world.accepts(&jobs).await;
+    let claimed = world.claim(&life, 99).await;
+    let mut endings: Vec<Ending> = claimed
+        .attempts
+        .iter()
+        .map(|attempt| Ending {
+            id: attempt.id.clone(),
+            script_type: life.actor.script_type.clone(),
+            verdict: finished(attempt.id.as_str()),
+        })
+        .collect();
+    // The last one was never claimed.
+    endings.insert(50, Ending { id: jobs[99].id.clone(), ..endings[0].clone() });
+    let recorded =
+        world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording endings");
+    world.check();
+    for (number, recorded) in recorded.iter().enumerate() {
+        let expected = if number == 50 { Recorded::Lost } else { Recorded::Recorded };
+        assert_eq!(*recorded, expected, "ending {number}");
+    }
+    assert_eq!(world.field("j07", "output").as_deref(), Some("j07"));
+    assert_eq!(world.status("j99"), JobStatus::Dispatched);
+}
+
+#[tokio::test]
+async fn a_failed_attempt_waits_in_the_schedule_and_comes_back_with_its_attempt_charged() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let delay = Duration::from_millis(50);
+    assert_eq!(world.finish(&life, &id, retry(delay)).await, Recorded::Recorded);
+    assert_eq!(world.status("a"), JobStatus::Scheduled);
+    assert_eq!(world.field("a", "error").as_deref(), Some("no luck"));
+    assert_eq!(world.field("a", "exit_code").as_deref(), Some("4"));
+    assert_eq!(world.count("osis", "retried"), 1);
+    assert!(world.redis.keys("hero:q:reply:").is_empty(), "a retry is no end");
+    let mut dispatched = 0;
+    let due: f64 = world.redis.ask("ZSCORE hero:meta:job:index:scheduled:type:osis a");
+    wait_until("the retry is due", || {
+        let (s, us): (f64, f64) = world.redis.ask("TIME");
+        s * 1e6 + us > due
+    });
+    dispatched += world.store.dispatch_due(10).await.expect("dispatching").0;
+    world.check();
+    assert_eq!((dispatched, world.status("a")), (1, JobStatus::Dispatched));
+    let again = world.claim(&life, 1).await;
+    assert_eq!(again.attempts[0].job.as_ref().expect("a job").attempt, 2);
+    world.finish(&life, &id, finished("at last")).await;
+    assert_eq!(world.field("a", "error"), None, "a job that finished has no error");
+    assert_eq!(world.field("a", "exit_code"), None, "the exit code was that of another attempt");
+}
+
+#[tokio::test]
+async fn a_retry_is_not_due_before_its_delay() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.ended(&life, "a", retry(Duration::from_secs(1000))).await;
+    let (dispatched, next) = world.store.dispatch_due(10).await.expect("dispatching");
+    assert_eq!(dispatched, 0);
+    let next = next.expect("one is scheduled").as_secs();
+    assert!((900..=1000).contains(&next), "{next}");
+    assert_eq!(world.status("a"), JobStatus::Scheduled);
+}
+
+#[tokio::test]
+async fn a_job_that_used_up_its_attempts_is_a_dead_letter() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.ended(&life, "a", dead("boom")).await;
+    world.ended(&life, "b", error("invalid")).await;
+    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["a"]);
+    assert_eq!((world.count("osis", "dead"), world.count("osis", "failed")), (1, 2));
+    assert_eq!(world.field("a", "error").as_deref(), Some("boom"));
+    assert_eq!(world.field("a", "exit_code").as_deref(), Some("3"));
+}
+
+#[tokio::test]
+async fn a_dead_letter_list_of_another_type_costs_no_job() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.redis.run("SET hero:q:dead:type:osis text");
+    world.ended(&life, "a", dead("boom")).await;
+    assert_eq!(world.status("a"), JobStatus::Error);
+    world.store.sample(Duration::ZERO).await.expect("sampling goes on");
+}
+
+#[tokio::test]
+async fn jobs_given_back_are_at_the_front_in_order_with_no_attempt_charged() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let jobs: Vec<_> = ["a", "b", "c", "d", "e"].map(job).into();
+    world.accepts(&jobs).await;
+    let claimed = world.claim(&life, 3).await;
+    let back: Vec<_> =
+        claimed.attempts.iter().map(|a| (a.id.clone(), Some(a.queue.clone()))).collect();
+    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 3);
+    world.check();
+    assert_eq!(world.work("type:osis"), ["a", "b", "c", "d", "e"]);
+    let ready: Vec<String> = world.redis.ask("ZRANGE hero:meta:queue:ready:type:osis 0 -1");
+    assert_eq!(ready, ["a", "b", "c", "d", "e"]);
+    for name in ["started_at", "actor", "boot_id"] {
+        assert_eq!(world.field("a", name), None, "{name}");
+    }
+    assert_eq!(world.field("a", "crashes"), None);
+    let again = world.claim(&life, 5).await;
+    assert_eq!(ids(&again.attempts), ["a", "b", "c", "d", "e"]);
+    assert!(again.attempts.iter().all(|a| a.job.as_ref().is_ok_and(|job| job.attempt == 1)));
+}
+
+#[tokio::test]
+async fn a_job_given_back_twice_or_by_another_boot_is_in_its_queue_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let back = [(id.clone(), None)];
+    let other = BootId::random();
+    assert_eq!(world.store.requeue(&other, &back).await.expect("giving back"), 0);
+    assert_eq!(world.status("a"), JobStatus::Started);
+    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
+    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 0);
+    world.check();
+    assert_eq!(world.work("type:osis"), ["a"]);
+    assert_eq!(world.finish(&life, &id, finished("late")).await, Recorded::Lost);
+}
+
+#[tokio::test]
+async fn a_job_without_a_type_of_its_own_goes_back_to_the_queue_it_came_from() {
+    let (world, life) = (World::new(), Life::of("osis-io-3"));
+    world.redis.run("HSET hero:job:a id a script 1 status dispatched");
+    world.redis.run("RPUSH hero:q:work:type:osis:group:io:prio:2 a");
+    let attempt = world.claim(&life, 1).await.attempts.remove(0);
+    let back = [(attempt.id, Some(attempt.queue))];
+    world.store.requeue(&life.boot, &back).await.expect("giving back");
+    assert_eq!(world.work("type:osis:group:io:prio:2"), ["a"]);
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+}
+
+#[tokio::test]
+async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and_can_be_deleted() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.redis.run("HSET hero:job:a id a script 1 status dispatched script_type Osis");
+    world.redis.run("RPUSH hero:q:work:type:osis a");
+    let attempt = world.claim(&life, 1).await.attempts.remove(0);
+    let invalid = attempt.job.expect_err("an illegal type");
+    let ending = Ending {
+        id: attempt.id.clone(),
+        script_type: life.actor.script_type.clone(),
+        verdict: error(&invalid.to_string()),
+    };
+    world.store.finish(&life.boot, RETENTION, &[ending]).await.expect("finishing");
+    assert_eq!(world.indexes_of("a"), ["meta:job:index:error:type:osis"]);
+    world.store.delete(&attempt.id, RETENTION).await.expect("deleting");
+    world.check();
+}

@@ -1,0 +1,169 @@
+//! Pages of jobs, and the state of queues.
+
+use std::collections::BTreeMap;
+
+use hero::client::JobBuilder;
+use hero::proto::job::{Job, JobStatus};
+use hero::store::{Cursor, JobSummary, ListQuery, Store, Verdict};
+use jiff::Timestamp;
+
+use crate::support::{Life, RETENTION, World, job, queue, script_type};
+
+/// Every page of a list, one after the other, each cursor through its text.
+async fn all(store: &Store, query: &ListQuery) -> Vec<JobSummary> {
+    let (mut query, mut jobs) = (query.clone(), Vec::new());
+    loop {
+        let page = store.list_jobs(&query).await.expect("listing");
+        assert!(page.items.len() <= query.limit);
+        jobs.extend(page.items);
+        let Some(next) = page.next else { return jobs };
+        query.cursor = Some(next.to_string().parse::<Cursor>().expect("a legible cursor"));
+        assert!(jobs.len() < 100_000, "the pages come to no end");
+    }
+}
+
+fn names(jobs: &[JobSummary]) -> Vec<&str> {
+    jobs.iter().map(|job| job.id.as_str()).collect()
+}
+
+fn typed(kind: &str, id: &str, at: Timestamp) -> Job {
+    JobBuilder::new(kind, "1").id(id).run_at(at).build().expect("a legal job")
+}
+
+#[tokio::test]
+async fn an_empty_world_has_an_empty_page() {
+    let world = World::new();
+    let page = world.store.list_jobs(&ListQuery { limit: 9, ..ListQuery::default() }).await;
+    let page = page.expect("listing");
+    assert!(page.items.is_empty() && page.next.is_none());
+}
+
+#[tokio::test]
+async fn jobs_of_a_state_come_newest_first_page_by_page() {
+    let world = World::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        world.accepts(&[job(name)]).await;
+    }
+    let status = Some(JobStatus::Dispatched);
+    let query = ListQuery { status, limit: 2, ..ListQuery::default() };
+    let first = world.store.list_jobs(&query).await.expect("listing");
+    assert_eq!(names(&first.items), ["d", "e"].into_iter().rev().collect::<Vec<_>>());
+    assert_eq!(names(&all(&world.store, &query).await), ["e", "d", "c", "b", "a"]);
+    let summary = &first.items[0];
+    assert_eq!(summary.fields.get("script_type").map(String::as_str), Some("osis"));
+    assert!(summary.time("created_at").is_some());
+    assert!(!summary.fields.contains_key("script"));
+}
+
+#[tokio::test]
+async fn pages_over_all_states_cover_every_job_exactly_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    appeared.expect("appearing");
+    let mut expected = BTreeMap::new();
+    let later = Timestamp::now() + RETENTION;
+    for n in 0..7 {
+        let verdict = match n % 2 {
+            0 => Verdict::Finished { output: String::new(), exit_code: None },
+            _ => Verdict::Error { error: String::new(), exit_code: None, dead: false },
+        };
+        let status = if n % 2 == 0 { JobStatus::Finished } else { JobStatus::Error };
+        world.ended(&life, &format!("end{n}"), verdict).await;
+        expected.insert(format!("end{n}"), status);
+    }
+    for n in 0..5 {
+        world.started(&life, &format!("run{n}")).await;
+        expected.insert(format!("run{n}"), JobStatus::Started);
+        world.create(&[job(&format!("new{n}"))]).await;
+        expected.insert(format!("new{n}"), JobStatus::Created);
+        let waits = JobBuilder::new("sal", "1").id(&format!("wait{n}")).after(&format!("new{n}"));
+        world.accepts(&[waits.build().expect("legal")]).await;
+        expected.insert(format!("wait{n}"), JobStatus::WaitingForPrerequisites);
+        world.accepts(&[typed("python", &format!("later{n}"), later)]).await;
+        expected.insert(format!("later{n}"), JobStatus::Scheduled);
+    }
+    for n in 0..11 {
+        let queued = JobBuilder::new("osis", "1").id(&format!("q{n}")).priority(n % 3);
+        world.accepts(&[queued.build().expect("legal")]).await;
+        expected.insert(format!("q{n}"), JobStatus::Dispatched);
+    }
+    for limit in [1, 3, 38, 1000] {
+        let listed = all(&world.store, &ListQuery { limit, ..ListQuery::default() }).await;
+        assert_eq!(listed.len(), expected.len(), "pages of {limit}");
+        let listed: BTreeMap<String, JobStatus> =
+            listed.into_iter().map(|job| (job.id.to_string(), job.status)).collect();
+        assert_eq!(listed, expected, "pages of {limit}");
+    }
+    for (kind, number) in [("sal", 5), ("python", 5), ("osis", 28), ("v", 0)] {
+        let only = Some(script_type(kind));
+        let query = ListQuery { script_type: only, limit: 4, ..ListQuery::default() };
+        assert_eq!(all(&world.store, &query).await.len(), number, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn pages_cover_thousands_of_jobs_that_share_one_score_in_several_indexes() {
+    let world = World::new();
+    let at = Timestamp::now() + RETENTION;
+    let mut jobs = Vec::new();
+    for n in 0..2500 {
+        jobs.push(typed("osis", &format!("z{n:04}"), at));
+    }
+    for n in 0..1000 {
+        jobs.push(typed("sal", &format!("a{n:04}"), at));
+        jobs.push(typed("v", &format!("old{n:04}"), at - RETENTION / 2));
+    }
+    for batch in jobs.chunks(Store::SUBMIT_MAX) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    world.check();
+    for limit in [100, 700, 1000] {
+        let status = Some(JobStatus::Scheduled);
+        let listed = all(&world.store, &ListQuery { status, limit, ..ListQuery::default() }).await;
+        let mut listed = names(&listed);
+        assert_eq!(listed.len(), 4500, "pages of {limit}");
+        listed.sort_unstable();
+        listed.dedup();
+        assert_eq!(listed.len(), 4500, "pages of {limit}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_expired_is_not_listed_and_does_not_end_the_list() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let done = || Verdict::Finished { output: String::new(), exit_code: None };
+    for name in ["a", "b", "c"] {
+        world.ended(&life, name, done()).await;
+    }
+    world.redis.run("DEL hero:job:b");
+    let listed = all(&world.store, &ListQuery { limit: 1, ..ListQuery::default() }).await;
+    assert_eq!(names(&listed), ["c", "a"]);
+}
+
+#[tokio::test]
+async fn queues_show_their_depth_and_their_oldest_wait() {
+    let world = World::new();
+    world.accepts(&[job("a"), job("b")]).await;
+    let urgent = JobBuilder::new("sal", "1").group("io").priority(0).build().expect("legal");
+    world.accepts(&[urgent]).await;
+    world.store.sample(std::time::Duration::ZERO).await.expect("sampling");
+    let states = world.store.queue_states().await.expect("listing");
+    assert_eq!(states.len(), 2);
+    assert_eq!((&states[0].queue, states[0].depth), (&queue("type:osis"), 2));
+    assert_eq!((&states[1].queue, states[1].depth), (&queue("type:sal:group:io:prio:0"), 1));
+    for state in states {
+        assert!(state.oldest_wait.is_some_and(|wait| wait.as_secs() < 60));
+        assert_eq!(state.type_throughput_per_s, Some(0.0));
+    }
+}
+
+#[tokio::test]
+async fn a_queue_list_of_another_type_hides_no_other_queue() {
+    let world = World::new();
+    let sal = JobBuilder::new("sal", "1").build().expect("legal");
+    world.accepts(&[job("a"), sal]).await;
+    world.redis.run("SET hero:q:work:type:osis text");
+    let states = world.store.queue_states().await;
+    let states = states.expect("the other queues are listed");
+    assert!(states.iter().any(|state| state.queue == queue("type:sal") && state.depth == 1));
+}

@@ -1,0 +1,16 @@
+//! The store against a real Redis, operation by operation. After each of them the world is
+//! checked: every job stands in exactly the index of its state.
+
+mod claim;
+mod control;
+mod finish;
+mod listing;
+mod lua;
+mod moves;
+mod outage;
+mod prerequisites;
+mod presence;
+mod recovery;
+mod schedule;
+mod statistics;
+mod submit;

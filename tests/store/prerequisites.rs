@@ -1,0 +1,276 @@
+//! Jobs that wait for others: fan-in, fan-out, failures that spread, and very many dependents.
+
+use hero::client::JobBuilder;
+use hero::proto::job::{Job, JobId, JobStatus};
+use hero::store::{DeleteOutcome, RetryOutcome, Submitted, Verdict};
+use jiff::Timestamp;
+
+use crate::support::{Life, RETENTION, World, ids, job};
+
+fn after(id: &str, prerequisites: &[&str]) -> Job {
+    let job = JobBuilder::new("osis", "1").id(id);
+    prerequisites.iter().fold(job, |job, other| job.after(other)).build().expect("a legal job")
+}
+
+fn done() -> Verdict {
+    Verdict::Finished { output: String::new(), exit_code: None }
+}
+
+fn failed() -> Verdict {
+    Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true }
+}
+
+/// Settles until nothing is left. Returns how many steps it took.
+async fn settle(world: &World) -> usize {
+    let mut steps = 0;
+    while world.store.settle(RETENTION).await.expect("settling") {
+        steps += 1;
+        assert!(steps < 100, "settling does not come to an end");
+    }
+    world.check();
+    steps
+}
+
+#[tokio::test]
+async fn a_job_waits_for_all_of_its_prerequisites() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[job("a"), job("b")]).await;
+    let waits = world.accepts(&[after("c", &["a", "b"])]).await;
+    assert_eq!(waits, [JobStatus::WaitingForPrerequisites]);
+    assert_eq!(world.field("a", "dependents").as_deref(), Some(r#"["c"]"#));
+    let claimed = world.claim(&life, 9).await;
+    assert_eq!(ids(&claimed.attempts), ["a", "b"]);
+    world.finish(&life, &claimed.attempts[0].id, done()).await;
+    assert_eq!(world.status("c"), JobStatus::WaitingForPrerequisites);
+    world.finish(&life, &claimed.attempts[1].id, done()).await;
+    assert_eq!(world.status("c"), JobStatus::Dispatched);
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
+}
+
+#[tokio::test]
+async fn one_prerequisite_sends_all_its_dependents_on_their_way_in_their_order() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    for name in ["z", "m", "b", "y"] {
+        world.accepts(&[after(name, &["a"])]).await;
+    }
+    world.finish(&life, &own, done()).await;
+    assert_eq!(world.work("type:osis"), ["z", "m", "b", "y"]);
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["z", "m", "b", "y"]);
+}
+
+#[tokio::test]
+async fn a_prerequisite_named_twice_counts_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.accepts(&[after("b", &["a", "a"])]).await;
+    world.finish(&life, &own, done()).await;
+    assert_eq!(world.work("type:osis"), ["b"]);
+}
+
+#[tokio::test]
+async fn a_failure_spreads_through_every_level_and_names_the_one_before() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.accepts(&[job("free")]).await;
+    world.accepts(&[after("b", &["a"]), after("c", &["b", "free"]), after("d", &["c"])]).await;
+    world.finish(&life, &own, failed()).await;
+    for (name, before) in [("b", "a"), ("c", "b"), ("d", "c")] {
+        assert_eq!(world.status(name), JobStatus::Error);
+        let error = world.field(name, "error");
+        assert_eq!(error, Some(format!("prerequisite failed: {before}")));
+        assert_eq!(world.redis.list(&format!("hero:q:reply:{name}")).len(), 1);
+    }
+    assert_eq!(world.status("free"), JobStatus::Dispatched);
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert_eq!(world.count("osis", "failed"), 4);
+}
+
+#[tokio::test]
+async fn a_prerequisite_that_has_ended_counts_at_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.ended(&life, "good", done()).await;
+    world.ended(&life, "bad", failed()).await;
+    let jobs = [after("a", &["good"]), after("b", &["good", "bad"]), after("c", &["b"])];
+    assert_eq!(
+        world.accepts(&jobs).await,
+        [JobStatus::Dispatched, JobStatus::Error, JobStatus::Error]
+    );
+    assert_eq!(world.field("b", "error").as_deref(), Some("prerequisite failed: bad"));
+    assert_eq!(world.field("c", "error").as_deref(), Some("prerequisite failed: b"));
+    assert_eq!(world.redis.list("hero:q:reply:b").len(), 1);
+    assert!(world.redis.ask::<i64>("TTL hero:job:b") > 0);
+}
+
+#[tokio::test]
+async fn a_prerequisite_that_does_not_exist_is_refused_and_nothing_is_written() {
+    let world = World::new();
+    world.accepts(&[job("a")]).await;
+    let before = world.redis.keys("");
+    for names in [["a", "nobody"], ["nobody", "a"]] {
+        let refused = world.submit(&[after("b", &names)]).await;
+        assert_eq!(refused, [Submitted::UnknownPrerequisite("nobody".to_owned())]);
+    }
+    let itself = world.submit(&[after("b", &["b"])]).await;
+    assert_eq!(itself, [Submitted::UnknownPrerequisite("b".to_owned())]);
+    assert_eq!(world.redis.keys(""), before);
+    assert_eq!(world.field("a", "dependents"), None);
+    assert_eq!(world.count("osis", "submitted"), 1);
+}
+
+#[tokio::test]
+async fn jobs_of_one_call_may_wait_for_those_before_them() {
+    let world = World::new();
+    let submitted = world.submit(&[after("b", &["a"]), job("a"), after("c", &["a"])]).await;
+    assert_eq!(submitted[0], Submitted::UnknownPrerequisite("a".to_owned()));
+    assert_eq!(submitted[2], Submitted::Accepted(JobStatus::WaitingForPrerequisites));
+}
+
+#[tokio::test]
+async fn a_dependent_whose_time_has_not_come_goes_to_the_schedule() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    let dependent = JobBuilder::new("osis", "1").id("b").after("a");
+    let dependent = dependent.run_at(Timestamp::now() + RETENTION).build().expect("legal");
+    world.accepts(&[dependent]).await;
+    world.finish(&life, &own, done()).await;
+    assert_eq!(world.status("b"), JobStatus::Scheduled);
+}
+
+#[tokio::test]
+async fn a_retried_prerequisite_keeps_its_dependents_waiting() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.accepts(&[after("b", &["a"])]).await;
+    let retry = Verdict::Retry { error: String::new(), exit_code: None, delay: RETENTION };
+    world.finish(&life, &own, retry).await;
+    assert_eq!(world.status("b"), JobStatus::WaitingForPrerequisites);
+}
+
+#[tokio::test]
+async fn a_created_dependent_looks_at_its_prerequisites_when_it_is_started() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.ended(&life, "bad", failed()).await;
+    world.create(&[after("b", &["a"]), after("c", &["bad"]), after("d", &["a"])]).await;
+    let start = async |name: &str| {
+        let name: JobId = name.parse().expect("legal");
+        let moved = world.store.start(&name, RETENTION).await.expect("starting");
+        world.check();
+        moved
+    };
+    assert_eq!(start("b").await, RetryOutcome::Moved(JobStatus::WaitingForPrerequisites));
+    assert_eq!(start("c").await, RetryOutcome::Moved(JobStatus::Error));
+    world.finish(&life, &own, done()).await;
+    assert_eq!(world.status("b"), JobStatus::Dispatched);
+    assert_eq!(start("d").await, RetryOutcome::Moved(JobStatus::Dispatched));
+}
+
+#[tokio::test]
+async fn deleting_a_prerequisite_fails_those_that_wait_for_it() {
+    let world = World::new();
+    world.create(&[job("a")]).await;
+    world.accepts(&[after("b", &["a"]), after("c", &["b"])]).await;
+    let deleted = world.store.delete(&"a".parse().expect("legal"), RETENTION).await;
+    world.check();
+    assert_eq!(deleted.expect("deleting"), DeleteOutcome::Deleted);
+    assert_eq!(world.field("b", "error").as_deref(), Some("prerequisite failed: a"));
+    assert_eq!(world.status("c"), JobStatus::Error);
+}
+
+#[tokio::test]
+async fn a_deleted_dependent_holds_nobody_up() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.accepts(&[after("b", &["a"]), after("c", &["a"])]).await;
+    world.store.delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
+    world.check();
+    world.finish(&life, &own, done()).await;
+    assert_eq!(world.work("type:osis"), ["c"]);
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+}
+
+/// A world in which `a` runs and this many jobs, named `j0000` and on, wait for it.
+async fn with_dependents(life: &Life, number: usize) -> (World, JobId) {
+    let world = World::new();
+    let own = world.started(life, "a").await;
+    let jobs: Vec<Job> = (0..number).map(|n| after(&format!("j{n:04}"), &["a"])).collect();
+    for batch in jobs.chunks(1000) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    world.check();
+    (world, own)
+}
+
+#[tokio::test]
+async fn more_dependents_than_one_step_tells_are_settled_later_each_once() {
+    let life = Life::of("osis-default-1");
+    let (world, own) = with_dependents(&life, 3000).await;
+    world.finish(&life, &own, done()).await;
+    assert_eq!(world.work("type:osis").len(), 1000);
+    assert_eq!(settle(&world).await, 2);
+    let expected: Vec<String> = (0..3000).map(|n| format!("j{n:04}")).collect();
+    assert_eq!(world.work("type:osis"), expected);
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+}
+
+#[tokio::test]
+async fn a_failure_reaches_more_dependents_than_one_step_tells() {
+    let life = Life::of("osis-default-1");
+    let (world, own) = with_dependents(&life, 2500).await;
+    world.accepts(&[after("last", &["j2499"])]).await;
+    world.finish(&life, &own, failed()).await;
+    settle(&world).await;
+    assert_eq!(world.count("osis", "failed"), 2502);
+    assert_eq!(world.field("last", "error").as_deref(), Some("prerequisite failed: j2499"));
+}
+
+#[tokio::test]
+async fn what_is_left_to_settle_does_not_depend_on_what_becomes_of_the_prerequisite() {
+    let life = Life::of("osis-default-1");
+    for deleted in [true, false] {
+        let (world, own) = with_dependents(&life, 1500).await;
+        world.finish(&life, &own, done()).await;
+        if deleted {
+            world.store.delete(&own, RETENTION).await.expect("deleting");
+        } else {
+            world.store.retry(&own).await.expect("running again");
+            world.claim(&life, 1000).await;
+            assert_eq!(ids(&world.claim(&life, 1).await.attempts), [own.as_str()]);
+        }
+        settle(&world).await;
+        assert_eq!(world.status("j1499"), JobStatus::Dispatched, "deleted: {deleted}");
+        assert_eq!(world.count("osis", "failed"), 0);
+    }
+}
+
+#[tokio::test]
+async fn deleting_a_job_with_very_many_dependents_fails_all_of_them() {
+    let world = World::new();
+    world.create(&[job("a")]).await;
+    let jobs: Vec<Job> = (0..2500).map(|n| after(&format!("j{n:04}"), &["a"])).collect();
+    for batch in jobs.chunks(1000) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    world.store.delete(&"a".parse().expect("legal"), RETENTION).await.expect("deleting");
+    settle(&world).await;
+    assert_eq!(world.count("osis", "failed"), 2500);
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+}
+
+#[tokio::test]
+async fn a_job_may_wait_for_very_many_others() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let names: Vec<String> = (0..9000).map(|n| format!("j{n}")).collect();
+    let jobs: Vec<Job> = names.iter().map(|name| job(name)).collect();
+    for batch in jobs.chunks(1000) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let waits = world.accepts(&[after("last", &names), job("other")]).await;
+    assert_eq!(waits, [JobStatus::WaitingForPrerequisites, JobStatus::Dispatched]);
+    let pending: usize = world.redis.ask("SCARD hero:meta:job:pending:last");
+    assert_eq!(pending, 9000);
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["j0"]);
+}

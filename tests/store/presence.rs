@@ -1,0 +1,150 @@
+//! Identities: taken, kept, given up, and refused to a second.
+
+use std::time::Duration;
+
+use hero::proto::job::BootId;
+use hero::proto::message::Presence;
+use hero::store::{Appearance, PresenceOf, Verdict};
+
+use crate::support::{Life, World, script_type};
+
+const LEASE: Duration = Duration::from_secs(15);
+const KEY: &str = "hero:meta:actor:inst:osis:default:1";
+
+async fn appear(world: &World, life: &Life, replacing: Option<&str>) -> Appearance {
+    let appeared = world.store.appear(&life.actor, &life.presence(), LEASE, replacing).await;
+    appeared.expect("appearing")
+}
+
+async fn beat(world: &World, life: &Life) -> bool {
+    let presence = PresenceOf { actor: life.actor.clone(), presence: life.presence() };
+    world.store.heartbeat(&life.boot, LEASE, &[presence]).await.expect("beating")
+}
+
+fn boot_of_presence(world: &World) -> Option<BootId> {
+    let text: Option<String> = world.redis.ask(&format!("GET {KEY}"));
+    text.map(|text| Presence::parse(text.as_bytes()).expect("a legible presence").boot_id)
+}
+
+#[tokio::test]
+async fn an_actor_that_appeared_is_present_for_fifteen_seconds() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    assert_eq!(appear(&world, &life, None).await, Appearance::Taken);
+    assert_eq!(boot_of_presence(&world), Some(life.boot.clone()));
+    let ttl_s: i64 = world.redis.ask(&format!("TTL {KEY}"));
+    assert!((10..=15).contains(&ttl_s), "{ttl_s}");
+    let actors = world.store.actors(None).await.expect("listing");
+    assert_eq!(actors, [PresenceOf { actor: life.actor.clone(), presence: life.presence() }]);
+    let sal = script_type("sal");
+    assert!(world.store.actors(Some(&sal)).await.expect("listing").is_empty());
+}
+
+#[tokio::test]
+async fn a_second_process_with_a_live_identity_is_refused_and_changes_nothing() {
+    let (world, one, two) = (World::new(), Life::of("osis-default-1"), Life::of("osis-default-1"));
+    appear(&world, &one, None).await;
+    let held = Appearance::Held(one.presence().to_json());
+    assert_eq!(appear(&world, &two, None).await, held);
+    assert_eq!(appear(&world, &two, Some("somebody else's")).await, held);
+    assert_eq!(boot_of_presence(&world), Some(one.boot.clone()));
+    assert!(!beat(&world, &two).await, "a boot that did not appear has no lease");
+    assert_eq!(boot_of_presence(&world), Some(one.boot.clone()));
+    assert_eq!(appear(&world, &one, None).await, Appearance::Taken, "its own it may take again");
+}
+
+#[tokio::test]
+async fn the_presence_of_a_process_that_is_gone_can_be_replaced_as_it_was_read() {
+    let (world, one, two) = (World::new(), Life::of("osis-default-1"), Life::of("osis-default-1"));
+    appear(&world, &one, None).await;
+    let Appearance::Held(read) = appear(&world, &two, None).await else {
+        panic!("it is held");
+    };
+    assert_eq!(appear(&world, &two, Some(&read)).await, Appearance::Taken);
+    assert_eq!(boot_of_presence(&world), Some(two.boot));
+}
+
+#[tokio::test]
+async fn a_heartbeat_extends_the_presence_and_the_lease() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    appear(&world, &life, None).await;
+    let lease =
+        || -> f64 { world.redis.ask(&format!("ZSCORE hero:meta:boot:index {}", life.boot)) };
+    let before = lease();
+    world.redis.run(&format!("EXPIRE {KEY} 1"));
+    assert!(beat(&world, &life).await);
+    assert!(lease() > before);
+    let ttl_s: i64 = world.redis.ask(&format!("TTL {KEY}"));
+    assert!(ttl_s > 10, "{ttl_s}");
+}
+
+#[tokio::test]
+async fn a_boot_that_was_declared_dead_learns_it_from_its_heartbeat() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    appear(&world, &life, None).await;
+    world.redis.run("DEL hero:meta:boot:index");
+    world.redis.run(&format!("DEL {KEY}"));
+    assert!(!beat(&world, &life).await);
+    assert_eq!(boot_of_presence(&world), None, "the dead show no presence");
+}
+
+#[tokio::test]
+async fn a_boot_whose_name_was_taken_while_it_was_silent_learns_it_and_leaves_the_name_alone() {
+    let (world, one, two) = (World::new(), Life::of("osis-default-1"), Life::of("osis-default-1"));
+    appear(&world, &one, None).await;
+    world.redis.run(&format!("DEL {KEY}"));
+    appear(&world, &two, None).await;
+    assert!(!beat(&world, &one).await, "its lease had not run out, but its name is another's");
+    assert_eq!(boot_of_presence(&world), Some(two.boot.clone()));
+    assert!(beat(&world, &two).await);
+}
+
+#[tokio::test]
+async fn an_actor_that_disappears_is_gone_at_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    appear(&world, &life, None).await;
+    let gone = world.store.disappear(&life.boot, std::slice::from_ref(&life.actor)).await;
+    assert_eq!(gone.expect("disappearing"), 0);
+    assert!(world.store.actors(None).await.expect("listing").is_empty());
+    assert!(world.redis.keys("hero:meta:boot:").is_empty());
+    assert!(!beat(&world, &life).await);
+}
+
+#[tokio::test]
+async fn a_boot_that_leaves_jobs_behind_keeps_its_lease_for_them() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    appear(&world, &life, None).await;
+    let own = world.started(&life, "a").await;
+    let actors = [life.actor.clone()];
+    assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 1);
+    assert_eq!(boot_of_presence(&world), None);
+    assert!(
+        world
+            .redis
+            .ask::<Option<f64>>(&format!("ZSCORE hero:meta:boot:index {}", life.boot))
+            .is_some()
+    );
+    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    world.finish(&life, &own, done).await;
+    assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 0);
+}
+
+#[tokio::test]
+async fn an_identity_that_somebody_else_has_taken_over_is_left_to_them() {
+    let (world, one, two) = (World::new(), Life::of("osis-default-1"), Life::of("osis-default-1"));
+    appear(&world, &one, None).await;
+    let held = one.presence().to_json();
+    appear(&world, &two, Some(&held)).await;
+    let actors = [one.actor.clone()];
+    world.store.disappear(&one.boot, &actors).await.expect("disappearing");
+    assert_eq!(boot_of_presence(&world), Some(two.boot));
+}
+
+#[tokio::test]
+async fn an_illegible_presence_of_a_stranger_counts_as_held_and_is_not_listed() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.redis.run(&format!("SET {KEY} nonsense"));
+    world.redis.run("ZADD hero:meta:actor:index 1 osis:default:1");
+    world.redis.run("ZADD hero:meta:actor:index 1 nonsense");
+    assert_eq!(appear(&world, &life, None).await, Appearance::Held("nonsense".to_owned()));
+    assert!(world.store.actors(None).await.expect("listing").is_empty());
+}

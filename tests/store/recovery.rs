@@ -1,0 +1,193 @@
+//! Recovery: dead boots, pops that nobody claimed, and what foreign actors do.
+
+use std::time::Duration;
+
+use hero::proto::job::{BootId, JobStatus};
+use hero::store::{Recorded, Recovered, Verdict};
+
+use crate::support::{Life, RETENTION, World, ids, job, wait_until};
+
+const CRASH_LIMIT: u32 = 3;
+
+/// What a process that has died in the middle of its work leaves: a lease that has run out.
+async fn dies(world: &World, life: &Life) {
+    let lease = Duration::from_millis(1);
+    world.store.appear(&life.actor, &life.presence(), lease, None).await.expect("appearing");
+    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.redis.run(&format!("DEL hero:meta:actor:inst:{}", life.actor));
+}
+
+async fn recover_boots(world: &World) -> Recovered {
+    let recovered = world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await;
+    world.check();
+    recovered.expect("recovering")
+}
+
+/// Sweeps until the grace of a pop is over and something was found.
+async fn recover_pops(world: &World) -> Recovered {
+    let sweep = async || world.store.recover_pops(RETENTION).await.expect("recovering");
+    for _ in 0..2 {
+        assert_eq!(sweep().await, Recovered::default(), "what was popped just now is not lost");
+    }
+    let began = std::time::Instant::now();
+    wait_until("the grace is over", || began.elapsed() > Duration::from_millis(2010));
+    let found = sweep().await;
+    world.check();
+    found
+}
+
+#[tokio::test]
+async fn the_jobs_of_a_dead_boot_go_back_in_front_in_order_with_a_crash_and_no_attempt() {
+    let (world, dead) = (World::new(), Life::of("osis-default-1"));
+    let jobs: Vec<_> = ["a", "b", "c", "d"].map(job).into();
+    world.accepts(&jobs).await;
+    let claimed = world.claim(&dead, 3).await;
+    dies(&world, &dead).await;
+    let expected = Recovered { boots: 1, put_back: 3, ..Recovered::default() };
+    assert_eq!(recover_boots(&world).await, expected);
+    assert_eq!(world.work("type:osis"), ["a", "b", "c", "d"]);
+    assert_eq!(world.field("a", "crashes").as_deref(), Some("1"));
+    for name in ["started_at", "actor", "boot_id"] {
+        assert_eq!(world.field("a", name), None, "{name}");
+    }
+    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    assert_eq!(world.finish(&dead, &claimed.attempts[0].id, done).await, Recorded::Lost);
+    assert_eq!(recover_boots(&world).await, Recovered::default(), "once is enough");
+    let again = world.claim(&Life::of("osis-default-1"), 1).await;
+    let job = again.attempts[0].job.as_ref().expect("a job");
+    assert_eq!((job.attempt, job.crashes), (1, 1));
+}
+
+#[tokio::test]
+async fn a_live_boot_keeps_its_jobs() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    world.started(&life, "a").await;
+    assert_eq!(recover_boots(&world).await, Recovered::default());
+    assert_eq!(world.status("a"), JobStatus::Started);
+}
+
+#[tokio::test]
+async fn a_job_that_takes_down_actor_after_actor_is_given_up_as_a_dead_letter() {
+    let world = World::new();
+    world.accepts(&[job("a"), job("b")]).await;
+    for crash in 1..=CRASH_LIMIT {
+        let dead = Life::of("osis-default-1");
+        assert_eq!(ids(&world.claim(&dead, 1).await.attempts), ["a"]);
+        dies(&world, &dead).await;
+        let given_up = u64::from(crash == CRASH_LIMIT);
+        assert_eq!(recover_boots(&world).await.given_up, given_up);
+    }
+    assert_eq!(world.field("a", "error").as_deref(), Some("crashed: 3 actors died running it"));
+    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["a"]);
+    assert_eq!(world.redis.list("hero:q:reply:a").len(), 1);
+    assert_eq!(world.work("type:osis"), ["b"]);
+}
+
+#[tokio::test]
+async fn one_boot_that_is_known_to_be_gone_is_recovered_at_once() {
+    let (world, gone, live) =
+        (World::new(), Life::of("osis-default-1"), Life::of("osis-default-2"));
+    for life in [&gone, &live] {
+        let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+        appeared.expect("appearing");
+        world.started(life, life.actor.instance.to_string().as_str()).await;
+    }
+    let recovered = world.store.recover_boots(Some(&gone.boot), CRASH_LIMIT, RETENTION).await;
+    world.check();
+    assert_eq!(recovered.expect("recovering").put_back, 1);
+    assert_eq!((world.status("1"), world.status("2")), (JobStatus::Dispatched, JobStatus::Started));
+}
+
+/// Its fields name no queue that it could go back to.
+#[tokio::test]
+async fn an_invalid_job_of_a_dead_boot_ends_instead_of_running_for_ever() {
+    let (world, dead) = (World::new(), Life::of("osis-default-1"));
+    world.redis.run("HSET hero:job:a id a script 1 status dispatched group a:b");
+    world.redis.run("RPUSH hero:q:work:type:osis a");
+    world.claim(&dead, 1).await;
+    dies(&world, &dead).await;
+    assert_eq!(recover_boots(&world).await.given_up, 1);
+    assert_eq!(world.status("a"), JobStatus::Error);
+}
+
+#[tokio::test]
+async fn a_popped_job_that_nobody_claims_goes_back_in_front_after_the_grace() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let jobs: Vec<_> = ["a", "b", "c"].map(job).into();
+    world.accepts(&jobs).await;
+    let lost: Vec<String> = world.redis.ask("LPOP hero:q:work:type:osis 2");
+    assert_eq!(lost, ["a", "b"]);
+    assert_eq!(recover_pops(&world).await.put_back, 2);
+    assert_eq!(world.work("type:osis"), ["a", "b", "c"]);
+    assert_eq!(ids(&world.claim(&life, 3).await.attempts), ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_mended() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.redis.run("SET hero:q:work:type:osis text");
+    let back = [(own, None)];
+    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
+    world.check();
+    world.redis.run("DEL hero:q:work:type:osis");
+    assert_eq!(recover_pops(&world).await.put_back, 1);
+    assert_eq!(world.work("type:osis"), ["a"]);
+}
+
+#[tokio::test]
+async fn what_a_foreign_actor_started_and_ended_is_noticed() {
+    let world = World::new();
+    world.accepts(&[job("a"), job("b")]).await;
+    world.redis.run("LPOP hero:q:work:type:osis 2");
+    world.redis.run("HSET hero:job:a status started");
+    world.redis.run("HSET hero:job:b status finished output 42");
+    assert_eq!(recover_pops(&world).await.foreign, 2);
+    assert_eq!(world.indexes_of("a"), ["meta:job:index:started:type:osis"]);
+    assert_eq!(world.indexes_of("b"), ["meta:job:index:finished:type:osis"]);
+    assert!(world.redis.ask::<i64>("TTL hero:job:b") > 0, "its retention is that of any job");
+    world.redis.run("HSET hero:job:a status error error no");
+    let second = Duration::from_secs(1);
+    let noticed = world.store.recover_foreign(second, second, CRASH_LIMIT, RETENTION).await;
+    world.check();
+    assert_eq!(noticed.expect("recovering").foreign, 1);
+    assert_eq!(world.indexes_of("a"), ["meta:job:index:error:type:osis"]);
+}
+
+#[tokio::test]
+async fn a_foreign_job_that_ran_past_its_timeout_goes_back() {
+    let world = World::new();
+    world.redis.run("HSET hero:job:a id a script 1 status started script_type osis");
+    world.redis.run("HSET hero:job:a created_at 2026-01-31T12:00:00.000Z timeout 1");
+    world.redis.run("HSET hero:job:a started_at 2026-01-31T12:00:00.000Z");
+    world.redis.run("SADD hero:meta:type:index osis");
+    world.redis.run("ZADD hero:meta:job:index:started:type:osis 1 a");
+    let second = Duration::from_secs(1);
+    let found = world.store.recover_foreign(second, second, CRASH_LIMIT, RETENTION).await;
+    world.check();
+    assert_eq!(found.expect("recovering").put_back, 1);
+    assert_eq!(world.work("type:osis"), ["a"]);
+    assert_eq!(world.field("a", "crashes").as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn entries_of_jobs_that_somebody_removed_are_orphans() {
+    let world = World::new();
+    world.create(&[job("a"), job("b")]).await;
+    world.redis.run("DEL hero:job:a");
+    let found = world.store.recover_orphans().await.expect("recovering");
+    world.check();
+    assert_eq!(found.orphans, 1);
+    assert_eq!(world.indexes_of("b"), ["meta:job:index:created:type:osis"]);
+}
+
+#[tokio::test]
+async fn recovery_of_an_empty_world_finds_nothing() {
+    let world = World::new();
+    let unknown = BootId::random();
+    let found = world.store.recover_boots(Some(&unknown), CRASH_LIMIT, RETENTION).await;
+    assert_eq!(found.expect("recovering").put_back, 0);
+    assert_eq!(recover_boots(&world).await, Recovered::default());
+    assert_eq!(world.store.recover_orphans().await.expect("recovering").orphans, 0);
+}

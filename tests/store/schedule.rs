@@ -1,0 +1,68 @@
+//! Jobs with a time before which they must not run.
+
+use std::time::Duration;
+
+use hero::client::JobBuilder;
+use hero::proto::job::{Job, JobStatus};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::support::{Life, RETENTION, World, ids, wait_until};
+
+fn at(id: &str, time: Timestamp) -> Job {
+    JobBuilder::new("osis", "1").id(id).run_at(time).build().expect("a legal job")
+}
+
+#[tokio::test]
+async fn a_job_for_later_waits_and_one_for_the_past_does_not() {
+    let (world, now) = (World::new(), Timestamp::now());
+    let jobs = [at("later", now + RETENTION), at("past", now - SignedDuration::from_secs(5))];
+    assert_eq!(world.accepts(&jobs).await, [JobStatus::Scheduled, JobStatus::Dispatched]);
+    let (dispatched, next) = world.store.dispatch_due(10).await.expect("dispatching");
+    assert_eq!(dispatched, 0);
+    assert!(next.is_some_and(|next| next <= RETENTION && next > RETENTION / 2), "{next:?}");
+}
+
+#[tokio::test]
+async fn due_jobs_go_to_their_queues_earliest_first() {
+    let (world, life, now) = (World::new(), Life::of("osis-default-1"), Timestamp::now());
+    let soon = now + Duration::from_millis(300);
+    let later = now + Duration::from_millis(400);
+    world.accepts(&[at("b", later), at("a", soon), at("z", now + RETENTION)]).await;
+    wait_until("both are due", || Timestamp::now() > later + Duration::from_millis(5));
+    let (dispatched, next) = world.store.dispatch_due(10).await.expect("dispatching");
+    world.check();
+    assert_eq!(dispatched, 2);
+    assert!(next.is_some());
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
+}
+
+/// Hundreds that are due at the very same time, which a schedule on the hour does.
+#[tokio::test]
+async fn due_jobs_go_in_bounded_steps_and_keep_the_order_of_their_list() {
+    let (world, now) = (World::new(), Timestamp::now());
+    let due = now + Duration::from_millis(200);
+    let jobs: Vec<Job> = (0..250).map(|n| at(&format!("j{}", n * 7919 % 1000), due)).collect();
+    assert!(world.accepts(&jobs).await.iter().all(|status| *status == JobStatus::Scheduled));
+    wait_until("they are due", || Timestamp::now() > due + Duration::from_millis(5));
+    let mut steps = Vec::new();
+    for _ in 0..3 {
+        steps.push(world.store.dispatch_due(100).await.expect("dispatching").0);
+        world.check();
+    }
+    assert_eq!(steps, [100, 100, 50]);
+    assert_eq!(world.store.dispatch_due(100).await.expect("dispatching"), (0, None));
+}
+
+#[tokio::test]
+async fn a_queue_that_cannot_be_written_keeps_no_other_job_from_its_time() {
+    let (world, life, now) = (World::new(), Life::of("osis-default-1"), Timestamp::now());
+    let due = now + Duration::from_millis(200);
+    let sal = JobBuilder::new("osis", "1").id("a").group("io").run_at(due).build().expect("legal");
+    world.accepts(&[sal, at("b", due)]).await;
+    world.redis.run("SET hero:q:work:type:osis:group:io text");
+    wait_until("both are due", || Timestamp::now() > due + Duration::from_millis(5));
+    world.store.dispatch_due(10).await.expect("dispatching goes on");
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
+    // The other one is not lost: it stands where recovery looks for it.
+    assert_eq!(world.indexes_of("a"), ["meta:queue:ready:type:osis:group:io"]);
+}

@@ -1,0 +1,207 @@
+//! Submitting: where a job goes, what is refused, and that a refused job leaves nothing.
+
+use std::time::Duration;
+
+use hero::client::{Client, ClientError, JobBuilder};
+use hero::config::JobConfig;
+use hero::error::Exit;
+use hero::proto::job::{Job, JobStatus};
+use hero::store::{Submitted, Verdict};
+
+use crate::support::{Life, RETENTION, Redis, World, ids, job};
+
+fn unique(id: &str, key: &str) -> Job {
+    JobBuilder::new("osis", "1").id(id).unique_key(key).build().expect("a legal job")
+}
+
+fn finished() -> Verdict {
+    Verdict::Finished { output: String::new(), exit_code: None }
+}
+
+#[tokio::test]
+async fn a_submitted_job_is_in_its_queue_and_writes_no_field_at_its_default() {
+    let world = World::new();
+    assert_eq!(world.accepts(&[job("a")]).await, [JobStatus::Dispatched]);
+    assert_eq!(world.work("type:osis"), ["a"]);
+    let mut names: Vec<String> = world.redis.ask("HKEYS hero:job:a");
+    names.sort();
+    assert_eq!(names, ["created_at", "id", "script", "script_type", "status"]);
+    let queues: Vec<String> = world.redis.ask("SMEMBERS hero:meta:queue:index");
+    assert_eq!(queues, ["type:osis"]);
+}
+
+#[tokio::test]
+async fn a_job_reads_back_as_it_was_submitted() {
+    let world = World::new();
+    let job = JobBuilder::new("python", "print('\u{e9}\0')")
+        .group("io")
+        .instance(3)
+        .priority(2)
+        .timeout(Duration::from_millis(1500))
+        .retries(4)
+        .concurrent(false)
+        .env("A", "b=\"c\"")
+        .caller_id("me")
+        .context_id("here")
+        .log_path("a/b.log")
+        .reply(false)
+        .build()
+        .expect("a legal job");
+    world.accepts(std::slice::from_ref(&job)).await;
+    let read = world.store.job(&job.id).await.expect("reading").expect("there").expect("legal");
+    let expected =
+        Job { status: JobStatus::Dispatched, created_at: read.created_at, ..job.clone() };
+    assert!(read.created_at.is_some());
+    assert_eq!(read, expected);
+    assert_eq!(world.work("type:python:group:io:inst:3:prio:2"), [job.id.as_str()]);
+}
+
+#[tokio::test]
+async fn an_id_that_is_taken_is_refused_and_the_job_that_has_it_stays_as_it_is() {
+    let world = World::new();
+    world.accepts(&[job("a")]).await;
+    let other = JobBuilder::new("sal", "2").id("a").build().expect("legal");
+    assert_eq!(world.submit(&[other]).await, [Submitted::Exists]);
+    assert_eq!(world.field("a", "script").as_deref(), Some("1"));
+    assert_eq!(world.work("type:osis"), ["a"]);
+    assert_eq!((world.count("osis", "submitted"), world.count("sal", "submitted")), (1, 0));
+}
+
+#[tokio::test]
+async fn jobs_of_one_call_are_accepted_or_refused_each_by_itself_and_keep_their_order() {
+    let world = World::new();
+    let orphan = JobBuilder::new("osis", "1").id("o").after("nobody").build().expect("legal");
+    let submitted = world.submit(&[job("a"), orphan, job("a"), job("b")]).await;
+    let dispatched = Submitted::Accepted(JobStatus::Dispatched);
+    assert_eq!(
+        submitted,
+        [
+            dispatched.clone(),
+            Submitted::UnknownPrerequisite("nobody".to_owned()),
+            Submitted::Exists,
+            dispatched
+        ]
+    );
+    assert_eq!(world.work("type:osis"), ["a", "b"]);
+    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:a", "hero:job:b"]);
+}
+
+#[tokio::test]
+async fn the_largest_batch_goes_in_one_call() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let jobs: Vec<Job> = (0..1000).map(|n| job(&format!("j{n:04}"))).collect();
+    world.accepts(&jobs).await;
+    let claimed = world.claim(&life, 1000).await;
+    assert!(claimed.attempts.iter().zip(&jobs).all(|(attempt, job)| attempt.id == job.id));
+    assert_eq!(claimed.attempts.len(), 1000);
+}
+
+#[tokio::test]
+async fn while_a_job_holds_a_unique_key_another_creates_nothing() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[unique("a", "daily report")]).await;
+    let holder = Submitted::Duplicate("a".parse().expect("legal"));
+    assert_eq!(world.submit(&[unique("b", "daily report")]).await, std::slice::from_ref(&holder));
+    world.accepts(&[unique("c", "weekly report")]).await;
+    let id = world.claim(&life, 1).await.attempts.remove(0).id;
+    assert_eq!(world.submit(&[unique("b", "daily report")]).await, [holder]);
+    world.finish(&life, &id, finished()).await;
+    world.accepts(&[unique("b", "daily report")]).await;
+    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:a", "hero:job:b", "hero:job:c"]);
+}
+
+#[tokio::test]
+async fn a_unique_key_is_free_again_after_a_stop_a_delete_and_a_removed_hash() {
+    let world = World::new();
+    let submit = async |id: &str| world.accepts(&[unique(id, "k")]).await;
+    submit("a").await;
+    world.store.stop(&"a".parse().expect("legal"), RETENTION, None).await.expect("stopping");
+    submit("b").await;
+    world.store.delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
+    submit("c").await;
+    world.redis.run("DEL hero:job:c");
+    world.redis.run("ZREM hero:meta:queue:ready:type:osis c");
+    submit("d").await;
+}
+
+#[tokio::test]
+async fn a_unique_key_is_kept_by_a_job_that_waits_for_its_retry() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[unique("a", "k")]).await;
+    let id = world.claim(&life, 1).await.attempts.remove(0).id;
+    let retry = Verdict::Retry { error: String::new(), exit_code: None, delay: RETENTION };
+    world.finish(&life, &id, retry).await;
+    assert_eq!(world.submit(&[unique("b", "k")]).await, [Submitted::Duplicate(id)]);
+}
+
+#[tokio::test]
+async fn a_work_list_of_another_type_refuses_its_jobs_by_name_and_no_others() {
+    let world = World::new();
+    world.redis.run("SET hero:q:work:type:sal text");
+    let sal = JobBuilder::new("sal", "1").id("s").build().expect("legal");
+    let jobs = [sal.clone(), job("a")];
+    let submitted = world.submit(&jobs).await;
+    assert_eq!(
+        submitted,
+        [
+            Submitted::BrokenQueue("hero:q:work:type:sal".to_owned()),
+            Submitted::Accepted(JobStatus::Dispatched)
+        ]
+    );
+    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:a"]);
+    let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("a client");
+    let error = client.submit(sal).await.expect_err("its queue is broken");
+    assert!(error.to_string().contains("hero:q:work:type:sal"), "{error}");
+    assert_eq!(error.exit(), Exit::Unavailable);
+}
+
+#[tokio::test]
+async fn a_prerequisite_whose_key_is_no_hash_is_unknown() {
+    let world = World::new();
+    world.redis.run("SET hero:job:odd text");
+    let after = JobBuilder::new("osis", "1").id("b").after("odd").build().expect("legal");
+    let submitted = world.submit(&[job("a"), after]).await;
+    assert_eq!(submitted[1], Submitted::UnknownPrerequisite("odd".to_owned()));
+    assert_eq!(world.work("type:osis"), ["a"]);
+}
+
+#[tokio::test]
+async fn namespaces_beside_each_other_share_nothing() {
+    let world = World::new();
+    let life = Life::of("osis-default-1");
+    let redis = Redis::start();
+    drop(world);
+    let (hero, qa) = (World::on(redis, "hero"), "qa_hero");
+    let other = hero::store::Store::open(&hero.redis.config(qa)).expect("settings");
+    hero.accepts(&[job("a")]).await;
+    other.submit(&[job("a"), job("b")], true, RETENTION).await.expect("submitting");
+    assert_eq!(ids(&hero.claim(&life, 9).await.attempts), ["a"]);
+    assert_eq!(hero.redis.list("qa_hero:q:work:type:osis"), ["a", "b"]);
+    assert_eq!(hero.redis.keys("hero:job:"), ["hero:job:a"]);
+    let all = hero.redis.keys("");
+    assert!(all.iter().all(|key| key.starts_with("hero:") || key.starts_with("qa_hero:")));
+}
+
+#[tokio::test]
+async fn a_namespace_in_braces_works_as_any_other() {
+    let (world, life) = (World::on(Redis::start(), "{hero}"), Life::of("osis-default-1"));
+    let id = world.ended(&life, "a", finished()).await;
+    assert_eq!(world.status(id.as_str()), JobStatus::Finished);
+    assert!(world.redis.keys("").iter().all(|key| key.starts_with("{hero}:")));
+}
+
+#[tokio::test]
+async fn the_client_refuses_before_anything_is_stored_what_no_actor_would_run() {
+    let world = World::new();
+    let bounds = JobConfig { script_size_max: 10, ..JobConfig::default() };
+    let client = Client::with(&world.redis.config("hero"), bounds).expect("a client");
+    let long = JobBuilder::new("osis", "12345678901").build().expect("legal");
+    let mut untyped = job("a");
+    untyped.script_type = None;
+    for (job, field) in [(long, "script"), (untyped, "script_type")] {
+        let error = client.submit(job).await.expect_err("refused");
+        assert!(matches!(&error, ClientError::Invalid(invalid) if invalid.field == field));
+        assert_eq!(error.exit(), Exit::Data);
+    }
+    assert!(world.redis.keys("").is_empty());
+}

@@ -1,0 +1,262 @@
+//! The real program on a private Redis: its commands, and its units as processes that end with
+//! the test.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Redis, wait_until};
+
+/// The program with a configuration that leads to a private Redis.
+pub(crate) struct Hero {
+    folder: PathBuf,
+    settings: BTreeMap<String, String>,
+    files: AtomicU32,
+}
+
+impl Hero {
+    /// With quick heartbeats and sweeps, all else at its default.
+    pub(crate) fn on(redis: &Redis) -> Self {
+        let folder = redis.folder().to_owned();
+        let log_dir = folder.join("logs");
+        let hero = Self { folder, settings: BTreeMap::new(), files: AtomicU32::new(0) };
+        hero.set("redis.url", &format!("{:?}", redis.url()))
+            .set("job.log_dir", &format!("\"{}\"", log_dir.display()))
+            .set("job.kill_grace", "\"200ms\"")
+            .set("job.retry_backoff", "\"20ms\"")
+            .set("supervisor.sweep_interval", "\"20ms\"")
+            .set("actor.heartbeat", "\"100ms\"")
+    }
+
+    /// Another setting: its dotted key, and its value as TOML writes it.
+    pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
+        self.settings.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// A unit that runs jobs.
+    pub(crate) fn actor(&self, unit: &str) -> Unit<'_> {
+        Unit { hero: self, name: unit.to_owned(), tasks: None, args: Vec::new() }
+    }
+
+    /// The unit that tends what happens later.
+    pub(crate) fn supervisor(&self) -> Unit<'_> {
+        self.actor("supervisor")
+    }
+
+    /// Runs a command to its end.
+    #[track_caller]
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        self.run_with_input(args, "")
+    }
+
+    /// The same, with this as its standard input.
+    #[track_caller]
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Done {
+        self.begin_with_input(args, input).ends()
+    }
+
+    /// Starts a command, and does not wait for its end.
+    pub(crate) fn begin(&self, args: &[&str]) -> Process {
+        self.begin_with_input(args, "")
+    }
+
+    fn begin_with_input(&self, args: &[&str], input: &str) -> Process {
+        let stdin = self.new_file("in");
+        fs::write(&stdin, input).expect("writing the input");
+        let config = self.config(&[]);
+        let mut command = self.command(&config);
+        command.args(args).stdin(File::open(stdin).expect("the input was written"));
+        Process::start(command, &args.join(" "), self.new_file("out"), self.new_file("err"))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
+    fn command(&self, config: &Path) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hero"));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", path).env("HERO_CONFIG", config).current_dir(&self.folder);
+        command
+    }
+
+    /// A configuration file with the settings and these.
+    fn config(&self, more: &[(String, String)]) -> PathBuf {
+        let file = self.new_file("toml");
+        let own = self.settings.iter();
+        let lines: Vec<String> = own
+            .chain(more.iter().map(|(key, value)| (key, value)))
+            .map(|(key, value)| format!("{key} = {value}\n"))
+            .collect();
+        fs::write(&file, lines.concat()).expect("writing the configuration");
+        file
+    }
+
+    fn new_file(&self, extension: &str) -> PathBuf {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        let own = std::ptr::from_ref(self).addr();
+        self.folder.join(format!("{own:x}-{number}.{extension}"))
+    }
+}
+
+/// A unit that is about to start.
+pub(crate) struct Unit<'a> {
+    hero: &'a Hero,
+    name: String,
+    tasks: Option<usize>,
+    args: Vec<String>,
+}
+
+impl Unit<'_> {
+    /// How many jobs it runs at once.
+    pub(crate) fn tasks(mut self, tasks: usize) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+
+    /// Further words of its command line.
+    pub(crate) fn args(mut self, args: &[&str]) -> Self {
+        self.args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        self
+    }
+
+    /// Starts it, and waits until it serves.
+    #[track_caller]
+    pub(crate) fn start(self) -> Process {
+        let what = format!("{} is ready", self.name);
+        let mut process = self.begin();
+        wait_until(&what, || process.err().contains("ready: ") || process.has_ended());
+        assert!(process.err().contains("ready: "), "it ended instead");
+        process
+    }
+
+    /// Starts it, and does not wait.
+    pub(crate) fn begin(self) -> Process {
+        let Self { hero, name, tasks, args } = self;
+        let tasks = tasks.map(|tasks| (format!("unit.{name}.tasks"), tasks.to_string()));
+        let config = hero.config(&tasks.into_iter().collect::<Vec<_>>());
+        let mut command = hero.command(&config);
+        command.arg("run").arg(&name).args(args).stdin(Stdio::null());
+        Process::start(command, &name, hero.new_file("out"), hero.new_file("err"))
+    }
+}
+
+/// A process of the program. It is killed at the end of the test; if the test fails, the end of
+/// what it wrote is shown.
+pub(crate) struct Process {
+    name: String,
+    child: Child,
+    ended: Option<ExitStatus>,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Process {
+    fn start(mut command: Command, name: &str, stdout: PathBuf, stderr: PathBuf) -> Self {
+        let file = |path: &Path| File::create(path).expect("creating a file for output");
+        let child = command
+            .stdout(file(&stdout))
+            .stderr(file(&stderr))
+            .spawn()
+            .expect("starting the program");
+        Self { name: name.to_owned(), child, ended: None, stdout, stderr }
+    }
+
+    /// What it has written to standard output.
+    pub(crate) fn out(&self) -> String {
+        read(&self.stdout)
+    }
+
+    /// What it has written to standard error.
+    pub(crate) fn err(&self) -> String {
+        read(&self.stderr)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    #[track_caller]
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("signalling a process");
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("killing a process");
+        self.ended = Some(self.child.wait().expect("reaping a process"));
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().expect("looking at a process");
+        }
+        self.ended.is_some()
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn ends(mut self) -> Done {
+        wait_until(&format!("`{}` ends", self.name), || self.has_ended());
+        let code = self.ended.and_then(|status| status.code().or(status.signal().map(|s| s + 128)));
+        let code = code.expect("a process ends with a code or a signal");
+        Done { name: self.name.clone(), code, stdout: self.out(), stderr: self.err() }
+    }
+}
+
+impl Drop for Process {
+    #[expect(clippy::print_stderr, reason = "the test fails, and this says why")]
+    fn drop(&mut self) {
+        const SHOWN_LINES: usize = 30;
+        if !self.has_ended() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        if std::thread::panicking() {
+            let text = self.err();
+            let lines: Vec<&str> = text.lines().collect();
+            let last = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+            eprintln!("--- {}, the end of its standard error:\n{}", self.name, last.join("\n"));
+        }
+    }
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    name: String,
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Done {
+    /// It exited with this code.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "`{}` said: {}", self.name, self.stderr);
+        self
+    }
+
+    /// It printed exactly this.
+    #[track_caller]
+    pub(crate) fn stdout(self, text: &str) -> Self {
+        assert_eq!(self.stdout, text, "`{}` said: {}", self.name, self.stderr);
+        self
+    }
+
+    /// Its standard error has this in it.
+    #[track_caller]
+    pub(crate) fn says(self, text: &str) -> Self {
+        assert!(self.stderr.contains(text), "`{}` said: {}", self.name, self.stderr);
+        self
+    }
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,182 @@
+//! A private redis-server: on a unix socket in a folder of its own, gone with the value.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use hero::config::RedisConfig;
+use redis::{FromRedisValue, ToRedisArgs};
+use tempfile::TempDir;
+
+use super::wait_until;
+
+/// A redis-server that only this test knows.
+pub(crate) struct Redis {
+    folder: TempDir,
+    server: Option<Child>,
+    keeps: bool,
+}
+
+impl Redis {
+    /// One that forgets everything when it ends.
+    pub(crate) fn start() -> Self {
+        Self::new(false)
+    }
+
+    /// One that keeps whatever it has acknowledged, however it ends.
+    pub(crate) fn that_keeps() -> Self {
+        Self::new(true)
+    }
+
+    fn new(keeps: bool) -> Self {
+        let mut redis = Self::absent(keeps);
+        redis.start_again();
+        redis
+    }
+
+    /// The place of one that does not run yet.
+    pub(crate) fn absent(keeps: bool) -> Self {
+        let folder = tempfile::Builder::new().prefix("hero-test-").tempdir().expect("a folder");
+        Self { folder, server: None, keeps }
+    }
+
+    /// Starts it, for the first time or once more, and waits until it answers.
+    #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
+    pub(crate) fn start_again(&mut self) {
+        let log = std::fs::File::create(self.folder.path().join("redis.log")).expect("a log");
+        let server = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--daemonize", "no", "--unixsocket"])
+            .arg(self.socket())
+            .arg("--dir")
+            .arg(self.folder.path())
+            .args(["--appendonly", if self.keeps { "yes" } else { "no" }])
+            .args(["--appendfsync", "always"])
+            .stdin(Stdio::null())
+            .stdout(log)
+            .spawn()
+            .expect("redis-server is installed");
+        self.server = Some(server);
+        wait_until("the private redis-server answers", || {
+            let pong = self.connect().and_then(|mut link| redis::cmd("PING").query(&mut link));
+            pong.is_ok_and(|pong: String| pong == "PONG")
+        });
+    }
+
+    /// Ends it at once, as a power failure would.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            server.kill().expect("killing redis-server");
+            server.wait().expect("reaping redis-server");
+        }
+        let _ = std::fs::remove_file(self.socket());
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("redis.sock")
+    }
+
+    /// Where it is, as the configuration writes it.
+    pub(crate) fn url(&self) -> String {
+        format!("redis+unix://{}", self.socket().display())
+    }
+
+    /// The settings that lead to it.
+    pub(crate) fn config(&self, namespace: &str) -> RedisConfig {
+        RedisConfig {
+            url: self.url().into(),
+            namespace: namespace.parse().expect("a legal namespace"),
+            ..RedisConfig::default()
+        }
+    }
+
+    /// The folder of its socket; tests may put their own files there.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    fn connect(&self) -> redis::RedisResult<redis::Connection> {
+        redis::Client::open(format!("unix://{}", self.socket().display()))?.get_connection()
+    }
+
+    /// A connection, for many commands at once.
+    pub(crate) fn link(&self) -> redis::Connection {
+        self.connect().expect("the private redis-server answers")
+    }
+
+    /// Runs a command as a stranger would type it, its words separated by spaces.
+    #[track_caller]
+    pub(crate) fn ask<T: FromRedisValue>(&self, command: &str) -> T {
+        self.ask_with(command, &[] as &[&str])
+    }
+
+    /// The same, with further words that may hold anything.
+    #[track_caller]
+    pub(crate) fn ask_with<T: FromRedisValue, A: ToRedisArgs>(
+        &self,
+        command: &str,
+        rest: &[A],
+    ) -> T {
+        let mut words = command.split(' ');
+        let mut asked = redis::cmd(words.next().unwrap_or_default());
+        for word in words {
+            asked.arg(word);
+        }
+        for word in rest {
+            asked.arg(word);
+        }
+        match asked.query(&mut self.link()) {
+            Ok(answer) => answer,
+            Err(error) => panic!("{command}: {error}"),
+        }
+    }
+
+    /// Runs a command whose answer does not matter.
+    #[track_caller]
+    pub(crate) fn run(&self, command: &str) {
+        self.ask::<redis::Value>(command);
+    }
+
+    /// A field of a hash.
+    #[track_caller]
+    pub(crate) fn field(&self, key: &str, name: &str) -> Option<String> {
+        self.ask(&format!("HGET {key} {name}"))
+    }
+
+    /// A list, head first.
+    #[track_caller]
+    pub(crate) fn list(&self, key: &str) -> Vec<String> {
+        self.ask(&format!("LRANGE {key} 0 -1"))
+    }
+
+    /// All keys that begin with `prefix`.
+    #[track_caller]
+    pub(crate) fn keys(&self, prefix: &str) -> Vec<String> {
+        let mut link = self.link();
+        let (mut cursor, mut keys) = ("0".to_owned(), Vec::new());
+        loop {
+            let (next, some): (String, Vec<String>) = redis::cmd("SCAN")
+                .arg(&cursor)
+                .arg("MATCH")
+                .arg(format!("{prefix}*"))
+                .arg("COUNT")
+                .arg(10_000)
+                .query(&mut link)
+                .expect("a private redis-server can be scanned");
+            keys.extend(some);
+            if next == "0" {
+                keys.sort();
+                keys.dedup();
+                return keys;
+            }
+            cursor = next;
+        }
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}

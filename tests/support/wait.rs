@@ -1,0 +1,18 @@
+//! The one place where tests wait.
+
+use std::time::{Duration, Instant};
+
+/// Far longer than anything takes on a machine that works.
+const PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(2);
+
+/// Waits until a condition holds, and fails the test by the condition's name if it never does.
+#[expect(clippy::disallowed_methods, reason = "the waits of all tests are built on this sleep")]
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain until {what}");
+        std::thread::sleep(POLL);
+    }
+}

@@ -1,0 +1,328 @@
+//! A world to act in: a private Redis, a store on it, and a check of every index that holds after
+//! each operation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use hero::client::JobBuilder;
+use hero::proto::job::{BootId, Job, JobId, JobStatus};
+use hero::proto::message::{ActorState, Presence};
+use hero::proto::target::{ActorId, Queue, ScriptType};
+use hero::store::{Attempt, Claim, Claimed, Ending, Recorded, Store, Submitted, Verdict};
+
+use super::Redis;
+
+/// How long ended jobs are kept in these tests.
+pub(crate) const RETENTION: Duration = Duration::from_hours(1);
+const SIZE_MAX: u64 = 1 << 20;
+
+/// A job of type `osis` with this id, all else at its default.
+pub(crate) fn job(id: &str) -> Job {
+    JobBuilder::new("osis", "1").id(id).build().expect("a legal job")
+}
+
+/// A queue by its name.
+pub(crate) fn queue(name: &str) -> Queue {
+    name.parse().expect("a legal queue")
+}
+
+/// A script type by its name.
+pub(crate) fn script_type(name: &str) -> ScriptType {
+    name.parse().expect("a legal script type")
+}
+
+/// The ids of attempts, in order.
+pub(crate) fn ids(attempts: &[Attempt]) -> Vec<&str> {
+    attempts.iter().map(|attempt| attempt.id.as_str()).collect()
+}
+
+/// One start of an actor.
+#[derive(Clone)]
+pub(crate) struct Life {
+    pub(crate) boot: BootId,
+    pub(crate) actor: ActorId,
+}
+
+impl Life {
+    /// A new start of the actor that is this unit.
+    pub(crate) fn of(unit: &str) -> Self {
+        let actor = ActorId::from_unit(unit).expect("a legal unit");
+        Self { boot: BootId::random(), actor }
+    }
+
+    /// What it says of itself.
+    pub(crate) fn presence(&self) -> Presence {
+        Presence {
+            pid: 7,
+            hostname: "here".to_owned(),
+            machine: "this one".to_owned(),
+            boot_id: self.boot.clone(),
+            started_at: "2026-01-31T12:00:00.000Z".to_owned(),
+            version: "0".to_owned(),
+            capabilities: vec!["osis".to_owned()],
+            last_heartbeat: "2026-01-31T12:00:00.000Z".to_owned(),
+            tasks: 4,
+            running: 0,
+            state: ActorState::Ready,
+        }
+    }
+}
+
+/// A private Redis and a store on it.
+pub(crate) struct World {
+    pub(crate) redis: Redis,
+    pub(crate) store: Store,
+    namespace: String,
+}
+
+impl World {
+    /// A new, empty one.
+    pub(crate) fn new() -> Self {
+        Self::on(Redis::start(), "hero")
+    }
+
+    /// One in a namespace of an own Redis.
+    pub(crate) fn on(redis: Redis, namespace: &str) -> Self {
+        let store = Store::open(&redis.config(namespace)).expect("settings that lead to redis");
+        Self { redis, store, namespace: namespace.to_owned() }
+    }
+
+    /// Submits jobs and sends them on their way, all of which must be accepted.
+    pub(crate) async fn accepts(&self, jobs: &[Job]) -> Vec<JobStatus> {
+        let status = |submitted| match submitted {
+            Submitted::Accepted(status) => status,
+            refused => panic!("a job was refused: {refused:?}"),
+        };
+        self.submit(jobs).await.into_iter().map(status).collect()
+    }
+
+    /// Submits jobs and sends them on their way.
+    pub(crate) async fn submit(&self, jobs: &[Job]) -> Vec<Submitted> {
+        let submitted = self.store.submit(jobs, true, RETENTION).await.expect("submitting");
+        self.check();
+        submitted
+    }
+
+    /// Stores jobs without sending them on their way.
+    pub(crate) async fn create(&self, jobs: &[Job]) -> Vec<Submitted> {
+        let submitted = self.store.submit(jobs, false, RETENTION).await.expect("creating");
+        self.check();
+        submitted
+    }
+
+    /// Submits a job by its id alone, and claims it.
+    pub(crate) async fn started(&self, life: &Life, id: &str) -> JobId {
+        self.accepts(&[job(id)]).await;
+        let claimed = self.claim(life, 1).await;
+        assert_eq!(ids(&claimed.attempts), [id]);
+        claimed.attempts[0].id.clone()
+    }
+
+    /// Submits a job, claims it, and ends it.
+    pub(crate) async fn ended(&self, life: &Life, id: &str, verdict: Verdict) -> JobId {
+        let id = self.started(life, id).await;
+        assert_eq!(self.finish(life, &id, verdict).await, Recorded::Recorded);
+        id
+    }
+
+    /// Everything that may be claimed for this actor, up to a number.
+    pub(crate) async fn claim(&self, life: &Life, wanted: usize) -> Claimed {
+        self.claim_popped(life, wanted, &[]).await
+    }
+
+    /// The same, with what a blocking pop has taken before.
+    pub(crate) async fn claim_popped(
+        &self,
+        life: &Life,
+        wanted: usize,
+        popped: &[(String, Vec<u8>)],
+    ) -> Claimed {
+        self.hold_lease(life);
+        let queues = life.actor.queues();
+        let lists: Vec<String> =
+            queues.iter().flat_map(|queue| self.store.keys().work_as_read(queue)).collect();
+        let claim = Claim {
+            boot: &life.boot,
+            actor: &life.actor,
+            lists: &lists,
+            wanted,
+            popped,
+            size_max_bytes: SIZE_MAX,
+        };
+        let claimed = self.store.claim(&claim).await.expect("claiming");
+        self.check();
+        claimed
+    }
+
+    /// Gives a life the lease that its first heartbeat would have given it, unless it has one.
+    fn hold_lease(&self, life: &Life) {
+        let boots = self.key("meta:boot:index");
+        self.redis.run(&format!("ZADD {boots} NX 99999999999999999 {}", life.boot));
+    }
+
+    /// Records how an attempt ended.
+    pub(crate) async fn finish(&self, life: &Life, id: &JobId, verdict: Verdict) -> Recorded {
+        let script_type = life.actor.script_type.clone();
+        let ending = [Ending { id: id.clone(), script_type, verdict }];
+        let recorded = self.store.finish(&life.boot, RETENTION, &ending).await.expect("finishing");
+        self.check();
+        recorded.into_iter().next().expect("one answer for one ending")
+    }
+
+    /// The state of a job, by its hash.
+    #[track_caller]
+    pub(crate) fn status(&self, id: &str) -> JobStatus {
+        let status = self.field(id, "status").unwrap_or_else(|| panic!("there is no job {id}"));
+        status.parse().expect("a legal status")
+    }
+
+    /// A field of a job's hash.
+    #[track_caller]
+    pub(crate) fn field(&self, id: &str, name: &str) -> Option<String> {
+        self.redis.field(&self.key(&format!("job:{id}")), name)
+    }
+
+    /// The key that ends like this.
+    pub(crate) fn key(&self, rest: &str) -> String {
+        format!("{}:{rest}", self.namespace)
+    }
+
+    /// A work list, head first.
+    #[track_caller]
+    pub(crate) fn work(&self, queue: &str) -> Vec<String> {
+        self.redis.list(&self.key(&format!("q:work:{queue}")))
+    }
+
+    /// A counter of a script type.
+    #[track_caller]
+    pub(crate) fn count(&self, script_type: &str, what: &str) -> u64 {
+        let key = self.key(&format!("meta:queue:stats:type:{script_type}"));
+        self.redis.field(&key, what).map_or(0, |number| number.parse().expect("a number"))
+    }
+
+    /// The indexes in which a job stands, as the ends of their keys.
+    #[track_caller]
+    pub(crate) fn indexes_of(&self, id: &str) -> Vec<String> {
+        self.indexes().remove(id).unwrap_or_default()
+    }
+
+    /// Every index that jobs can stand in: for each id, where it stands.
+    #[track_caller]
+    fn indexes(&self) -> BTreeMap<String, Vec<String>> {
+        let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut link = self.redis.link();
+        for part in ["meta:queue:ready:", "meta:boot:running:", "meta:job:index:"] {
+            for key in self.redis.keys(&self.key(part)) {
+                let members: Vec<String> = redis::cmd("ZRANGE")
+                    .arg(&key)
+                    .arg(0)
+                    .arg(-1)
+                    .query(&mut link)
+                    .expect("an index is a sorted set");
+                for id in members {
+                    let name = key[self.namespace.len() + 1..].to_owned();
+                    of.entry(id).or_default().push(name);
+                }
+            }
+        }
+        of
+    }
+
+    /// Checks the whole world: every job of Hero's own stands in exactly the index of its state,
+    /// every index holds only such jobs, and each ready index is in the order of its list.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let mut indexes = self.indexes();
+        let prefix = self.key("job:");
+        let keys = self.redis.keys(&prefix);
+        let mut pipeline = redis::pipe();
+        let names = ["status", "script_type", "group", "instance", "priority", "boot_id"];
+        for key in &keys {
+            pipeline.cmd("HMGET").arg(key).arg(&names).arg("created_at");
+        }
+        let hashes: Vec<redis::Value> = if keys.is_empty() {
+            Vec::new()
+        } else {
+            pipeline.ignore_errors().query(&mut self.redis.link()).expect("reading jobs")
+        };
+        for (key, hash) in keys.iter().zip(hashes) {
+            let Ok(fields) = redis::from_redis_value::<Vec<Option<Vec<u8>>>>(hash) else {
+                continue;
+            };
+            let fields: Vec<Option<String>> = fields
+                .into_iter()
+                .map(|field| field.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+                .collect();
+            let id = &key[prefix.len()..];
+            let stands = indexes.remove(id).unwrap_or_default();
+            let foreign = fields[6].is_none() && fields[0].as_deref() == Some("dispatched");
+            if !(foreign && stands.is_empty()) {
+                assert_stands(id, &fields, &stands);
+            }
+        }
+        assert!(indexes.is_empty(), "indexes hold what is no job: {indexes:?}");
+        self.check_order();
+        self.check_beside();
+    }
+
+    /// What stands beside the indexes: unique keys are held by jobs on their way, and only jobs
+    /// that wait have prerequisites left.
+    #[track_caller]
+    fn check_beside(&self) {
+        for key in self.redis.keys(&self.key("meta:job:unique:")) {
+            let holder: String = self.redis.ask_with("GET", &[&key]);
+            let status = self.field(&holder, "status").unwrap_or_default();
+            assert!(!["finished", "error"].contains(&status.as_str()), "{holder} holds {key}");
+        }
+        let prefix = self.key("meta:job:pending:");
+        for key in self.redis.keys(&prefix) {
+            let id = &key[prefix.len()..];
+            let status = self.field(id, "status");
+            assert_eq!(status.as_deref(), Some("waiting_for_prerequisites"), "{key} is left");
+        }
+    }
+
+    #[track_caller]
+    fn check_order(&self) {
+        let prefix = self.key("meta:queue:ready:");
+        for key in self.redis.keys(&prefix) {
+            let queue = &key[prefix.len()..];
+            let kind: String =
+                self.redis.ask(&format!("TYPE {}", self.key(&format!("q:work:{queue}"))));
+            // Tests break lists on purpose.
+            let list = if kind == "list" { self.work(queue) } else { Vec::new() };
+            let ready: Vec<String> = self.redis.ask(&format!("ZRANGE {key} 0 -1"));
+            let in_list: BTreeSet<&String> = list.iter().collect();
+            let in_ready: BTreeSet<&String> = ready.iter().collect();
+            let list: Vec<&String> = list.iter().filter(|id| in_ready.contains(id)).collect();
+            let ready: Vec<&String> = ready.iter().filter(|id| in_list.contains(id)).collect();
+            assert_eq!(ready, list, "{key} is not in the order of its list");
+        }
+    }
+}
+
+/// `fields` are the status, the script type, the group, the instance, the priority, the boot.
+#[track_caller]
+fn assert_stands(id: &str, fields: &[Option<String>], stands: &[String]) {
+    let text = |place: usize| fields[place].clone().unwrap_or_default();
+    let status = text(0);
+    let expected = match status.as_str() {
+        "dispatched" => {
+            let target = match (text(2).as_str(), text(3).as_str()) {
+                ("", "") => String::new(),
+                (group, "") => format!(":group:{group}"),
+                ("", instance) => format!(":group:default:inst:{instance}"),
+                (group, instance) => format!(":group:{group}:inst:{instance}"),
+            };
+            let priority = match text(4).as_str() {
+                "" | "1" => String::new(),
+                other => format!(":prio:{other}"),
+            };
+            format!("meta:queue:ready:type:{}{target}{priority}", text(1))
+        }
+        "started" if !text(5).is_empty() => format!("meta:boot:running:{}", text(5)),
+        _ if text(1).is_empty() => format!("meta:job:index:{status}:type:unknown"),
+        _ => format!("meta:job:index:{status}:type:{}", text(1)),
+    };
+    assert_eq!(stands, [expected], "job {id} is {status} and stands elsewhere");
+}

@@ -1,0 +1,72 @@
+# Installation, and the first units.
+
+installs_and_starts_nothing() {
+    inside apt-get install -y -q /root/hero.deb
+    is "" inside systemctl list-units --all --no-legend --plain 'hero*'
+    is "" sh -c "find '$run_dir/root/etc/systemd/system' -name 'hero*'"
+    is "640 root hero" inside stat -c '%a %U %G' /etc/hero/hero.toml
+    is "750 hero hero" inside stat -c '%a %U %G' /var/log/hero/jobs
+    has "$(inside getent passwd hero)" ":/var/lib/hero:/usr/sbin/nologin"
+}
+
+verifies() {
+    is "" inside systemd-analyze verify --man=no hero@osis-default-1.service hero.target
+}
+
+is_hardened() {
+    local said
+    said=$(inside systemd-analyze security --no-pager hero@osis-default-1.service | tail -n 1)
+    echo "= ${said#*exposure level for }"
+    inside systemd-analyze security --no-pager --threshold=15 hero@osis-default-1.service > /dev/null
+}
+
+enables_and_starts() {
+    # shellcheck disable=SC2086
+    inside systemctl enable --now $UNITS
+    for unit in $UNITS; do
+        is active inside systemctl is-active "$unit"
+        is enabled inside systemctl is-enabled "$unit"
+        is 0 property "$unit" NRestarts
+    done
+}
+
+is_present() {
+    has "$(redis get hero:meta:actor:inst:osis:default:1)" \
+        "\"pid\":$(property hero@osis-default-1 MainPID),"
+    local ttl
+    ttl=$(redis ttl hero:meta:actor:inst:osis:default:1)
+    [ "$ttl" -ge 1 ] && [ "$ttl" -le 15 ] && echo "= TTL $ttl s"
+}
+
+status_has() { # UNIT TEXT
+    has "$(inside systemctl status --no-pager "$1")" "$2"
+}
+
+shows_status() {
+    eventually 10 status_has hero@osis-default-1 'Status: "0 of 4 tasks busy'
+    status_has hero@osis-default-1 'redis ok'
+    eventually 10 status_has hero@supervisor 'Status: "'
+}
+
+runs_jobs_of_users() {
+    inside useradd --create-home --groups hero alice
+    is 42 alice hero exec -t osis -e '40 + 2'
+    is hello alice hero exec -t python -e 'print("hello")'
+}
+
+refuses_other_users() {
+    inside useradd --create-home mallory
+    exits 78 inside runuser -u mallory -- hero exec -t osis -e '40 + 2'
+    has "$output" "/etc/hero/hero.toml"
+    has "$output" "permission denied"
+}
+
+claim "apt-get installs it; no unit runs or is enabled; the folders and the user are there" \
+    installs_and_starts_nothing
+claim "systemd-analyze verify has nothing to say" verifies
+claim "systemctl enable --now starts the supervisor and two actors" enables_and_starts
+claim "systemd-analyze security, at most 1.5" is_hardened
+claim "an actor's presence is in Redis and expires" is_present
+claim "systemctl status shows a line for people" shows_status
+claim "a user in the group hero runs jobs" runs_jobs_of_users
+claim "a user who is not in it is told why not" refuses_other_users

@@ -1,0 +1,113 @@
+# What jobs can and cannot do inside the hardened unit, and what they leave in the journal.
+
+journal_tells_the_story() {
+    local story
+    alice hero submit --id story-1 -t osis --caller alice -e '40 + 2' > /dev/null
+    is 42 alice hero job wait story-1
+    eventually 5 has_lines 2 inside journalctl --no-pager --output=cat JOB_ID=story-1
+    story=$(inside journalctl --no-pager --output=json JOB_ID=story-1)
+    for field in '"JOB_ID":"story-1"' '"SCRIPT_TYPE":"osis"' '"GROUP":"default"' \
+        '"INSTANCE":' '"ATTEMPT":' '"CALLER_ID":"alice"' \
+        '"_SYSTEMD_UNIT":"hero@osis-default-1.service"'; do
+        has "$story" "$field"
+    done
+    lacks "$story" "40 + 2"
+}
+
+has_lines() { # NUMBER COMMAND...
+    local number=$1
+    shift
+    [ "$("$@" | wc -l)" -ge "$number" ]
+}
+
+may() { # SCRIPT: a Python job succeeds
+    alice hero exec -t python -e "$1"
+}
+
+runs_every_type() {
+    inside systemctl start hero@sal-default-1
+    is 42 alice hero exec -t osis -e '40 + 2'
+    is Linux alice hero exec -t sal -e 'let said = run_command("uname -s").stdout; said.trim(); said'
+    is 42 may 'print(40 + 2)'
+    configure bash '[type.bash]
+engine = "command"
+command = ["/bin/bash", "{script}"]'
+    inside systemctl start hero@bash-default-1
+    is "hero hero" alice hero exec -t bash -e 'echo "$(id -un) $(id -gn)"'
+    inside systemctl stop hero@sal-default-1 hero@bash-default-1
+    configure bash
+}
+
+builds_and_runs_programs() {
+    is built may '
+import os, subprocess
+with open("program", "w") as f: f.write("#!/bin/sh\necho built\n")
+os.chmod("program", 0o755)
+print(subprocess.run(["./program"], capture_output=True, text=True, check=True).stdout, end="")'
+}
+
+cannot_write() { # FILE
+    exits 1 may "open('$1', 'w')"
+    case $output in
+    *"Read-only file system"* | *"Permission denied"* | *"No such file"*) ;;
+    *) echo "another error: $output"; return 1 ;;
+    esac
+}
+
+is_shut_in() {
+    for file in /etc/hero/hero.toml /usr/bin/x /boot/x /home/alice/x /root/x /proc/sys/kernel/hostname; do
+        cannot_write "$file"
+    done
+    may 'open("/tmp/a", "w"); open("/var/lib/hero/a", "w")'
+    is 0 may '
+import os
+seen = os.path.exists("/home/alice") or os.path.exists("/dev/sda") or os.path.exists("/dev/mem")
+print(int(seen))'
+    # CAP_CHOWN and all the others are gone, whoever the job makes itself.
+    is 0000000000000000 may '
+print([l.split()[1] for l in open("/proc/self/status") if l.startswith("CapBnd")][0])'
+}
+
+can_shut_in_children() {
+    # The kernel may have no Landlock; what must not be is that the filter refuses it.
+    is fine may '
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+abi = libc.syscall(444, None, 0, 1)
+error = ctypes.get_errno()
+print("fine" if abi >= 1 or error == 95 else f"landlock: {abi}, error {error}")'
+    is fine may '
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+action = ctypes.c_uint32(0x7fff0000)
+done = libc.syscall(317, 2, 0, ctypes.byref(action))
+print("fine" if done == 0 else f"seccomp: error {ctypes.get_errno()}")'
+}
+
+writes_log_files() {
+    redis hset hero:job:log-1 script 'import sys; print("kept", file=sys.stderr)' \
+        status dispatched log_path /var/log/hero/jobs/log-1.log
+    redis rpush hero:q:work:type:python log-1
+    eventually 20 job_is log-1 finished || { job_field log-1 error; return 1; }
+    is kept inside sed 's/.* //' /var/log/hero/jobs/log-1.log
+    is "640 hero hero" inside stat -c '%a %U %G' /var/log/hero/jobs/log-1.log
+    redis hset hero:job:log-2 script 'print(1)' status dispatched log_path /var/lib/hero/x.log
+    redis rpush hero:q:work:type:python log-2
+    eventually 20 job_is log-2 error
+    has "$(job_field log-2 error)" log_path
+}
+
+rotates_log_files() {
+    inside logrotate --force /etc/logrotate.d/hero
+    inside test -e /var/log/hero/jobs/log-1.log.1
+    is "" inside find /var/log/hero/jobs -name log-1.log
+}
+
+claim "journalctl JOB_ID=… tells one job's story, without its script" journal_tells_the_story
+claim "osis, sal, python and a type of the operator's own run in their units" runs_every_type
+claim "a job can build a program in its folder and start it" builds_and_runs_programs
+claim "a job cannot write to the system, nor see home folders and devices" is_shut_in
+claim "the unit lets its jobs be shut in further by Landlock and seccomp" can_shut_in_children
+claim "a job's log file is written inside the folder for it alone" writes_log_files
+claim "logrotate rotates the log files of jobs" rotates_log_files

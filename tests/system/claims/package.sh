@@ -1,0 +1,56 @@
+# The package as a file.
+
+lintian_is_silent() {
+    output=$(lintian --allow-root target/debian/hero_*.changes 2>&1) || true
+    [ -z "$output" ] || { echo "$output"; return 1; }
+}
+
+holds_what_it_should() {
+    local files
+    files=$(dpkg-deb --contents "$deb")
+    for file in ./usr/bin/hero ./etc/hero/hero.toml ./lib/systemd/system/hero@.service \
+        ./lib/systemd/system/hero.target ./etc/logrotate.d/hero \
+        ./usr/share/man/man1/hero.1.gz ./usr/share/man/man1/hero-job-list.1.gz \
+        ./usr/share/man/man5/hero.toml.5.gz ./usr/share/man/man7/hero.7.gz \
+        ./usr/share/bash-completion/completions/hero \
+        ./usr/share/zsh/vendor-completions/_hero \
+        ./usr/share/fish/vendor_completions.d/hero.fish \
+        ./usr/share/doc/hero/copyright ./usr/share/doc/hero/changelog.Debian.gz; do
+        has "$files" " $file"
+    done
+    is "$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1" \
+        dpkg-deb --field "$deb" Version
+    has "$(dpkg-deb --field "$deb" Recommends)" "redis-server | valkey-server"
+    ls target/debian/hero-dbgsym_*.deb
+}
+
+# Both ways: the page has every key of the file that ships, and no key that is not there.
+documents_every_key() {
+    local keys
+    keys=$(sed -n 's/^# *\([a-z_]*\) = .*/\1/p' etc/hero.toml | sort -u)
+    for key in $keys; do
+        grep -qE "^\.BR? $key( |$)" man/hero.toml.5 || { echo "the page has no $key"; return 1; }
+    done
+    for key in $(sed -n 's/^\.BR\{0,1\} \([a-z_]*\) " = .*/\1/p' man/hero.toml.5); do
+        has " $(echo "$keys" | tr '\n' ' ')" " $key "
+    done
+    # The defaults are the same text in both.
+    grep -oE '^#[a-z_]+ = .*' etc/hero.toml | grep -v '^#command\|^#engine\|^#extension' |
+        while IFS= read -r line; do
+            key=${line%% =*} value=${line#* = }
+            grep -qF ".BR ${key#\#} \" = $(echo "$value" | sed 's/"/\\(dq/g')\"" man/hero.toml.5 ||
+                { echo "the page has another default: $line"; return 1; }
+        done
+}
+
+names_no_place_of_the_build() {
+    local unpacked=$run_dir/unpacked
+    dpkg-deb --extract "$deb" "$unpacked"
+    ! grep -rlF -e "$PWD" -e "${CARGO_HOME:-$HOME/.cargo}" "$unpacked" || return 1
+}
+
+claim "lintian finds nothing in the package" lintian_is_silent
+claim "the package holds the program, units, man pages, completions; version as in Cargo.toml" \
+    holds_what_it_should
+claim "hero.toml(5) has every key of the shipped hero.toml, with its default" documents_every_key
+claim "no file of it names the place it was built at" names_no_place_of_the_build

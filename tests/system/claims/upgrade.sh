@@ -1,0 +1,65 @@
+# A newer package over a running one.
+
+JOBS=20
+
+# The same files under a higher version: what is looked at is what the package does.
+make_newer_package() {
+    local tree=$run_dir/newer
+    dpkg-deb --raw-extract "$deb" "$tree"
+    sed -i 's/^Version: .*/&+newer/' "$tree/DEBIAN/control"
+    dpkg-deb --root-owner-group --build "$tree" "$run_dir/root/root/newer.deb"
+    rm -rf "$tree"
+}
+
+all_ended() {
+    local number
+    for number in $(seq $JOBS); do
+        job_is "upgrade-$number" finished || return 1
+    done
+}
+
+some_run() {
+    local number
+    for number in $(seq $JOBS); do
+        ! job_is "upgrade-$number" started || return 0
+    done
+    return 1
+}
+
+loses_nothing() {
+    local before number
+    make_newer_package
+    inside sed -i 's/^#tasks = 4$/tasks = 3/' /etc/hero/hero.toml
+    inside hero check > /dev/null
+    inside systemctl restart hero@python-default-1
+    inside systemctl stop hero@osis-default-2
+    before=$(pids)
+    for number in $(seq $JOBS); do
+        submit_slow "upgrade-$number" 4
+    done
+    eventually 10 some_run
+    job_is "upgrade-$JOBS" dispatched
+    inside apt-get install -y -q /root/newer.deb
+    has "$(inside dpkg-query -W hero)" "+newer"
+    # Each of them was started again, by its own wish and in order.
+    local unit pid
+    for unit in $UNITS; do
+        eventually 20 unit_is "$unit" active
+        pid=$(property "$unit" MainPID)
+        lacks " $(echo "$before" | tr '\n' ' ')" " $pid "
+        is 0 property "$unit" NRestarts
+    done
+    is inactive property hero@osis-default-2 ActiveState
+    eventually 90 all_ended
+    for number in $(seq $JOBS); do
+        ended_once "upgrade-$number"
+        # Drained, not killed.
+        is "" job_field "upgrade-$number" crashes
+        is 1 job_field "upgrade-$number" attempt
+    done
+    inside grep -q '^tasks = 3$' /etc/hero/hero.toml
+    is "640 root hero" inside stat -c '%a %U %G' /etc/hero/hero.toml
+}
+
+claim "an upgrade while $JOBS jobs are on their way loses none and keeps the edited hero.toml" \
+    loses_nothing

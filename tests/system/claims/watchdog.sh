@@ -1,0 +1,49 @@
+# A daemon that hangs, and one that dies.
+
+restarts_are() { # UNIT NUMBER
+    [ "$(property "$1" NRestarts)" -ge "$2" ]
+}
+
+# Every claim here counts from its own start.
+reset() {
+    inside systemctl reset-failed "$1"
+    inside systemctl restart "$1"
+    is 0 property "$1" NRestarts
+}
+
+survives_a_hang() {
+    local unit=hero@python-default-1 before
+    reset $unit
+    before=$(boot_of python-default-1)
+    submit_slow hung 5
+    eventually 10 job_is hung started
+    inside sh -c "kill -STOP $(property $unit MainPID)"
+    eventually 60 restarts_are $unit 1
+    has "$(inside journalctl --no-pager --output=cat -u $unit)" "Watchdog timeout"
+    eventually 30 unit_is $unit active
+    eventually 60 job_is hung finished
+    ended_once hung
+    [ "$(boot_of python-default-1)" != "$before" ]
+}
+
+survives_a_kill() {
+    local unit=hero@python-default-1 before
+    reset $unit
+    before=$(boot_of python-default-1)
+    submit_slow killed 4
+    eventually 10 job_is killed started
+    inside sh -c "kill -KILL $(property $unit MainPID)"
+    eventually 20 restarts_are $unit 1
+    eventually 20 unit_is $unit active
+    local now
+    now=$(boot_of python-default-1)
+    [ -n "$now" ] && [ "$now" != "$before" ]
+    eventually 40 job_is killed finished
+    ended_once killed
+    is 1 job_field killed crashes
+    # Nothing of the dead one is left: no process, no folder of a job.
+    eventually 5 is "" inside ls "/run/hero/python-default-1"
+}
+
+claim "kill -STOP: the watchdog restarts the unit, and its job ends once" survives_a_hang
+claim "kill -9: the unit is back under its name, and its job is done" survives_a_kill
