@@ -18,13 +18,14 @@ mod types;
 mod unit;
 mod units;
 
+pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
 pub use sal::SalConfig;
 pub use schema::{
-    ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
-    Role, SupervisorConfig, UnitActor, UnitConfig,
+    ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
+    UnitActor, UnitConfig,
 };
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
