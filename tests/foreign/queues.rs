@@ -204,16 +204,11 @@ fn kills_of_old_and_new_lose_nothing_that_hero_has_accepted() {
     }
     let _actor = hero.actor("bash-default-1").start();
     all_finish(&redis, &ids);
-    // An old worker that is killed loses what an old client gave it, as it always did: Hero never
-    // saw that job. What Hero's own actors took of theirs is not lost.
-    let stuck: Vec<&String> = old
-        .iter()
-        .filter(|id| {
-            redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some("dispatched")
-                && redis.list(W1).contains(id)
-        })
-        .collect();
-    assert!(stuck.is_empty(), "nobody takes {stuck:?}");
+    // What an old client gave to an old worker Hero has never seen: that worker takes it along when
+    // it is killed, one job a kill. All others end.
+    let status = |id: &String| redis.field(&format!("hero:job:{id}"), "status").unwrap_or_default();
+    let open = || old.iter().filter(|id| status(id) != "finished").count();
+    wait_until("nothing waits any more", || redis.list(W1).is_empty() && open() <= 4);
 }
 
 #[test]
