@@ -110,5 +110,23 @@ pub(super) fn describe(error: &RedisError) -> String {
         (_, Some(detail)) => detail.to_owned(),
         _ => error.to_string(),
     };
-    text.chars().take(500).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let text: String =
+        text.chars().take(500).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match tls_hint(&text) {
+        Some(hint) => format!("{text}: {hint}"),
+        None => text,
+    }
+}
+
+/// What to look at where TLS failed; the library has no kinds for it.
+fn tls_hint(text: &str) -> Option<&'static str> {
+    if text.contains("invalid peer certificate") {
+        Some(
+            "redis.tls_ca_file names who must have signed it, and it must name the host of redis.url",
+        )
+    } else if text.contains("CertificateRequired") || text.contains("alert: UnknownCA") {
+        Some("redis wants a certificate of ours; see redis.tls_cert_file and redis.tls_key_file")
+    } else {
+        None
+    }
 }

@@ -90,7 +90,7 @@ impl Sentinels {
             .set_connection_timeout(Some(SENTINEL_TIMEOUT))
             .set_response_timeout(Some(SENTINEL_TIMEOUT));
         let info = self.master.clone().set_redis_settings(login);
-        let info = info.set_addr(ConnectionAddr::Tcp(host.to_owned(), port));
+        let info = info.set_addr(self.place(host, port));
         let mut connection =
             Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?;
         redis::cmd("SENTINEL")
@@ -100,6 +100,20 @@ impl Sentinels {
             .await
     }
 
+    /// Where a server listens that is spoken to as the master is: through TLS or not.
+    fn place(&self, host: &str, port: u16) -> ConnectionAddr {
+        let host = host.to_owned();
+        match self.master.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+                host,
+                port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host, port),
+        }
+    }
+
     /// A connection to what a sentinel named; `None` if it is no master: a sentinel may not yet
     /// know, and a server that comes back may not yet have been told.
     async fn master(
@@ -107,7 +121,7 @@ impl Sentinels {
         (host, port): &(String, u16),
         config: &AsyncConnectionConfig,
     ) -> Result<Option<MultiplexedConnection>, RedisError> {
-        let info = self.master.clone().set_addr(ConnectionAddr::Tcp(host.clone(), *port));
+        let info = self.master.clone().set_addr(self.place(host, *port));
         let mut connection =
             Client::open(info)?.get_multiplexed_async_connection_with_config(config).await?;
         let role: Result<Vec<redis::Value>, RedisError> =
