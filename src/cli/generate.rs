@@ -100,7 +100,8 @@ fn completions(folder: &Path) -> std::io::Result<()> {
     // Hidden commands would be offered as well.
     let all = Cli::command();
     let shown = all.get_subcommands().filter(|below| !below.is_hide_set()).cloned();
-    let mut command = Command::new("hero").args(all.get_arguments().cloned()).subcommands(shown);
+    let mut command =
+        Command::default().name("hero").args(all.get_arguments().cloned()).subcommands(shown);
     for shell in SHELLS {
         clap_complete::generate_to(shell, &mut command, "hero", folder)?;
     }
