@@ -15,6 +15,8 @@ pub enum StoreError {
         address: String,
         /// What the attempt said.
         reason: String,
+        /// Whether it may have got the command, and done it: only its answer is missing.
+        sent: bool,
     },
     /// It answers but does not serve now: loading, a read-only replica, out of memory. Worth
     /// trying again.
@@ -43,6 +45,9 @@ pub enum StoreError {
     },
 }
 
+/// What is being done before any command can be sent.
+pub(super) const CONNECTING: &str = "connecting";
+
 impl StoreError {
     /// Whether the same call can succeed later without anybody mending anything here.
     pub fn is_transient(&self) -> bool {
@@ -64,7 +69,9 @@ impl StoreError {
                 | ServerErrorKind::TryAgain
                 | ServerErrorKind::ClusterDown,
             ) => Self::NotServing { address, reason },
-            _ if is_connection_lost(error) => Self::Unreachable { address, reason },
+            _ if is_connection_lost(error) => {
+                Self::Unreachable { address, reason, sent: doing != CONNECTING }
+            }
             _ => match error.code() {
                 Some("OOM") => {
                     let reason =

@@ -11,7 +11,7 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use super::error::{StoreError, is_connection_useless};
+use super::error::{CONNECTING, StoreError, is_connection_useless};
 use super::sentinel::Sentinels;
 use crate::config::{RedisConfig, TlsFiles};
 
@@ -87,7 +87,7 @@ impl Server {
             Place::Fixed(client) => client
                 .get_multiplexed_async_connection_with_config(&config)
                 .await
-                .map_err(|error| StoreError::new(&self.address, "connecting", &error)),
+                .map_err(|error| StoreError::new(&self.address, CONNECTING, &error)),
             Place::Named(sentinels) => sentinels.connect(&self.address, &config).await,
         }
     }
@@ -226,7 +226,7 @@ impl Blocking {
             .arg("ID")
             .query_async(&mut connection)
             .await
-            .map_err(|error| StoreError::new(&self.server.address, "connecting", &error))?;
+            .map_err(|error| StoreError::new(&self.server.address, CONNECTING, &error))?;
         self.waker.0.store(id, Ordering::Relaxed);
         Ok(connection)
     }
@@ -257,6 +257,7 @@ impl Blocking {
                 Err(StoreError::Unreachable {
                     address: address.to_string(),
                     reason: "it does not answer".to_owned(),
+                    sent: true,
                 })
             }
         }

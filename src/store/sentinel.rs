@@ -10,7 +10,7 @@ use redis::{
     RedisError,
 };
 
-use super::error::{StoreError, describe};
+use super::error::{CONNECTING, StoreError, describe};
 use crate::config::SentinelUrl;
 
 /// How long one sentinel may take to answer before the next one is asked.
@@ -53,7 +53,7 @@ impl Sentinels {
                         return Ok(connection);
                     }
                     Ok(None) => format!("{}:{} is no master", named.0, named.1),
-                    Err(error) => match StoreError::new(address, "connecting", &error) {
+                    Err(error) => match StoreError::new(address, CONNECTING, &error) {
                         refused @ StoreError::NotPermitted { .. } => return Err(refused),
                         _ => format!("master {}:{}: {}", named.0, named.1, describe(&error)),
                     },
@@ -63,7 +63,8 @@ impl Sentinels {
             };
             problems.push(format!("sentinel {host}:{port}: {problem}"));
         }
-        Err(StoreError::Unreachable { address: address.to_owned(), reason: problems.join("; ") })
+        let (address, reason) = (address.to_owned(), problems.join("; "));
+        Err(StoreError::Unreachable { address, reason, sent: false })
     }
 
     /// Where the master is, by one sentinel.
