@@ -32,7 +32,7 @@ pub(super) struct Server {
 #[derive(Clone)]
 enum Place {
     /// Where the URL says.
-    Fixed(Client),
+    Fixed(Box<Client>),
     /// Where the sentinels say.
     Named(Arc<Sentinels>),
 }
@@ -73,7 +73,7 @@ impl Server {
                 let master = client.get_connection_info().clone();
                 Place::Named(Arc::new(Sentinels::new(sentinels, master)))
             }
-            None => Place::Fixed(client),
+            None => Place::Fixed(Box::new(client)),
         };
         Ok(Self { place, address: Arc::clone(&address) })
     }
