@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempts::millis;
+use super::attempts::{kept, millis};
 use super::link::Blocking;
 use super::scripts::Scripts;
 use super::{Store, StoreError};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::target::ActorId;
@@ -112,11 +112,14 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn recover_legacy(&self, retention: Duration) -> Result<LegacySweep, StoreError> {
+    pub async fn recover_legacy(
+        &self,
+        retention: impl Into<Retention>,
+    ) -> Result<LegacySweep, StoreError> {
         const PER_QUEUE: usize = 500;
         const GRACE: Duration = Duration::from_secs(2);
         let mut script = self.scripts.recover_legacy.prepare_invoke();
-        script.arg(millis(retention)).arg(PER_QUEUE).arg(millis(GRACE));
+        script.arg(kept(retention)).arg(PER_QUEUE).arg(millis(GRACE));
         let (started, ended, put_back, more): (u64, u64, u64, u64) =
             self.invoke("looking after legacy queues", &script).await?;
         Ok(LegacySweep { started, ended, put_back, more: more == 1 })
@@ -128,7 +131,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn serve_legacy_stops(&self, retention: Duration) -> Result<u64, StoreError> {
+    pub async fn serve_legacy_stops(&self, retention: Retention) -> Result<u64, StoreError> {
         const PER_QUEUE: usize = 100;
         let mut done = 0;
         for queue in self.keys.legacy() {
@@ -150,7 +153,7 @@ impl Store {
 
     /// Whether the request is done with. The script that stops a job leaves one alone that an old
     /// worker has.
-    async fn serve_legacy_stop(&self, id: &[u8], retention: Duration) -> Result<bool, StoreError> {
+    async fn serve_legacy_stop(&self, id: &[u8], retention: Retention) -> Result<bool, StoreError> {
         let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
             return Ok(true);
         };

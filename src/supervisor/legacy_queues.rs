@@ -12,7 +12,7 @@ impl Duty for LegacyQueues {
     const NAME: &'static str = "looking after legacy queues";
 
     async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
-        let found = own.store.recover_legacy(own.settings.job.retention).await?;
+        let found = own.store.recover_legacy(own.settings.job.kept()).await?;
         let foreign = found.started + found.ended;
         let put_back = found.put_back;
         tally.note(Self::NAME, Recovered { put_back, foreign, ..Recovered::default() });

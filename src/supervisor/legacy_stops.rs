@@ -14,7 +14,7 @@ impl Duty for LegacyStops {
     const NAME: &'static str = "serving stop queues of old workers";
 
     async fn round(own: &Round, _: &Tally) -> Result<Duration, StoreError> {
-        let done = own.store.serve_legacy_stops(own.settings.job.retention).await?;
+        let done = own.store.serve_legacy_stops(own.settings.job.kept()).await?;
         if done > 0 {
             info!(requests = done, "{}", Self::NAME);
         }

@@ -2,10 +2,10 @@
 -- ended, gives back those whose copy an old worker has popped and then lost, tells jobs that wait
 -- for prerequisites of older programs, and notes what is to be seen of the legacy queues.
 --
--- ARGV: 1 retention in ms  2 how many entries per queue  3 grace in ms for a popped copy
+-- ARGV: 1 retention  2 how many entries per queue  3 grace in ms for a popped copy
 -- returns { started by old workers, ended by them, put back, 1 if there may be more at once }
 
-local retention_ms, window, grace_us = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000
+local retention, window, grace_us = retention_of(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000
 local QUEUES_PER_STEP = 200
 local LOOKED_FOR = 20
 local at = now_us()
@@ -43,7 +43,7 @@ local function look_at(id, queue, may_look_for_copy)
   elseif f[1] == 'finished' or f[1] == 'error' then
     void(id, queue)
     seen(f[3], 'popped_at', at)
-    note_foreign_end(id, type_of_queue(queue), at, retention_ms)
+    note_foreign_end(id, type_of_queue(queue), at, retention)
     ended = ended + 1
   elseif f[1] == 'dispatched' and may_look_for_copy and legacy_queue(f[3]) then
     look_for_copy(id, f[3], f[4])
@@ -72,11 +72,12 @@ end
 
 -- A prerequisite that only older programs have touched ends without a word to its dependents.
 local function look_at_waiting(id)
-  for _, prerequisite in ipairs(redis.call('SMEMBERS', PENDING .. id)) do
+  for _, entry in ipairs(redis.call('SMEMBERS', PENDING .. id)) do
+    local prerequisite = prerequisite_of(entry)
     local status = read(prerequisite, 'status')[1]
     if not status or status == 'finished' or status == 'error' then
       local outcome = status == 'finished' and status or 'error'
-      tell_dependents({ { id = prerequisite, status = outcome, left = { id } } }, at, retention_ms)
+      tell_dependents({ { id = prerequisite, status = outcome, left = { id } } }, at, retention)
     end
   end
 end
