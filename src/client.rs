@@ -70,10 +70,6 @@ impl Client {
         Ok(Self::on(Store::open(redis)?, job))
     }
 
-    fn on(store: Store, job: JobConfig) -> Self {
-        Self { waiters: Arc::new(Waiters::new(store.clone())), store, job }
-    }
-
     /// Asks Redis for a sign of life.
     ///
     /// # Errors

@@ -350,11 +350,8 @@ mod tests {
 
     #[test]
     fn what_this_version_has_not_is_refused_and_says_so() {
-        for (text, message) in [(
-            "[redis]\ntls_ca_file = \"/ca.pem\"",
-            "2:15: redis.tls_ca_file is for TLS, but redis.url does not begin with rediss",
-        )] {
-            assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");
-        }
+        let text = "[redis]\ntls_ca_file = \"/ca.pem\"";
+        let message = "redis.tls_ca_file is for TLS, but redis.url does not begin with rediss";
+        assert_eq!(refusal(text), format!("hero.toml:2:15: {message}"));
     }
 }

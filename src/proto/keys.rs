@@ -49,13 +49,11 @@ impl Keys {
     /// # Errors
     /// The first name that is not one of [`Keys::LEGACY_FORM`].
     pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, String> {
-        match legacy.iter().find(|queue| !self.is_legacy_queue(&queue.legacy)) {
-            Some(illegal) => Err(illegal.legacy.clone()),
-            None => {
-                self.legacy = legacy.to_vec();
-                Ok(self)
-            }
+        if let Some(illegal) = legacy.iter().find(|queue| !self.is_legacy_queue(&queue.legacy)) {
+            return Err(illegal.legacy.clone());
         }
+        self.legacy = legacy.to_vec();
+        Ok(self)
     }
 
     /// The queues with older names that are served.

@@ -69,11 +69,17 @@ impl Program {
         Self::begin(redis, name, words).ends()
     }
 
+    /// Waits for its end, for as long as it goes on printing.
     #[track_caller]
     fn ends(mut self) -> String {
-        wait_until(&format!("`{}` ends", self.name), || {
-            self.child.try_wait().expect("looking at a process").is_some()
-        });
+        let mut ended = false;
+        while !ended {
+            let printed = self.out().len();
+            wait_until(&format!("`{}` ends or goes on", self.name), || {
+                ended = self.child.try_wait().expect("looking at a process").is_some();
+                ended || self.out().len() > printed
+            });
+        }
         let status = self.child.wait().expect("it has ended");
         assert!(
             status.success(),
