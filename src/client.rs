@@ -28,6 +28,7 @@ pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
 pub use logs::LogFollower;
+pub use migration::blockers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
