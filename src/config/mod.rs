@@ -5,6 +5,7 @@
 //! [`ActorConfig`], never the whole.
 
 mod check;
+mod command;
 mod connection;
 mod error;
 mod files;
@@ -18,6 +19,7 @@ mod types;
 mod unit;
 mod units;
 
+pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
