@@ -64,7 +64,7 @@ impl CommandEngine {
         };
         let mut prepared = Prepared { program, args, script, entries };
         if let Some(packages) = &self.packages {
-            python::provide_module(source, scratch).map_err(cannot_write)?;
+            python::provide_module(source, scratch).map_err(|error| cannot_write(&error))?;
             if let Some(entry) = packages.of(source, &prepared.program, patience, log)? {
                 prepared.program = python::interpreter(entry.path());
                 prepared.entries.push(entry);
@@ -115,7 +115,7 @@ impl CommandEngine {
         } else {
             scratch.file(&name, source)
         };
-        file.map_err(cannot_write)
+        file.map_err(|error| cannot_write(&error))
     }
 
     fn is_shell(&self) -> bool {
@@ -158,10 +158,8 @@ impl CommandEngine {
                 return Err(failure(message.to_owned()));
             }
             let kept = folder.join("program");
-            let copied = fs::copy(&made, &kept).and_then(|_| {
-                let mode = Permissions::from_mode(0o500);
-                fs::set_permissions(&kept, mode)
-            });
+            let copied = fs::copy(&made, &kept)
+                .and_then(|_| fs::set_permissions(&kept, Permissions::from_mode(0o500)));
             copied.map_err(|error| {
                 failure(format!("cannot keep the compiled program: {}", reason(&error)))
             })
@@ -205,8 +203,8 @@ fn scratch() -> Result<Scratch, Failure> {
         .map_err(|error| failure(format!("cannot make the script's folder: {}", reason(&error))))
 }
 
-fn cannot_write(error: std::io::Error) -> Failure {
-    failure(format!("cannot write the script's file: {}", reason(&error)))
+fn cannot_write(error: &std::io::Error) -> Failure {
+    failure(format!("cannot write the script's file: {}", reason(error)))
 }
 
 /// A word of a command with the files in the places of the placeholders.

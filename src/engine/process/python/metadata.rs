@@ -65,7 +65,7 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
     }
     if let Some(bad) = table.dependencies.iter().find(|package| !is_package(package)) {
         let shown: String = bad.chars().take(60).collect();
-        return Err(wrong(format!("{:?} is no dependency, such as \"requests<3\"", shown)));
+        return Err(wrong(format!("{shown:?} is no dependency, such as \"requests<3\"")));
     }
     if Demand::parse(&table.requires_python).is_none() {
         let shown: String = table.requires_python.chars().take(60).collect();

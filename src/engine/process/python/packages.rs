@@ -133,21 +133,19 @@ impl Build<'_> {
             args.extend(sources);
             return self.must(uv, args);
         }
-        self.install_with_pip(&own_python, sources)
+        self.install_with_pip(&own_python, &sources)
     }
 
     /// With the pip of the system, which needs not be copied into every environment, or else with
     /// one of the environment's own.
-    fn install_with_pip(&self, own_python: &Path, sources: Vec<OsString>) -> Result<(), Failure> {
+    fn install_with_pip(&self, own_python: &Path, sources: &[OsString]) -> Result<(), Failure> {
         let install = |mut before: Vec<OsString>| {
-            let only_wheels: &[&str] = match self.packages.config.source_builds {
-                true => &[],
-                false => &["--only-binary", ":all:"],
-            };
+            let only_wheels: &[&str] =
+                if self.packages.config.source_builds { &[] } else { &["--only-binary", ":all:"] };
             before.extend(words(&["--quiet", "--no-input", "--disable-pip-version-check"]));
             before.extend(words(&["install", "--no-cache-dir"]));
             before.extend(words(only_wheels));
-            before.extend(sources.clone());
+            before.extend_from_slice(sources);
             before
         };
         let mut of_system = words(&["-m", "pip", "--python"]);
@@ -170,7 +168,7 @@ impl Build<'_> {
         let from_sources = |package: &&String| {
             let address = package.split_once('@').map(|(_, address)| address);
             let address = address.map(|rest| rest.split([';', '#']).next().unwrap_or(rest).trim());
-            address.is_some_and(|address| !address.ends_with(".whl"))
+            address.is_some_and(|address| address.rsplit('.').next() != Some("whl"))
         };
         if let Some(package) = dependencies.iter().find(from_sources)
             && !source_builds
