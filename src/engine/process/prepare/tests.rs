@@ -255,7 +255,7 @@ fn a_check_finds_what_is_wrong_and_runs_nothing() {
 
 /// A wheel without code to build: a module `greeting` that says hello.
 fn wheel(world: &World) -> String {
-    let make = "import sys, zipfile\n\
+    let source = "import sys, zipfile\n\
         with zipfile.ZipFile(sys.argv[1] + '/greeting-1.0-py3-none-any.whl', 'w') as wheel:\n    \
             info = 'greeting-1.0.dist-info/'\n    \
             wheel.writestr('greeting.py', 'def hello(): return \"hello\"\\n')\n    \
@@ -263,7 +263,7 @@ fn wheel(world: &World) -> String {
             wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n    \
             wheel.writestr(info + 'RECORD', '')\n";
     let script = world.path("make.py");
-    fs::write(&script, make).expect("written");
+    fs::write(&script, source).expect("written");
     let mut python = crate::engine::process::command("/usr/bin/python3".as_ref());
     let made = python.arg(script).arg(world.folder.path()).status().expect("it runs");
     assert!(made.success());
