@@ -10,6 +10,7 @@ mod connection;
 mod error;
 mod files;
 mod load;
+mod redis_url;
 mod sal;
 mod schema;
 mod source;
@@ -20,9 +21,10 @@ mod unit;
 mod units;
 
 pub use command::{CommandOptions, DependenciesConfig, is_python};
-pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
+pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
+pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
