@@ -187,7 +187,10 @@ fn a_job_in_the_hands_of_a_dead_old_worker_is_recovered_by_its_timeout() {
 #[test]
 fn kills_of_old_and_new_lose_nothing_that_hero_has_accepted() {
     let redis = Redis::start();
-    let hero = dual(&redis, &[W1]).set("actor.lease", "\"400ms\"").set("job.timeout", "\"2s\"");
+    let hero = dual(&redis, &[W1])
+        .set("actor.lease", "\"1s\"")
+        .set("job.timeout", "\"5s\"")
+        .set("job.crash_limit", "100");
     let _supervisor = hero.supervisor().start();
     let number = jobs(20);
     let ids = submit(&redis, &hero, "n", number);
