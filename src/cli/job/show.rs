@@ -22,7 +22,7 @@ pub(in crate::cli) async fn run(
 }
 
 /// The fields in the order of a job's life, those of one line aligned, the long ones below.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 28] = [
     "id",
     "status",
     "script_type",
@@ -48,6 +48,8 @@ const ORDER: [&str; 26] = [
     "dependents",
     "env_vars",
     "log_path",
+    "progress",
+    "progress_text",
     "exit_code",
 ];
 /// Texts of any length, shown last.
