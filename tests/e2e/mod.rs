@@ -12,6 +12,7 @@ mod progress;
 mod protocol;
 mod shutdown;
 mod supervisor;
+mod tls;
 
 use crate::support::{Redis, wait_until};
 
