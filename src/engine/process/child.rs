@@ -317,7 +317,9 @@ impl Drop for Running {
     }
 }
 
+/// Which of the descriptors there is something to read from.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Ready {
     exited: bool,
     stdout: bool,
