@@ -20,12 +20,14 @@ mod units;
 
 pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
 pub use error::{ConfigError, Place};
+pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
     Role, SupervisorConfig, UnitActor, UnitConfig,
 };
+pub(crate) use source::place;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};
