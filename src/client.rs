@@ -139,7 +139,13 @@ impl Client {
     async fn store_one(&self, job: Job, start: bool) -> Result<JobId, ClientError> {
         self.check(&job)?;
         let job = [job];
-        let submitted = self.store.submit(&job, start, self.job.kept()).await?;
+        let submitted = self.store.submit(&job, start, self.job.kept()).await;
+        let submitted = submitted.map_err(|error| match error {
+            StoreError::Unreachable { sent: true, .. } => {
+                ClientError::Unsure { id: job[0].id.clone(), error }
+            }
+            error => ClientError::Store(error),
+        })?;
         let what = submitted.into_iter().next().unwrap_or(Submitted::Exists);
         accepted(&job[0], what)
     }

@@ -114,6 +114,7 @@ pub(super) async fn give_up(life: &Life) -> Result<u64, StoreError> {
             Err(StoreError::Unreachable {
                 address: life.store.address().to_owned(),
                 reason: "it does not answer".to_owned(),
+                sent: true,
             })
         })
 }

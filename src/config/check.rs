@@ -320,8 +320,7 @@ mod tests {
             ),
             (
                 "[redis]\ntls_ca_file = \"/ca.pem\"",
-                "2:15: redis.tls_ca_file is for TLS, but this version speaks redis://, \
-                 redis+unix://, unix:// and redis+sentinel://"
+                "2:15: redis.tls_ca_file is for TLS, but redis.url does not begin with rediss"
                     .to_owned(),
             ),
         ] {

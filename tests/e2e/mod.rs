@@ -13,6 +13,7 @@ mod outage;
 mod protocol;
 mod shutdown;
 mod supervisor;
+mod tls;
 
 use crate::support::{Redis, wait_until};
 
