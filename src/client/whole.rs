@@ -185,7 +185,15 @@ impl Client {
             let (jobs, most) = (links.others, Store::WHOLE_OTHERS_MAX);
             return Err(ClientError::TooManyOthers { jobs, most });
         }
-        match self.store.submit_whole(jobs, self.job.kept()).await? {
+        let submitted = self.store.submit_whole(jobs, self.job.kept()).await;
+        let submitted = submitted.map_err(|error| match error {
+            // The first tells of all.
+            StoreError::Unreachable { sent: true, .. } => {
+                ClientError::Unsure { id: jobs[0].id.clone(), error }
+            }
+            error => ClientError::Store(error),
+        })?;
+        match submitted {
             Whole::Accepted => Ok(()),
             Whole::Refused { place, why } => {
                 // A key that is held gives a single submission the holder's id.

@@ -10,7 +10,7 @@ use redis::ScriptInvocation;
 use super::attempts::kept;
 use super::jobs::{ANY, Submitted, refused};
 use super::{Store, StoreError};
-use crate::proto::job::{Job, JobId, Retention};
+use crate::proto::job::{Job, JobId, JobStatus, Retention};
 use crate::proto::target::ScriptType;
 
 /// What became of jobs that were submitted all or none.
@@ -41,9 +41,9 @@ const DEPENDENTS_FIELD_BYTES: usize = 32_768;
 impl Store {
     /// Most jobs that can be submitted all or none: the time of the script that commits them grows
     /// with their number.
-    pub const WHOLE_MAX: usize = 50_000;
+    pub const WHOLE_MAX: usize = 20_000;
     /// Most prerequisites outside of the whole that all of its jobs may name together.
-    pub const WHOLE_OTHERS_MAX: usize = 50_000;
+    pub const WHOLE_OTHERS_MAX: usize = 20_000;
 
     /// Stores jobs and sends them on their way, all or none, in one atomic step after they were
     /// staged. They may wait for each other, in any order, but not in a circle; that is the
@@ -169,6 +169,9 @@ impl Part {
         if !self.more.is_empty() {
             fields.push(("dependents_more", self.more.len().to_string()));
         }
+        let waits = !self.within.is_empty();
+        let status = if waits { JobStatus::WaitingForPrerequisites } else { JobStatus::Created };
+        fields.push(("status", status.to_string()));
         fields.push(("created_at", String::new()));
         script.arg(2 * fields.len());
         for (name, value) in fields {

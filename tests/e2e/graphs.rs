@@ -87,7 +87,10 @@ fn a_graph_that_cannot_be_is_refused_whole_with_line_and_column() {
         ),
         (node("fetch", "") + taken.as_str(), "g.toml:5:6: x: job id taken is taken"),
         (node("a", "timeout = \"2d\""), "g.toml:1:6: a: invalid job: timeout"),
-        (node("a", "unique_key = \"k\"") + node("b", "unique_key = \"k\"").as_str(), "its unique key is"),
+        (
+            node("a", "unique_key = \"k\"") + node("b", "unique_key = \"k\"").as_str(),
+            "its unique key is",
+        ),
         (node("a", "delay = \"-1s\""), "g.toml:4:9: "),
         (node("a", "[job.a]"), "g.toml:4:"),
     ] {
@@ -162,24 +165,28 @@ fn runs_in_order(jobs: usize, kills: usize) {
     let finished = || redis.ask::<usize>("ZCARD hero:meta:job:index:finished:type:osis");
     let units = ["osis-default-1", "osis-default-2"];
     let mut actors = units.map(|unit| hero.actor(unit).tasks(2).start());
+    // However slow the machine is, some more jobs end within one wait.
+    let until_finished = |enough: usize| {
+        let mut last = finished();
+        while last < enough {
+            let more = format!("more than {last} of {jobs} jobs have finished");
+            wait_until(&more, || finished() > last);
+            last = finished();
+        }
+    };
     for kill in 1..=kills {
-        let enough = jobs * kill / (kills + 1);
-        wait_until(&format!("{enough} of {jobs} jobs have finished"), || finished() >= enough);
+        until_finished(jobs * kill / (kills + 1));
         let place = kill % 2;
         actors[place].kill();
         actors[place] = hero.actor(units[place]).tasks(2).start();
     }
-    let mut last = 0;
-    while last < jobs {
-        wait_until(&format!("more than {last} of {jobs} jobs have finished"), || finished() > last);
-        last = finished();
-    }
+    until_finished(jobs);
     assert_in_order(&redis, &ids, &edges);
 }
 
-/// `GRAPH=10000` runs the same with as many jobs.
+/// `GRAPH=20000` runs the same with as many jobs.
 fn graph_size() -> usize {
-    std::env::var("GRAPH").ok().map_or(1500, |jobs| jobs.parse().expect("a number"))
+    std::env::var("GRAPH").ok().map_or(10_000, |jobs| jobs.parse().expect("a number"))
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn a_large_random_graph_ends_in_an_order_that_respects_every_edge() {
 
 #[test]
 fn a_large_random_graph_keeps_its_order_while_actors_are_killed() {
-    runs_in_order(graph_size(), 6);
+    runs_in_order(graph_size(), 10);
 }
 
 #[test]

@@ -118,7 +118,9 @@ for place, job in ipairs(jobs) do
   if job.failed then
     failed[#failed + 1] = job
   elseif job.within or #job.others > 0 then
-    redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites')
+    if not job.within then
+      redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites')
+    end
     gather(waiting, job.script_type, id, score)
     if #job.others > 0 then add_dependent(id, job.others) end
   elseif job.due > at then

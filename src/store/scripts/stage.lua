@@ -3,7 +3,8 @@
 --
 -- ARGV: 1 the whole's id  2 how long its parts stay, in s  3 how many jobs, then for each: id,
 --       how many entries its pending set has, these; how many dependents have no room in its
---       field, these; how many fields and values, these, the last two 'created_at', ''
+--       field, these; how many fields and values, these, the last two 'created_at', '';
+--       its status is that of a job which waits, if it waits for another of the whole
 -- returns how many jobs of the whole are stored by now
 
 -- A job outlives the count of the whole's jobs: where that is, they all are.
