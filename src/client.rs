@@ -22,11 +22,13 @@ mod dead;
 mod error;
 mod logs;
 mod wait;
+mod whole;
 
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
 pub use logs::LogFollower;
+pub use whole::{Graph, Node};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,7 +151,10 @@ impl Client {
     }
 
     /// What can be told of a job before it is sent.
-    fn check(&self, job: &Job) -> Result<(), InvalidJob> {
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if it has no script type or breaks a bound of `[job]`.
+    pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
         if job.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }

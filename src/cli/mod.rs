@@ -14,6 +14,7 @@ mod queue;
 mod script;
 mod script_doc;
 mod stage;
+mod submit;
 mod table;
 mod time;
 
@@ -67,7 +68,7 @@ enum Command {
     Dev(dev::Dev),
     Check(check::Check),
     Exec(exec::Exec),
-    Submit(exec::Submit),
+    Submit(submit::Submit),
     #[command(subcommand)]
     Job(job::Job),
     #[command(subcommand)]

@@ -23,6 +23,7 @@ mod units;
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
+pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
@@ -30,6 +31,7 @@ pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
     Role, SupervisorConfig, UnitActor, UnitConfig,
 };
+pub(crate) use source::place;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

@@ -159,6 +159,12 @@ impl Keys {
         self.key(format_args!("meta:job:dependents:{id}"))
     }
 
+    /// String, TTL: how many jobs of a whole, which is submitted all or none, are stored by now.
+    /// With `:` and a job's id behind it, what that job will be.
+    pub fn staged(&self, whole: &JobId) -> String {
+        self.key(format_args!("meta:job:staged:{whole}"))
+    }
+
     /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
     pub fn settling(&self) -> String {
         self.key(format_args!("meta:job:settling"))
@@ -202,6 +208,7 @@ impl Keys {
             ("UNIQUE", "meta:job:unique:"),
             ("PENDING", "meta:job:pending:"),
             ("DEPENDENTS", "meta:job:dependents:"),
+            ("STAGED", "meta:job:staged:"),
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
@@ -258,6 +265,7 @@ mod tests {
             (keys.unique(&unique), "hero:meta:job:unique:daily report"),
             (keys.pending(&id), "hero:meta:job:pending:job-1"),
             (keys.dependents(&id), "hero:meta:job:dependents:job-1"),
+            (keys.staged(&id), "hero:meta:job:staged:job-1"),
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),

@@ -18,6 +18,7 @@ mod schedule;
 mod scripts;
 mod sentinel;
 mod statistics;
+mod whole;
 
 pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};
 pub use backoff::Backoff;
@@ -30,6 +31,7 @@ pub use listing::{Cursor, JobSummary, ListQuery, Page, QueueState};
 pub use logs::{LogEntry, LogLine};
 pub use presence::{Appearance, PresenceOf};
 pub use recovery::Recovered;
+pub use whole::Whole;
 
 use std::sync::Arc;
 

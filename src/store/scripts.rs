@@ -9,6 +9,7 @@ use crate::proto::keys::Keys;
 pub(super) struct Scripts {
     pub(super) appear: Script,
     pub(super) claim: Script,
+    pub(super) commit: Script,
     pub(super) delete: Script,
     pub(super) disappear: Script,
     pub(super) dispatch_due: Script,
@@ -25,6 +26,7 @@ pub(super) struct Scripts {
     pub(super) retry: Script,
     pub(super) sample: Script,
     pub(super) settle: Script,
+    pub(super) stage: Script,
     pub(super) start: Script,
     pub(super) stop: Script,
     pub(super) submit: Script,
@@ -39,6 +41,7 @@ impl Scripts {
         Self {
             appear: script(include_str!("scripts/appear.lua")),
             claim: script(include_str!("scripts/claim.lua")),
+            commit: script(include_str!("scripts/commit.lua")),
             delete: script(include_str!("scripts/delete.lua")),
             disappear: script(include_str!("scripts/disappear.lua")),
             dispatch_due: script(include_str!("scripts/dispatch_due.lua")),
@@ -58,6 +61,7 @@ impl Scripts {
             retry: script(include_str!("scripts/retry.lua")),
             sample: script(include_str!("scripts/sample.lua")),
             settle: script(include_str!("scripts/settle.lua")),
+            stage: script(include_str!("scripts/stage.lua")),
             start: script(include_str!("scripts/start.lua")),
             stop: script(include_str!("scripts/stop.lua")),
             submit: script(include_str!("scripts/submit.lua")),

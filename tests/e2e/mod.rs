@@ -1,9 +1,11 @@
 //! The whole of it: the real program, its units as processes, a Redis of its own.
 
+mod batches;
 mod commands;
 mod control;
 mod deaths;
 mod dev;
+mod graphs;
 mod jobs;
 mod limits;
 mod load;

@@ -14,3 +14,4 @@ mod recovery;
 mod schedule;
 mod statistics;
 mod submit;
+mod whole;
