@@ -9,6 +9,7 @@ mod limits;
 mod load;
 mod outage;
 mod protocol;
+mod queues;
 mod shutdown;
 mod supervisor;
 
