@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::attempts::millis;
+use super::attempts::{kept, millis};
 use super::listing::read;
 use super::{Store, StoreError};
+use crate::proto::job::Retention;
 use crate::proto::message::Control;
 use crate::proto::target::Queue;
 
@@ -114,7 +115,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`], with the jobs before it ended.
-    pub async fn purge(&self, queue: &Queue, retention: Duration) -> Result<u64, StoreError> {
+    pub async fn purge(
+        &self,
+        queue: &Queue,
+        retention: impl Into<Retention>,
+    ) -> Result<u64, StoreError> {
+        let retention = kept(retention);
         let (mut purged, mut still_to_go) = (0, None);
         loop {
             let most = still_to_go.unwrap_or(PURGED_PER_STEP).min(PURGED_PER_STEP);
@@ -122,7 +128,7 @@ impl Store {
                 return Ok(purged);
             }
             let mut script = self.scripts.purge.prepare_invoke();
-            script.arg(queue.to_string()).arg(most).arg(millis(retention));
+            script.arg(queue.to_string()).arg(most).arg(&retention);
             let (ended, taken_out, left): (u64, u64, u64) =
                 self.invoke("purging a queue", &script).await?;
             purged += ended;

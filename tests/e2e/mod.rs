@@ -12,6 +12,7 @@ mod protocol;
 mod queues;
 mod shutdown;
 mod supervisor;
+mod tls;
 
 use crate::support::{Redis, wait_until};
 

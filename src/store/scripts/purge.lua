@@ -1,17 +1,17 @@
 -- Ends jobs that wait in a queue, as a stop would. One step of it; what comes into the queue
 -- meanwhile is the caller's to leave there.
 --
--- ARGV: 1 queue  2 how many entries at the most  3 retention in ms
+-- ARGV: 1 queue  2 how many entries at the most  3 retention
 -- returns { jobs that were ended, entries that were taken out, entries that are left }
 
-local queue, most, retention_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local queue, most, retention = ARGV[1], tonumber(ARGV[2]), retention_of(ARGV[3])
 local at = now_us()
 local purged, taken_out, left, ended = 0, 0, 0, {}
 
 local function purge(id)
   if not legal_id(id) then return end
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'reply',
-    'unique_key', 'dependents')
+    'unique_key', 'dependents', 'retention')
   local script_type = legal_type(f[2])
   -- By its ready entry alone the supervisor notices what a foreign actor has ended.
   if f[1] ~= 'finished' and f[1] ~= 'error' then redis.call('ZREM', READY .. queue, id) end
@@ -22,8 +22,9 @@ local function purge(id)
   -- A stranger may have pushed it into a queue that is not the one its fields name.
   local own = queue_of(f[2], f[3], f[4], f[5])
   if own and own ~= queue then pull_out(id, own) end
-  local job = { script_type = script_type or 'unknown', reply = f[7], unique_key = f[8] }
-  conclude(id, job, 'error', 'stopped', nil, at, retention_ms)
+  local job = { script_type = script_type or 'unknown', reply = f[7], unique_key = f[8],
+    retention = f[10] }
+  conclude(id, job, 'error', 'stopped', nil, at, retention)
   if present(f[9]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[9] } end
   purged = purged + 1
 end
@@ -43,6 +44,6 @@ for _, list in ipairs(lists) do
     for _, id in ipairs(ids) do purge(id) end
   end
 end
-if #ended > 0 then tell_dependents(ended, at, retention_ms) end
+if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
 return { purged, taken_out, left }
