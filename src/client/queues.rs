@@ -39,6 +39,6 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`], with the jobs before it ended.
     pub async fn purge_queue(&self, queue: &Queue) -> Result<u64, ClientError> {
-        Ok(self.store.purge(queue, self.job.retention).await?)
+        Ok(self.store.purge(queue, self.job.kept()).await?)
     }
 }
