@@ -21,6 +21,7 @@ mod builder;
 mod dead;
 mod error;
 mod logs;
+mod queues;
 mod wait;
 mod whole;
 
@@ -39,7 +40,7 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, QueueState, RetryOutcome, StopOutcome,
+    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, StopOutcome,
     Store, StoreError, Submitted,
 };
 use wait::Waiters;
@@ -320,14 +321,6 @@ impl Client {
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<PresenceOf>, ClientError> {
         Ok(self.store.actors(script_type).await?)
-    }
-
-    /// Every queue that may hold jobs, in order of their names.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
-        Ok(self.store.queue_states().await?)
     }
 
     /// The counters of a script type: submitted, started, finished, failed, retried, dead,

@@ -180,6 +180,11 @@ impl Keys {
         self.key(format_args!("meta:queue:marks"))
     }
 
+    /// Set: names of the queues that somebody has paused.
+    pub fn paused(&self) -> String {
+        self.key(format_args!("meta:queue:paused"))
+    }
+
     /// Whether a key is a reply list of this namespace, the only place where a stranger may ask
     /// an actor to push an answer to.
     pub fn is_reply(&self, key: &str) -> bool {
@@ -212,6 +217,7 @@ impl Keys {
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
+            ("PAUSED", "meta:queue:paused"),
         ];
         let line = |(name, rest): &(&str, &str)| {
             format!(
@@ -269,6 +275,7 @@ mod tests {
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
+            (keys.paused(), "hero:meta:queue:paused"),
         ] {
             assert_eq!(spelled, key);
             // The scripts must spell the same keys: each is a constant or starts with one.

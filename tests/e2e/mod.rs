@@ -12,6 +12,7 @@ mod load;
 mod outage;
 mod progress;
 mod protocol;
+mod queues;
 mod scripts;
 mod shutdown;
 mod supervisor;
