@@ -4,5 +4,6 @@
 pub mod job;
 pub mod keys;
 pub mod message;
+pub mod object;
 pub mod report;
 pub mod target;
