@@ -9,6 +9,7 @@ mod connection;
 mod error;
 mod files;
 mod load;
+mod osis;
 mod sal;
 mod schema;
 mod source;
@@ -21,6 +22,7 @@ mod units;
 pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
+pub use osis::OsisConfig;
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,

@@ -12,6 +12,7 @@ mod link;
 mod listing;
 mod logs;
 mod memory;
+mod objects;
 mod presence;
 mod recovery;
 mod schedule;
@@ -28,6 +29,7 @@ pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
 pub use link::{Blocking, Waker};
 pub use listing::{Cursor, JobSummary, ListQuery, Page, QueueState};
 pub use logs::LogLine;
+pub use objects::Reindexed;
 pub use presence::{Appearance, PresenceOf};
 pub use recovery::Recovered;
 

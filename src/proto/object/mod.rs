@@ -359,7 +359,8 @@ mod tests {
             assert!(illegal.parse::<ObjectId>().is_err(), "{illegal:?}");
         }
         assert!("x".repeat(257).parse::<ObjectId>().is_err());
-        for (field, legal) in [("a.b_c", true), ("a", true), ("a..b", false), (".a", false), ("", false)]
+        for (field, legal) in
+            [("a.b_c", true), ("a", true), ("a..b", false), (".a", false), ("", false)]
         {
             assert_eq!(field.parse::<Field>().is_ok(), legal, "{field}");
         }

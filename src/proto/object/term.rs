@@ -316,7 +316,8 @@ mod tests {
         assert!(Interval::of(Relation::Equal, &json!(7)).is_one());
         assert!(!Interval::of(Relation::Greater, &json!(7)).is_one());
         assert!(!Interval::all().is_one());
-        let none = Interval::of(Relation::Less, &json!(1)).and(&Interval::of(Relation::Greater, &json!(2)));
+        let none = Interval::of(Relation::Less, &json!(1))
+            .and(&Interval::of(Relation::Greater, &json!(2)));
         assert!(none.is_empty());
     }
 }

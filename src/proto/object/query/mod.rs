@@ -261,7 +261,10 @@ impl Parser<'_> {
             Some(Word::Value(value)) => {
                 interval(field, relation, &value).map_err(|message| wrong(column, &message))
             }
-            _ => Err(wrong(column, "expected a value: a text in quotes, a number, true, false, null")),
+            _ => Err(wrong(
+                column,
+                "expected a value: a text in quotes, a number, true, false, null",
+            )),
         }
     }
 

@@ -16,7 +16,8 @@ fn refusal(query: &str) -> String {
 
 #[test]
 fn a_query_means_what_it_says() {
-    let ann = json!({ "name": "Ann", "age": 30, "city": "Gent", "home": { "floor": 2 }, "left": null });
+    let ann =
+        json!({ "name": "Ann", "age": 30, "city": "Gent", "home": { "floor": 2 }, "left": null });
     for (query, expected) in [
         ("", true),
         ("name = \"Ann\"", true),

@@ -36,9 +36,8 @@ impl<'a> Words<'a> {
                 words.reverse();
                 return Ok(Self { rest: words, end: column });
             }
-            let (word, len) = first(rest).map_err(|(at, message)| {
-                wrong(column + rest[..at].chars().count(), &message)
-            })?;
+            let (word, len) = first(rest)
+                .map_err(|(at, message)| wrong(column + rest[..at].chars().count(), &message))?;
             words.push((column, word));
             column += rest[..len].chars().count();
             rest = &rest[len..];
@@ -62,9 +61,9 @@ impl<'a> Words<'a> {
     pub(super) fn at(&self, names: &[&str]) -> bool {
         let next = self.rest.iter().rev().map(|(_, word)| word);
         names.len() <= self.rest.len()
-            && names.iter().zip(next).all(|(name, word)| {
-                matches!(word, Word::Name(word) if word.eq_ignore_ascii_case(name))
-            })
+            && names.iter().zip(next).all(
+                |(name, word)| matches!(word, Word::Name(word) if word.eq_ignore_ascii_case(name)),
+            )
     }
 
     /// Takes these names, if they come next.
