@@ -1,5 +1,7 @@
 //! The objects of scripts, from the threads that run them to Redis and back.
 
+use std::sync::Arc;
+
 use crossbeam_channel::{Receiver, bounded};
 use tokio::runtime::Handle;
 
@@ -13,14 +15,14 @@ use crate::store::Store;
 #[derive(Clone)]
 pub struct RedisObjects {
     store: Store,
-    config: OsisConfig,
+    config: Arc<OsisConfig>,
     runtime: Handle,
 }
 
 impl RedisObjects {
     /// The objects in the namespace of a store, asked for on this runtime.
     pub fn new(store: Store, config: OsisConfig, runtime: Handle) -> Self {
-        Self { store, config, runtime }
+        Self { store, config: Arc::new(config), runtime }
     }
 }
 
@@ -33,7 +35,8 @@ impl std::fmt::Debug for RedisObjects {
 impl Objects for RedisObjects {
     fn ask(&self, context: &Context, ask: Ask) -> Receiver<Result<Answer, ObjectError>> {
         let (sender, answer) = bounded(1);
-        let (store, config, context) = (self.store.clone(), self.config.clone(), context.clone());
+        let (store, config, context) =
+            (self.store.clone(), Arc::clone(&self.config), context.clone());
         self.runtime.spawn(async move {
             let answer = store.objects(&context, ask, &config).await;
             // Nobody may wait any more: the job was stopped.
