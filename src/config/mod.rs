@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod load;
 mod osis;
+mod redis_url;
 mod sal;
 mod schema;
 mod source;
@@ -19,10 +20,11 @@ mod types;
 mod unit;
 mod units;
 
-pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
+pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
 pub use osis::OsisConfig;
+pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,

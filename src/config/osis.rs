@@ -83,7 +83,8 @@ mod tests {
                     [osis.access]\nalice = [\"shared\", \"\"]";
         let osis = Config::from_toml("hero.toml".as_ref(), text).expect("legal").osis;
         let person = "person".parse().expect("legal");
-        let fields: Vec<&str> = osis.indexes(&person).map(|field| field.as_str()).collect();
+        let fields: Vec<&str> =
+            osis.indexes(&person).map(crate::proto::object::Field::as_str).collect();
         assert_eq!(fields, ["email", "home.city"]);
         assert!(osis.grants("alice", "shared") && osis.grants("alice", ""));
         assert!(!osis.grants("alice", "other") && !osis.grants("bob", "shared"));
@@ -96,7 +97,7 @@ mod tests {
                 "[osis.index]\nperson = [\"version\"]",
                 "2:10: osis.index.person must not have version",
             ),
-            ("[osis.index]\nperson = [\"a..b\"]", "2:11: osis.index.person[0]: must be"),
+            ("[osis.index]\nperson = [\"a..b\"]", "field `a..b` is not legal"),
             ("[osis.index]\n\"a:b\" = [\"x\"]", "osis.index"),
             ("[osis]\nobject_size_max = \"1GiB\"", "2:19: osis.object_size_max must be"),
         ] {

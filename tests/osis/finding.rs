@@ -60,10 +60,8 @@ fn some_query() -> String {
     let mut query = some_condition();
     for _ in 0..fastrand::u8(0..4) {
         let join = ["and", "or"][fastrand::usize(0..2)];
-        query = match fastrand::bool() {
-            true => format!("({query}) {join} {}", some_condition()),
-            false => format!("{query} {join} {}", some_condition()),
-        };
+        let first = if fastrand::bool() { format!("({query})") } else { query };
+        query = format!("{first} {join} {}", some_condition());
     }
     if fastrand::bool() {
         let field = ["n", "s", "deep.x", "id"][fastrand::usize(0..4)];

@@ -54,7 +54,7 @@ async fn a_build_goes_on_where_another_left_off_and_writers_keep_it_right() {
 async fn a_build_and_writers_at_once_leave_a_whole_index() {
     let place = filled(&["n"], 3000).await;
     let later = indexes(&["n", "m"]);
-    let build = async { place.store.reindex(&place.context, &thing(), &later).await };
+    let reindex = async { place.store.reindex(&place.context, &thing(), &later).await };
     let write = async {
         for n in (0..3000).step_by(7) {
             place.set(&format!("{n:05}"), json!({ "n": n, "m": -1 })).await;
@@ -63,7 +63,7 @@ async fn a_build_and_writers_at_once_leave_a_whole_index() {
             }
         }
     };
-    let (built, ()) = tokio::join!(build, write);
+    let (built, ()) = tokio::join!(reindex, write);
     let built: Vec<String> = built.expect("built").built.iter().map(ToString::to_string).collect();
     assert_eq!(built, ["m"]);
     let place = Place { config: later, ..place };

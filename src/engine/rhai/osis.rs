@@ -1,6 +1,7 @@
 //! What every script finds: the language without a way to the outside. The objects that scripts
 //! of `osis` keep are in `objects`.
 
+mod asking;
 mod objects;
 mod values;
 
@@ -15,7 +16,8 @@ use super::{constants, nesting};
 use crate::config::RhaiLimits;
 use crate::engine::Stream;
 
-pub(super) use objects::{Settings, register as register_objects};
+pub(super) use asking::Settings;
+pub(super) use objects::register as register_objects;
 
 /// The most variables in sight at once, in one function.
 const VARIABLES_MAX: usize = 256;

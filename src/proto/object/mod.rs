@@ -7,7 +7,7 @@ mod term;
 pub use query::{Direction, Every, Query, QueryError};
 pub use term::{Interval, Term, entry, id_of};
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
@@ -132,7 +132,7 @@ impl FromStr for Context {
             if byte.is_ascii_alphanumeric() || b"_.-".contains(&byte) {
                 part.push(char::from(byte));
             } else {
-                part.push_str(&format!("%{byte:02x}"));
+                let _ = write!(part, "%{byte:02x}");
             }
         }
         Ok(Self(part))

@@ -7,6 +7,9 @@ use serde_json::Value;
 /// object itself tells which of them is meant.
 const INDEXED_BYTES_MAX: usize = 256;
 
+/// So many of them are there in any case: a term is cut between two characters.
+const CERTAIN_BYTES: usize = INDEXED_BYTES_MAX - 3;
+
 const NOTHING: char = '0';
 const TRUTH: char = '1';
 const NUMBER: char = '2';
@@ -146,9 +149,11 @@ impl Interval {
         self.low >= self.high
     }
 
-    /// Whether a single value is all that is in it.
+    /// Whether a single value is all that is in it, and its entries in an index are those of no
+    /// other value.
     pub fn is_one(&self) -> bool {
-        matches!((self.low.split_last(), self.high.split_last()),
+        certain(&self.low).is_none()
+            && matches!((self.low.split_last(), self.high.split_last()),
             (Some((&END, low)), Some((&AFTER_END, high))) if low == high)
     }
 
@@ -165,21 +170,19 @@ impl Interval {
     /// Where its entries stand in an index: the first that may be meant, and the first behind.
     /// Among them may be some of texts that only start as one that is meant.
     pub fn in_index(&self) -> (Vec<u8>, Vec<u8>) {
-        (cut(&self.low, END), cut(&self.high, AFTER_END))
+        let low = certain(&self.low).unwrap_or(&self.low).to_vec();
+        let high = match certain(&self.high) {
+            // Behind whatever begins like it.
+            Some(start) => [start, &[0xff]].concat(),
+            None => self.high.clone(),
+        };
+        (low, high)
     }
 }
 
-/// An end of an interval among entries, which hold only so much of a term.
-fn cut(bound: &[u8], end: u8) -> Vec<u8> {
-    if bound.len() <= INDEXED_BYTES_MAX {
-        return bound.to_vec();
-    }
-    let is_within = |place: usize| bound[place] & 0xc0 == 0x80;
-    let mut len = INDEXED_BYTES_MAX;
-    while len > 0 && is_within(len) {
-        len -= 1;
-    }
-    [&bound[..len], &[end]].concat()
+/// As much of an end of an interval as every entry tells for certain.
+fn certain(bound: &[u8]) -> Option<&[u8]> {
+    (bound.len() > CERTAIN_BYTES).then(|| &bound[..CERTAIN_BYTES])
 }
 
 fn ended(text: &str, end: u8) -> Vec<u8> {
@@ -231,13 +234,11 @@ mod tests {
     /// Exact for whole numbers; a float is compared by its value.
     fn compared(a: &Value, b: &Value) -> std::cmp::Ordering {
         let whole = |v: &Value| v.as_i64().map(i128::from).or(v.as_u64().map(i128::from));
-        match (whole(a), whole(b)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => {
-                let float = |v: &Value| v.as_f64().expect("a number");
-                float(a).partial_cmp(&float(b)).expect("no NaN")
-            }
+        if let (Some(a), Some(b)) = (whole(a), whole(b)) {
+            return a.cmp(&b);
         }
+        let float = |v: &Value| v.as_f64().expect("a number");
+        float(a).partial_cmp(&float(b)).expect("no NaN")
     }
 
     proptest! {

@@ -150,7 +150,7 @@ impl Objects<'_> {
             let (id, head, body): (String, String, Vec<u8>) =
                 FromRedisValue::from_redis_value(object)
                     .map_err(|_| StoreError::unexpected(READING))?;
-            Ok(object_of(&id, &head, &body).ok_or_else(|| damaged(object_type, &id))?)
+            object_of(&id, &head, &body).ok_or_else(|| damaged(object_type, &id))
         });
         Ok((objects.collect::<Result<_>>()?, looked))
     }

@@ -96,9 +96,8 @@ impl Query {
 
     /// Whether an object is meant.
     pub fn means(&self, id: &str, body: &serde_json::Map<String, Value>) -> bool {
-        let meets = |(field, interval): (&Field, &Interval)| match field.is_id() {
-            true => interval.has_id(id),
-            false => interval.has(&field.term(body)),
+        let meets = |(field, interval): (&Field, &Interval)| {
+            if field.is_id() { interval.has_id(id) } else { interval.has(&field.term(body)) }
         };
         self.any.iter().any(|every| every.0.iter().all(meets))
     }
@@ -236,13 +235,12 @@ impl Parser<'_> {
                 return Err(wrong(column, message));
             }
         };
-        Ok(match relation {
-            Some(relation) => alone(self.value(&field, relation)?).into_iter().collect(),
-            None => {
-                let one = self.value(&field, Relation::Equal)?;
-                one.others().into_iter().filter_map(alone).collect()
-            }
-        })
+        let intervals = if let Some(relation) = relation {
+            vec![self.value(&field, relation)?]
+        } else {
+            self.value(&field, Relation::Equal)?.others().to_vec()
+        };
+        Ok(intervals.into_iter().filter_map(alone).collect())
     }
 
     fn field(&mut self) -> Parsed<Field> {
@@ -333,9 +331,12 @@ impl Every {
     /// as nothing.
     pub fn may_be_met<'a>(&self, id: &str, indexed: impl Fn(&Field) -> Option<&'a str>) -> bool {
         let nothing = Term::of(&Value::Null);
-        self.0.iter().all(|(field, interval)| match field.is_id() {
-            true => interval.has_id(id),
-            false => interval.may_have(indexed(field).unwrap_or(nothing.indexed())),
+        self.0.iter().all(|(field, interval)| {
+            if field.is_id() {
+                interval.has_id(id)
+            } else {
+                interval.may_have(indexed(field).unwrap_or(nothing.indexed()))
+            }
         })
     }
 }

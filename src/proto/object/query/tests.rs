@@ -98,7 +98,7 @@ fn what_is_wrong_is_named_with_its_column() {
 #[test]
 fn what_would_take_too_long_is_refused() {
     assert!(refusal(&"(".repeat(1000)).contains("parentheses nest too deeply"));
-    let many = vec!["(a = 1 or a = 2)"; 10].join(" and ");
+    let many = ["(a = 1 or a = 2)"; 10].join(" and ");
     // The conditions of one field become one, so this stays small …
     assert!(Query::parse(&many).is_ok());
     // … and these do not.
