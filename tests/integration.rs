@@ -10,6 +10,7 @@
 mod chaos;
 mod e2e;
 mod lifecycle_model;
+mod osis;
 mod reliability_actor;
 mod reliability_bounds;
 mod reliability_dead;
