@@ -30,6 +30,7 @@ pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
 pub use logs::LogFollower;
+pub use migration::blockers;
 pub use whole::{Graph, Node};
 
 use std::collections::BTreeMap;

@@ -75,6 +75,11 @@ impl Keys {
             .any(|name| is_old_name(name.as_bytes()))
     }
 
+    /// List: ids of jobs for one worker, as older programs spell it.
+    pub fn legacy_queue(&self, worker: &str) -> String {
+        self.key(format_args!("work_queue:{worker}"))
+    }
+
     /// List: ids of jobs to stop, from older programs, for the worker of a legacy queue.
     pub fn legacy_stops(&self, queue: &LegacyQueue) -> String {
         let worker = queue.legacy.rsplit(':').next().unwrap_or_default();
@@ -429,6 +434,7 @@ mod tests {
     #[test]
     fn legacy_queues_have_one_of_three_forms_and_reach_the_scripts() {
         let keys = Keys::default();
+        assert!(keys.is_legacy_queue(&keys.legacy_queue("w1")));
         for legal in ["hero:work_queue:w-1", "hero:job:osis_1", "hero:job:actor_queue:v"] {
             assert!(keys.is_legacy_queue(legal), "{legal} was refused");
         }

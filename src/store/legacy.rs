@@ -14,6 +14,9 @@ use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::target::ActorId;
 
+/// What was noted of a queue or a circle.
+type Seen = BTreeMap<String, String>;
+
 /// What one sweep over legacy queues found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LegacySweep {
@@ -59,6 +62,15 @@ pub struct LegacyState {
     pub since_ms: Option<u64>,
     /// When one last did.
     pub sampled_at_ms: Option<u64>,
+    /// Now, by the same clock.
+    pub now_ms: u64,
+}
+
+impl LegacyState {
+    /// How long ago one of these times was.
+    pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
+        time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
+    }
 }
 
 /// What is to be seen of a circle.
@@ -74,6 +86,15 @@ pub struct CircleState {
     pub pushed_at_ms: Option<u64>,
     /// How many tasks were taken, dropped, refused, doubled.
     pub counts: BTreeMap<String, u64>,
+    /// Now, by the same clock.
+    pub now_ms: u64,
+}
+
+impl CircleState {
+    /// How long ago one of these times was.
+    pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
+        time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
+    }
 }
 
 impl Store {
@@ -213,7 +234,8 @@ impl Store {
             pipeline.cmd("LLEN").arg(self.keys.legacy_stops(queue));
             pipeline.cmd("ZCARD").arg(self.keys.index(JobStatus::Started, &queue.script_type));
             pipeline.cmd("HGETALL").arg(self.keys.seen(&queue.legacy));
-            let (depth, stops, foreign_running, seen): (u64, u64, u64, BTreeMap<String, String>) =
+            pipeline.cmd("TIME");
+            let (depth, stops, foreign_running, seen, now): (u64, u64, u64, Seen, (u64, u64)) =
                 self.link.pipeline("reading a legacy queue", &pipeline).await?;
             let time = |name: &str| seen.get(name).and_then(|text| text.parse().ok());
             states.push(LegacyState {
@@ -225,6 +247,7 @@ impl Store {
                 popped_at_ms: time("popped_at"),
                 since_ms: time("since"),
                 sampled_at_ms: time("sampled_at"),
+                now_ms: now.0 * 1000 + now.1 / 1000,
             });
         }
         Ok(states)
@@ -244,12 +267,15 @@ impl Store {
             pipeline.cmd("LLEN").arg(Keys::tasks(&circle.circle));
             pipeline.cmd("ZCARD").arg(self.keys.late_tasks(&circle.circle));
             pipeline.cmd("HGETALL").arg(self.keys.seen(circle.circle.as_str()));
-            let (depth, late, mut seen): (u64, u64, BTreeMap<String, String>) =
+            pipeline.cmd("TIME");
+            let (depth, late, mut seen, now): (u64, u64, Seen, (u64, u64)) =
                 self.link.pipeline("reading a circle", &pipeline).await?;
             let pushed_at_ms = seen.remove("pushed_at").and_then(|text| text.parse().ok());
             let counts =
                 seen.into_iter().filter_map(|(name, n)| Some((name, n.parse().ok()?))).collect();
-            states.push(CircleState { circle: circle.clone(), depth, late, pushed_at_ms, counts });
+            let now_ms = now.0 * 1000 + now.1 / 1000;
+            let circle = circle.clone();
+            states.push(CircleState { circle, depth, late, pushed_at_ms, counts, now_ms });
         }
         Ok(states)
     }

@@ -187,7 +187,10 @@ fn a_job_in_the_hands_of_a_dead_old_worker_is_recovered_by_its_timeout() {
 #[test]
 fn kills_of_old_and_new_lose_nothing_that_hero_has_accepted() {
     let redis = Redis::start();
-    let hero = dual(&redis, &[W1]).set("actor.lease", "\"400ms\"").set("job.timeout", "\"2s\"");
+    let hero = dual(&redis, &[W1])
+        .set("actor.lease", "\"1s\"")
+        .set("job.timeout", "\"5s\"")
+        .set("job.crash_limit", "100");
     let _supervisor = hero.supervisor().start();
     let number = jobs(20);
     let ids = submit(&redis, &hero, "n", number);
@@ -240,4 +243,34 @@ fn a_legacy_queue_of_another_type_and_jobs_without_sense_stop_nothing() {
     });
     let ids = submit(&redis, &hero, "n", 2);
     all_finish(&redis, &ids);
+}
+
+#[test]
+fn migrate_status_says_what_is_left_and_whether_the_next_phase_is_safe() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let status = |more: &[&str]| -> serde_json::Value {
+        let words = [&["--json", "migrate", "status"], more].concat();
+        serde_json::from_str(&hero.run(&words).code(0).stdout).expect("JSON")
+    };
+    let unwatched = status(&[]);
+    assert_eq!(unwatched["safe"], false);
+    assert!(
+        unwatched["reasons"][0].as_str().is_some_and(|reason| reason.contains("no supervisor"))
+    );
+    let id = Program::run(&redis, "old_client", &["submit", "w1", "echo 1"]).trim().to_owned();
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    wait_until("it has finished", || {
+        redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some("finished")
+    });
+    wait_until("it is watched", || status(&[])["queues"][0]["watched_s"].is_number());
+    let busy = status(&[]);
+    assert_eq!(busy["queues"][0]["depth"], 0);
+    assert!(busy["queues"][0]["last_push_s_ago"].is_number() && busy["safe"] == false);
+    wait_until("a moment of quiet", || status(&["--quiet", "100ms"])["safe"] == true);
+    assert_eq!(status(&["--quiet", "100ms"])["next_phase"], "supervisor.migration = \"canonical\"");
+    let text = hero.run(&["migrate", "status"]).code(0).stdout;
+    assert!(text.contains(W1) && text.contains("safe: not yet"), "{text}");
+    let none = bash(&redis).run(&["migrate", "status"]).code(0);
+    assert_eq!(none.stdout, "next phase: none: no legacy queue is configured\n");
 }
