@@ -20,6 +20,7 @@
 mod builder;
 mod dead;
 mod error;
+mod kin;
 mod logs;
 mod wait;
 mod whole;
@@ -27,6 +28,7 @@ mod whole;
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
+pub use kin::{Branch, Direction};
 pub use logs::LogFollower;
 pub use whole::{Graph, Node};
 

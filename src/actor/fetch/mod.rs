@@ -9,6 +9,7 @@ mod claims;
 mod drain;
 mod endings;
 mod errand;
+mod inputs;
 mod messages;
 mod slots;
 mod waiting;

@@ -18,13 +18,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use super::{Cancel, Engine, Failure, Log, Script, Success};
+use super::{Cancel, Engine, Failure, Inputs, Log, Script, Success};
 use crate::config::{JobConfig, TypeConfig};
 use crate::proto::target::ScriptType;
 use child::{Ended, Spec, Watch};
 
 /// What stands for the script's file in a configured command.
 const PLACEHOLDER: &str = "{script}";
+
+/// Where a child finds what its prerequisites left, and the variable that says so.
+const INPUTS_FILE: &str = "inputs.json";
+const INPUTS_VARIABLE: &str = "HERO_INPUTS";
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
 #[derive(Debug)]
@@ -64,7 +68,13 @@ impl CommandEngine {
 
     fn spec<'a>(&self, script: &Script<'_>, scratch: &'a Scratch) -> Result<Spec<'a>, Failure> {
         let program = self.program().map_err(failure)?;
-        let env = environment(script, scratch.path()).map_err(failure)?;
+        let mut env = environment(script, scratch.path()).map_err(failure)?;
+        if !script.inputs.is_empty() {
+            let file = scratch
+                .file(INPUTS_FILE, &inputs_text(script.inputs))
+                .map_err(|error| failure(format!("cannot write the script's inputs: {error}")))?;
+            env.push((INPUTS_VARIABLE.into(), file.into()));
+        }
         let file = scratch
             .file(&format!("script{}", self.extension), script.source)
             .map_err(|error| failure(format!("cannot write the script's file: {error}")))?;
@@ -122,6 +132,13 @@ impl Engine for CommandEngine {
     }
 }
 
+/// One JSON object, null for a prerequisite that did not finish.
+fn inputs_text(inputs: &Inputs) -> String {
+    let values: BTreeMap<&str, Option<&str>> =
+        inputs.iter().map(|(name, output)| (name.as_str(), output.as_deref())).collect();
+    serde_json::json!(values).to_string()
+}
+
 /// A `Command` for `program`; all that this crate ever starts begins here.
 #[expect(clippy::disallowed_methods, reason = "this module is the one that starts processes")]
 fn command(program: &Path) -> std::process::Command {
@@ -152,6 +169,7 @@ pub(in crate::engine) fn environment(
         ("HERO_CALLER_ID", script.caller_id),
         ("HERO_CONTEXT_ID", script.context_id),
     ];
+    env.remove(std::ffi::OsStr::new(INPUTS_VARIABLE));
     for (name, value) in identity {
         check_variable(name, value)?;
         env.insert(name.into(), value.into());

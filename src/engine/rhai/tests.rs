@@ -48,6 +48,7 @@ struct Run {
 /// Runs a script on a thread like the actor's.
 fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel) -> Run {
     let env = BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]);
+    let inputs: Inputs = [("first".to_owned(), Some("42".into())), ("b".to_owned(), None)].into();
     let (log, started) = (Lines::default(), Instant::now());
     let script = Script {
         job_id: "job-1",
@@ -55,6 +56,7 @@ fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel
         context_id: "somewhere",
         source,
         env: &env,
+        inputs: &inputs,
         deadline: started + timeout,
     };
     let result = std::thread::scope(|scope| {
@@ -144,6 +146,8 @@ fn constants_are_seen_everywhere_and_a_variable_of_that_name_wins() {
     let source = "fn f() { `${JOB_ID} ${CALLER_ID} ${CONTEXT_ID} ${ENV.GREETING}` } f()";
     assert_eq!(output(&engine, source), "job-1 someone somewhere hello");
     assert_eq!(output(&engine, "let f = || ENV[\"GREETING\"]; f.call()"), "hello");
+    assert_eq!(output(&engine, "fn f() { INPUTS.first + INPUTS[\"b\"].type_of() } f()"), "42()");
+    assert_eq!(output(&engine, "let i = INPUTS; i.c = 1; `${i.len()} ${INPUTS.len()}`"), "3 2");
     assert_eq!(output(&engine, "let JOB_ID = 5; JOB_ID += 1; JOB_ID"), "6");
     assert_eq!(output(&engine, "fn f(JOB_ID) { JOB_ID } f(3)"), "3");
     assert!(message(&engine, "JOB_ID = 1;").contains("JOB_ID"));
