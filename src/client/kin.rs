@@ -146,9 +146,9 @@ mod tests {
         let ids = |branches: &[Branch]| -> Vec<String> {
             branches.iter().map(|branch| branch.id.to_string()).collect()
         };
-        assert_eq!((ids(&root.branches), ids(&root.branches[0].branches)), (
-            vec!["b".to_owned(), "c".to_owned()],
-            vec!["d".to_owned(), "e".to_owned()],
-        ));
+        assert_eq!(
+            (ids(&root.branches), ids(&root.branches[0].branches)),
+            (vec!["b".to_owned(), "c".to_owned()], vec!["d".to_owned(), "e".to_owned()],)
+        );
     }
 }

@@ -38,7 +38,8 @@ impl Store {
         }
         // A key of another type is no job.
         let pipeline = pipeline.ignore_errors();
-        let answers: Vec<Value> = self.link.pipeline("reading who waits for whom", pipeline).await?;
+        let answers: Vec<Value> =
+            self.link.pipeline("reading who waits for whom", pipeline).await?;
         Ok(answers.into_iter().map(read).collect())
     }
 

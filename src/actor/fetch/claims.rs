@@ -183,7 +183,8 @@ impl Fetch {
             cancel.request(StopReason::Requested);
         }
         let log = Arc::new(self.new_log(&id));
-        let task = Task { job, inputs, timeout, cancel: Arc::clone(&cancel), log: Arc::clone(&log) };
+        let task =
+            Task { job, inputs, timeout, cancel: Arc::clone(&cancel), log: Arc::clone(&log) };
         if self.workers[actor].run(task).is_ok() {
             self.slots[actor].began();
             self.running.insert(id, Running { actor, queue, cancel, log });

@@ -42,10 +42,8 @@ pub(super) async fn fetch(
 
 /// By the ids and, in a graph, by the names as well.
 fn named(job: &Job, outputs: Outputs) -> Inputs {
-    let mut inputs: Inputs = outputs
-        .into_iter()
-        .map(|(id, output)| (id.to_string(), output.map(Arc::from)))
-        .collect();
+    let mut inputs: Inputs =
+        outputs.into_iter().map(|(id, output)| (id.to_string(), output.map(Arc::from))).collect();
     for (name, id) in &job.prerequisite_names {
         if let Some(output) = inputs.get(id.as_str()).cloned() {
             inputs.insert(name.clone(), output);

@@ -422,8 +422,7 @@ fn what_a_job_left_behind_says_nothing_of_the_jobs_beside_it() {
 
 #[test]
 fn a_child_finds_its_inputs_in_a_file_and_without_any_there_is_none() {
-    let inputs: Inputs =
-        [("a".to_owned(), Some("x \"y\"".into())), ("b".to_owned(), None)].into();
+    let inputs: Inputs = [("a".to_owned(), Some("x \"y\"".into())), ("b".to_owned(), None)].into();
     let job = Job { inputs, ..Job::default() };
     let read = job.run(&bash(), "cat \"$HERO_INPUTS\"; stat -c %a \"$HERO_INPUTS\"");
     assert_eq!(read.expect("it succeeds").output, "{\"a\":\"x \\\"y\\\"\",\"b\":null}600");

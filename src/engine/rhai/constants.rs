@@ -2,7 +2,7 @@
 
 use ::rhai::{Dynamic, Map};
 
-use super::running::{Running, with};
+use super::running::with;
 
 /// The job's value for `name`, if it is one of the constants. The length and first letter sort out
 /// nearly every other name.
@@ -15,7 +15,7 @@ pub(super) fn value(name: &str) -> Option<Dynamic> {
             let env = running.script.env.iter();
             env.map(|(name, value)| (name.as_str().into(), value.into())).collect::<Map>().into()
         }),
-        "INPUTS" => with(Running::inputs),
+        "INPUTS" => with(|running| running.inputs()),
         _ => None,
     }
 }
