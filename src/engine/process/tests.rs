@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::config::{EngineKind, RhaiLimits};
-use crate::engine::{StopReason, Stream};
+use crate::config::{CommandOptions, EngineKind, RhaiLimits};
+use crate::engine::{Inputs, StopReason, Stream};
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<(Stream, String)>>, Option<std::sync::Arc<Cancel>>);
@@ -30,6 +30,7 @@ fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> Co
         engine: EngineKind::Command,
         command: command.iter().map(|&part| part.to_owned()).collect(),
         extension: ".sh".to_owned(),
+        options: CommandOptions::default(),
         limits: RhaiLimits::default(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
@@ -427,7 +428,7 @@ fn a_child_finds_its_inputs_in_a_file_and_without_any_there_is_none() {
     let read = job.run(&bash(), "cat \"$HERO_INPUTS\"; stat -c %a \"$HERO_INPUTS\"");
     assert_eq!(read.expect("it succeeds").output, "{\"a\":\"x \\\"y\\\"\",\"b\":null}600");
     let mut pretends = Job::default();
-    pretends.env.insert(INPUTS_VARIABLE.to_owned(), "/etc/passwd".to_owned());
+    pretends.env.insert(inputs::VARIABLE.to_owned(), "/etc/passwd".to_owned());
     let none = pretends.run(&bash(), "echo \"${HERO_INPUTS-none}\"");
     assert_eq!(none.expect("it succeeds").output, "none");
 }
