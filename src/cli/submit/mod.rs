@@ -88,7 +88,10 @@ async fn submit_graph(file: &Path, config: &Config, json: bool) -> Result<(), Er
     output::print(
         json,
         || json!({ "jobs": ids }),
-        || ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name))).collect(),
+        || {
+            let lines = ids.iter().map(|(name, id)| format!("{}  {id}", escape_lines(name)));
+            lines.collect::<Vec<_>>().join("\n") + "\n"
+        },
     )
 }
 

@@ -157,7 +157,7 @@ impl<'a> Running<'a> {
     }
 
     /// What the script's prerequisites left; `()` for one that did not finish.
-    pub(super) fn inputs(&self) -> Dynamic {
+    pub(super) fn inputs(&self) -> Map {
         let made = self.inputs.get_or_init(|| {
             let value = |output: &Option<Arc<str>>| {
                 output.as_deref().map_or(Dynamic::UNIT, |text| text.to_owned().into())
@@ -165,7 +165,7 @@ impl<'a> Running<'a> {
             let inputs = self.script.inputs.iter();
             inputs.map(|(name, output)| (name.as_str().into(), value(output))).collect()
         });
-        made.clone().into()
+        made.clone()
     }
 
     /// The folder that the script has chosen, if it has.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::{STACK_SIZE_BYTES, StopReason, Stream};
+use crate::engine::{Inputs, STACK_SIZE_BYTES, StopReason, Stream};
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<(Stream, String)>>);
@@ -397,11 +397,20 @@ fn one_run_leaves_nothing_to_the_next() {
 fn a_run_that_does_nothing_is_cheap() {
     const RUNS: u32 = 20_000;
     let (engine, env, log, cancel) = (osis(), BTreeMap::new(), Lines::default(), Cancel::new());
+    let inputs = Inputs::new();
     let started = Instant::now();
     for _ in 0..RUNS {
         let deadline = Instant::now() + Duration::from_mins(1);
         let (job_id, caller_id, context_id) = ("j", "c", "x");
-        let script = Script { job_id, caller_id, context_id, source: "1", env: &env, deadline };
+        let script = Script {
+            job_id,
+            caller_id,
+            context_id,
+            source: "1",
+            env: &env,
+            inputs: &inputs,
+            deadline,
+        };
         assert!(engine.run(&script, &cancel, &log).is_ok());
     }
     println!("{:?} for each run that does nothing", started.elapsed() / RUNS);
