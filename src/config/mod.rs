@@ -20,6 +20,7 @@ mod types;
 mod unit;
 mod units;
 
+pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
@@ -28,8 +29,8 @@ pub use files::DEFAULT_FILE;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{
-    ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
-    Role, SupervisorConfig, UnitActor, UnitConfig,
+    ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
+    UnitActor, UnitConfig,
 };
 pub(crate) use source::place;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
