@@ -24,6 +24,7 @@ mod kin;
 mod logs;
 mod many;
 mod migration;
+mod queues;
 mod wait;
 
 pub use builder::JobBuilder;
@@ -43,8 +44,8 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, LogLine, Page, PresenceOf, QueueState, RetryOutcome,
-    StopOutcome, Store, StoreError, Submitted,
+    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, StopOutcome, Store,
+    StoreError, Submitted,
 };
 use wait::Waiters;
 
@@ -215,28 +216,6 @@ impl Client {
         self.store.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
-    /// Reads up to `limit` lines of a job's log, after the line named or from the start.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`] if there is neither a log nor a job.
-    pub async fn get_job_logs(
-        &self,
-        id: &JobId,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<LogLine>, ClientError> {
-        let lines = self.store.read_log(id, after, limit).await?;
-        if lines.is_empty() && after.is_none() {
-            self.outcome(id).await?;
-        }
-        Ok(lines)
-    }
-
-    /// Follows a job's log from its start to the job's end, on a connection of its own.
-    pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
-        LogFollower::new(self.store.clone(), id.clone())
-    }
-
     /// One page of jobs; the page names where the next one begins.
     ///
     /// # Errors
@@ -326,14 +305,6 @@ impl Client {
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<PresenceOf>, ClientError> {
         Ok(self.store.actors(script_type).await?)
-    }
-
-    /// Every queue that may hold jobs, in order of their names.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
-        Ok(self.store.queue_states().await?)
     }
 
     /// The counters of a script type: submitted, started, finished, failed, retried, dead,

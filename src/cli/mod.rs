@@ -10,6 +10,7 @@ mod generate;
 mod job;
 mod migrate;
 mod output;
+mod progress;
 mod queue;
 mod script;
 mod script_doc;

@@ -10,6 +10,7 @@ mod connection;
 mod error;
 mod files;
 mod load;
+mod osis;
 mod redis_url;
 mod sal;
 mod schema;
@@ -26,6 +27,7 @@ pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;
+pub use osis::OsisConfig;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{

@@ -39,7 +39,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The fields in the order of a job's life, those of one line aligned, the long ones below.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 27] = [
     "id",
     "status",
     "script_type",
@@ -64,6 +64,8 @@ const ORDER: [&str; 25] = [
     "context_id",
     "env_vars",
     "log_path",
+    "progress",
+    "progress_text",
     "exit_code",
 ];
 /// Texts of any length, shown last.
