@@ -123,6 +123,14 @@ for n in 1 2 3 4 5; do
 done
 must_print 'all five are done' hero exec -t osis "${after[@]}" -e '"all five are done"'
 
+step "A whole graph from one file: what a job leaves, those after it read"
+show hero submit --graph graph/report.toml
+graph=$(hero submit --graph graph/report.toml)
+echo "$graph"
+if has python; then
+    must_print '"sum":16' hero job wait "$(echo "$graph" | awk '$1 == "sum" { print $2 }')"
+fi
+
 step "What ran where, and how long it took"
 run hero job list --limit 60
 run hero queue list

@@ -20,18 +20,20 @@
 mod builder;
 mod dead;
 mod error;
+mod kin;
 mod logs;
+mod many;
 mod migration;
 mod queues;
 mod wait;
-mod whole;
 
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
+pub use kin::{Branch, Direction};
 pub use logs::LogFollower;
+pub use many::{Graph, Node};
 pub use migration::blockers;
-pub use whole::{Graph, Node};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,27 +119,6 @@ impl Client {
     /// [`ClientError::IdTaken`], [`ClientError::UnknownPrerequisite`], [`ClientError::Store`].
     pub async fn submit(&self, job: Job) -> Result<JobId, ClientError> {
         self.store_one(job, true).await
-    }
-
-    /// Submits many jobs, a thousand in a round trip. Each job is accepted or refused by itself;
-    /// the results come in the order of the jobs.
-    ///
-    /// # Errors
-    /// [`ClientError::Invalid`] before anything is stored; [`ClientError::Store`] with the
-    /// round trips before it done.
-    pub async fn submit_all(
-        &self,
-        jobs: &[Job],
-    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
-        for job in jobs {
-            self.check(job)?;
-        }
-        let mut results = Vec::with_capacity(jobs.len());
-        for batch in jobs.chunks(Store::SUBMIT_MAX) {
-            let submitted = self.store.submit(batch, true, self.job.kept()).await?;
-            results.extend(batch.iter().zip(submitted).map(|(job, what)| accepted(job, what)));
-        }
-        Ok(results)
     }
 
     async fn store_one(&self, job: Job, start: bool) -> Result<JobId, ClientError> {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::log_buffer::LogBuffer;
 use super::log_file;
-use crate::engine::{Cancel, Engine, Failure, STACK_SIZE_BYTES, Script, Success};
+use crate::engine::{Cancel, Engine, Failure, Inputs, STACK_SIZE_BYTES, Script, Success};
 use crate::failpoint;
 use crate::proto::job::Job;
 
@@ -21,6 +21,8 @@ use crate::proto::job::Job;
 pub(super) struct Task {
     /// What to run.
     pub(super) job: Job,
+    /// What its prerequisites left.
+    pub(super) inputs: Inputs,
     /// How long it may take from now on.
     pub(super) timeout: Duration,
     /// How it is told to stop.
@@ -87,7 +89,7 @@ fn work(
 }
 
 fn run_one(task: Task, engine: &dyn Engine, log_dir: &Path) -> Outcome {
-    let Task { job, timeout, cancel, log } = task;
+    let Task { job, inputs, timeout, cancel, log } = task;
     let started = Instant::now();
     if let Some(path) = &job.log_path {
         match log_file::open_in(log_dir, path) {
@@ -104,6 +106,7 @@ fn run_one(task: Task, engine: &dyn Engine, log_dir: &Path) -> Outcome {
         context_id: &job.context_id,
         source: &job.script,
         env: &job.env_vars,
+        inputs: &inputs,
         deadline: started + timeout,
     };
     failpoint::reached(failpoint::BEFORE_RUN);
@@ -157,6 +160,7 @@ mod tests {
     fn task(script: &str, cancel: Cancel) -> Task {
         Task {
             job: Job::new("j1".parse().expect("legal"), script),
+            inputs: Inputs::new(),
             timeout: Duration::from_secs(1),
             cancel: Arc::new(cancel),
             log: Arc::new(LogBuffer::new(100, Arc::default())),

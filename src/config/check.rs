@@ -98,6 +98,7 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     not_above(key("retention"), job.retention, key("retention_max"), job.retention_max)?;
     size(key("script_size_max"), job.script_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("output_size_max"), job.output_size_max, 1..=REDIS_STRING_MAX)?;
+    size(key("inputs_size_max"), job.inputs_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;
     duration(key("kill_grace"), job.kill_grace, Duration::ZERO..=HOUR)?;
     size(key("cache_size_max"), job.cache_size_max, 1..=1 << 50)?;
@@ -256,6 +257,10 @@ mod tests {
             (
                 "[job]\nscript_size_max = \"1GiB\"",
                 "2:19: job.script_size_max must be from 1B to 512MiB, not 1GiB",
+            ),
+            (
+                "[job]\ninputs_size_max = \"0B\"",
+                "2:19: job.inputs_size_max must be from 1B to 512MiB, not 0B",
             ),
             ("[job]\nlog_dir = \"logs\"", "2:11: job.log_dir must be an absolute path without .."),
             (

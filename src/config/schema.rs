@@ -189,6 +189,9 @@ pub struct JobConfig {
     /// The most bytes of output a job may have.
     #[serde(with = "units::size")]
     pub output_size_max: u64,
+    /// The most bytes that the prerequisites of one job may leave it.
+    #[serde(with = "units::size")]
+    pub inputs_size_max: u64,
     /// The most bytes of log a job may have.
     #[serde(with = "units::size")]
     pub log_size_max: u64,
@@ -235,6 +238,7 @@ impl Default for JobConfig {
             retention_max: Duration::from_hours(365 * 24),
             script_size_max: 1 << 20,
             output_size_max: 1 << 20,
+            inputs_size_max: 8 << 20,
             log_size_max: 4 << 20,
             log_dir: PathBuf::from("/var/log/hero/jobs"),
             log_to_journal: false,

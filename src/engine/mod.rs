@@ -42,6 +42,10 @@ pub fn build(
     }
 }
 
+/// What the prerequisites of a job left, by their ids and by the names that they have in its graph;
+/// nothing where one did not finish.
+pub type Inputs = BTreeMap<String, Option<Arc<str>>>;
+
 /// What an engine is given to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Script<'a> {
@@ -55,6 +59,8 @@ pub struct Script<'a> {
     pub source: &'a str,
     /// The job's own environment variables.
     pub env: &'a BTreeMap<String, String>,
+    /// What its prerequisites left; empty if it has none.
+    pub inputs: &'a Inputs,
     /// When it must have ended.
     pub deadline: Instant,
 }

@@ -16,6 +16,7 @@ pub(super) struct Scripts {
     pub(super) fan_out: Script,
     pub(super) finish: Script,
     pub(super) heartbeat: Script,
+    pub(super) inputs: Script,
     pub(super) list_dead: Script,
     pub(super) pause: Script,
     pub(super) progress: Script,
@@ -56,6 +57,7 @@ impl Scripts {
             fan_out: script(include_str!("scripts/fan_out.lua")),
             finish: script(include_str!("scripts/finish.lua")),
             heartbeat: script(include_str!("scripts/heartbeat.lua")),
+            inputs: script(include_str!("scripts/inputs.lua")),
             // Alone, as it goes along with what calls it.
             progress: Script::new(
                 &[constants.as_str(), include_str!("scripts/progress.lua")].concat(),

@@ -200,6 +200,88 @@ fn a_large_random_graph_keeps_its_order_while_actors_are_killed() {
 }
 
 #[test]
+fn the_graph_of_the_examples_runs_to_its_end() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _units = ["osis-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
+    let graph = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/graph/report.toml");
+    let ids = ids(&hero.run(&["--json", "submit", "--graph", graph]).code(0).stdout);
+    hero.run(&["job", "wait", &ids["sum"]]).code(0).stdout("{\"sum\":16,\"words\":\"the\"}\n");
+    hero.run(&["job", "wait", &ids["clean up"]]).code(0).stdout("done\n");
+}
+
+#[test]
+fn a_job_is_shown_with_those_before_and_behind_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let mut text = "[defaults]\ntype = \"osis\"\n".to_owned();
+    let mut job = |name: &str, after: &str| {
+        let _ = writeln!(text, "[job.{name}]\nid = \"{name}\"\nscript = \"1\"\n{after}");
+    };
+    job("root", "");
+    job("mid", "after = [\"root\"]");
+    job("end", "after = [\"mid\"]\nafter_any = [\"root\"]");
+    (0..2000).for_each(|n| job(&format!("leaf-{n:04}-{}", "x".repeat(20)), "after = [\"mid\"]"));
+    file(&redis, "g.toml", &text);
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    let end = hero.run(&["job", "show", "end"]).code(0).stdout;
+    let tree = "\nprerequisites:\n  mid  waiting_for_prerequisites  mid\n    \
+                root  dispatched  root\n  root  dispatched  root\n";
+    assert!(end.contains(tree), "{end}");
+    let root = hero.run(&["job", "show", "root"]).code(0).stdout;
+    let tree = "\ndependents:\n  mid  waiting_for_prerequisites  mid\n    \
+                end  waiting_for_prerequisites  end\n    leaf-0000-";
+    assert!(root.contains(tree) && root.contains("    … and 1 991 more\n"), "{root}");
+    let mid = hero.run(&["--json", "job", "show", "mid"]).code(0).stdout;
+    let mid: Value = serde_json::from_str(&mid).expect("one document");
+    assert_eq!(mid["dependents"].as_array().map(Vec::len), Some(2001));
+    assert_eq!(mid["prerequisites"], serde_json::json!(["root"]));
+    hero.run(&["job", "delete", "root"]).code(0);
+    let gone = hero.run(&["job", "show", "end"]).code(0).stdout;
+    assert!(gone.contains("  root  gone\n"), "{gone}");
+}
+
+#[test]
+fn a_dependent_reads_what_its_prerequisites_left_by_id_and_by_name() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let text = "[job.numbers]\ntype = \"osis\"\nscript = \"[3, 5]\"\nid = \"n1\"\n\
+                [job.fails]\ntype = \"osis\"\nscript = 'throw \"no\"'\n\
+                [job.rhai]\ntype = \"osis\"\nafter = [\"numbers\"]\nafter_any = [\"fails\"]\n\
+                script = '`${INPUTS.numbers} ${INPUTS[\"n1\"]} ${INPUTS.fails.type_of()}`'\n\
+                [job.python]\ntype = \"python\"\nafter = [\"rhai\", \"numbers\"]\nscript = '''\n\
+                import json, os\n\
+                inputs = json.load(open(os.environ[\"HERO_INPUTS\"]))\n\
+                print(inputs[\"rhai\"], sum(json.loads(inputs[\"numbers\"])), len(inputs))\n'''\n";
+    file(&redis, "g.toml", text);
+    let _units = ["osis-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
+    let done = hero.run(&["--json", "submit", "--graph", "g.toml"]).code(0);
+    let ids = ids(&done.stdout);
+    hero.run(&["job", "wait", &ids["rhai"]]).code(0).stdout("[3,5] [3,5] ()\n");
+    hero.run(&["job", "wait", &ids["python"]]).code(0).stdout("[3,5] [3,5] () 8 4\n");
+    let after = ["exec", "-t", "osis", "-e", "INPUTS.n1", "--after", "n1"];
+    hero.run(&after).code(0).stdout("[3,5]\n");
+    hero.run(&["exec", "-t", "osis", "-e", "INPUTS"]).code(0).stdout("{}\n");
+}
+
+#[test]
+fn a_job_whose_prerequisites_left_too_much_fails_and_says_so() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.inputs_size_max", "\"1KiB\"");
+    let _osis = hero.actor("osis-default-1").tasks(8).start();
+    let large = "let x = \"\"; x.pad(600, 'x'); x";
+    for id in ["a", "b"] {
+        hero.run(&["exec", "-t", "osis", "-e", large, "--id", id]).code(0);
+    }
+    let one = ["exec", "-t", "osis", "-e", "INPUTS.a.len()", "--after", "a"];
+    hero.run(&one).code(0).stdout("600\n");
+    let both = ["exec", "-t", "osis", "-e", "1", "--after", "a", "--after", "b", "--retries", "3"];
+    hero.run(&both).code(1).says(
+        "invalid job: prerequisites left more output than 1KiB, which job.inputs_size_max allows",
+    );
+}
+
+#[test]
 fn a_dependent_of_a_stopped_job_in_a_graph_fails_with_its_name() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

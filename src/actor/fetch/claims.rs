@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
 use super::errand::Errand;
+use super::inputs::{self, InputsOf};
 use super::slots::Slots;
 use super::{Fetch, Running};
 use crate::actor::log_buffer::LogBuffer;
 use crate::actor::verdict;
 use crate::actor::workers::Task;
-use crate::engine::{Cancel, StopReason};
+use crate::engine::{Cancel, Inputs, StopReason};
 use crate::failpoint;
-use crate::proto::job::{Job, JobId};
+use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::target::Queue;
 use crate::store::{Attempt, Claim, Claimed, StoreError, Woken};
 
@@ -23,9 +24,17 @@ const HASH_MARGIN_BYTES: u64 = 1 << 20;
 /// Skipped ids are logged this often at the most.
 const SKIP_LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a round of claims brought, per actor: how many were asked for, and the answer.
+/// What a claim brought for an actor that asked for so many jobs.
+struct Answer {
+    actor: usize,
+    wanted: usize,
+    claimed: Claimed,
+    inputs: InputsOf,
+}
+
+/// What a round of claims brought.
 pub(super) struct Claims {
-    answers: Vec<(usize, usize, Claimed)>,
+    answers: Vec<Answer>,
     /// Pops that no claim has taken over, because one before it failed.
     pub(super) popped: Vec<(usize, Woken)>,
     failed: Option<StoreError>,
@@ -71,18 +80,24 @@ impl Fetch {
                     popped: &own,
                     size_max_bytes,
                 };
-                match life.store.claim(&claim).await {
-                    Ok(claimed) => answers.push((actor, wanted, claimed)),
+                let claimed = match life.store.claim(&claim).await {
+                    Ok(claimed) => claimed,
+                    Err(error) => return Claims { answers, popped, failed: Some(error) },
+                };
+                popped.retain(|(of, _)| *of != actor);
+                let job = &life.settings().job;
+                match inputs::fetch(&life.store, job, &claimed.attempts).await {
+                    Ok(inputs) => answers.push(Answer { actor, wanted, claimed, inputs }),
+                    // They are ours, and unknown here: reconciling gives them back.
                     Err(error) => return Claims { answers, popped, failed: Some(error) },
                 }
-                popped.retain(|(of, _)| *of != actor);
             }
             Claims { answers, popped, failed: None }
         }));
     }
 
     pub(super) fn on_claims(&mut self, claims: Claims) {
-        for (actor, wanted, claimed) in claims.answers {
+        for Answer { actor, wanted, claimed, mut inputs } in claims.answers {
             if claimed.fenced {
                 self.life.vitals.lease_lost.notify_one();
             }
@@ -95,7 +110,8 @@ impl Fetch {
                 failpoint::reached(failpoint::AFTER_CLAIM);
             }
             for attempt in claimed.attempts {
-                self.start(actor, attempt);
+                let inputs = inputs.remove(&attempt.id).unwrap_or_else(|| Ok(Inputs::new()));
+                self.start(actor, attempt, inputs);
             }
         }
         self.popped.extend(claims.popped);
@@ -143,13 +159,14 @@ impl Fetch {
     }
 
     /// Hands a claimed job to a thread, or ends it if it cannot be run.
-    fn start(&mut self, actor: usize, attempt: Attempt) {
+    fn start(&mut self, actor: usize, attempt: Attempt, inputs: Result<Inputs, InvalidJob>) {
         let Attempt { id, queue, job } = attempt;
         let checked = job.and_then(|job| {
-            verdict::timeout_of(&job, &self.settings.job).map(|timeout| (job, timeout))
+            let timeout = verdict::timeout_of(&job, &self.settings.job)?;
+            Ok((job, inputs?, timeout))
         });
         let script_type = self.slots[actor].id.script_type.clone();
-        let (job, timeout) = match checked {
+        let (job, inputs, timeout) = match checked {
             Ok(checked) => checked,
             Err(invalid) => {
                 warn!(job_id = %id, script_type = %script_type, "{invalid}");
@@ -169,7 +186,8 @@ impl Fetch {
             cancel.request(StopReason::Requested);
         }
         let log = Arc::new(self.new_log(&id));
-        let task = Task { job, timeout, cancel: Arc::clone(&cancel), log: Arc::clone(&log) };
+        let task =
+            Task { job, inputs, timeout, cancel: Arc::clone(&cancel), log: Arc::clone(&log) };
         if self.workers[actor].run(task).is_ok() {
             self.slots[actor].began();
             self.running.insert(id, Running { actor, queue, cancel, log });

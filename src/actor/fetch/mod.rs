@@ -9,6 +9,7 @@ mod claims;
 mod drain;
 mod endings;
 mod errand;
+mod inputs;
 mod legacy;
 mod messages;
 mod slots;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::client::{Client, ClientError, JobBuilder};
+use crate::client::{Client, ClientError, Graph, JobBuilder};
 use crate::error::Error;
 use crate::proto::job::Job;
 
@@ -75,6 +75,41 @@ pub(super) async fn latency(
         }
     }
     Ok(times)
+}
+
+/// Submits a chain of `n` jobs and takes the time from the start of the first to the end of the
+/// last, by Redis's clock.
+pub(super) async fn chain(client: &Client, n: usize) -> Result<Duration, Error> {
+    let mut graph = Graph::new();
+    let mut ids = Vec::with_capacity(n);
+    for number in 0..n {
+        let job = Kind::default().job(number)?;
+        ids.push(job.id.clone());
+        let node = graph.add(number.to_string(), job);
+        if number > 0 {
+            node.after((number - 1).to_string());
+        }
+    }
+    client.submit_graph(&graph).await?;
+    client.await_result(&ids[n - 1], None).await?;
+    let (first, last) = (client.get_job(&ids[0]).await?, client.get_job(&ids[n - 1]).await?);
+    let took = first.started_at.zip(last.finished_at).map(|(began, ended)| ended - began);
+    Ok(took.and_then(|took| took.try_into().ok()).unwrap_or_default())
+}
+
+/// Submits a graph of `n` jobs, each after up to three before it.
+pub(super) async fn graph(client: &Client, n: usize) -> Result<Duration, Error> {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let mut graph = Graph::new();
+    for number in 0..n {
+        let node = graph.add(number.to_string(), Kind::default().job(number)?);
+        for _ in 0..rng.usize(..4).min(number) {
+            node.after(rng.usize(..number).to_string());
+        }
+    }
+    let began = Instant::now();
+    client.submit_graph(&graph).await?;
+    Ok(began.elapsed())
 }
 
 #[cfg(test)]

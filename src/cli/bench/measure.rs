@@ -17,6 +17,9 @@ pub(super) type Figures = BTreeMap<&'static str, f64>;
 const PINGS: usize = 2000;
 const PUSHES: usize = 200_000;
 const CALLS: usize = 500;
+/// Jobs of a chain after the first.
+const LINKS: u32 = 500;
+const GRAPH: usize = 10_000;
 /// How long an actor is left alone before it counts as idle, and how long it is then watched:
 /// longer than its heartbeat.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -40,12 +43,16 @@ impl Plan {
         let pid = start_actor(stage, &mut figures).await?;
         let mut times = load::latency(&stage.client, &Kind::default(), CALLS).await?;
         put_quantiles(&mut times, &mut figures);
+        let took = load::chain(&stage.client, LINKS as usize + 1).await?;
+        figures.insert("link_ms", millis(took) / f64::from(LINKS));
         idle(pid, &mut figures).await?;
         stage.end_units(None).await?;
         self.drain(stage, &store, &mut figures).await?;
         stage.end_units(None).await?;
         let took = load::bulk(&stage.client, &Kind::default(), self.jobs).await?;
         figures.insert("bulk_per_s", per_second(self.jobs, took));
+        let took = load::graph(&stage.client, GRAPH).await?;
+        figures.insert("graph_ms", millis(took));
         Ok(figures)
     }
 

@@ -47,6 +47,8 @@ const ROWS: [Row; 19] = [
     row("wait_p50_ms", "run and wait, p50", "ms", 3, Beside::Ping),
     row("wait_p99_ms", "run and wait, p99", "ms", 3, Beside::Ping),
     row("wait_max_ms", "run and wait, max", "ms", 3, Beside::Ping),
+    row("link_ms", "chain: from job to job, mean", "ms", 3, Beside::Ping),
+    row("graph_ms", "submit a graph of 10 000", "ms", 1, Beside::Nothing),
     row("ready_ms", "actor: start to ready", "ms", 1, Beside::Nothing),
     row("idle_rss_mb", "idle actor: resident memory", "MB", 1, Beside::Nothing),
     row("idle_cpu_percent", "idle actor: share of a core", "%", 3, Beside::Nothing),

@@ -1,4 +1,5 @@
-//! `hero job show`: every field of one job, the script last.
+//! `hero job show`: every field of one job, those it waits for and that wait for it as trees, and
+//! the script last.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::cli::output;
 use crate::cli::table::escape_lines;
-use crate::client::Client;
+use crate::client::{Branch, Client, Direction};
 use crate::error::Error;
 use crate::proto::job::{Job, JobId};
 
@@ -16,13 +17,29 @@ pub(in crate::cli) async fn run(
     id: &JobId,
     json: bool,
 ) -> Result<ExitCode, Error> {
-    let job = client.get_job(id).await?;
-    output::print(json, || job.to_json(), || readable(&job))?;
+    let mut job = client.get_job(id).await?;
+    if json {
+        job.dependents = client.dependents(&job).await?;
+        output::json(&job.to_json())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut trees = Vec::new();
+    for (title, way) in WAYS {
+        trees.push((title, client.tree(&job, way).await?));
+    }
+    output::text(&readable(&job, &trees))?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// The trees under the names of the fields that they stand for.
+const WAYS: [(&str, Direction); 2] =
+    [("prerequisites", Direction::Prerequisites), ("dependents", Direction::Dependents)];
+/// Fields that the trees show.
+const IN_TREES: [&str; 5] =
+    ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
+
 /// The fields in the order of a job's life, those of one line aligned, the long ones below.
-const ORDER: [&str; 32] = [
+const ORDER: [&str; 27] = [
     "id",
     "status",
     "script_type",
@@ -45,11 +62,6 @@ const ORDER: [&str; 32] = [
     "unique_key",
     "caller_id",
     "context_id",
-    "prerequisites",
-    "after_any",
-    "prerequisite_names",
-    "dependents",
-    "dependents_more",
     "env_vars",
     "log_path",
     "progress",
@@ -59,8 +71,11 @@ const ORDER: [&str; 32] = [
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];
 
-fn readable(job: &Job) -> String {
-    let Value::Object(fields) = job.to_json() else { return String::new() };
+fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
+    let Value::Object(mut fields) = job.to_json() else { return String::new() };
+    if !trees.is_empty() {
+        fields.retain(|name, _| !IN_TREES.contains(&name.as_str()));
+    }
     let known = ORDER.iter().filter_map(|name| fields.get_key_value(*name));
     let others = fields
         .iter()
@@ -72,12 +87,45 @@ fn readable(job: &Job) -> String {
     for (name, value) in lines {
         let _ = writeln!(text, "{:width$}  {}", escape_lines(name), indented(&value));
     }
+    for (title, root) in trees {
+        if root.more > 0 || !root.branches.is_empty() {
+            let _ = writeln!(text, "\n{title}:");
+            write_branches(&mut text, root, 1);
+        }
+    }
     for name in TEXTS {
         if let Some(value) = fields.get(name) {
             let _ = write!(text, "\n{name}:\n  {}\n", indented(&shown(value)));
         }
     }
     text
+}
+
+/// A line for each, those behind it indented.
+fn write_branches(text: &mut String, of: &Branch, level: usize) {
+    let indent = "  ".repeat(level);
+    for branch in &of.branches {
+        let status = branch.status.map_or("gone".to_owned(), |status| status.to_string());
+        let name = branch.name.as_deref().map(|name| format!("  {}", escape_lines(name)));
+        let _ = writeln!(text, "{indent}{}  {status}{}", branch.id, name.unwrap_or_default());
+        write_branches(text, branch, level + 1);
+    }
+    if of.more > 0 {
+        let _ = writeln!(text, "{indent}… and {} more", grouped(of.more));
+    }
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(' ');
+        }
+        shown.push(digit);
+    }
+    shown
 }
 
 fn shown(value: &Value) -> String {
@@ -101,7 +149,7 @@ mod tests {
         job.output = Some("\u{1b}[2J".to_owned());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
-            readable(&job),
+            readable(&job, &[]),
             "id        j1\n\
              status    created\n\
              priority  1\n\

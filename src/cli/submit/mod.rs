@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::error::Error;
 
 /// What cannot be said of all jobs of a file at once.
-const OF_ONE_JOB: [&str; 17] = [
+const OF_ONE_JOB: [&str; 18] = [
     "script_type",
     "group",
     "instance",
@@ -36,6 +36,7 @@ const OF_ONE_JOB: [&str; 17] = [
     "caller",
     "context",
     "no_concurrent",
+    "check",
     "id",
 ];
 

@@ -3,6 +3,7 @@
 mod cache;
 mod channel;
 pub mod child;
+mod inputs;
 mod lines;
 mod orphans;
 mod path;
@@ -80,7 +81,9 @@ impl Engine for CommandEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
         let scratch = Scratch::new()
             .map_err(|error| failure(format!("cannot make the script's folder: {error}")))?;
-        let env = environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
+        let mut env =
+            environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
+        inputs::provide(&mut env, script.inputs, &scratch).map_err(failure)?;
         let patience = Patience { cancel, deadline: script.deadline };
         let prepared = self.prepare(script.source, &scratch, patience, log)?;
         let (program, args) = (prepared.program, prepared.args);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{CommandOptions, EngineKind, RhaiLimits};
-use crate::engine::{StopReason, Stream};
+use crate::engine::{Inputs, StopReason, Stream};
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<(Stream, String)>>, Option<std::sync::Arc<Cancel>>);
@@ -44,6 +44,7 @@ fn bash() -> CommandEngine {
 
 struct Job {
     env: BTreeMap<String, String>,
+    inputs: Inputs,
     timeout_ms: u64,
     cancel: std::sync::Arc<Cancel>,
     log: Lines,
@@ -52,7 +53,7 @@ struct Job {
 impl Default for Job {
     fn default() -> Self {
         let (env, cancel) = (BTreeMap::new(), std::sync::Arc::default());
-        Self { env, timeout_ms: 60_000, cancel, log: Lines::default() }
+        Self { env, inputs: Inputs::new(), timeout_ms: 60_000, cancel, log: Lines::default() }
     }
 }
 
@@ -75,6 +76,7 @@ impl Job {
             context_id: "",
             source,
             env: &self.env,
+            inputs: &self.inputs,
             deadline: Instant::now() + Duration::from_millis(self.timeout_ms),
         };
         engine.run(&script, &self.cancel, &self.log)
@@ -418,4 +420,16 @@ fn what_a_job_left_behind_says_nothing_of_the_jobs_beside_it() {
         assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
     });
     assert_eq!(job.log.text(), ["alive"]);
+}
+
+#[test]
+fn a_child_finds_its_inputs_in_a_file_and_without_any_there_is_none() {
+    let inputs: Inputs = [("a".to_owned(), Some("x \"y\"".into())), ("b".to_owned(), None)].into();
+    let job = Job { inputs, ..Job::default() };
+    let read = job.run(&bash(), "cat \"$HERO_INPUTS\"; stat -c %a \"$HERO_INPUTS\"");
+    assert_eq!(read.expect("it succeeds").output, "{\"a\":\"x \\\"y\\\"\",\"b\":null}600");
+    let mut pretends = Job::default();
+    pretends.env.insert(inputs::VARIABLE.to_owned(), "/etc/passwd".to_owned());
+    let none = pretends.run(&bash(), "echo \"${HERO_INPUTS-none}\"");
+    assert_eq!(none.expect("it succeeds").output, "none");
 }

@@ -15,6 +15,7 @@ pub(super) fn value(name: &str) -> Option<Dynamic> {
             let env = running.script.env.iter();
             env.map(|(name, value)| (name.as_str().into(), value.into())).collect::<Map>().into()
         }),
+        "INPUTS" => with(|running| running.inputs().into()),
         _ => None,
     }
 }

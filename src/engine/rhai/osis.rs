@@ -61,7 +61,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "base",
         "What every script has beside the language itself, as are the constants JOB_ID, CALLER_ID, \
-         CONTEXT_ID and the map ENV.",
+         CONTEXT_ID, the map ENV and the map INPUTS: what each prerequisite of the job left, by its \
+         id and by its name in a graph.",
     );
     functions
         .add(

@@ -5,9 +5,10 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::rhai::{Dynamic, EvalAltResult, Position};
+use ::rhai::{Dynamic, EvalAltResult, Map, Position};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use scoped_tls_hkt::scoped_thread_local;
@@ -56,6 +57,8 @@ pub(super) struct Running<'a> {
     memory_before: Cell<Option<u64>>,
     /// Made when the script first needs it; gone with the run.
     scratch: OnceCell<Scratch>,
+    /// What the script's prerequisites left, as its value: made when it is first asked for.
+    inputs: OnceCell<Map>,
     /// Where relative paths start, once the script has chosen.
     folder: RefCell<Option<PathBuf>>,
     /// The context whose objects the script has chosen to use, if not its own.
@@ -83,6 +86,7 @@ impl<'a> Running<'a> {
             memory_look_at: Cell::new(Instant::now() + MEMORY_LOOK_EVERY),
             memory_before: Cell::new(None),
             scratch: OnceCell::new(),
+            inputs: OnceCell::new(),
             folder: RefCell::new(None),
             context: RefCell::new(None),
             osis,
@@ -157,6 +161,18 @@ impl<'a> Running<'a> {
         }
         let made = self.scratch.get().ok_or(io::ErrorKind::NotFound)?;
         Ok(made.path())
+    }
+
+    /// What the script's prerequisites left; `()` for one that did not finish.
+    pub(super) fn inputs(&self) -> Map {
+        let made = self.inputs.get_or_init(|| {
+            let value = |output: &Option<Arc<str>>| {
+                output.as_deref().map_or(Dynamic::UNIT, |text| text.to_owned().into())
+            };
+            let inputs = self.script.inputs.iter();
+            inputs.map(|(name, output)| (name.as_str().into(), value(output))).collect()
+        });
+        made.clone()
     }
 
     /// The folder that the script has chosen, if it has.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::{STACK_SIZE_BYTES, StopReason, Stream};
+use crate::engine::{Inputs, STACK_SIZE_BYTES, StopReason, Stream};
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<(Stream, String)>>);
@@ -48,6 +48,7 @@ struct Run {
 /// Runs a script on a thread like the actor's.
 fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel) -> Run {
     let env = BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]);
+    let inputs: Inputs = [("first".to_owned(), Some("42".into())), ("b".to_owned(), None)].into();
     let (log, started) = (Lines::default(), Instant::now());
     let script = Script {
         job_id: "job-1",
@@ -55,6 +56,7 @@ fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel
         context_id: "somewhere",
         source,
         env: &env,
+        inputs: &inputs,
         deadline: started + timeout,
     };
     let result = std::thread::scope(|scope| {
@@ -144,6 +146,8 @@ fn constants_are_seen_everywhere_and_a_variable_of_that_name_wins() {
     let source = "fn f() { `${JOB_ID} ${CALLER_ID} ${CONTEXT_ID} ${ENV.GREETING}` } f()";
     assert_eq!(output(&engine, source), "job-1 someone somewhere hello");
     assert_eq!(output(&engine, "let f = || ENV[\"GREETING\"]; f.call()"), "hello");
+    assert_eq!(output(&engine, "fn f() { INPUTS.first + INPUTS[\"b\"].type_of() } f()"), "42()");
+    assert_eq!(output(&engine, "let i = INPUTS; i.c = 1; `${i.len()} ${INPUTS.len()}`"), "3 2");
     assert_eq!(output(&engine, "let JOB_ID = 5; JOB_ID += 1; JOB_ID"), "6");
     assert_eq!(output(&engine, "fn f(JOB_ID) { JOB_ID } f(3)"), "3");
     assert!(message(&engine, "JOB_ID = 1;").contains("JOB_ID"));
@@ -393,11 +397,20 @@ fn one_run_leaves_nothing_to_the_next() {
 fn a_run_that_does_nothing_is_cheap() {
     const RUNS: u32 = 20_000;
     let (engine, env, log, cancel) = (osis(), BTreeMap::new(), Lines::default(), Cancel::new());
+    let inputs = Inputs::new();
     let started = Instant::now();
     for _ in 0..RUNS {
         let deadline = Instant::now() + Duration::from_mins(1);
         let (job_id, caller_id, context_id) = ("j", "c", "x");
-        let script = Script { job_id, caller_id, context_id, source: "1", env: &env, deadline };
+        let script = Script {
+            job_id,
+            caller_id,
+            context_id,
+            source: "1",
+            env: &env,
+            inputs: &inputs,
+            deadline,
+        };
         assert!(engine.run(&script, &cancel, &log).is_ok());
     }
     println!("{:?} for each run that does nothing", started.elapsed() / RUNS);

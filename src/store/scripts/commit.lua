@@ -143,6 +143,9 @@ for queue, of in pairs(pushes) do
   register(QUEUES, queue)
   each_thousand(of.entries, 2 * PER_CALL, function(...) redis.call('ZADD', READY .. queue, ...) end)
   each_thousand(of.ids, PER_CALL, function(...) redis.call('RPUSH', WORK .. queue, ...) end)
+  if LEGACY then
+    for _, id in ipairs(of.ids) do copy_to_legacy(id, queue) end
+  end
 end
 
 -- Whatever is dispatched from here on comes after what was dispatched above.

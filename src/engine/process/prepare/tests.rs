@@ -65,6 +65,7 @@ impl World {
             context_id: "",
             source,
             env: &env,
+            inputs: &BTreeMap::new(),
             deadline: Instant::now() + Duration::from_mins(5),
         };
         engine.run(&script, &Cancel::new(), &self.log)
@@ -166,6 +167,7 @@ fn a_type_has_variables_and_a_folder_of_its_own_and_the_jobs_come_over_them() {
         context_id: "",
         source: "echo $A $B $HERO_JOB_ID; pwd",
         env: &env,
+        inputs: &BTreeMap::new(),
         deadline: Instant::now() + Duration::from_mins(1),
     };
     let output = bash.run(&script, &Cancel::new(), &world.log).expect("success").output;

@@ -90,6 +90,7 @@ impl World {
             context_id: "somewhere",
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),
             env: &env,
+            inputs: &BTreeMap::new(),
             deadline: Instant::now() + timeout,
         };
         let cancel = Cancel::new();

@@ -1,4 +1,4 @@
-//! Jobs that are submitted all or none: a list of them, or a graph by names of its own.
+//! Many jobs at once: each by itself, or all or none, as a list or as a graph by names of its own.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -120,6 +120,27 @@ impl Graph {
 }
 
 impl Client {
+    /// Submits many jobs, a thousand in a round trip. Each job is accepted or refused by itself;
+    /// the results come in the order of the jobs.
+    ///
+    /// # Errors
+    /// [`ClientError::Invalid`] before anything is stored; [`ClientError::Store`] with the
+    /// round trips before it done.
+    pub async fn submit_all(
+        &self,
+        jobs: &[Job],
+    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        for job in jobs {
+            self.check(job)?;
+        }
+        let mut results = Vec::with_capacity(jobs.len());
+        for batch in jobs.chunks(Store::SUBMIT_MAX) {
+            let submitted = self.store.submit(batch, true, self.job.kept()).await?;
+            results.extend(batch.iter().zip(submitted).map(|(job, what)| accepted(job, what)));
+        }
+        Ok(results)
+    }
+
     /// Submits a graph, all of its jobs or none: no job of it can be seen, let alone run, before
     /// all are stored. Returns the ids by the names. At most [`Store::WHOLE_MAX`] jobs.
     ///

@@ -1,0 +1,77 @@
+//! What claimed jobs find of their prerequisites. Jobs that have none cost nothing here.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::config::{JobConfig, format_size};
+use crate::engine::Inputs;
+use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::store::{Attempt, Outputs, Store, StoreError};
+
+/// The inputs of those jobs of a claim that have prerequisites.
+pub(super) type InputsOf = HashMap<JobId, Result<Inputs, InvalidJob>>;
+
+/// Reads them, in one round trip for all.
+///
+/// # Errors
+/// [`StoreError`], with the jobs claimed all the same.
+pub(super) async fn fetch(
+    store: &Store,
+    config: &JobConfig,
+    attempts: &[Attempt],
+) -> Result<InputsOf, StoreError> {
+    let jobs: Vec<&Job> = attempts
+        .iter()
+        .filter_map(|attempt| attempt.job.as_ref().ok())
+        .filter(|job| job.waits_for().next().is_some())
+        .collect();
+    if jobs.is_empty() {
+        return Ok(InputsOf::new());
+    }
+    let prerequisites: Vec<Vec<JobId>> = jobs
+        .iter()
+        .map(|job| job.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect())
+        .collect();
+    let found = store.inputs(&prerequisites, config.inputs_size_max).await?;
+    let inputs = jobs.iter().zip(found).map(|(job, outputs)| {
+        let inputs = outputs.map(|outputs| named(job, outputs));
+        (job.id.clone(), inputs.ok_or_else(|| too_large(config)))
+    });
+    Ok(inputs.collect())
+}
+
+/// By the ids and, in a graph, by the names as well.
+fn named(job: &Job, outputs: Outputs) -> Inputs {
+    let mut inputs: Inputs =
+        outputs.into_iter().map(|(id, output)| (id.to_string(), output.map(Arc::from))).collect();
+    for (name, id) in &job.prerequisite_names {
+        if let Some(output) = inputs.get(id.as_str()).cloned() {
+            inputs.insert(name.clone(), output);
+        }
+    }
+    inputs
+}
+
+fn too_large(config: &JobConfig) -> InvalidJob {
+    let most = format_size(config.inputs_size_max);
+    let reason = format!("left more output than {most}, which job.inputs_size_max allows");
+    InvalidJob::new("prerequisites", reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prerequisite_of_a_graph_is_known_by_its_name_as_well() {
+        let id = |text: &str| -> JobId { text.parse().expect("legal") };
+        let mut job = Job::new(id("j"), "1");
+        job.prerequisite_names.insert("first".to_owned(), id("a"));
+        job.prerequisite_names.insert("a lie".to_owned(), id("elsewhere"));
+        let outputs = Outputs::from([(id("a"), Some("1".to_owned())), (id("b"), None)]);
+        let inputs = named(&job, outputs);
+        let one: Option<Arc<str>> = Some("1".into());
+        let expected = [("a", one.clone()), ("b", None), ("first", one)];
+        assert_eq!(inputs, expected.map(|(name, output)| (name.to_owned(), output)).into());
+    }
+}

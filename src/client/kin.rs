@@ -1,0 +1,154 @@
+//! Who waits for whom, as trees around one job.
+
+use super::{Client, ClientError};
+use crate::proto::job::{Job, JobId, JobStatus};
+use crate::store::Kin;
+
+/// One job of a tree, and those behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The job.
+    pub id: JobId,
+    /// Its name in the graph it came with.
+    pub name: Option<String>,
+    /// Its state; none if it is gone.
+    pub status: Option<JobStatus>,
+    /// Those behind it.
+    pub branches: Vec<Branch>,
+    /// How many more there are behind it, that are not shown.
+    pub more: u64,
+}
+
+/// Which way a tree grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To what a job waits for.
+    Prerequisites,
+    /// To what waits for it.
+    Dependents,
+}
+
+/// How far a tree goes, how many of one job's it shows, and how many in all.
+const LEVELS_MAX: usize = 4;
+const WIDTH_MAX: usize = 10;
+const JOBS_MAX: usize = 100;
+
+/// A job of a tree in the making, with the place of the one before it.
+struct Leaf {
+    id: JobId,
+    kin: Kin,
+    parent: usize,
+    more: u64,
+}
+
+impl Client {
+    /// The tree of a job in one direction, with the job itself at its root: bounded in depth,
+    /// width and number, and read in one round trip a level.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn tree(&self, job: &Job, way: Direction) -> Result<Branch, ClientError> {
+        let kin = Kin {
+            status: Some(job.status),
+            name: job.extra.get("name").cloned(),
+            prerequisites: job.waits_for().cloned().collect(),
+            dependents: job.dependents.clone(),
+            dependents_more: job.dependents_more,
+        };
+        let mut leaves = vec![Leaf { id: job.id.clone(), kin, parent: 0, more: 0 }];
+        let mut level = 0..1;
+        for depth in 0..=LEVELS_MAX {
+            for parent in level.clone() {
+                let shown = if depth == LEVELS_MAX { 0 } else { WIDTH_MAX };
+                grow(&mut leaves, parent, way, shown);
+            }
+            level = level.end..leaves.len();
+            let ids: Vec<JobId> = leaves[level.clone()].iter().map(|l| l.id.clone()).collect();
+            let found = self.store.kin(&ids).await?;
+            for (leaf, kin) in leaves[level.clone()].iter_mut().zip(found) {
+                leaf.kin = kin;
+            }
+        }
+        Ok(branch(&leaves))
+    }
+
+    /// Those that wait for a job, or did: as many as are known by name.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn dependents(&self, job: &Job) -> Result<Vec<JobId>, ClientError> {
+        let mut all = job.dependents.clone();
+        if job.dependents_more > 0 {
+            all.extend(self.store.dependents_beyond(&job.id).await?);
+        }
+        Ok(all)
+    }
+}
+
+/// Adds what is behind a leaf.
+fn grow(leaves: &mut Vec<Leaf>, parent: usize, way: Direction, shown: usize) {
+    let kin = &leaves[parent].kin;
+    let (mut ids, beyond) = match way {
+        Direction::Prerequisites => (kin.prerequisites.clone(), 0),
+        Direction::Dependents => (kin.dependents.clone(), kin.dependents_more),
+    };
+    let all = ids.len() as u64 + beyond;
+    ids.truncate(shown.min(JOBS_MAX.saturating_sub(leaves.len())));
+    leaves[parent].more = all - ids.len() as u64;
+    leaves.extend(ids.into_iter().map(|id| Leaf { id, kin: Kin::default(), parent, more: 0 }));
+}
+
+/// The root, with all others behind it. A leaf stands after the one it belongs to.
+fn branch(leaves: &[Leaf]) -> Branch {
+    let mut branches: Vec<Branch> = leaves
+        .iter()
+        .map(|leaf| Branch {
+            id: leaf.id.clone(),
+            name: leaf.kin.name.clone(),
+            status: leaf.kin.status,
+            branches: Vec::new(),
+            more: leaf.more,
+        })
+        .collect();
+    for place in (1..branches.len()).rev() {
+        let last = branches.swap_remove(place);
+        branches[leaves[place].parent].branches.insert(0, last);
+    }
+    branches.swap_remove(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(id: &str, parent: usize, prerequisites: usize) -> Leaf {
+        let ids = (0..prerequisites).map(|n| format!("{id}-{n}").parse().expect("legal"));
+        let kin = Kin { prerequisites: ids.collect(), dependents_more: 7, ..Kin::default() };
+        Leaf { id: id.parse().expect("legal"), kin, parent, more: 0 }
+    }
+
+    #[test]
+    fn a_tree_is_bounded_in_width_and_counts_what_it_does_not_show() {
+        let mut leaves = vec![leaf("a", 0, 12)];
+        grow(&mut leaves, 0, Direction::Prerequisites, WIDTH_MAX);
+        grow(&mut leaves, 0, Direction::Dependents, 0);
+        assert_eq!((leaves.len(), leaves[0].more), (1 + WIDTH_MAX, 7));
+        let mut full: Vec<Leaf> = (0..JOBS_MAX - 1).map(|_| leaf("a", 0, 3)).collect();
+        grow(&mut full, 0, Direction::Prerequisites, WIDTH_MAX);
+        assert_eq!((full.len(), full[0].more), (JOBS_MAX, 2));
+    }
+
+    #[test]
+    fn branches_keep_their_order() {
+        let leaves =
+            [leaf("a", 0, 0), leaf("b", 0, 0), leaf("c", 0, 0), leaf("d", 1, 0), leaf("e", 1, 0)];
+        let root = branch(&leaves);
+        let ids = |branches: &[Branch]| -> Vec<String> {
+            branches.iter().map(|branch| branch.id.to_string()).collect()
+        };
+        assert_eq!(
+            (ids(&root.branches), ids(&root.branches[0].branches)),
+            (vec!["b".to_owned(), "c".to_owned()], vec!["d".to_owned(), "e".to_owned()],)
+        );
+    }
+}

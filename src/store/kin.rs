@@ -1,0 +1,77 @@
+//! What jobs have to do with each other, for those who look at them.
+
+use redis::Value;
+
+use super::{Store, StoreError};
+use crate::proto::job::{JobId, JobStatus};
+
+/// What a hash says of a job's place among others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kin {
+    /// Its state; none if there is no such job.
+    pub status: Option<JobStatus>,
+    /// Its name in the graph it came with.
+    pub name: Option<String>,
+    /// What it waits for, or did.
+    pub prerequisites: Vec<JobId>,
+    /// The first of those that wait for it, or did.
+    pub dependents: Vec<JobId>,
+    /// How many more of these there are.
+    pub dependents_more: u64,
+}
+
+const FIELDS: [&str; 6] =
+    ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more"];
+
+impl Store {
+    /// Reads what each job has to do with others, in one round trip.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn kin(&self, ids: &[JobId]) -> Result<Vec<Kin>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        for id in ids {
+            pipeline.cmd("HMGET").arg(self.keys.job(id)).arg(&FIELDS);
+        }
+        // A key of another type is no job.
+        let pipeline = pipeline.ignore_errors();
+        let answers: Vec<Value> =
+            self.link.pipeline("reading who waits for whom", pipeline).await?;
+        Ok(answers.into_iter().map(read).collect())
+    }
+
+    /// Those that wait for a job beyond the ones that its hash names, up to a bound.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn dependents_beyond(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
+        const SHOWN_MAX: usize = 100_000;
+        let mut command = redis::cmd("LRANGE");
+        command.arg(self.keys.dependents(id)).arg(0).arg(SHOWN_MAX - 1);
+        let ids: Vec<String> = self.link.query("reading who waits for a job", &command).await?;
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+}
+
+fn read(answer: Value) -> Kin {
+    let Value::Array(values) = answer else { return Kin::default() };
+    let mut texts = values.into_iter().map(|value| match value {
+        Value::BulkString(bytes) => String::from_utf8(bytes).unwrap_or_default(),
+        _ => String::new(),
+    });
+    let mut next = || texts.next().unwrap_or_default();
+    let ids = |text: String| serde_json::from_str::<Vec<JobId>>(&text).unwrap_or_default();
+    let (status, name) = (next(), next());
+    let mut prerequisites = ids(next());
+    prerequisites.extend(ids(next()));
+    Kin {
+        status: status.parse().ok(),
+        name: (!name.is_empty()).then_some(name),
+        prerequisites,
+        dependents: ids(next()),
+        dependents_more: next().parse().unwrap_or_default(),
+    }
+}
