@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod load;
 mod sal;
+mod sandbox;
 mod schema;
 mod source;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
 pub use sal::SalConfig;
+pub use sandbox::{Require, SandboxConfig};
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
     Role, SupervisorConfig, UnitActor, UnitConfig,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, KeyPath};
+use super::sandbox::SandboxConfig;
 use super::units;
 use crate::proto::target::ScriptType;
 
@@ -32,6 +33,8 @@ pub struct TypeConfig {
     pub extension: String,
     /// For `osis` and `sal`: what one script may use up.
     pub limits: RhaiLimits,
+    /// For `command`: what its processes may touch and use up.
+    pub sandbox: SandboxConfig,
 }
 
 /// `[type.NAME.limits]`: what one Rhai script may use up.
@@ -75,6 +78,8 @@ pub(super) struct TypeLayer {
     extension: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<RhaiLimits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<SandboxConfig>,
 }
 
 /// Only what means something to the engine, so that what is printed can be read again.
@@ -86,6 +91,7 @@ impl From<TypeConfig> for TypeLayer {
             command: is_command.then_some(config.command),
             extension: is_command.then_some(config.extension),
             limits: (!is_command).then_some(config.limits),
+            sandbox: is_command.then_some(config.sandbox),
         }
     }
 }
@@ -112,6 +118,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         command: words.iter().map(|word| (*word).to_owned()).collect(),
         extension: extension.to_owned(),
         limits: RhaiLimits::default(),
+        sandbox: SandboxConfig::default(),
     };
     let rhai = |engine| TypeConfig { engine, ..command(&[], "") };
     [
@@ -142,13 +149,15 @@ fn merge(
         for (set, key) in [
             (layer.command.is_some(), key("command")),
             (layer.extension.is_some(), key("extension")),
+            (layer.sandbox.is_some(), key("sandbox")),
         ] {
             if set {
                 return Err(Fault::new(key, "means nothing here: it is for engine = \"command\""));
             }
         }
         let limits = layer.limits.unwrap_or_default();
-        return Ok(TypeConfig { engine, command: Vec::new(), extension: String::new(), limits });
+        let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
+        return Ok(TypeConfig { engine, command, extension, limits, sandbox });
     }
     if layer.limits.is_some() {
         let message = "means nothing here: it is for engine = \"osis\" and \"sal\"";
@@ -162,7 +171,8 @@ fn merge(
         .extension
         .or(default.map(|default| default.extension.clone()))
         .unwrap_or_else(|| usual_extension(name).to_owned());
-    Ok(TypeConfig { engine, command, extension, limits: RhaiLimits::default() })
+    let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.unwrap_or_default());
+    Ok(TypeConfig { engine, command, extension, limits, sandbox })
 }
 
 /// How the files of well-known languages end.

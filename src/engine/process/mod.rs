@@ -4,7 +4,9 @@ pub mod child;
 mod lines;
 mod orphans;
 mod path;
+mod pipe;
 mod proc;
+pub mod sandbox;
 mod scratch;
 mod service;
 mod status;
@@ -22,6 +24,7 @@ use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, TypeConfig};
 use crate::proto::target::ScriptType;
 use child::{Ended, Spec, Watch};
+use sandbox::Sandbox;
 
 /// What stands for the script's file in a configured command.
 const PLACEHOLDER: &str = "{script}";
@@ -33,6 +36,7 @@ pub struct CommandEngine {
     command: Vec<String>,
     extension: String,
     job: JobConfig,
+    sandbox: Sandbox,
 }
 
 impl CommandEngine {
@@ -43,6 +47,7 @@ impl CommandEngine {
             command: config.command.clone(),
             extension: config.extension.clone(),
             job: job.clone(),
+            sandbox: Sandbox::of_type(&config.sandbox),
         }
     }
 
@@ -62,14 +67,15 @@ impl CommandEngine {
         find_program(name).ok_or_else(|| format!("no {name} in PATH"))
     }
 
-    fn spec<'a>(&self, script: &Script<'_>, scratch: &'a Scratch) -> Result<Spec<'a>, Failure> {
+    fn spec<'a>(&'a self, script: &Script<'_>, scratch: &'a Scratch) -> Result<Spec<'a>, Failure> {
         let program = self.program().map_err(failure)?;
         let env = environment(script, scratch.path()).map_err(failure)?;
         let file = scratch
             .file(&format!("script{}", self.extension), script.source)
             .map_err(|error| failure(format!("cannot write the script's file: {error}")))?;
         let args = self.command.iter().skip(1).map(|arg| with_script(arg, &file)).collect();
-        Ok(Spec { program, args, env, cwd: scratch.path() })
+        let (cwd, home) = (scratch.path(), scratch.path());
+        Ok(Spec { program, args, env, cwd, home, sandbox: &self.sandbox })
     }
 }
 
@@ -90,6 +96,7 @@ impl Engine for CommandEngine {
         let report = child::run(&spec, &watch).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
         })?;
+        log.used(&report.usage);
         match report.ended {
             Ended::Timeout => Err(Failure::Timeout),
             Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
@@ -97,6 +104,9 @@ impl Engine for CommandEngine {
                 "output too large: more than {} bytes on standard output",
                 self.job.output_size_max
             ))),
+            Ended::TooMuchOnDisk => Err(failure(
+                "disk full: more in the job's folder than its sandbox.disk allows".to_owned(),
+            )),
             Ended::Itself if report.status.success() => {
                 Ok(Success { output: output_text(&report.stdout), exit_code: Some(0) })
             }
@@ -108,7 +118,7 @@ impl Engine for CommandEngine {
     }
 
     fn unavailable(&self) -> Option<String> {
-        self.program().err()
+        self.program().err().or_else(|| self.sandbox.refusal())
     }
 
     fn capabilities(&self) -> Vec<String> {
