@@ -99,7 +99,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`], or [`ClientError::WrongState`] if it was started before.
     pub async fn start_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
-        let outcome = self.store.start(id, self.job.retention).await?;
+        let outcome = self.store.start(id, self.job.kept()).await?;
         moved("start", id, outcome)
     }
 
@@ -128,7 +128,7 @@ impl Client {
         }
         let mut results = Vec::with_capacity(jobs.len());
         for batch in jobs.chunks(Store::SUBMIT_MAX) {
-            let submitted = self.store.submit(batch, true, self.job.retention).await?;
+            let submitted = self.store.submit(batch, true, self.job.kept()).await?;
             results.extend(batch.iter().zip(submitted).map(|(job, what)| accepted(job, what)));
         }
         Ok(results)
@@ -137,7 +137,13 @@ impl Client {
     async fn store_one(&self, job: Job, start: bool) -> Result<JobId, ClientError> {
         self.check(&job)?;
         let job = [job];
-        let submitted = self.store.submit(&job, start, self.job.retention).await?;
+        let submitted = self.store.submit(&job, start, self.job.kept()).await;
+        let submitted = submitted.map_err(|error| match error {
+            StoreError::Unreachable { sent: true, .. } => {
+                ClientError::Unsure { id: job[0].id.clone(), error }
+            }
+            error => ClientError::Store(error),
+        })?;
         let what = submitted.into_iter().next().unwrap_or(Submitted::Exists);
         accepted(&job[0], what)
     }
@@ -262,7 +268,7 @@ impl Client {
             id: id.clone(),
             status: status.to_owned(),
         };
-        match self.store.stop(id, self.job.retention, None).await? {
+        match self.store.stop(id, self.job.kept(), None).await? {
             StopOutcome::Stopped => Ok(true),
             StopOutcome::Requested | StopOutcome::Own => Ok(false),
             StopOutcome::Unowned => Err(wrong("started by an actor that its hash does not name")),
@@ -284,7 +290,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it runs.
     pub async fn delete_job(&self, id: &JobId) -> Result<(), ClientError> {
-        match self.store.delete(id, self.job.retention).await? {
+        match self.store.delete(id, self.job.kept()).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
             DeleteOutcome::Running => {
@@ -310,7 +316,7 @@ impl Client {
             loop {
                 let page = self.store.list_jobs(&query).await?;
                 for job in &page.items {
-                    let outcome = self.store.delete(&job.id, self.job.retention).await?;
+                    let outcome = self.store.delete(&job.id, self.job.kept()).await?;
                     deleted += u64::from(outcome == DeleteOutcome::Deleted);
                 }
                 match page.next {

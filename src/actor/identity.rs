@@ -56,7 +56,7 @@ async fn take_one(life: &Life, actor: &ActorId, presence: &Presence) -> Result<(
 async fn recover(life: &Life, holder: &Presence) -> Result<(), ActorError> {
     let job = &life.settings().job;
     let gone = Some(&holder.boot_id);
-    let found = life.store.recover_boots(gone, job.crash_limit, job.retention).await?;
+    let found = life.store.recover_boots(gone, job.crash_limit, job.kept()).await?;
     if found.put_back + found.given_up > 0 {
         warn!(put_back = found.put_back, given_up = found.given_up, "recovered its jobs");
     }
@@ -114,6 +114,7 @@ pub(super) async fn give_up(life: &Life) -> Result<u64, StoreError> {
             Err(StoreError::Unreachable {
                 address: life.store.address().to_owned(),
                 reason: "it does not answer".to_owned(),
+                sent: true,
             })
         })
 }

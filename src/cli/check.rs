@@ -35,12 +35,14 @@ impl Check {
             None => None,
         };
         let text = config.to_toml()?;
-        let warnings: Vec<String> = eviction_danger(&config).into_iter().collect();
+        let client =
+            Client::open(&config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+        let warnings: Vec<String> = eviction_danger(&client).into_iter().collect();
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             document["warnings"] = json!(warnings);
             output::json(&document)?;
-            return Ok(ExitCode::SUCCESS);
+            return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
         }
         for warning in &warnings {
             output::note(&format!("hero: {warning}"));
@@ -55,15 +57,25 @@ impl Check {
         for line in unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)) {
             output::line(&line)?;
         }
-        Ok(ExitCode::SUCCESS)
+        verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
 }
 
+/// That of the daemon: it does not begin where the scripts of its unit cannot run.
+fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
+    let Some(Unit::Actors(actors)) = unit else { return Ok(ExitCode::SUCCESS) };
+    for (script_type, unavailable) in availability(config) {
+        if unavailable.is_some() && actors.iter().any(|actor| actor.id.script_type == script_type) {
+            return Err(Error::new(Exit::Unavailable, said(&script_type, unavailable.as_deref())));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// What a Redis that answers at once says of itself. A check of the configuration needs none.
-fn eviction_danger(config: &Config) -> Option<String> {
+fn eviction_danger(client: &Client) -> Option<String> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let client = Client::open(config).ok()?;
     let asked = async { tokio::time::timeout(PATIENCE, client.eviction_danger()).await };
     runtime.block_on(asked).ok()?.ok()?
 }

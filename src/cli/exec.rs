@@ -40,7 +40,8 @@ pub(super) struct Exec {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --at 2026-12-24T18:00:00+01:00 feast.py\n  \
-                        hero submit --after \"$(hero submit first.py)\" second.py")]
+                        hero submit --after \"$(hero submit first.py)\" second.py\n  \
+                        hero submit --after-any ID --retention 7d clean_up.py")]
 pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
@@ -73,6 +74,12 @@ struct JobOptions {
     /// Not before this job has finished; may be repeated
     #[arg(long, value_name = "ID")]
     after: Vec<String>,
+    /// Not before this job has ended, however; may be repeated
+    #[arg(long, value_name = "ID")]
+    after_any: Vec<String>,
+    /// How long to keep the job after its end, such as 7d
+    #[arg(long, value_name = "DURATION")]
+    retention: Option<String>,
     /// Not before this time: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00
     #[arg(long, value_name = "TIME", conflicts_with = "delay")]
     at: Option<String>,
@@ -239,9 +246,11 @@ impl JobOptions {
         }
         job.group = self.group.as_deref().map(parsed).transpose()?;
         job.instance = self.instance.as_deref().map(parsed).transpose()?;
-        job.timeout = self.timeout.as_deref().map(timeout).transpose()?;
+        job.timeout = duration("--timeout", self.timeout.as_deref())?;
+        job.retention = duration("--retention", self.retention.as_deref())?;
         job.retries = self.retries.as_deref().map(retries).transpose()?;
         job.prerequisites = self.after.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+        job.after_any = self.after_any.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
         job.unique_key = self.unique_key.as_deref().map(parsed).transpose()?;
         job.env_vars = self.env.iter().cloned().collect();
         job.caller_id = self.caller.clone().unwrap_or_default();
@@ -259,8 +268,10 @@ where
     text.parse().map_err(|error: T::Err| Error::new(Exit::Data, error.to_string()))
 }
 
-fn timeout(text: &str) -> Result<Duration, Error> {
-    parse_duration(text).map_err(|error| Error::new(Exit::Data, format!("--timeout: {error}")))
+fn duration(option: &str, text: Option<&str>) -> Result<Option<Duration>, Error> {
+    text.map(parse_duration)
+        .transpose()
+        .map_err(|error| Error::new(Exit::Data, format!("{option}: {error}")))
 }
 
 fn retries(text: &str) -> Result<u32, Error> {
@@ -311,6 +322,8 @@ mod tests {
             "--retries=4",
             "--after=x",
             "--after=y",
+            "--after-any=z",
+            "--retention=7d",
             "--at=2030-01-01T00:00:00+01:00",
             "--unique-key=k",
             "--env=A=b=c",
@@ -334,8 +347,10 @@ mod tests {
             ("concurrent", "false"),
             ("env_vars", r#"{"A":"b=c"}"#),
             ("prerequisites", r#"["x","y"]"#),
+            ("after_any", r#"["z"]"#),
             ("run_at", "2029-12-31T23:00:00.000Z"),
             ("unique_key", "k"),
+            ("retention", "604800"),
         ];
         assert_eq!(fields, expected.map(|(name, value)| (name, value.to_owned())));
     }
@@ -351,6 +366,8 @@ mod tests {
             "--timeout=soon",
             "--retries=-1",
             "--after=a b",
+            "--after-any=a b",
+            "--retention=7",
             "--at=tomorrow",
             "--at=2030-01-01T00:00:00",
             "--unique-key=",

@@ -97,8 +97,13 @@ fn as_written(title: &str, text: &str) -> String {
 }
 
 fn completions(folder: &Path) -> std::io::Result<()> {
+    // Hidden commands would be offered as well.
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|below| !below.is_hide_set()).cloned();
+    let mut command =
+        Command::default().name("hero").args(all.get_arguments().cloned()).subcommands(shown);
     for shell in SHELLS {
-        clap_complete::generate_to(shell, &mut Cli::command(), "hero", folder)?;
+        clap_complete::generate_to(shell, &mut command, "hero", folder)?;
     }
     Ok(())
 }
@@ -143,6 +148,12 @@ mod tests {
 
     #[test]
     fn every_shell_of_debian_is_completed() {
-        assert_eq!(written(completions).0, ["_hero", "hero.bash", "hero.fish"]);
+        let (names, folder) = written(completions);
+        assert_eq!(names, ["_hero", "hero.bash", "hero.fish"]);
+        for name in names {
+            let text = fs::read_to_string(folder.path().join(&name)).expect("completions");
+            assert!(text.contains("submit"), "{name}: {text}");
+            assert!(!text.contains("generate"), "{name} offers a hidden command");
+        }
     }
 }

@@ -86,6 +86,21 @@ impl JobBuilder {
         self
     }
 
+    /// Not before this job has ended, however. May be said again for more.
+    #[must_use]
+    pub fn after_any(mut self, id: &str) -> Self {
+        let prerequisite = self.parsed::<JobId>("after_any", id);
+        self.job.after_any.extend(prerequisite);
+        self
+    }
+
+    /// How long it is kept after its end.
+    #[must_use]
+    pub fn retention(mut self, time: Duration) -> Self {
+        self.job.retention = Some(time);
+        self
+    }
+
     /// Not before this time.
     #[must_use]
     pub fn run_at(mut self, time: Timestamp) -> Self {

@@ -71,7 +71,7 @@ impl Client {
     /// [`ClientError::Store`], with those before it deleted.
     pub async fn delete_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
         self.each_dead(filter, async |id| {
-            Ok(match self.store.delete(id, self.job.retention).await? {
+            Ok(match self.store.delete(id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => Some(true),
                 // Somebody else was faster.
                 DeleteOutcome::Missing | DeleteOutcome::Running => None,

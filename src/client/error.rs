@@ -13,6 +13,16 @@ pub enum ClientError {
     /// Redis: away, refusing, or answering oddly.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The job was sent to Redis, and the answer never came.
+    #[error(
+        "submitting job {id}: {error}; whether it was accepted is not known: hero job show {id}"
+    )]
+    Unsure {
+        /// The job, if there is one.
+        id: JobId,
+        /// What became of the connection.
+        error: StoreError,
+    },
     /// The job cannot be submitted as it is.
     #[error(transparent)]
     Invalid(#[from] InvalidJob),
@@ -70,7 +80,7 @@ impl ClientError {
         match self {
             Self::Store(StoreError::Settings(_)) => Exit::Config,
             Self::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
-            Self::Store(_) => Exit::Unavailable,
+            Self::Store(_) | Self::Unsure { .. } => Exit::Unavailable,
             Self::Invalid(_)
             | Self::Name(_)
             | Self::IdTaken(_)

@@ -74,6 +74,8 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     not_above(key("retry_backoff"), wait, key("retry_backoff_max"), wait_max)?;
     number(key("crash_limit"), job.crash_limit, 1..=1000)?;
     duration(key("retention"), job.retention, SECOND..=TEN_YEARS)?;
+    duration(key("retention_max"), job.retention_max, SECOND..=TEN_YEARS)?;
+    not_above(key("retention"), job.retention, key("retention_max"), job.retention_max)?;
     size(key("script_size_max"), job.script_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("output_size_max"), job.output_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;
@@ -222,6 +224,10 @@ mod tests {
             ("[actor]\n\ntasks = 1025", "3:9: actor.tasks must be from 1 to 1024, not 1025"),
             ("actor.lease = \"2d\"", "1:15: actor.lease must be from 30ms to 1d, not 2d"),
             ("job = { timeout = \"0s\" }", "1:19: job.timeout must be from 1ms to 3650d, not 0s"),
+            (
+                "[job]\nretention_max = \"1h\"",
+                "2:17: job.retention must be at most job.retention_max (1h), not 1d",
+            ),
             ("[job]\nretention = \"0s\"", "2:13: job.retention must be from 1s to 3650d, not 0s"),
             ("[job]\ncrash_limit = 0", "2:15: job.crash_limit must be from 1 to 1000, not 0"),
             (
@@ -317,8 +323,7 @@ mod tests {
             ),
             (
                 "[redis]\ntls_ca_file = \"/ca.pem\"",
-                "2:15: redis.tls_ca_file is for TLS, but this version speaks redis://, \
-                 redis+unix://, unix:// and redis+sentinel://"
+                "2:15: redis.tls_ca_file is for TLS, but redis.url does not begin with rediss"
                     .to_owned(),
             ),
         ] {

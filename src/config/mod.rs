@@ -9,6 +9,7 @@ mod connection;
 mod error;
 mod files;
 mod load;
+mod redis_url;
 mod sal;
 mod sandbox;
 mod schema;
@@ -19,9 +20,10 @@ mod types;
 mod unit;
 mod units;
 
-pub use connection::{Password, RedisConfig, RedisUrl, SentinelUrl};
+pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
+pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig};
 pub use schema::{

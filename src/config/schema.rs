@@ -10,7 +10,7 @@ use super::connection::RedisConfig;
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
-use crate::proto::job::JobBounds;
+use crate::proto::job::{JobBounds, Retention};
 use crate::proto::target::{Group, Instance, ScriptType};
 
 /// All that is in force: the defaults, and over them what the files say.
@@ -189,6 +189,9 @@ pub struct JobConfig {
     /// How long a job is kept after it ended.
     #[serde(with = "units::duration")]
     pub retention: Duration,
+    /// How long a job may ask to be kept.
+    #[serde(with = "units::duration")]
+    pub retention_max: Duration,
     /// The most bytes a script may have.
     #[serde(with = "units::size")]
     pub script_size_max: u64,
@@ -210,7 +213,16 @@ pub struct JobConfig {
 impl JobConfig {
     /// What every job has to keep to, whoever submits it.
     pub fn bounds(&self) -> JobBounds {
-        JobBounds { script_size_max: self.script_size_max, timeout_max: self.timeout_max }
+        JobBounds {
+            script_size_max: self.script_size_max,
+            timeout_max: self.timeout_max,
+            retention_max: self.retention_max,
+        }
+    }
+
+    /// How long jobs are kept after their end.
+    pub fn kept(&self) -> Retention {
+        Retention { default: self.retention, max: self.retention_max }
     }
 }
 
@@ -224,6 +236,7 @@ impl Default for JobConfig {
             retry_backoff_max: Duration::from_mins(15),
             crash_limit: 3,
             retention: Duration::from_hours(24),
+            retention_max: Duration::from_hours(365 * 24),
             script_size_max: 1 << 20,
             output_size_max: 1 << 20,
             log_size_max: 4 << 20,

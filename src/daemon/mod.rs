@@ -159,6 +159,7 @@ async fn redis_answers(
         }
         if !std::mem::replace(&mut said, true) {
             warn!("{error}; trying again until it answers");
+            notify::waiting(&format!("not ready: {error}; trying again"));
         }
         tokio::select! {
             () = tokio::time::sleep(backoff.failed()) => {}

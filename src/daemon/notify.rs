@@ -24,6 +24,11 @@ pub(super) fn reporter() -> Reporter {
     })
 }
 
+/// It is not ready yet, because of this.
+pub(super) fn waiting(status: &str) {
+    tell(&[NotifyState::Status(status)]);
+}
+
 /// A reload begins; [`reloaded`] must follow.
 pub(super) fn reloading() {
     match NotifyState::monotonic_usec_now() {

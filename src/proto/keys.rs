@@ -154,6 +154,11 @@ impl Keys {
         self.key(format_args!("meta:job:pending:{id}"))
     }
 
+    /// List: those dependents of a job for which the field of its hash has no room.
+    pub fn dependents(&self, id: &JobId) -> String {
+        self.key(format_args!("meta:job:dependents:{id}"))
+    }
+
     /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
     pub fn settling(&self) -> String {
         self.key(format_args!("meta:job:settling"))
@@ -196,6 +201,7 @@ impl Keys {
             ("BOOTS", "meta:boot:index"),
             ("UNIQUE", "meta:job:unique:"),
             ("PENDING", "meta:job:pending:"),
+            ("DEPENDENTS", "meta:job:dependents:"),
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
@@ -251,6 +257,7 @@ mod tests {
             (keys.boots(), "hero:meta:boot:index"),
             (keys.unique(&unique), "hero:meta:job:unique:daily report"),
             (keys.pending(&id), "hero:meta:job:pending:job-1"),
+            (keys.dependents(&id), "hero:meta:job:dependents:job-1"),
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),

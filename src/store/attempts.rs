@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::{Store, StoreError};
-use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus};
+use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::target::{ActorId, Queue, ScriptType};
 
 /// A request for jobs.
@@ -173,11 +173,11 @@ impl Store {
     pub async fn finish(
         &self,
         boot: &BootId,
-        retention: Duration,
+        retention: impl Into<Retention>,
         endings: &[Ending],
     ) -> Result<Vec<Recorded>, StoreError> {
         let mut script = self.scripts.finish.prepare_invoke();
-        script.arg(boot.as_str()).arg(millis(retention)).arg(endings.len());
+        script.arg(boot.as_str()).arg(kept(retention)).arg(endings.len());
         for ending in endings {
             let (kind, text, exit_code, delay) = match &ending.verdict {
                 Verdict::Finished { output, exit_code } => ("finished", output, exit_code, None),
@@ -244,6 +244,12 @@ impl Store {
 /// Whole milliseconds, at least one: zero would mean "never" or "at once" to Redis.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, u64::MAX >> 12)
+}
+
+/// How long jobs are kept, as the scripts are told.
+pub(super) fn kept(retention: impl Into<Retention>) -> String {
+    let Retention { default, max } = retention.into();
+    format!("{} {}", millis(default), millis(max))
 }
 
 fn array(value: Value) -> Option<Vec<Value>> {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::attempts::millis;
+use super::attempts::{kept, millis};
 use super::link::{Blocking, Waker};
 use super::{Store, StoreError};
-use crate::proto::job::{BootId, JobId};
+use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 
@@ -46,13 +46,13 @@ impl Store {
     pub async fn stop(
         &self,
         id: &JobId,
-        retention: Duration,
+        retention: impl Into<Retention>,
         asking: Option<&BootId>,
     ) -> Result<StopOutcome, StoreError> {
         let mut script = self.scripts.stop.prepare_invoke();
         script
             .arg(id.as_str())
-            .arg(millis(retention))
+            .arg(kept(retention))
             .arg(Control::Stop(id.clone()).to_json())
             .arg(asking.map_or("", BootId::as_str));
         let code: String = self.invoke("stopping a job", &script).await?;

@@ -15,6 +15,8 @@ pub enum StoreError {
         address: String,
         /// What the attempt said.
         reason: String,
+        /// Whether it may have got the command, and done it: only its answer is missing.
+        sent: bool,
     },
     /// It answers but does not serve now: loading, a read-only replica, out of memory. Worth
     /// trying again.
@@ -43,6 +45,9 @@ pub enum StoreError {
     },
 }
 
+/// What is being done before any command can be sent.
+pub(super) const CONNECTING: &str = "connecting";
+
 impl StoreError {
     /// Whether the same call can succeed later without anybody mending anything here.
     pub fn is_transient(&self) -> bool {
@@ -64,7 +69,9 @@ impl StoreError {
                 | ServerErrorKind::TryAgain
                 | ServerErrorKind::ClusterDown,
             ) => Self::NotServing { address, reason },
-            _ if is_connection_lost(error) => Self::Unreachable { address, reason },
+            _ if is_connection_lost(error) => {
+                Self::Unreachable { address, reason, sent: doing != CONNECTING }
+            }
             _ => match error.code() {
                 Some("OOM") => {
                     let reason =
@@ -110,5 +117,23 @@ pub(super) fn describe(error: &RedisError) -> String {
         (_, Some(detail)) => detail.to_owned(),
         _ => error.to_string(),
     };
-    text.chars().take(500).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let text: String =
+        text.chars().take(500).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match tls_hint(&text) {
+        Some(hint) => format!("{text}: {hint}"),
+        None => text,
+    }
+}
+
+/// What to look at where TLS failed; the library has no kinds for it.
+fn tls_hint(text: &str) -> Option<&'static str> {
+    if text.contains("invalid peer certificate") {
+        Some(
+            "redis.tls_ca_file names who must have signed it, and it must name the host of redis.url",
+        )
+    } else if text.contains("CertificateRequired") || text.contains("alert: UnknownCA") {
+        Some("redis wants a certificate of ours; see redis.tls_cert_file and redis.tls_key_file")
+    } else {
+        None
+    }
 }

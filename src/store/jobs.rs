@@ -1,13 +1,14 @@
 //! Jobs as their submitters see them: store, start, read, run again, delete.
 
-use std::time::Duration;
-
 use redis::Value;
 
-use super::attempts::millis;
+use super::attempts::kept;
 use super::{Store, StoreError};
-use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
+use crate::proto::job::{InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::target::ScriptType;
+
+/// What stands before a prerequisite that only has to end; see `ANY` in `common.lua`.
+const ANY: char = '?';
 
 /// What became of one submitted job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +62,10 @@ impl Store {
         &self,
         jobs: &[Job],
         start: bool,
-        retention: Duration,
+        retention: impl Into<Retention>,
     ) -> Result<Vec<Submitted>, StoreError> {
         let mut script = self.scripts.submit.prepare_invoke();
-        script.arg(if start { "start" } else { "create" }).arg(millis(retention)).arg(jobs.len());
+        script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
         for job in jobs {
             let named = |value: Option<String>| value.unwrap_or_default();
             script
@@ -75,9 +76,12 @@ impl Store {
                 .arg(job.priority.as_str())
                 .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
                 .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()))
-                .arg(job.prerequisites.len());
+                .arg(job.waits_for().count());
             for id in &job.prerequisites {
                 script.arg(id.as_str());
+            }
+            for id in &job.after_any {
+                script.arg(format!("{ANY}{id}"));
             }
             let fields = job.submitted_fields();
             script.arg(2 * fields.len() + 4);
@@ -108,9 +112,13 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn start(&self, id: &JobId, retention: Duration) -> Result<RetryOutcome, StoreError> {
+    pub async fn start(
+        &self,
+        id: &JobId,
+        retention: impl Into<Retention>,
+    ) -> Result<RetryOutcome, StoreError> {
         let mut script = self.scripts.start.prepare_invoke();
-        script.arg(id.as_str()).arg(millis(retention));
+        script.arg(id.as_str()).arg(kept(retention));
         let (code, detail): (String, String) = self.invoke("starting a job", &script).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
     }
@@ -133,10 +141,10 @@ impl Store {
     pub async fn delete(
         &self,
         id: &JobId,
-        retention: Duration,
+        retention: impl Into<Retention>,
     ) -> Result<DeleteOutcome, StoreError> {
         let mut script = self.scripts.delete.prepare_invoke();
-        script.arg(id.as_str()).arg(millis(retention));
+        script.arg(id.as_str()).arg(kept(retention));
         let code: String = self.invoke("deleting a job", &script).await?;
         match code.as_str() {
             "deleted" => Ok(DeleteOutcome::Deleted),

@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, RedisError};
+use redis::{
+    AsyncConnectionConfig, Client, ClientTlsConfig, FromRedisValue, IntoConnectionInfo, RedisError,
+    TlsCertificates,
+};
 use tokio::sync::Mutex;
 
-use super::error::{StoreError, is_connection_useless};
+use super::error::{CONNECTING, StoreError, is_connection_useless};
 use super::sentinel::Sentinels;
-use crate::config::RedisConfig;
+use crate::config::{RedisConfig, TlsFiles};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,7 +32,7 @@ pub(super) struct Server {
 #[derive(Clone)]
 enum Place {
     /// Where the URL says.
-    Fixed(Client),
+    Fixed(Box<Client>),
     /// Where the sentinels say.
     Named(Arc<Sentinels>),
 }
@@ -60,9 +63,17 @@ impl Server {
             login = login.set_password(password.expose());
         }
         info = info.set_redis_settings(login);
+        let client = match config.tls().map_err(|e| StoreError::Settings(e.to_string()))? {
+            Some(files) => Client::build_with_tls(info, certificates(files)),
+            None => Client::open(info),
+        };
+        let client = client.map_err(unusable)?;
         let place = match sentinels {
-            Some(sentinels) => Place::Named(Arc::new(Sentinels::new(sentinels, info))),
-            None => Place::Fixed(Client::open(info).map_err(unusable)?),
+            Some(sentinels) => {
+                let master = client.get_connection_info().clone();
+                Place::Named(Arc::new(Sentinels::new(sentinels, master)))
+            }
+            None => Place::Fixed(Box::new(client)),
         };
         Ok(Self { place, address: Arc::clone(&address) })
     }
@@ -76,10 +87,18 @@ impl Server {
             Place::Fixed(client) => client
                 .get_multiplexed_async_connection_with_config(&config)
                 .await
-                .map_err(|error| StoreError::new(&self.address, "connecting", &error)),
+                .map_err(|error| StoreError::new(&self.address, CONNECTING, &error)),
             Place::Named(sentinels) => sentinels.connect(&self.address, &config).await,
         }
     }
+}
+
+fn certificates(files: TlsFiles) -> TlsCertificates {
+    let client_tls = files
+        .certificate
+        .zip(files.key)
+        .map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
+    TlsCertificates { client_tls, root_cert: files.authorities }
 }
 
 /// The connection that everything shares. Cloning shares it too.
@@ -207,7 +226,7 @@ impl Blocking {
             .arg("ID")
             .query_async(&mut connection)
             .await
-            .map_err(|error| StoreError::new(&self.server.address, "connecting", &error))?;
+            .map_err(|error| StoreError::new(&self.server.address, CONNECTING, &error))?;
         self.waker.0.store(id, Ordering::Relaxed);
         Ok(connection)
     }
@@ -238,6 +257,7 @@ impl Blocking {
                 Err(StoreError::Unreachable {
                     address: address.to_string(),
                     reason: "it does not answer".to_owned(),
+                    sent: true,
                 })
             }
         }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::attempts::millis;
+use super::attempts::{kept, millis};
 use super::{Store, StoreError};
-use crate::proto::job::BootId;
+use crate::proto::job::{BootId, Retention};
 
 /// What one sweep found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,10 +41,10 @@ impl Store {
         &self,
         gone: Option<&BootId>,
         crash_limit: u32,
-        retention: Duration,
+        retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
         let mut script = self.scripts.recover_boots.prepare_invoke();
-        script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(millis(retention));
+        script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(kept(retention));
         let (boots, put_back, given_up) =
             self.invoke("recovering jobs of dead actors", &script).await?;
         Ok(Recovered { boots, put_back, given_up, ..Recovered::default() })
@@ -54,9 +54,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn recover_pops(&self, retention: Duration) -> Result<Recovered, StoreError> {
+    pub async fn recover_pops(
+        &self,
+        retention: impl Into<Retention>,
+    ) -> Result<Recovered, StoreError> {
         let mut script = self.scripts.recover_pops.prepare_invoke();
-        script.arg(millis(POP_GRACE)).arg(HEAD_DEPTH).arg(PER_SWEEP).arg(millis(retention));
+        script.arg(millis(POP_GRACE)).arg(HEAD_DEPTH).arg(PER_SWEEP).arg(kept(retention));
         let (put_back, started, ended, orphans): (u64, u64, u64, u64) =
             self.invoke("recovering lost pops", &script).await?;
         Ok(Recovered { put_back, foreign: started + ended, orphans, ..Recovered::default() })
@@ -72,7 +75,7 @@ impl Store {
         timeout: Duration,
         every: Duration,
         crash_limit: u32,
-        retention: Duration,
+        retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
         let mut script = self.scripts.recover_foreign.prepare_invoke();
         script
@@ -80,7 +83,7 @@ impl Store {
             .arg(millis(FOREIGN_MARGIN))
             .arg(millis(every))
             .arg(crash_limit)
-            .arg(millis(retention));
+            .arg(kept(retention));
         let (foreign, put_back, given_up) =
             self.invoke("looking after jobs of foreign actors", &script).await?;
         Ok(Recovered { put_back, given_up, foreign, ..Recovered::default() })

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::attempts::millis;
+use super::attempts::kept;
 use super::{Store, StoreError};
+use crate::proto::job::Retention;
 
 impl Store {
     /// Dispatches scheduled jobs that are due, up to `limit` per type. Returns how many went, and
@@ -27,9 +28,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn settle(&self, retention: Duration) -> Result<bool, StoreError> {
+    pub async fn settle(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
         let mut script = self.scripts.settle.prepare_invoke();
-        script.arg(millis(retention));
+        script.arg(kept(retention));
         let did: u64 = self.invoke("telling dependents", &script).await?;
         Ok(did == 1)
     }

@@ -10,7 +10,7 @@ use redis::{
     RedisError,
 };
 
-use super::error::{StoreError, describe};
+use super::error::{CONNECTING, StoreError, describe};
 use crate::config::SentinelUrl;
 
 /// How long one sentinel may take to answer before the next one is asked.
@@ -53,7 +53,7 @@ impl Sentinels {
                         return Ok(connection);
                     }
                     Ok(None) => format!("{}:{} is no master", named.0, named.1),
-                    Err(error) => match StoreError::new(address, "connecting", &error) {
+                    Err(error) => match StoreError::new(address, CONNECTING, &error) {
                         refused @ StoreError::NotPermitted { .. } => return Err(refused),
                         _ => format!("master {}:{}: {}", named.0, named.1, describe(&error)),
                     },
@@ -63,7 +63,8 @@ impl Sentinels {
             };
             problems.push(format!("sentinel {host}:{port}: {problem}"));
         }
-        Err(StoreError::Unreachable { address: address.to_owned(), reason: problems.join("; ") })
+        let (address, reason) = (address.to_owned(), problems.join("; "));
+        Err(StoreError::Unreachable { address, reason, sent: false })
     }
 
     /// Where the master is, by one sentinel.
@@ -90,7 +91,7 @@ impl Sentinels {
             .set_connection_timeout(Some(SENTINEL_TIMEOUT))
             .set_response_timeout(Some(SENTINEL_TIMEOUT));
         let info = self.master.clone().set_redis_settings(login);
-        let info = info.set_addr(ConnectionAddr::Tcp(host.to_owned(), port));
+        let info = info.set_addr(self.place(host, port));
         let mut connection =
             Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?;
         redis::cmd("SENTINEL")
@@ -100,6 +101,20 @@ impl Sentinels {
             .await
     }
 
+    /// Where a server listens that is spoken to as the master is: through TLS or not.
+    fn place(&self, host: &str, port: u16) -> ConnectionAddr {
+        let host = host.to_owned();
+        match self.master.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+                host,
+                port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host, port),
+        }
+    }
+
     /// A connection to what a sentinel named; `None` if it is no master: a sentinel may not yet
     /// know, and a server that comes back may not yet have been told.
     async fn master(
@@ -107,7 +122,7 @@ impl Sentinels {
         (host, port): &(String, u16),
         config: &AsyncConnectionConfig,
     ) -> Result<Option<MultiplexedConnection>, RedisError> {
-        let info = self.master.clone().set_addr(ConnectionAddr::Tcp(host.clone(), *port));
+        let info = self.master.clone().set_addr(self.place(host, *port));
         let mut connection =
             Client::open(info)?.get_multiplexed_async_connection_with_config(config).await?;
         let role: Result<Vec<redis::Value>, RedisError> =

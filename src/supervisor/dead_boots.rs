@@ -16,7 +16,7 @@ impl Duty for DeadBoots {
     async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
         let recovered = own
             .store
-            .recover_boots(None, own.settings.job.crash_limit, own.settings.job.retention)
+            .recover_boots(None, own.settings.job.crash_limit, own.settings.job.kept())
             .await?;
         tally.note(Self::NAME, recovered);
         Ok(own.settings.supervisor.sweep_interval)

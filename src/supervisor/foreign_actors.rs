@@ -18,7 +18,7 @@ impl Duty for ForeignActors {
                 own.settings.job.timeout,
                 own.settings.supervisor.sweep_interval,
                 own.settings.job.crash_limit,
-                own.settings.job.retention,
+                own.settings.job.kept(),
             )
             .await?;
         tally.note(Self::NAME, recovered);

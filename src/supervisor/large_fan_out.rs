@@ -12,7 +12,7 @@ impl Duty for LargeFanOut {
     const NAME: &'static str = "telling dependents";
 
     async fn round(own: &Round, _: &Tally) -> Result<Duration, StoreError> {
-        let more = own.store.settle(own.settings.job.retention).await?;
+        let more = own.store.settle(own.settings.job.kept()).await?;
         Ok(if more { Duration::ZERO } else { own.settings.supervisor.sweep_interval })
     }
 }

@@ -12,7 +12,7 @@ impl Duty for LostPops {
     const NAME: &'static str = "recovering lost pops";
 
     async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
-        let recovered = own.store.recover_pops(own.settings.job.retention).await?;
+        let recovered = own.store.recover_pops(own.settings.job.kept()).await?;
         tally.note(Self::NAME, recovered);
         Ok(own.settings.supervisor.sweep_interval)
     }

@@ -115,6 +115,40 @@ fn a_job_waits_for_its_prerequisite() {
 }
 
 #[test]
+fn a_job_after_any_runs_though_the_other_failed_and_one_after_it_does_not() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "-e", "throw \"no\"", "--id", "a"]).code(0);
+    hero.run(&["submit", "-t", "osis", "-e", "\"swept\"", "--id", "b", "--after-any", "a"]).code(0);
+    hero.run(&["submit", "-t", "osis", "-e", "2", "--id", "c", "--after", "a"]).code(0);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "b"]).code(0).stdout("swept\n");
+    hero.run(&["job", "wait", "c"]).code(1).says("prerequisite failed: a");
+    let nobody = ["submit", "-t", "osis", "-e", "1", "--after-any", "nobody"];
+    hero.run(&nobody).code(65).says("prerequisite nobody does not exist");
+}
+
+#[test]
+fn a_job_is_kept_for_as_long_as_it_was_told() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retention_max", "\"7d\"");
+    let _osis = hero.actor("osis-default-1").start();
+    let exec = |id: &str, kept: &str| {
+        hero.run(&["exec", "-t", "osis", "-e", "1", "--id", id, "--retention", kept])
+    };
+    exec("week", "7d").code(0);
+    let ttl_s: i64 = redis.ask("TTL hero:job:week");
+    assert!((6 * 86_400..=7 * 86_400).contains(&ttl_s), "{ttl_s}");
+    exec("more", "8d").code(65).says("retention `691200` is more than 604800 seconds");
+    exec("soon", "0s").code(65).says("retention");
+    // A hash that a stranger wrote is held to the same bound.
+    redis.run("HSET hero:job:raw script 1 status dispatched retention 691200");
+    redis.run("RPUSH hero:q:work:type:osis raw");
+    hero.run(&["job", "wait", "raw"]).code(1).says("invalid job: retention");
+    assert!(redis.ask::<i64>("TTL hero:job:raw") <= 7 * 86_400);
+}
+
+#[test]
 fn the_whole_job_is_one_json_document() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

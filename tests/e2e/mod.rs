@@ -11,6 +11,7 @@ mod outage;
 mod protocol;
 mod shutdown;
 mod supervisor;
+mod tls;
 
 use crate::support::{Redis, wait_until};
 

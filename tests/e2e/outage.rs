@@ -42,8 +42,13 @@ fn an_idle_actor_does_not_wait_for_a_redis_that_is_away_before_it_ends() {
     let hero = Hero::on(&redis).set("actor.drain_timeout", "\"1d\"").set("log.level", "\"debug\"");
     let osis = hero.actor("osis-default-1").start();
     redis.kill();
-    // A claim that failed may have gone through: only Redis can say.
-    wait_until("a claim has failed", || osis.err().contains("claiming jobs: "));
+    // A claim that failed may have gone through: only Redis can say, and the actor asks it. Where
+    // the claim was what found Redis away, the asking alone is logged by its name.
+    wait_until("a claim has failed", || {
+        ["claiming jobs: ", "reading the jobs of this boot: "]
+            .iter()
+            .any(|doing| osis.err().contains(doing))
+    });
     osis.signal(Signal::TERM);
     osis.ends().code(0);
 }
@@ -83,9 +88,25 @@ fn an_exec_survives_a_redis_that_is_restarted_while_it_waits_or_says_how_to_go_o
     let done = exec.ends();
     match done.code {
         0 => drop(done.stdout("1\n")),
+        // Or the answer to the submission was what got lost.
+        _ if done.stderr.contains("submitting") => drop(done.code(69).says("hero job show a")),
         _ => drop(done.code(69).says("hero job wait a")),
     }
     hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn a_submission_whose_answer_was_lost_says_how_to_find_out() {
+    let mut redis = Redis::start();
+    let hero = Hero::on(&redis);
+    redis.run("CLIENT PAUSE 600000 WRITE");
+    let submit = hero.begin(&["submit", "-t", "osis", "--id", "a", "-e", "1"]);
+    wait_until("it was sent", || redis.ask::<String>("CLIENT LIST").contains("cmd=evalsha"));
+    redis.kill();
+    submit.ends().code(69).says("whether it was accepted is not known: hero job show a");
+    // Where nothing was sent there is no doubt.
+    let unsent = hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(69);
+    assert!(!unsent.stderr.contains("not known"), "{}", unsent.stderr);
 }
 
 #[test]

@@ -12,6 +12,9 @@ pub(super) const CRASH_LIMIT: u32 = 3;
 /// How far recovery looks into a list for an entry of Hero's own.
 const HEAD_DEPTH: usize = 50;
 
+/// What the store writes before a prerequisite that only has to end.
+const ANY: char = '?';
+
 /// A job as its hash should say.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
@@ -21,6 +24,9 @@ pub(super) struct Job {
     pub(super) queue: String,
     pub(super) unique: Option<String>,
     pub(super) prerequisites: Vec<String>,
+    /// Those that only have to end, however.
+    pub(super) after_any: Vec<String>,
+    /// What it still waits for, with [`ANY`] before those that only have to end.
     pub(super) pending: BTreeSet<String>,
     pub(super) dependents: Vec<String>,
     /// When it is to run, as a place in the order of times to come.
@@ -43,6 +49,7 @@ impl Job {
             queue: queue.to_owned(),
             unique: None,
             prerequisites: Vec::new(),
+            after_any: Vec::new(),
             pending: BTreeSet::new(),
             dependents: Vec::new(),
             run_at: None,
@@ -187,10 +194,13 @@ impl Model {
         while let Some((prerequisite, finished, dependents)) = ended.pop_front() {
             for id in dependents {
                 let Some(job) = self.jobs.get_mut(&id) else { continue };
-                if !job.pending.remove(&prerequisite) || job.status != WaitingForPrerequisites {
+                let strictly = job.pending.remove(&prerequisite);
+                let in_vain = strictly && !finished;
+                let waited = strictly | job.pending.remove(&format!("{ANY}{prerequisite}"));
+                if !waited || job.status != WaitingForPrerequisites {
                     continue;
                 }
-                if !finished {
+                if in_vain {
                     job.pending.clear();
                     self.leave(&id);
                     let end = self.conclude(&id, false);
@@ -212,7 +222,8 @@ impl Model {
         {
             return Submitted::Duplicate(holder.clone());
         }
-        if let Some(unknown) = job.prerequisites.iter().find(|id| !self.jobs.contains_key(*id)) {
+        let mut named = job.prerequisites.iter().chain(&job.after_any);
+        if let Some(unknown) = named.find(|id| !self.jobs.contains_key(*id)) {
             return Submitted::UnknownPrerequisite(unknown.clone());
         }
         if let Some(key) = &job.unique {
@@ -238,13 +249,17 @@ impl Model {
             self.tell_dependents([ended].into());
             return;
         }
-        let pending: BTreeSet<String> =
+        let mut pending: BTreeSet<String> =
             prerequisites.into_iter().filter(|id| status(id) != Finished).collect();
+        let on_its_way = |id: &&String| !status(id).is_terminal();
+        let any = self.jobs[id].after_any.iter().filter(on_its_way);
+        pending.extend(any.map(|id| format!("{ANY}{id}")));
         if pending.is_empty() {
             self.release(id);
             return;
         }
         for prerequisite in &pending {
+            let prerequisite = prerequisite.trim_start_matches(ANY);
             let prerequisite = self.jobs.get_mut(prerequisite).expect("it was looked at");
             prerequisite.dependents.push(id.to_owned());
         }

@@ -145,8 +145,15 @@ impl Walk {
             let known = self.any_job(|_| true).filter(|known| *known != id);
             prerequisites.insert(known.unwrap_or_else(|| "nobody".to_owned()));
         }
+        let mut after_any = BTreeSet::new();
+        for _ in 0..[0, 0, 0, 1, 2][self.rng.usize(..5)] {
+            after_any.extend(self.any_job(|_| true).filter(|known| *known != id));
+        }
         for prerequisite in &prerequisites {
             builder = builder.after(prerequisite);
+        }
+        for prerequisite in &after_any {
+            builder = builder.after_any(prerequisite);
         }
         let mut run_at = None;
         if self.rng.u8(..5) == 0 {
@@ -161,6 +168,7 @@ impl Walk {
             unique,
             run_at,
             prerequisites: prerequisites.into_iter().collect(),
+            after_any: after_any.into_iter().collect(),
             ..Job::new(script_type, &queue)
         };
         let said = format!("submit {id} to {queue}, start: {start}, {entry:?}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hero::client::JobBuilder;
-use hero::proto::job::{BootId, JobStatus};
+use hero::proto::job::{BootId, JobId, JobStatus, Retention};
 use hero::proto::message::{Ending as Ended, Reply};
 use hero::store::{Ending, Recorded, Verdict};
 
@@ -49,6 +49,49 @@ async fn an_ended_job_is_kept_for_its_retention_and_no_longer() {
     let ttl_ms: i64 = world.redis.ask("PTTL hero:job:a");
     let most = i64::try_from(RETENTION.as_millis()).expect("it fits");
     assert!((most - 60_000..=most).contains(&ttl_ms), "{ttl_ms}");
+}
+
+#[tokio::test]
+async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let retention = Retention { default: RETENTION, max: 3 * RETENTION };
+    let kept = |id: &str, asked: Duration| {
+        JobBuilder::new("osis", "1").id(id).retention(asked).build().expect("legal")
+    };
+    let half = Duration::from_mins(30);
+    world.accepts(&[kept("short", half), kept("long", 2 * RETENTION), job("plain")]).await;
+    world.accepts(&[kept("longest", 1000 * RETENTION), kept("stopped", half)]).await;
+    world.accepts(&[job("odd")]).await;
+    world.redis.run("HSET hero:job:odd retention soon");
+    let long: JobId = "long".parse().expect("legal");
+    world.store.append_logs([(&long, 1, "x")], half).await.expect("writing a log");
+    let stopped = "stopped".parse().expect("legal");
+    world.store.stop(&stopped, retention, None).await.expect("stopping");
+    let claimed = world.claim(&life, 9).await;
+    let endings: Vec<Ending> = claimed
+        .attempts
+        .iter()
+        .map(|attempt| Ending {
+            id: attempt.id.clone(),
+            script_type: life.actor.script_type.clone(),
+            verdict: finished("1"),
+        })
+        .collect();
+    world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
+    world.check();
+    for (key, asked) in [
+        ("job:short", half),
+        ("job:stopped", half),
+        ("job:plain", RETENTION),
+        ("job:long", 2 * RETENTION),
+        ("meta:job:log:long", 2 * RETENTION),
+        ("job:longest", 3 * RETENTION),
+        ("job:odd", RETENTION),
+    ] {
+        let ttl_ms: i64 = world.redis.ask(&format!("PTTL hero:{key}"));
+        let most = i64::try_from(asked.as_millis()).expect("it fits");
+        assert!((most - 60_000..=most).contains(&ttl_ms), "{key}: {ttl_ms}");
+    }
 }
 
 #[tokio::test]

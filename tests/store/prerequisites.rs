@@ -87,6 +87,96 @@ async fn a_failure_spreads_through_every_level_and_names_the_one_before() {
     assert_eq!(world.count("osis", "failed"), 4);
 }
 
+fn after_any(id: &str, prerequisites: &[&str]) -> Job {
+    let job = JobBuilder::new("osis", "1").id(id);
+    let job = prerequisites.iter().fold(job, |job, other| job.after_any(other));
+    job.build().expect("a legal job")
+}
+
+#[tokio::test]
+async fn a_job_after_any_runs_once_the_others_have_ended_however() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[job("good"), job("bad"), job("stopped")]).await;
+    let waits = world.accepts(&[after_any("x", &["good", "bad", "stopped"])]).await;
+    assert_eq!(waits, [JobStatus::WaitingForPrerequisites]);
+    for name in ["good", "bad", "stopped"] {
+        assert_eq!(world.field(name, "dependents").as_deref(), Some(r#"["x"]"#));
+    }
+    let claimed = world.claim(&life, 2).await;
+    world.finish(&life, &claimed.attempts[0].id, done()).await;
+    world.finish(&life, &claimed.attempts[1].id, failed()).await;
+    assert_eq!(world.status("x"), JobStatus::WaitingForPrerequisites);
+    let stopped = "stopped".parse().expect("legal");
+    world.store.stop(&stopped, RETENTION, None).await.expect("stopping");
+    world.check();
+    assert_eq!(world.status("x"), JobStatus::Dispatched);
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+}
+
+#[tokio::test]
+async fn after_and_after_any_mix_and_after_is_the_stricter() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[job("a"), job("b"), job("c")]).await;
+    let mix = |id: &str, strict: &str, any: &str| {
+        let job = JobBuilder::new("osis", "1").id(id).after(strict).after_any(any);
+        job.build().expect("legal")
+    };
+    world.accepts(&[mix("good", "a", "b"), mix("bad", "b", "a"), mix("both", "b", "b")]).await;
+    world.accepts(&[mix("same", "c", "c")]).await;
+    let claimed = world.claim(&life, 3).await;
+    world.finish(&life, &claimed.attempts[0].id, done()).await;
+    world.finish(&life, &claimed.attempts[1].id, failed()).await;
+    world.finish(&life, &claimed.attempts[2].id, done()).await;
+    for (name, status) in [
+        ("good", JobStatus::Dispatched),
+        ("bad", JobStatus::Error),
+        ("both", JobStatus::Error),
+        ("same", JobStatus::Dispatched),
+    ] {
+        assert_eq!(world.status(name), status, "{name}");
+    }
+    assert_eq!(world.field("both", "error").as_deref(), Some("prerequisite failed: b"));
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+}
+
+#[tokio::test]
+async fn what_has_ended_before_counts_at_once_for_a_job_after_any_and_nobody_is_refused() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.ended(&life, "good", done()).await;
+    world.ended(&life, "bad", failed()).await;
+    let jobs = [after_any("a", &["good", "bad"]), after_any("b", &["nobody"])];
+    assert_eq!(
+        world.submit(&jobs).await,
+        [
+            Submitted::Accepted(JobStatus::Dispatched),
+            Submitted::UnknownPrerequisite("nobody".to_owned())
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_deleted_prerequisite_has_ended_for_a_job_after_any() {
+    let world = World::new();
+    world.create(&[job("a")]).await;
+    world.accepts(&[after("strict", &["a"]), after_any("any", &["a"])]).await;
+    world.create(&[after("strict-later", &["a"]), after_any("any-later", &["a"])]).await;
+    world.store.delete(&"a".parse().expect("legal"), RETENTION).await.expect("deleting");
+    world.check();
+    for later in ["strict-later", "any-later"] {
+        let later: JobId = later.parse().expect("legal");
+        world.store.start(&later, RETENTION).await.expect("starting");
+        world.check();
+    }
+    for (name, status) in [
+        ("strict", JobStatus::Error),
+        ("any", JobStatus::Dispatched),
+        ("strict-later", JobStatus::Error),
+        ("any-later", JobStatus::Dispatched),
+    ] {
+        assert_eq!(world.status(name), status, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_prerequisite_that_has_ended_counts_at_once() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
@@ -273,4 +363,71 @@ async fn a_job_may_wait_for_very_many_others() {
     let pending: usize = world.redis.ask("SCARD hero:meta:job:pending:last");
     assert_eq!(pending, 9000);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["j0"]);
+}
+
+/// What Redis has spent on scripts so far, in microseconds.
+fn spent_us(world: &World) -> u64 {
+    let stats: String = world.redis.ask("INFO commandstats");
+    let of_scripts = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
+    let usec = of_scripts.and_then(|line| line.split("usec=").nth(1)).unwrap_or("0");
+    usec.split(',').next().and_then(|usec| usec.parse().ok()).expect("a number")
+}
+
+/// Ten thousand jobs that wait for `a`, submitted one by one, under ids as Hero makes them.
+async fn very_many_dependents(world: &World) -> Vec<JobId> {
+    let jobs: Vec<Job> = (0..10_000).map(|_| after(JobId::random().as_str(), &["a"])).collect();
+    for job in &jobs {
+        let one = std::slice::from_ref(job);
+        let submitted = world.store.submit(one, true, RETENTION).await.expect("submitting");
+        assert_eq!(submitted, [Submitted::Accepted(JobStatus::WaitingForPrerequisites)]);
+    }
+    jobs.into_iter().map(|job| job.id).collect()
+}
+
+#[tokio::test]
+async fn what_a_job_knows_of_very_many_dependents_stays_small_and_all_are_told() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    let before = spent_us(&world);
+    let names = very_many_dependents(&world).await;
+    eprintln!("10 000 dependents took redis {} us", spent_us(&world) - before);
+    let field = world.field("a", "dependents").expect("it has dependents");
+    assert!(field.len() < 33 * 1024, "the field has {} bytes", field.len());
+    let first: Vec<JobId> = serde_json::from_str(&field).expect("a JSON array of ids");
+    assert_eq!(first, names[..first.len()]);
+    let more = world.field("a", "dependents_more").expect("there are more");
+    assert_eq!(first.len() + more.parse::<usize>().expect("a number"), names.len());
+    world.finish(&life, &own, done()).await;
+    assert!((9..=10).contains(&settle(&world).await));
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    assert_eq!(world.work("type:osis"), names);
+    assert!(world.redis.keys("hero:meta:job:dependents:").is_empty());
+    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+}
+
+#[tokio::test]
+async fn very_many_dependents_are_settled_though_their_prerequisite_is_deleted_or_run_again() {
+    for deleted in [true, false] {
+        let (world, life) = (World::new(), Life::of("osis-default-1"));
+        let own = world.started(&life, "a").await;
+        let names = very_many_dependents(&world).await;
+        world.finish(&life, &own, failed()).await;
+        if deleted {
+            world.store.delete(&own, RETENTION).await.expect("deleting");
+        } else {
+            world.store.retry(&own).await.expect("running again");
+            world.accepts(&[after("late", &["a"])]).await;
+        }
+        settle(&world).await;
+        assert_eq!(world.count("osis", "failed"), 1 + names.len() as u64, "deleted: {deleted}");
+        assert!(world.redis.keys("hero:meta:job:pending:").iter().all(|key| key.ends_with("late")));
+        if !deleted {
+            let claimed = world.claim(&life, 1).await;
+            assert_eq!(ids(&claimed.attempts), ["a"]);
+            world.finish(&life, &own, done()).await;
+            settle(&world).await;
+            assert_eq!(world.status("late"), JobStatus::Dispatched);
+        }
+        assert!(world.redis.keys("hero:meta:job:dependents:").is_empty());
+    }
 }

@@ -98,7 +98,7 @@ impl Fetch {
                 }
                 let endings: Vec<Ending> = waiting.iter().map(|w| w.ending.clone()).collect();
                 failpoint::reached(failpoint::BEFORE_FINISH);
-                let retention = life.settings().job.retention;
+                let retention = life.settings().job.kept();
                 let recorded = life.store.finish(&life.boot, retention, &endings).await;
                 failpoint::reached(failpoint::AFTER_FINISH);
                 recorded

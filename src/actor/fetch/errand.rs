@@ -48,7 +48,7 @@ impl Errand {
         let store = &life.store;
         match self {
             Self::PassOnStop(id) => {
-                let asked = store.stop(id, life.settings().job.retention, Some(&life.boot)).await?;
+                let asked = store.stop(id, life.settings().job.kept(), Some(&life.boot)).await?;
                 if asked == StopOutcome::Own {
                     return Ok(Done::StopIsOurs(id.clone()));
                 }

@@ -22,7 +22,7 @@ pub(in crate::cli) async fn run(
 }
 
 /// The fields in the order of a job's life, those of one line aligned, the long ones below.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 30] = [
     "id",
     "status",
     "script_type",
@@ -40,12 +40,16 @@ const ORDER: [&str; 26] = [
     "finished_at",
     "updated_at",
     "timeout",
+    "retention",
     "concurrent",
     "unique_key",
     "caller_id",
     "context_id",
     "prerequisites",
+    "after_any",
+    "prerequisite_names",
     "dependents",
+    "dependents_more",
     "env_vars",
     "log_path",
     "exit_code",

@@ -28,8 +28,8 @@ impl InvalidJob {
     }
 }
 
-/// No job may take longer than this, whatever the configuration says: ten years.
-const TIMEOUT_MAX_SECS: f64 = 315_360_000.0;
+/// No job may take or be kept for longer than this, whatever the configuration says: ten years.
+const SECONDS_MAX: f64 = 315_360_000.0;
 /// Most prerequisites, environment variables or dependents one hash may name.
 const LIST_LEN_MAX: usize = 100_000;
 
@@ -79,12 +79,15 @@ impl Job {
             "group" => self.group = strict(name, value)?,
             "instance" => self.instance = strict(name, value)?,
             "priority" => self.priority = strict(name, value)?.unwrap_or_default(),
-            "timeout" => self.timeout = timeout(value)?,
+            "timeout" => self.timeout = seconds(name, value)?,
             "retries" => self.retries = number(name, value)?,
             "concurrent" => self.concurrent = boolean(name, value)?,
             "log_path" => self.log_path = some_text(value),
             "env_vars" => self.env_vars = env_vars(value)?,
             "prerequisites" => self.prerequisites = ids(name, value)?,
+            "after_any" => self.after_any = ids(name, value)?,
+            "prerequisite_names" => self.prerequisite_names = names_of_ids(name, value)?,
+            "retention" => self.retention = seconds(name, value)?,
             "run_at" => self.run_at = run_at(value)?,
             "unique_key" => self.unique_key = strict(name, value)?,
             "reply" => self.reply = value != "0",
@@ -96,6 +99,7 @@ impl Job {
             "started_at" => self.started_at = value.parse().ok(),
             "finished_at" => self.finished_at = value.parse().ok(),
             "dependents" => self.dependents = ids(name, value).unwrap_or_default(),
+            "dependents_more" => self.dependents_more = value.parse().unwrap_or_default(),
             "attempt" => self.attempt = value.parse().unwrap_or_default(),
             "crashes" => self.crashes = value.parse().unwrap_or_default(),
             "actor" => self.actor = value.parse().ok(),
@@ -121,6 +125,10 @@ impl Job {
         put("started_at", self.started_at.map(written_time));
         put("finished_at", self.finished_at.map(written_time));
         put("dependents", written_ids(&self.dependents));
+        put(
+            "dependents_more",
+            (self.dependents_more > 0).then(|| self.dependents_more.to_string()),
+        );
         put("attempt", (self.attempt > 0).then(|| self.attempt.to_string()));
         put("crashes", (self.crashes > 0).then(|| self.crashes.to_string()));
         put("actor", self.actor.as_ref().map(ToString::to_string));
@@ -147,8 +155,12 @@ impl Job {
         put("log_path", self.log_path.clone());
         put("env_vars", (!self.env_vars.is_empty()).then(|| json!(self.env_vars).to_string()));
         put("prerequisites", written_ids(&self.prerequisites));
+        put("after_any", written_ids(&self.after_any));
+        let names = &self.prerequisite_names;
+        put("prerequisite_names", (!names.is_empty()).then(|| json!(names).to_string()));
         put("run_at", self.run_at.map(written_time));
         put("unique_key", self.unique_key.as_ref().map(ToString::to_string));
+        put("retention", self.retention.map(|kept| written_seconds(kept).to_string()));
         put("reply", (!self.reply).then(|| "0".to_owned()));
         for (name, value) in &self.extra {
             fields.push((name, value.clone()));
@@ -165,7 +177,8 @@ impl Job {
             .map(|(name, value)| {
                 let value = match name {
                     "instance" | "priority" | "timeout" | "retries" | "attempt" | "crashes"
-                    | "exit_code" | "concurrent" | "env_vars" | "prerequisites" | "dependents" => {
+                    | "exit_code" | "concurrent" | "env_vars" | "prerequisites" | "after_any"
+                    | "prerequisite_names" | "dependents" | "dependents_more" | "retention" => {
                         serde_json::from_str(&value).unwrap_or(Value::String(value))
                     }
                     _ => Value::String(value),
@@ -257,18 +270,18 @@ fn boolean(field: &str, value: &str) -> Result<bool, InvalidJob> {
 }
 
 /// Seconds, whole or decimal, above zero.
-fn timeout(value: &str) -> Result<Option<Duration>, InvalidJob> {
+fn seconds(field: &str, value: &str) -> Result<Option<Duration>, InvalidJob> {
     if value.is_empty() {
         return Ok(None);
     }
     value
         .parse::<f64>()
         .ok()
-        .filter(|seconds| *seconds > 0.0 && *seconds <= TIMEOUT_MAX_SECS)
+        .filter(|seconds| *seconds > 0.0 && *seconds <= SECONDS_MAX)
         .map(|seconds| Some(Duration::from_secs_f64(seconds)))
         .ok_or_else(|| {
             let reason = format!("`{}` is no number of seconds above 0", shown(value));
-            InvalidJob::new("timeout", reason)
+            InvalidJob::new(field, reason)
         })
 }
 
@@ -323,6 +336,18 @@ fn ids(field: &str, value: &str) -> Result<Vec<JobId>, InvalidJob> {
     Ok(ids)
 }
 
+fn names_of_ids(field: &str, value: &str) -> Result<BTreeMap<String, JobId>, InvalidJob> {
+    if value.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    serde_json::from_str(value)
+        .map_err(|_| InvalidJob::new(field, "is no JSON object of job ids"))
+        .and_then(|names: BTreeMap<String, JobId>| match names.len() {
+            0..=LIST_LEN_MAX => Ok(names),
+            _ => Err(InvalidJob::new(field, format!("names more than {LIST_LEN_MAX} jobs"))),
+        })
+}
+
 fn written_ids(ids: &[JobId]) -> Option<String> {
     (!ids.is_empty()).then(|| json!(ids).to_string())
 }
@@ -370,6 +395,13 @@ mod tests {
             ("retries", "-1", "invalid job: retries `-1` is no whole number of 0 or more"),
             ("env_vars", "[1]", "invalid job: env_vars is no JSON object of strings"),
             ("prerequisites", "x", "invalid job: prerequisites is no JSON array of job ids"),
+            ("after_any", "{}", "invalid job: after_any is no JSON array of job ids"),
+            ("retention", "0", "invalid job: retention `0` is no number of seconds above 0"),
+            (
+                "prerequisite_names",
+                r#"{"a":"b:c"}"#,
+                "invalid job: prerequisite_names is no JSON object of job ids",
+            ),
             ("run_at", "now", "invalid job: run_at `now` is no time such as 2026-01-31T12:00:00Z"),
             (
                 "priority",
@@ -456,6 +488,9 @@ mod tests {
         "log_path",
         "env_vars",
         "prerequisites",
+        "after_any",
+        "prerequisite_names",
+        "retention",
         "run_at",
         "unique_key",
         "reply",
@@ -511,6 +546,9 @@ mod tests {
             reply: bool,
             env_vars in btree_map("[A-Z_]{1,8}", "[^\0]{0,8}", 0..3),
             prerequisites in vec("[A-Za-z0-9_-]{1,12}", 0..3),
+            after_any in vec("[A-Za-z0-9_-]{1,12}", 0..3),
+            names in btree_map(".{0,8}", "[A-Za-z0-9_-]{1,12}", 0..3),
+            retention_ms in of(1u64..10_000_000),
             run_at_ms in of(0i64..4_000_000_000_000),
             attempt: u32,
             output in of(".{0,20}"),
@@ -529,6 +567,10 @@ mod tests {
             job.reply = reply;
             job.env_vars = env_vars;
             job.prerequisites = prerequisites.iter().map(|p| p.parse().expect("legal")).collect();
+            job.after_any = after_any.iter().map(|p| p.parse().expect("legal")).collect();
+            let legal = |(name, id): (String, String)| (name, id.parse().expect("legal"));
+            job.prerequisite_names = names.into_iter().map(legal).collect();
+            job.retention = retention_ms.map(Duration::from_millis);
             job.run_at = run_at_ms.map(|ms| Timestamp::from_millisecond(ms).expect("in range"));
             job.attempt = attempt;
             job.output = output;

@@ -22,6 +22,24 @@ pub struct JobBounds {
     pub script_size_max: u64,
     /// The longest timeout.
     pub timeout_max: Duration,
+    /// The longest time that a job may be kept after its end.
+    pub retention_max: Duration,
+}
+
+/// How long jobs are kept after their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// One that does not say so itself.
+    pub default: Duration,
+    /// The most that one may say, whoever wrote its hash.
+    pub max: Duration,
+}
+
+impl From<Duration> for Retention {
+    /// What no job may exceed by itself.
+    fn from(default: Duration) -> Self {
+        Self { default, max: default }
+    }
 }
 
 /// A job as its hash holds it. What nobody wrote is at its default.
@@ -55,10 +73,16 @@ pub struct Job {
     pub env_vars: BTreeMap<String, String>,
     /// Jobs that must have finished before it is dispatched.
     pub prerequisites: Vec<JobId>,
+    /// Jobs that must have ended, however, before it is dispatched.
+    pub after_any: Vec<JobId>,
+    /// The names by which its script knows some of the two, besides their ids.
+    pub prerequisite_names: BTreeMap<String, JobId>,
     /// Not before this time.
     pub run_at: Option<Timestamp>,
     /// At most one job with this key is on its way at a time.
     pub unique_key: Option<UniqueKey>,
+    /// How long it is kept after its end; without it, what the configuration says.
+    pub retention: Option<Duration>,
     /// Whether a reply is pushed when it ends.
     pub reply: bool,
     /// Where it stands.
@@ -71,8 +95,10 @@ pub struct Job {
     pub started_at: Option<Timestamp>,
     /// When it became terminal.
     pub finished_at: Option<Timestamp>,
-    /// Jobs that have it as a prerequisite.
+    /// Jobs that wait for it, or did: the first of them.
     pub dependents: Vec<JobId>,
+    /// How many more there are.
+    pub dependents_more: u64,
     /// Attempts so far, the running one included.
     pub attempt: u32,
     /// How many actors died running it.
@@ -109,8 +135,11 @@ impl Job {
             log_path: None,
             env_vars: BTreeMap::new(),
             prerequisites: Vec::new(),
+            after_any: Vec::new(),
+            prerequisite_names: BTreeMap::new(),
             run_at: None,
             unique_key: None,
+            retention: None,
             reply: true,
             status: JobStatus::Created,
             created_at: None,
@@ -118,6 +147,7 @@ impl Job {
             started_at: None,
             finished_at: None,
             dependents: Vec::new(),
+            dependents_more: 0,
             attempt: 0,
             crashes: 0,
             actor: None,
@@ -129,6 +159,9 @@ impl Job {
         }
     }
 
+    /// Most jobs that one may wait for, so that its hash stays within what an actor takes.
+    pub const PREREQUISITES_MAX: usize = 10_000;
+
     /// Checks what a configuration says about every job.
     ///
     /// # Errors
@@ -138,19 +171,32 @@ impl Job {
             let reason = format!("is longer than {} bytes", bounds.script_size_max);
             return Err(InvalidJob::new("script", reason));
         }
-        match self.timeout {
-            Some(asked) if asked > bounds.timeout_max => {
-                let (asked, most) = (asked.as_secs_f64(), bounds.timeout_max.as_secs_f64());
-                let reason = format!("`{asked}` is more than {most} seconds");
-                Err(InvalidJob::new("timeout", reason))
-            }
-            _ => Ok(()),
+        if self.prerequisites.len() + self.after_any.len() > Self::PREREQUISITES_MAX {
+            let reason = format!("name more than {} jobs", Self::PREREQUISITES_MAX);
+            return Err(InvalidJob::new("prerequisites", reason));
         }
+        not_longer("timeout", self.timeout, bounds.timeout_max)?;
+        not_longer("retention", self.retention, bounds.retention_max)
+    }
+
+    /// Every job that it waits for, named once or more often.
+    pub fn waits_for(&self) -> impl Iterator<Item = &JobId> {
+        self.prerequisites.iter().chain(&self.after_any)
     }
 
     /// The queue it goes to, once it has a script type.
     pub fn queue(&self) -> Option<Queue> {
         let target = Target::of(self.script_type.clone()?, self.group.clone(), self.instance);
         Some(Queue { target, priority: self.priority })
+    }
+}
+
+fn not_longer(field: &str, asked: Option<Duration>, most: Duration) -> Result<(), InvalidJob> {
+    match asked {
+        Some(asked) if asked > most => {
+            let (asked, most) = (asked.as_secs_f64(), most.as_secs_f64());
+            Err(InvalidJob::new(field, format!("`{asked}` is more than {most} seconds")))
+        }
+        _ => Ok(()),
     }
 }

@@ -10,6 +10,11 @@
 local REPLY_TTL_S = 60
 -- Dependents that one script tells at the most; the rest waits for the supervisor.
 local DEPENDENTS_PER_STEP = 1000
+-- Bytes of ids that the field `dependents` takes. What comes later stands in a list beside it: a
+-- field is rewritten whole with every id.
+local DEPENDENTS_FIELD_BYTES = 32768
+-- Before the id of a prerequisite that has to end, however, in the set of those that are pending.
+local ANY = '?'
 -- Entries of past jobs that one script removes from an index at the most.
 local EXPIRED_PER_STEP = 200
 -- A queue up to this long is searched for a job that was taken out of it; a longer one keeps the
@@ -254,10 +259,34 @@ local function push_reply(id, status, text)
   redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
 end
 
+-- How long jobs are kept after their end, from the argument that says it: in ms, that of a job
+-- which does not say so itself, and the most that one may say.
+local function retention_of(argument)
+  local default_ms, max_ms = string.match(argument, '^(%d+) (%d+)$')
+  return { default_ms = tonumber(default_ms), max_ms = tonumber(max_ms) }
+end
+
+-- How long a job is kept whose own field says `seconds`; what is no plain number says nothing.
+local function kept_ms(seconds, retention)
+  if not present(seconds) or not string.match(seconds, '^%d+%.?%d*$') then
+    return retention.default_ms
+  end
+  return math.max(math.floor(math.min(tonumber(seconds) * 1000, retention.max_ms)), 1)
+end
+
+-- Lets a job that has ended go when its time is over. Returns for how long it is kept, in ms.
+local function keep(id, seconds, retention)
+  local for_ms = kept_ms(seconds, retention)
+  redis.call('PEXPIRE', JOB .. id, for_ms)
+  -- Its log was given the time of a job that says nothing.
+  if present(seconds) then redis.pcall('PEXPIRE', LOG .. id, for_ms) end
+  return for_ms
+end
+
 -- Ends a job in `finished` or `error`: the one road into a terminal state. `job` holds the
--- fields script_type, reply and unique_key as they stand; the index of the state it leaves is
--- the caller's. Dependents are told by `tell_dependents`.
-local function conclude(id, job, status, text, exit_code, at, retention_ms)
+-- fields script_type, reply, unique_key and retention as they stand; the index of the state it
+-- leaves is the caller's. Dependents are told by `tell_dependents`.
+local function conclude(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
   local text_field = status == 'finished' and 'output' or 'error'
   local fields = { 'status', status, text_field, text, 'finished_at', when, 'updated_at', when }
@@ -266,8 +295,8 @@ local function conclude(id, job, status, text, exit_code, at, retention_ms)
     fields[#fields + 1] = exit_code
   end
   redis.call('HSET', JOB .. id, unpack(fields))
-  redis.call('PEXPIRE', JOB .. id, retention_ms)
-  enter(status, job.script_type, id, at + retention_ms * 1000)
+  local for_ms = keep(id, job.retention, retention)
+  enter(status, job.script_type, id, at + for_ms * 1000)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   release_unique(id, job.unique_key)
   if job.reply ~= '0' then push_reply(id, status, text) end
@@ -303,21 +332,36 @@ local function list_of_ids(text)
   return legal
 end
 
--- Makes a job wait for others, and each of them know of it.
+-- The job that an entry of a pending set names.
+local function prerequisite_of(entry)
+  return string.sub(entry, 1, 1) == ANY and string.sub(entry, 2) or entry
+end
+
+-- Lets a prerequisite know of a job that waits for it.
+local function note_dependent(prerequisite, id)
+  local key = JOB .. prerequisite
+  if redis.call('HSTRLEN', key, 'dependents') >= DEPENDENTS_FIELD_BYTES then
+    redis.call('RPUSH', DEPENDENTS .. prerequisite, id)
+    redis.pcall('HINCRBY', key, 'dependents_more', 1)
+    return
+  end
+  local known = redis.call('HGET', key, 'dependents')
+  local entry = '"' .. id .. '"'
+  local list = '[' .. entry .. ']'
+  if known and string.match(known, '^%[".*"%]$') then
+    list = string.sub(known, 1, -2) .. ',' .. entry .. ']'
+  end
+  redis.call('HSET', key, 'dependents', list)
+end
+
+-- Makes a job wait for others, and each of them know of it. `pending` are entries of its pending
+-- set: ids, with ANY before those that only have to end.
 local function add_dependent(id, pending)
   -- Lua hands on no more than some thousand values at once.
   for first = 1, #pending, 1000 do
     redis.call('SADD', PENDING .. id, unpack(pending, first, math.min(first + 999, #pending)))
   end
-  for _, prerequisite in ipairs(pending) do
-    local known = redis.call('HGET', JOB .. prerequisite, 'dependents')
-    local entry = '"' .. id .. '"'
-    local list = '[' .. entry .. ']'
-    if known and string.match(known, '^%[".*"%]$') then
-      list = string.sub(known, 1, -2) .. ',' .. entry .. ']'
-    end
-    redis.call('HSET', JOB .. prerequisite, 'dependents', list)
-  end
+  for _, entry in ipairs(pending) do note_dependent(prerequisite_of(entry), id) end
 end
 
 -- Microseconds since the epoch of an RFC 3339 time, whole seconds or with a fraction, in UTC or
@@ -339,25 +383,39 @@ end
 
 -- Leaves to the supervisor those of a job's dependents that were not told: with all that it takes
 -- to tell them, for the job may be deleted, or run again, before their turn comes.
-local function settle_later(id, status, dependents, from)
+local function settle_later(ended, dependents, from, list)
   local left = {}
   for place = from, #dependents do left[#left + 1] = dependents[place] end
-  if #left > 0 then
-    redis.call('RPUSH', SETTLING, cjson.encode({ id = id, status = status, left = left }))
+  if #left > 0 or list then
+    local entry = { id = ended.id, status = ended.status, left = left, list = list }
+    redis.call('RPUSH', SETTLING, cjson.encode(entry))
   end
 end
 
+-- Takes a prerequisite that has ended off what a job waits for. Returns whether it was there, and
+-- whether the job cannot run any more.
+local function no_longer_pending(id, prerequisite, outcome)
+  if outcome == 'finished' then
+    return redis.call('SREM', PENDING .. id, prerequisite, ANY .. prerequisite) > 0, false
+  end
+  if redis.call('SREM', PENDING .. id, prerequisite) == 1 then return true, true end
+  return redis.call('SREM', PENDING .. id, ANY .. prerequisite) == 1, false
+end
+
 -- Lets a dependent know that its prerequisite has ended. Returns its own dependents if it failed.
-local function tell(id, prerequisite, outcome, at, retention_ms)
+local function tell(id, prerequisite, outcome, at, retention)
+  local waited, in_vain = no_longer_pending(id, prerequisite, outcome)
+  if not waited then return nil end
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
-    'reply', 'unique_key', 'dependents')
-  local job = { script_type = legal_type(f[2]), reply = f[7], unique_key = f[8] }
+    'reply', 'unique_key', 'dependents', 'retention')
+  local job = {
+    script_type = legal_type(f[2]), reply = f[7], unique_key = f[8], retention = f[10] }
   local queue = queue_of(f[2], f[3], f[4], f[5])
   if f[1] ~= 'waiting_for_prerequisites' or not queue then return nil end
-  if outcome ~= 'finished' then
+  if in_vain then
     redis.call('DEL', PENDING .. id)
     redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
-    conclude(id, job, 'error', 'prerequisite failed: ' .. prerequisite, nil, at, retention_ms)
+    conclude(id, job, 'error', 'prerequisite failed: ' .. prerequisite, nil, at, retention)
     return present(f[9])
   end
   if redis.call('SCARD', PENDING .. id) == 0 then
@@ -368,26 +426,41 @@ local function tell(id, prerequisite, outcome, at, retention_ms)
   return nil
 end
 
+-- The list of those dependents of a job for which its field has no room, under a name that no job
+-- to come can have: those that wait for the job's next run are others. Nil if there is none.
+local function detached_list(ended, at)
+  -- Only behind a full field there is one.
+  if #(ended.dependents or '') < DEPENDENTS_FIELD_BYTES then return nil end
+  local list = ended.id .. ':' .. integer(at)
+  local moved = redis.pcall('RENAME', DEPENDENTS .. ended.id, DEPENDENTS .. list)
+  return not moved.err and list or nil
+end
+
 -- Tells the dependents of ended jobs, and theirs in turn: a list of {id, status, dependents} to
 -- begin with. What exceeds one step's share is left to the supervisor, with nothing told twice: a
 -- dependent counts a prerequisite only while it is still in its pending set.
-local function tell_dependents(ended, at, retention_ms)
+local function tell_dependents(ended, at, retention)
   local budget = DEPENDENTS_PER_STEP
   local turn = 1
   while ended[turn] do
-    local prerequisite, outcome = ended[turn].id, ended[turn].status
-    local dependents = ended[turn].left or list_of_ids(ended[turn].dependents)
-    for place, id in ipairs(dependents) do
-      if budget <= 0 then
-        settle_later(prerequisite, outcome, dependents, place)
-        break
+    local own = ended[turn]
+    local dependents = own.left or list_of_ids(own.dependents)
+    local list = own.list or detached_list(own, at)
+    local place = 1
+    while true do
+      if place > #dependents and list then
+        if budget <= 0 then break end
+        dependents, place = redis.call('LPOP', DEPENDENTS .. list, budget) or {}, 1
+        if #dependents == 0 then list = nil end
       end
-      if redis.call('SREM', PENDING .. id, prerequisite) == 1 then
-        budget = budget - 1
-        local theirs = tell(id, prerequisite, outcome, at, retention_ms)
-        if theirs then ended[#ended + 1] = { id = id, status = 'error', dependents = theirs } end
-      end
+      local id = dependents[place]
+      if not id or budget <= 0 then break end
+      budget = budget - 1
+      place = place + 1
+      local theirs = tell(id, own.id, own.status, at, retention)
+      if theirs then ended[#ended + 1] = { id = id, status = 'error', dependents = theirs } end
     end
+    settle_later(own, dependents, place, list)
     turn = turn + 1
   end
 end
@@ -408,14 +481,13 @@ local function is_end_known(id, status, script_type)
 end
 
 -- A foreign actor has ended a job by writing its hash: what else belongs to an end follows.
-local function note_foreign_end(id, script_type, at, retention_ms)
-  local f = read(id, 'status', 'unique_key', 'dependents')
+local function note_foreign_end(id, script_type, at, retention)
+  local f = read(id, 'status', 'unique_key', 'dependents', 'retention')
   if is_end_known(id, f[1], script_type) then return end
-  redis.call('PEXPIRE', JOB .. id, retention_ms)
-  enter(f[1], script_type, id, at + retention_ms * 1000)
+  enter(f[1], script_type, id, at + keep(id, f[4], retention) * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or 'failed')
   release_unique(id, f[2])
   if present(f[3]) then
-    tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention_ms)
+    tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention)
   end
 end

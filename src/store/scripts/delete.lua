@@ -1,10 +1,10 @@
 -- Deletes a job that does not run, with all that belongs to it. Dependents that still wait for it
 -- fail: it cannot finish any more.
 --
--- ARGV: 1 id  2 retention in ms, for dependents that fail
+-- ARGV: 1 id  2 retention of dependents that fail
 -- returns 'deleted', 'running' or 'missing'
 
-local id, retention_ms = ARGV[1], tonumber(ARGV[2])
+local id, retention = ARGV[1], retention_of(ARGV[2])
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
   'unique_key', 'dependents', 'actor')
 if not f[1] and redis.call('EXISTS', JOB .. id) == 0 then return 'missing' end
@@ -21,7 +21,7 @@ redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, REPLY .. id)
 if present(f[8]) then
   -- Those of a job that finished have been told, unless a foreign actor ended it just now.
   local outcome = status == 'finished' and 'finished' or 'error'
-  tell_dependents({ { id = id, status = outcome, dependents = f[8] } }, now_us(), retention_ms)
+  tell_dependents({ { id = id, status = outcome, dependents = f[8] } }, now_us(), retention)
 end
 write_counts()
 return 'deleted'

@@ -1,14 +1,14 @@
 -- Records how attempts ended, each only while its job is still in the boot's running set: that is
 -- the fence. An actor that lost its lease writes nothing.
 --
--- ARGV: 1 boot  2 retention in ms  3 how many, then for each:
+-- ARGV: 1 boot  2 retention  3 how many, then for each:
 --       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
 --       exit code or '', for a retry the delay in us
 --       ('dead' is an error that used up the attempts of a job)
 -- returns for each: 'ok', or 'lost' if the job is not this boot's any more, or 'done' if this very
 --       call came through before, or what went wrong
 
-local boot, retention_ms = ARGV[1], tonumber(ARGV[2])
+local boot, retention = ARGV[1], retention_of(ARGV[2])
 local at = now_us()
 local results, ended = {}, {}
 local concluded = {}
@@ -30,7 +30,7 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us)
     return moved_on and f[2] == boot and 'done' or 'lost'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'stop_requested')
+    'stop_requested', 'retention')
   if not f[5] then return 'lost' end
   local script_type = legal_type(f[1]) or fallback_type
   -- An exit code that is there is that of an earlier attempt.
@@ -44,8 +44,8 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us)
   end
   local status = kind == 'finished' and 'finished' or 'error'
   if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
-  local job = { script_type = script_type, reply = f[2], unique_key = f[3] }
-  conclude(id, job, status, text, exit_code, at, retention_ms)
+  local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[8] }
+  conclude(id, job, status, text, exit_code, at, retention)
   concluded[status .. ' ' .. script_type] = { status, script_type }
   if kind == 'dead' then bury(id, script_type) end
   if present(f[4]) then ended[#ended + 1] = { id = id, status = status, dependents = f[4] } end
@@ -59,7 +59,7 @@ for number = 1, tonumber(ARGV[3]) do
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end
-if #ended > 0 then tell_dependents(ended, at, retention_ms) end
+if #ended > 0 then tell_dependents(ended, at, retention) end
 for _, index in pairs(concluded) do trim(index[1], index[2], at) end
 write_counts()
 return results

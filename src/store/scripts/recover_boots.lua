@@ -2,21 +2,21 @@
 -- down too many actors.
 --
 -- ARGV: 1 a boot that is known to be dead, or '' for those whose lease has run out
---       2 crash limit  3 retention in ms
+--       2 crash limit  3 retention
 -- returns { boots, put back, ended }
 
 local BOOTS_PER_STEP = 10
 local budget = 1100
-local crash_limit, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[3])
+local crash_limit, retention = tonumber(ARGV[2]), retention_of(ARGV[3])
 local at = now_us()
 local when = rfc3339(at)
 local put_back, given_up, ended = 0, 0, {}
 despite_full_memory()
 
 local function give_up(id, script_type, f, text)
-  local job = { script_type = script_type, reply = f[9], unique_key = f[10] }
+  local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
   redis.call('HDEL', JOB .. id, 'exit_code')
-  conclude(id, job, 'error', text, nil, at, retention_ms)
+  conclude(id, job, 'error', text, nil, at, retention)
   if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
   given_up = given_up + 1
 end
@@ -24,10 +24,11 @@ end
 local function recover(id, boot)
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
-    'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested')
+    'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
+    'retention')
   local script_type = type_of_job(f[3], f[12])
   if f[1] == 'finished' or f[1] == 'error' then
-    return note_foreign_end(id, script_type, at, retention_ms)
+    return note_foreign_end(id, script_type, at, retention)
   end
   -- Anything else has been taken by somebody in the meantime.
   if f[1] ~= 'started' or f[2] ~= boot then return end
@@ -64,6 +65,6 @@ for _, boot in ipairs(boots) do
   -- More than one step's share: the lease stays declared over, and the next sweep goes on.
   if redis.call('EXISTS', RUNNING .. boot) == 1 then redis.call('ZADD', BOOTS, 0, boot) end
 end
-if #ended > 0 then tell_dependents(ended, at, retention_ms) end
+if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
 return { #boots, put_back, given_up }

@@ -2,12 +2,12 @@
 -- those that ran past their timeout.
 --
 -- ARGV: 1 timeout in s of a job that names none  2 what it gets beyond its timeout, in ms
---       3 how often to look at a job, in ms  4 crash limit  5 retention in ms
+--       3 how often to look at a job, in ms  4 crash limit  5 retention
 -- returns { ended by their actors, put back, ended here }
 
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000
-local crash_limit, retention_ms = tonumber(ARGV[4]), tonumber(ARGV[5])
+local crash_limit, retention = tonumber(ARGV[4]), retention_of(ARGV[5])
 local JOBS_PER_STEP = 200
 local TIMEOUT_S_MAX = 366 * 86400
 local at = now_us()
@@ -18,8 +18,8 @@ local function overdue(id, script_type, f)
   redis.call('ZREM', index_of('started', script_type), id)
   local queue = queue_of(present(f[4]) or script_type, f[5], f[6], f[7])
   if present(f[13]) then
-    local job = { script_type = script_type, reply = f[9], unique_key = f[10] }
-    conclude(id, job, 'error', 'stopped_by_request', nil, at, retention_ms)
+    local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
+    conclude(id, job, 'error', 'stopped_by_request', nil, at, retention)
     if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
     given_up = given_up + 1
     return
@@ -27,9 +27,9 @@ local function overdue(id, script_type, f)
   local crashes = (tonumber(f[8]) or 0) + 1
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if crashes >= crash_limit or not queue then
-    local job = { script_type = script_type, reply = f[9], unique_key = f[10] }
+    local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
     conclude(id, job, 'error', 'crashed: ' .. crashes .. ' actors died running it', nil, at,
-      retention_ms)
+      retention)
     bury(id, script_type)
     if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
     given_up = given_up + 1
@@ -46,10 +46,11 @@ for _, script_type in ipairs(some_types()) do
   local index = index_of('started', script_type)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', integer(at), 'LIMIT', 0, JOBS_PER_STEP)) do
     local f = read(id, 'status', 'started_at', 'timeout', 'script_type', 'group', 'instance',
-      'priority', 'crashes', 'reply', 'unique_key', 'dependents', 'boot_id', 'stop_requested')
+      'priority', 'crashes', 'reply', 'unique_key', 'dependents', 'boot_id', 'stop_requested',
+      'retention')
     if f[1] == 'finished' or f[1] == 'error' then
       redis.call('ZREM', index, id)
-      note_foreign_end(id, script_type, at, retention_ms)
+      note_foreign_end(id, script_type, at, retention)
       noticed = noticed + 1
     elseif f[1] ~= 'started' or is_ours(id, f[12]) then
       redis.call('ZREM', index, id)
@@ -67,6 +68,6 @@ for _, script_type in ipairs(some_types()) do
     end
   end
 end
-if #ended > 0 then tell_dependents(ended, at, retention_ms) end
+if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
 return { noticed, put_back, given_up }

@@ -19,7 +19,7 @@ for _, script_type in ipairs(some_types()) do
         kept = kept + 1
       else
         redis.call('ZREM', index, id)
-        if redis.call('EXISTS', JOB .. id) == 0 then redis.call('DEL', PENDING .. id) end
+        if redis.call('EXISTS', JOB .. id) == 0 then redis.call('DEL', PENDING .. id, DEPENDENTS .. id) end
         removed = removed + 1
       end
     end

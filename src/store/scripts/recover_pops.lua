@@ -6,10 +6,10 @@
 -- grace already had before the head, and is still there, is lost.
 --
 -- ARGV: 1 grace in ms  2 how far to look for the head  3 how many queues at the most
---       4 retention in ms
+--       4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone }
 
-local grace_us, depth, retention_ms = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), tonumber(ARGV[4])
+local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), retention_of(ARGV[4])
 local LOST_PER_STEP = 200
 local at = now_us()
 local put_back, started, ended, gone = 0, 0, 0, 0
@@ -40,7 +40,7 @@ local function settle(id, queue)
     note_foreign_start(id, type_of_queue(queue), at)
     started = started + 1
   elseif f[1] == 'finished' or f[1] == 'error' then
-    note_foreign_end(id, type_of_queue(queue), at, retention_ms)
+    note_foreign_end(id, type_of_queue(queue), at, retention)
     ended = ended + 1
   else
     gone = gone + 1

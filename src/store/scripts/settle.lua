@@ -1,10 +1,10 @@
 -- Goes on telling the dependents of a job that had more than one step's share of them.
 --
--- ARGV: 1 retention in ms, for dependents that fail
+-- ARGV: 1 retention of dependents that fail
 -- returns 1 if there was something to do
 
 local entry = redis.call('LPOP', SETTLING)
 if not entry then return 0 end
-tell_dependents({ cjson.decode(entry) }, now_us(), tonumber(ARGV[1]))
+tell_dependents({ cjson.decode(entry) }, now_us(), retention_of(ARGV[1]))
 write_counts()
 return 1

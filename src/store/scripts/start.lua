@@ -1,12 +1,12 @@
 -- Sends a created job on its way.
 --
--- ARGV: 1 id  2 retention in ms, should a prerequisite have failed
+-- ARGV: 1 id  2 retention, should a prerequisite have failed
 -- returns two strings: the state it is in now; or 'missing'; or 'illegal' if its fields name no
 --         queue; or 'refused' and the state that keeps it
 
-local id, at = ARGV[1], now_us()
+local id, at, retention = ARGV[1], now_us(), retention_of(ARGV[2])
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
-  'prerequisites', 'reply', 'unique_key', 'dependents')
+  'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention')
 if not f[1] then return { 'missing', '' } end
 if f[1] ~= 'created' then return { 'refused', f[1] } end
 local script_type = f[2]
@@ -23,16 +23,22 @@ for _, prerequisite in ipairs(list_of_ids(f[7])) do
     pending[#pending + 1] = prerequisite
   end
 end
+for _, prerequisite in ipairs(list_of_ids(f[11])) do
+  local status = redis.call('HGET', JOB .. prerequisite, 'status')
+  if status and status ~= 'finished' and status ~= 'error' then
+    pending[#pending + 1] = ANY .. prerequisite
+  end
+end
 
 redis.call('ZREM', index_of('created', script_type), id)
 redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
 local state
 if failed then
   state = 'error'
-  local job = { script_type = script_type, reply = f[8], unique_key = f[9] }
-  conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, tonumber(ARGV[2]))
+  local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[12] }
+  conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention)
   if present(f[10]) then
-    tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, tonumber(ARGV[2]))
+    tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)
   end
 elseif #pending > 0 then
   state = 'waiting_for_prerequisites'

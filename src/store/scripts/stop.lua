@@ -1,7 +1,7 @@
 -- Stops a job: one that does not run ends in `error` at once; for one that runs the actor that
 -- runs it is told.
 --
--- ARGV: 1 id  2 retention in ms  3 the message for the actor  4 boot that asks, or ''
+-- ARGV: 1 id  2 retention  3 the message for the actor  4 boot that asks, or ''
 -- returns 'stopped'    it had not started; it is `error` now
 --         'requested'  its actor has been told
 --         'yours'      the boot that asks runs it
@@ -11,9 +11,9 @@
 
 local CONTROL_LEN_MAX = 10000
 local CONTROL_TTL_S = 86400
-local id, retention_ms = ARGV[1], tonumber(ARGV[2])
+local id, retention = ARGV[1], retention_of(ARGV[2])
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
-  'reply', 'unique_key', 'dependents')
+  'reply', 'unique_key', 'dependents', 'retention')
 local status = f[1]
 if not status then return 'missing' end
 if status == 'finished' or status == 'error' then return 'ended' end
@@ -47,10 +47,10 @@ local at = now_us()
 local script_type = legal_type(f[2]) or 'unknown'
 leave(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
 redis.call('DEL', PENDING .. id)
-local job = { script_type = script_type, reply = f[8], unique_key = f[9] }
-conclude(id, job, 'error', 'stopped', nil, at, retention_ms)
+local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[11] }
+conclude(id, job, 'error', 'stopped', nil, at, retention)
 if present(f[10]) then
-  tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention_ms)
+  tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)
 end
 write_counts()
 return 'stopped'

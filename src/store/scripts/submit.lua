@@ -2,10 +2,11 @@
 -- prerequisites. Nothing of a job that is refused is written.
 --
 -- ARGV: 1  'start' to send the jobs on their way, 'create' to only store them
---       2  retention in ms, for a job that fails at once because a prerequisite has failed
+--       2  retention, for a job that fails at once because a prerequisite has failed
 --       3  how many jobs
 --       then for each job: id, script type, group, instance, priority, run_at in us or '',
---       unique key or '', how many prerequisites, these, how many fields and values, these; the
+--       unique key or '', how many prerequisites, these ('?' before one
+--       that only has to end), how many fields and values, these; the
 --       last four are 'status', '', 'created_at', ''
 -- returns for each job two strings:
 --       the state it is in now, ''
@@ -14,7 +15,7 @@
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
 
-local starting, retention_ms = ARGV[1] == 'start', tonumber(ARGV[2])
+local starting, retention = ARGV[1] == 'start', retention_of(ARGV[2])
 local at = now_us()
 local when = rfc3339(at)
 local results = {}
@@ -46,10 +47,11 @@ end
 local function look_at_prerequisites(first, number)
   local pending, failed = {}, nil
   for i = first, first + number - 1 do
-    local status = redis.pcall('HGET', JOB .. ARGV[i], 'status')
-    if type(status) ~= 'string' then return nil, ARGV[i], nil end
+    local prerequisite = prerequisite_of(ARGV[i])
+    local status = redis.pcall('HGET', JOB .. prerequisite, 'status')
+    if type(status) ~= 'string' then return nil, prerequisite, nil end
     if status == 'error' then
-      failed = failed or ARGV[i]
+      if prerequisite == ARGV[i] then failed = failed or prerequisite end
     elseif status ~= 'finished' then
       pending[#pending + 1] = ARGV[i]
     end
@@ -107,9 +109,10 @@ for number = 1, tonumber(ARGV[3]) do
     elseif code == 'scheduled' then
       enter(code, script_type, id, due)
     elseif code == 'error' then
-      local reply = redis.call('HGET', JOB .. id, 'reply')
-      local job = { script_type = script_type, reply = reply, unique_key = unique_key }
-      conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention_ms)
+      local f = read(id, 'reply', 'retention')
+      local job =
+        { script_type = script_type, reply = f[1], unique_key = unique_key, retention = f[2] }
+      conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention)
     else
       enter(code, script_type, id, at + number - 1)
       if code == 'waiting_for_prerequisites' then add_dependent(id, pending) end

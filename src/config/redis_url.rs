@@ -1,0 +1,254 @@
+//! `redis.url`: where Redis listens. It may hold a password, so what is printed of it never does.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+const SCHEMES: [&str; 6] =
+    ["redis://", TLS_SCHEME, "redis+unix://", "unix://", SENTINEL_SCHEME, TLS_SENTINEL_SCHEME];
+const TLS_SCHEME: &str = "rediss://";
+const SENTINEL_SCHEME: &str = "redis+sentinel://";
+const TLS_SENTINEL_SCHEME: &str = "rediss+sentinel://";
+/// Where a sentinel listens if nothing else is said.
+const SENTINEL_PORT: u16 = 26379;
+
+/// Where Redis listens. It may hold a password, so what is printed of it never does.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct RedisUrl(String);
+
+impl RedisUrl {
+    /// The url as it was given, perhaps with a password: for connecting, never for a message.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The url with `***` where the password is. Rather too much is hidden than too little: all
+    /// between the first `:` and the last `@`, every unknown parameter, the whole rest where an `@`
+    /// after a `?` leaves open which of the two it belongs to, and all of it without a known scheme.
+    pub fn redacted(&self) -> String {
+        let Some((scheme, rest)) =
+            SCHEMES.iter().find_map(|scheme| Some((scheme, self.0.strip_prefix(scheme)?)))
+        else {
+            return "***".to_owned();
+        };
+        let (user, rest) = match rest.rsplit_once('@') {
+            Some((login, _)) if login.contains('?') => {
+                let shown = login.split([':', '?']).next().unwrap_or_default();
+                return format!("{scheme}{shown}***");
+            }
+            Some((login, rest)) => (redacted_login(login), rest),
+            None => (String::new(), rest),
+        };
+        let Some((address, parameters)) = rest.split_once('?') else {
+            return format!("{scheme}{user}{rest}");
+        };
+        let parameters: Vec<String> = parameters.split('&').map(redacted_parameter).collect();
+        format!("{scheme}{user}{address}?{}", parameters.join("&"))
+    }
+
+    /// Whether all that is said to Redis, and to sentinels, is said through TLS.
+    pub fn is_tls(&self) -> bool {
+        [TLS_SCHEME, TLS_SENTINEL_SCHEME].iter().any(|scheme| self.0.starts_with(scheme))
+    }
+
+    /// Refuses what cannot be connected to, as the end of a sentence about it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if !SCHEMES.iter().any(|scheme| self.0.starts_with(scheme)) {
+            return Err(format!("has no known scheme; those known are {}", SCHEMES.join(", ")));
+        }
+        self.sentinels()?;
+        if self.0.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err("must hold no spaces; write them as %20".to_owned());
+        }
+        // The client library takes `#insecure` for the wish to trust any certificate.
+        if self.is_tls() && self.0.contains('#') {
+            return Err("must hold no #; write it as %23".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What a URL of the form `redis+sentinel://[LOGIN@]HOST[:PORT],HOST[:PORT]/NAME[/DB]` says,
+    /// or `rediss+sentinel://…`; `None` for one of another scheme.
+    ///
+    /// # Errors
+    /// What is wrong with it, as the end of a sentence about it.
+    pub fn sentinels(&self) -> Result<Option<SentinelUrl>, String> {
+        const FORM: &str = "the form is redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB";
+        let schemes = [(SENTINEL_SCHEME, "redis"), (TLS_SENTINEL_SCHEME, "rediss")];
+        let found =
+            schemes.iter().find_map(|(scheme, of)| Some((of, self.0.strip_prefix(scheme)?)));
+        let Some((scheme, rest)) = found else { return Ok(None) };
+        let (login, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let (hosts, path) =
+            rest.split_once('/').ok_or_else(|| format!("names no master: {FORM}"))?;
+        let (master, db) = path.split_once('/').unwrap_or((path, "0"));
+        if master.is_empty() || master.contains(['?', '#']) {
+            return Err(format!("names no legal master: {FORM}"));
+        }
+        let db: u32 = db.parse().map_err(|_| format!("names no database by its number: {FORM}"))?;
+        let sentinels = hosts.split(',').map(host_and_port).collect::<Option<Vec<_>>>();
+        let sentinels = sentinels.ok_or_else(|| format!("names no legal sentinel: {FORM}"))?;
+        let at = if login.is_empty() { "" } else { "@" };
+        let login = Self(format!("{scheme}://{login}{at}sentinel/{db}"));
+        Ok(Some(SentinelUrl { sentinels, master: master.to_owned(), login }))
+    }
+}
+
+/// What a `redis+sentinel://` URL says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentinelUrl {
+    /// The sentinels, host and port each; never empty.
+    pub sentinels: Vec<(String, u16)>,
+    /// The name under which they know the master.
+    pub master: String,
+    /// A `redis://` or `rediss://` URL with the login and the database; its host stands for the master's.
+    pub login: RedisUrl,
+}
+
+/// `HOST`, `HOST:PORT` or the same with an IPv6 address in brackets.
+fn host_and_port(text: &str) -> Option<(String, u16)> {
+    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => (host, Some(rest.strip_prefix(':')?)),
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = port.map_or(Some(SENTINEL_PORT), |port| port.parse().ok().filter(|p| *p > 0))?;
+    (!host.is_empty()).then(|| (host.to_owned(), port))
+}
+
+fn redacted_login(login: &str) -> String {
+    match login.split_once(':') {
+        Some((user, _)) => format!("{user}:***@"),
+        None => format!("{login}@"),
+    }
+}
+
+fn redacted_parameter(parameter: &str) -> String {
+    match parameter.split_once('=') {
+        Some(("db" | "user" | "protocol", _)) => parameter.to_owned(),
+        Some(("pass", _)) => "pass=***".to_owned(),
+        // Perhaps what follows an & within a password.
+        _ => "***".to_owned(),
+    }
+}
+
+impl From<&str> for RedisUrl {
+    fn from(url: &str) -> Self {
+        Self(url.to_owned())
+    }
+}
+
+impl From<String> for RedisUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+impl fmt::Debug for RedisUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.redacted(), f)
+    }
+}
+
+impl fmt::Display for RedisUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.redacted())
+    }
+}
+
+impl Serialize for RedisUrl {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.redacted())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_connected_to_is_refused_with_a_reason() {
+        let refusal = |url: &str| RedisUrl::from(url).check().expect_err(url);
+        let unknown = refusal("http://host");
+        for scheme in SCHEMES {
+            assert!(unknown.contains(scheme), "{unknown}");
+        }
+        assert_eq!(refusal(""), unknown);
+        assert_eq!(refusal("redis://a b"), "must hold no spaces; write them as %20");
+        assert_eq!(refusal("rediss://host/#insecure"), "must hold no #; write it as %23");
+        assert_eq!(
+            refusal("rediss+sentinel://host/main#insecure/0").split(':').next(),
+            Some("names no legal master")
+        );
+    }
+
+    #[test]
+    fn tls_is_what_the_scheme_says() {
+        for (url, is_tls) in [
+            ("rediss://host", true),
+            ("rediss+sentinel://host/main", true),
+            ("redis://host", false),
+            ("redis+unix:///rediss://", false),
+            ("redis+sentinel://host/main", false),
+        ] {
+            assert_eq!(RedisUrl::from(url).is_tls(), is_tls, "{url}");
+            assert_eq!(RedisUrl::from(url).check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn sentinels_are_read_with_their_ports_the_master_and_the_login() {
+        let read = |url: &str| RedisUrl::from(url).sentinels();
+        let host = |host: &str, port| (host.to_owned(), port);
+        assert_eq!(read("redis://a/0"), Ok(None));
+        let url = read("redis+sentinel://me:p%40x@a,b:1,[::1]:2,[::2]/main/3").expect("legal");
+        let url = url.expect("of sentinels");
+        let expected = [host("a", 26379), host("b", 1), host("::1", 2), host("::2", 26379)];
+        assert_eq!(url.sentinels, expected);
+        assert_eq!(
+            (url.master.as_str(), url.login.expose()),
+            ("main", "redis://me:p%40x@sentinel/3")
+        );
+        let url = read("redis+sentinel://a/main").expect("legal").expect("of sentinels");
+        assert_eq!(url.login.expose(), "redis://sentinel/0");
+        for bad in [
+            "a",
+            "a/",
+            "/main",
+            "a,,b/main",
+            "a:/main",
+            "a:0/main",
+            "a:x/main",
+            "a/main/x",
+            "a/b?c",
+        ] {
+            let url = RedisUrl::from(format!("redis+sentinel://{bad}"));
+            let message = url.check().expect_err(bad);
+            assert!(message.contains("the form is redis+sentinel://HOST"), "{message}");
+        }
+        assert_eq!(RedisUrl::from("redis+sentinel://a/main").check(), Ok(()));
+        let url = read("rediss+sentinel://me@a/main/1").expect("legal").expect("of sentinels");
+        assert_eq!(url.login.expose(), "rediss://me@sentinel/1");
+    }
+
+    proptest! {
+        #[test]
+        fn no_password_however_written_is_printed(
+            scheme in "(redis://|rediss://|unix://|redis\\+unix://|)",
+            user in "[a-z]{0,5}",
+            before in ".{0,5}",
+            after in ".{0,5}",
+        ) {
+            let url = RedisUrl::from(format!("{scheme}{user}:{before}hunter2{after}@host/0?db=1"));
+            prop_assert!(!format!("{url} {url:?}").contains("hunter2"), "{}", url);
+            let url = RedisUrl::from(format!("{scheme}/run/redis.sock?db=1&pass={before}hunter2"));
+            prop_assert!(!format!("{url} {url:?}").contains("hunter2"), "{}", url);
+        }
+    }
+}

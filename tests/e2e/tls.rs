@@ -1,0 +1,165 @@
+//! Redis behind TLS: whom Hero trusts, whom it shows its own certificate, and what it says where
+//! either fails.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+
+use crate::support::{Hero, Redis, wait_until};
+
+/// A certificate authority, and a certificate that it signed for this machine.
+struct Authority {
+    folder: PathBuf,
+}
+
+impl Authority {
+    fn new(folder: &Path, name: &str) -> Self {
+        let folder = folder.join(name);
+        std::fs::create_dir(&folder).expect("a folder");
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.distinguished_name.push(DnType::CommonName, format!("authority {name}"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = params.self_signed(&key).expect("an authority");
+        let issuer = Issuer::new(params, key);
+        let own_key = KeyPair::generate().expect("a key");
+        let names = vec!["127.0.0.1".to_owned()];
+        let own = CertificateParams::new(names).expect("an address");
+        let own = own.signed_by(&own_key, &issuer).expect("a certificate");
+        let write = |name: &str, text: String| {
+            std::fs::write(folder.join(name), text).expect("writing a certificate");
+        };
+        write("ca.pem", authority.pem());
+        write("cert.pem", own.pem());
+        write("key.pem", own_key.serialize_pem());
+        Self { folder }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    fn quoted(&self, name: &str) -> String {
+        format!("{:?}", self.file(name))
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Lets a Redis listen with a certificate too, and returns the port.
+fn listen(redis: &Redis, authority: &Authority, asks_for_certificates: bool) -> u16 {
+    let port = free_port();
+    let asks = if asks_for_certificates { "yes" } else { "no" };
+    redis.run(&format!(
+        "CONFIG SET tls-cert-file {} tls-key-file {} tls-ca-cert-file {} tls-auth-clients {asks} \
+         tls-port {port}",
+        authority.file("cert.pem"),
+        authority.file("key.pem"),
+        authority.file("ca.pem"),
+    ));
+    port
+}
+
+fn through(redis: &Redis, port: u16) -> Hero {
+    Hero::on(redis).set("redis.url", &format!("\"rediss://127.0.0.1:{port}/0\""))
+}
+
+#[test]
+fn jobs_run_through_tls_where_the_configured_authority_vouches_for_redis() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "own");
+    let port = listen(&redis, &authority, false);
+    let hero = through(&redis, port).set("redis.tls_ca_file", &authority.quoted("ca.pem"));
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "6 * 7"]).code(0).stdout("42\n");
+}
+
+#[test]
+fn a_redis_that_another_authority_vouches_for_is_not_trusted() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "own");
+    let stranger = Authority::new(redis.folder(), "stranger");
+    let port = listen(&redis, &authority, false);
+    let hero = through(&redis, port).set("redis.tls_ca_file", &stranger.quoted("ca.pem"));
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(69).says("redis.tls_ca_file");
+    let system = through(&redis, port);
+    system.run(&["exec", "-t", "osis", "-e", "1"]).code(69).says("redis.tls_ca_file");
+    assert!(redis.keys("hero:").is_empty(), "something was written all the same");
+}
+
+#[test]
+fn a_redis_that_asks_for_a_certificate_gets_the_configured_one() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "own");
+    let port = listen(&redis, &authority, true);
+    let without = through(&redis, port).set("redis.tls_ca_file", &authority.quoted("ca.pem"));
+    without.run(&["job", "list"]).code(69);
+    let with = without
+        .set("redis.tls_cert_file", &authority.quoted("cert.pem"))
+        .set("redis.tls_key_file", &authority.quoted("key.pem"));
+    with.run(&["job", "list"]).code(0);
+}
+
+#[test]
+fn files_of_tls_that_cannot_be_used_are_named_before_anything_is_tried() {
+    let redis = Redis::start();
+    let hero = through(&redis, 1).set("redis.tls_ca_file", "\"/none/ca.pem\"");
+    for command in [&["check"][..], &["exec", "-t", "osis", "-e", "1"]] {
+        hero.run(command).code(78).says("/none/ca.pem");
+    }
+    let garbage = redis.folder().join("garbage.pem");
+    std::fs::write(&garbage, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        .expect("writing garbage");
+    let hero = hero.set("redis.tls_ca_file", &format!("{:?}", garbage.display().to_string()));
+    for command in [&["check"][..], &["exec", "-t", "osis", "-e", "1"]] {
+        hero.run(command).code(78).says("redis settings");
+    }
+}
+
+/// A sentinel, gone with the value.
+struct Sentinel(Child);
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
+fn sentinels_and_the_master_that_they_name_are_spoken_to_through_tls() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "own");
+    let master = listen(&redis, &authority, false);
+    let port = free_port();
+    let config = redis.folder().join("sentinel.conf");
+    let lines = [
+        format!("port 0\ntls-port {port}\ntls-replication yes\ntls-auth-clients no"),
+        format!("tls-cert-file {}", authority.file("cert.pem")),
+        format!("tls-key-file {}", authority.file("key.pem")),
+        format!("tls-ca-cert-file {}", authority.file("ca.pem")),
+        format!("dir {}", redis.folder().display()),
+        format!("sentinel monitor main 127.0.0.1 {master} 1\n"),
+    ];
+    std::fs::write(&config, lines.join("\n")).expect("writing the configuration");
+    let sentinel = Command::new("redis-server")
+        .arg(&config)
+        .arg("--sentinel")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("redis-server is installed");
+    let _sentinel = Sentinel(sentinel);
+    let hero = Hero::on(&redis)
+        .set("redis.url", &format!("\"rediss+sentinel://127.0.0.1:{port}/main\""))
+        .set("redis.tls_ca_file", &authority.quoted("ca.pem"));
+    wait_until("the sentinel answers", || hero.run(&["job", "list"]).code == 0);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "6 * 7"]).code(0).stdout("42\n");
+}
