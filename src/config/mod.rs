@@ -12,6 +12,7 @@ mod files;
 mod load;
 mod redis_url;
 mod sal;
+mod sandbox;
 mod schema;
 mod source;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
+pub use sandbox::{Require, SandboxConfig};
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
     Role, SupervisorConfig, UnitActor, UnitConfig,

@@ -11,7 +11,7 @@ pub use cancel::{Cancel, StopReason};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
 use crate::proto::target::ScriptType;
@@ -104,10 +104,29 @@ pub enum Stream {
     Stderr,
 }
 
+/// What the process of a job has used, with all it has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// The processor time.
+    pub cpu: Duration,
+    /// The most memory that one process had at a time, in bytes; at least what this process had
+    /// when it started it, as it began as its copy.
+    pub memory_bytes: u64,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The limit that it ran into.
+    pub limit: Option<process::sandbox::Limit>,
+}
+
 /// Takes the log lines of one job. It never blocks and it bounds what it keeps.
 pub trait Log: Send + Sync {
     /// One line, without its line end. Bytes that are no UTF-8 have been replaced.
     fn line(&self, stream: Stream, line: &str);
+
+    /// What the job's own process has used, once it has ended.
+    fn used(&self, usage: &Usage) {
+        let _ = usage;
+    }
 }
 
 /// Runs the scripts of one script type.

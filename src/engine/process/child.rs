@@ -4,20 +4,21 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::command;
-use super::lines::{Lines, Tail};
 use super::orphans::{self, Registered, Run};
-use crate::engine::{Cancel, Log, StopReason, Stream};
+use super::pipe::Pipe;
+use super::sandbox::{self, Limit, Sandbox};
+use super::scratch::DiskLook;
+use crate::engine::{Cancel, Log, StopReason, Stream, Usage};
 
 /// What to run. The environment holds nothing but `env`.
 #[derive(Debug, Clone)]
@@ -30,6 +31,10 @@ pub struct Spec<'a> {
     pub env: Vec<(OsString, OsString)>,
     /// Where it starts.
     pub cwd: &'a Path,
+    /// The folder that is its own to write in, whatever else the sandbox allows.
+    pub home: &'a Path,
+    /// What it is shut into.
+    pub sandbox: &'a Sandbox,
 }
 
 /// How long it may take, how much it may say, and who listens.
@@ -62,6 +67,8 @@ pub enum Ended {
     Stopped(StopReason),
     /// We ended it: it wrote too much to standard output.
     TooMuchOutput,
+    /// We ended it: it had too much in its own folder.
+    TooMuchOnDisk,
 }
 
 /// What is left of a child.
@@ -77,8 +84,12 @@ pub struct Report {
     pub stderr: Vec<u8>,
     /// The end of its standard error, as text of at most 4 KiB.
     pub stderr_tail: String,
+    /// What it used, and which limit ended it.
+    pub usage: Usage,
 }
 
+/// The first descriptor that a child does not get: it has the three standard ones.
+const FIRST_NOT_ITS_OWN: u32 = 3;
 /// How often orphans are looked at while a child runs: they may be many before it ends.
 const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -89,95 +100,37 @@ const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
     let mut child = Running::start(spec)?;
-    let watched = child.watch(watch, cancelled);
+    let watched = child.watch(spec, watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();
     orphans::end(child.run);
     let ended = watched?;
     child.drain(watch);
-    let status = child.child.wait()?;
+    let (status, mut usage) = child.reap()?;
+    let ended = child.why.unwrap_or(ended);
+    let stderr_tail = child.stderr.tail.text();
+    usage.signal = status.signal();
+    usage.limit = match ended {
+        Ended::TooMuchOutput => Some(Limit::Output),
+        Ended::TooMuchOnDisk => Some(Limit::Disk),
+        Ended::Timeout | Ended::Stopped(_) => None,
+        Ended::Itself => sandbox::limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
+    };
     Ok(Report {
-        ended: child.why.unwrap_or(ended),
+        ended,
         status,
         stdout: std::mem::take(&mut child.stdout.kept),
         stderr: std::mem::take(&mut child.stderr.kept),
-        stderr_tail: child.stderr.tail.text(),
+        stderr_tail,
+        usage,
     })
-}
-
-/// One of the two pipes, read without blocking.
-struct Pipe {
-    /// None once the other end is closed.
-    read_end: Option<OwnedFd>,
-    stream: Stream,
-    kept: Vec<u8>,
-    lines: Lines,
-    tail: Tail,
-}
-
-impl Pipe {
-    fn new(read_end: Option<impl Into<OwnedFd>>, stream: Stream) -> io::Result<Self> {
-        let read_end = read_end.map(Into::into);
-        if let Some(read_end) = &read_end {
-            let flags = rustix::fs::fcntl_getfl(read_end)?;
-            rustix::fs::fcntl_setfl(read_end, flags | OFlags::NONBLOCK)?;
-        }
-        let (lines, tail) = (Lines::default(), Tail::default());
-        Ok(Self { read_end, stream, kept: Vec::new(), lines, tail })
-    }
-
-    /// Reads what is there, at most a few buffers of it, so that one stream cannot keep the other
-    /// or the clock from being looked at. Returns how many bytes did not fit into `kept`.
-    fn read(&mut self, watch: &Watch<'_>) -> u64 {
-        const READS_AT_ONCE: usize = 4;
-        let mut buffer = [0_u8; 16 * 1024];
-        let mut lost: u64 = 0;
-        for _ in 0..READS_AT_ONCE {
-            let Some(read_end) = &self.read_end else { break };
-            match rustix::io::read(read_end, &mut buffer) {
-                Ok(0) => self.close(watch),
-                Ok(count) => lost += self.take(&buffer[..count], watch),
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                Err(_) => self.close(watch),
-            }
-        }
-        lost
-    }
-
-    fn take(&mut self, bytes: &[u8], watch: &Watch<'_>) -> u64 {
-        let bytes_max = match self.stream {
-            Stream::Stdout => watch.stdout_bytes_max,
-            Stream::Stderr => watch.stderr_bytes_max,
-        };
-        let room = bytes_max.saturating_sub(self.kept.len() as u64);
-        let fits = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        self.kept.extend_from_slice(&bytes[..fits]);
-        if self.stream == Stream::Stderr {
-            self.tail.push(bytes);
-        }
-        if let Some(log) = self.log(watch) {
-            self.lines.push(bytes, &mut |line| log.line(self.stream, line));
-        }
-        (bytes.len() - fits) as u64
-    }
-
-    fn close(&mut self, watch: &Watch<'_>) {
-        self.read_end = None;
-        if let Some(log) = self.log(watch) {
-            self.lines.finish(&mut |line| log.line(self.stream, line));
-        }
-    }
-
-    fn log<'a>(&self, watch: &Watch<'a>) -> Option<&'a dyn Log> {
-        let wanted = self.stream == Stream::Stderr || watch.log_stdout;
-        watch.log.filter(|_| wanted)
-    }
 }
 
 /// A child that has been started and not yet reaped.
 struct Running {
     child: Child,
+    /// Whether its number may be another's by now.
+    reaped: bool,
     /// Keeps the child from being taken for an orphan, until it was reaped.
     _registered: Registered,
     run: Run,
@@ -194,8 +147,10 @@ struct Running {
 impl Running {
     fn start(spec: &Spec<'_>) -> io::Result<Self> {
         let run = Run::next();
+        let cell = spec.sandbox.cell(&spec.program, spec.home)?;
         let (mut child, registered) = Registered::start(Some(run), || {
-            command(&spec.program)
+            let mut command = command(&spec.program);
+            command
                 .args(&spec.args)
                 .env_clear()
                 .envs(spec.env.iter().map(|(name, value)| (name, value)))
@@ -203,15 +158,15 @@ impl Running {
                 .current_dir(spec.cwd)
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .process_group(0)
-                .spawn()
+                .stderr(Stdio::piped());
+            sandbox::spawn(&mut command, cell, FIRST_NOT_ITS_OWN)
         })?;
         match Self::parts(&mut child) {
             Ok((group, exited, stdout, stderr)) => {
                 let (why, kill_at) = (None, None);
                 Ok(Self {
                     child,
+                    reaped: false,
                     _registered: registered,
                     run,
                     group,
@@ -245,13 +200,22 @@ impl Running {
 
     /// Watches it until it has exited, ending it where it must be. It does not wait for the pipes
     /// to be closed: a process that was left behind may hold them for ever.
-    fn watch(&mut self, watch: &Watch<'_>, cancelled: BorrowedFd<'_>) -> io::Result<Ended> {
-        let mut look_at = Instant::now() + ORPHANS_LOOK_EVERY;
+    fn watch(
+        &mut self,
+        spec: &Spec<'_>,
+        watch: &Watch<'_>,
+        cancelled: BorrowedFd<'_>,
+    ) -> io::Result<Ended> {
+        let mut orphans_at = Instant::now() + ORPHANS_LOOK_EVERY;
+        let mut disk = DiskLook::at(spec.home, spec.sandbox.disk_bytes_max());
         loop {
             let now = Instant::now();
-            if now >= look_at {
+            if now >= orphans_at {
                 orphans::sweep(None);
-                look_at = now + ORPHANS_LOOK_EVERY;
+                orphans_at = now + ORPHANS_LOOK_EVERY;
+            }
+            if self.why.is_none() && disk.finds_too_much(now) {
+                self.end(Ended::TooMuchOnDisk, watch);
             }
             if self.why.is_none() && now >= watch.deadline {
                 self.end(Ended::Timeout, watch);
@@ -260,6 +224,7 @@ impl Running {
                 self.kill();
             }
             let wake_at = if self.why.is_none() { Some(watch.deadline) } else { self.kill_at };
+            let look_at = disk.next.map_or(orphans_at, |at| at.min(orphans_at));
             let wake_at = wake_at.map_or(look_at, |at| at.min(look_at));
             let ready = self.wait(cancelled, wake_at)?;
             if ready.stdout {
@@ -326,6 +291,13 @@ impl Running {
         self.kill_at = None;
     }
 
+    /// Reaps it and gives how it ended and what it used.
+    fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
+        let reaped = sandbox::reap(&self.child)?;
+        self.reaped = true;
+        Ok(reaped)
+    }
+
     /// Takes what is still in the pipes: at most what the largest pipe holds, as their writers
     /// are dead.
     fn drain(&mut self, watch: &Watch<'_>) {
@@ -345,7 +317,7 @@ impl Running {
 impl Drop for Running {
     /// Only where watching failed is it still there to be reaped.
     fn drop(&mut self) {
-        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+        if !self.reaped && !matches!(self.child.try_wait(), Ok(Some(_))) {
             self.kill();
             orphans::end(self.run);
             let _ = self.child.wait();

@@ -5,9 +5,11 @@ pub mod child;
 mod lines;
 mod orphans;
 mod path;
+mod pipe;
 mod prepare;
 mod proc;
 mod python;
+pub mod sandbox;
 mod scratch;
 mod service;
 mod status;
@@ -28,6 +30,7 @@ use crate::proto::target::ScriptType;
 use cache::{Cache, Patience};
 use child::{Ended, Spec, Watch};
 use python::Packages;
+use sandbox::Sandbox;
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
 #[derive(Debug)]
@@ -40,6 +43,7 @@ pub struct CommandEngine {
     cache: Cache,
     /// For Python alone.
     packages: Option<Packages>,
+    sandbox: Sandbox,
 }
 
 impl CommandEngine {
@@ -53,7 +57,8 @@ impl CommandEngine {
             job: job.clone(),
             cache: Cache::new(&job.cache_dir, job.cache_size_max),
             packages: is_python(&config.command)
-                .then(|| Packages::new(&config.options.dependencies, job)),
+                .then(|| Packages::new(config, job)),
+            sandbox: Sandbox::of_type(&config.sandbox),
         }
     }
 
@@ -95,6 +100,7 @@ impl Engine for CommandEngine {
         let report = child::run(&spec, &watch).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
         })?;
+        log.used(&report.usage);
         match report.ended {
             Ended::Timeout => Err(Failure::Timeout),
             Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
@@ -102,6 +108,9 @@ impl Engine for CommandEngine {
                 "output too large: more than {} bytes on standard output",
                 self.job.output_size_max
             ))),
+            Ended::TooMuchOnDisk => Err(failure(
+                "disk full: more in the job's folder than its sandbox.disk allows".to_owned(),
+            )),
             Ended::Itself if report.status.success() => {
                 Ok(Success { output: output_text(&report.stdout), exit_code: Some(0) })
             }
@@ -110,7 +119,7 @@ impl Engine for CommandEngine {
     }
 
     fn unavailable(&self) -> Option<String> {
-        self.program().err()
+        self.program().err().or_else(|| self.sandbox.refusal())
     }
 
     fn capabilities(&self) -> Vec<String> {
