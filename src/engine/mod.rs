@@ -127,6 +127,12 @@ pub trait Log: Send + Sync {
     fn used(&self, usage: &Usage) {
         let _ = usage;
     }
+
+    /// How far the job has come, from 0 to 1, and what it says of that. A script may tell as often
+    /// as it likes; the latest counts. Who only wants lines may leave it out.
+    fn progress(&self, fraction: f64, text: &str) {
+        let _ = (fraction, text);
+    }
 }
 
 /// Runs the scripts of one script type.

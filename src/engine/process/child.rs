@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use super::channel::Channel;
 use super::command;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
@@ -54,6 +55,8 @@ pub struct Watch<'a> {
     pub log: Option<&'a dyn Log>,
     /// Whether standard output is logged too, not only captured.
     pub log_stdout: bool,
+    /// Whether it gets a descriptor to tell progress and its output on: see [`super::channel`].
+    pub channel: bool,
 }
 
 /// Why a child is no more.
@@ -86,6 +89,8 @@ pub struct Report {
     pub stderr_tail: String,
     /// What it used, and which limit ended it.
     pub usage: Usage,
+    /// The output that it told, if it told one.
+    pub told_output: Option<String>,
 }
 
 /// The first descriptor that a child does not get: it has the three standard ones.
@@ -99,7 +104,7 @@ const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Those of starting it; once it runs, only a failure of `poll(2)` itself, and then it is killed.
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
-    let mut child = Running::start(spec)?;
+    let mut child = Running::start(spec, watch)?;
     let watched = child.watch(spec, watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();
@@ -123,6 +128,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
         stderr: std::mem::take(&mut child.stderr.kept),
         stderr_tail,
         usage,
+        told_output: child.channel.as_mut().and_then(Channel::take_output),
     })
 }
 
@@ -138,6 +144,7 @@ struct Running {
     exited: OwnedFd,
     stdout: Pipe,
     stderr: Pipe,
+    channel: Option<Channel>,
     /// Why we are ending it, once we are.
     why: Option<Ended>,
     /// When the grace is over and it is killed; none before it was asked and after it was killed.
@@ -145,9 +152,10 @@ struct Running {
 }
 
 impl Running {
-    fn start(spec: &Spec<'_>) -> io::Result<Self> {
+    fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
         let run = Run::next();
         let cell = spec.sandbox.cell(&spec.program, spec.home)?;
+        let mut channel = None;
         let (mut child, registered) = Registered::start(Some(run), || {
             let mut command = command(&spec.program);
             command
@@ -159,7 +167,12 @@ impl Running {
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
-            sandbox::spawn(&mut command, cell, FIRST_NOT_ITS_OWN)
+            let mut first_closed = FIRST_NOT_ITS_OWN;
+            if watch.channel {
+                channel = Some(Channel::new(&mut command, watch.stdout_bytes_max)?);
+                first_closed += 1;
+            }
+            sandbox::spawn(&mut command, cell, first_closed)
         })?;
         match Self::parts(&mut child) {
             Ok((group, exited, stdout, stderr)) => {
@@ -173,6 +186,7 @@ impl Running {
                     exited,
                     stdout,
                     stderr,
+                    channel,
                     why,
                     kill_at,
                 })
@@ -236,6 +250,9 @@ impl Running {
             if ready.stderr {
                 self.stderr.read(watch);
             }
+            if ready.channel && self.hears_too_much(watch) && self.why.is_none() {
+                self.end(Ended::TooMuchOutput, watch);
+            }
             if ready.exited {
                 return Ok(Ended::Itself);
             }
@@ -255,9 +272,13 @@ impl Running {
             waits.push(PollFd::from_borrowed_fd(cancelled, PollFlags::IN));
         }
         let first_pipe = waits.len();
-        let pipes = [self.stdout.read_end.as_ref(), self.stderr.read_end.as_ref()];
-        for read_end in pipes.into_iter().flatten() {
-            waits.push(PollFd::from_borrowed_fd(read_end.as_fd(), PollFlags::IN));
+        let [stdout, stderr, channel] = [
+            self.stdout.read_end.as_ref().map(AsFd::as_fd),
+            self.stderr.read_end.as_ref().map(AsFd::as_fd),
+            self.channel.as_ref().and_then(Channel::descriptor),
+        ];
+        for read_end in [stdout, stderr, channel].into_iter().flatten() {
+            waits.push(PollFd::from_borrowed_fd(read_end, PollFlags::IN));
         }
         match poll(&mut waits, Some(&timeout_until(until))) {
             Ok(_) => {}
@@ -267,9 +288,17 @@ impl Running {
         let mut is_ready = waits[first_pipe..].iter().map(|wait| !wait.revents().is_empty());
         Ok(Ready {
             exited: !waits[0].revents().is_empty(),
-            stdout: self.stdout.read_end.is_some() && is_ready.next().unwrap_or(false),
-            stderr: self.stderr.read_end.is_some() && is_ready.next().unwrap_or(false),
+            stdout: stdout.is_some() && is_ready.next().unwrap_or(false),
+            stderr: stderr.is_some() && is_ready.next().unwrap_or(false),
+            channel: channel.is_some() && is_ready.next().unwrap_or(false),
         })
+    }
+
+    /// Reads what was told. Returns whether an output was more than there may be.
+    fn hears_too_much(&mut self, watch: &Watch<'_>) -> bool {
+        let Some(channel) = &mut self.channel else { return false };
+        channel.read(watch.log);
+        channel.is_too_large()
     }
 
     /// Ends it: asks first, unless its job is already somebody else's.
@@ -308,9 +337,16 @@ impl Running {
                 self.why = Some(Ended::TooMuchOutput);
             }
             self.stderr.read(watch);
+            let _ = self.hears_too_much(watch);
         }
         self.stdout.close(watch);
         self.stderr.close(watch);
+        if let Some(channel) = &mut self.channel {
+            channel.close(watch.log);
+            if channel.is_too_large() && self.why.is_none() {
+                self.why = Some(Ended::TooMuchOutput);
+            }
+        }
     }
 }
 
@@ -325,11 +361,14 @@ impl Drop for Running {
     }
 }
 
+/// Which of the descriptors there is something to read from.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Ready {
     exited: bool,
     stdout: bool,
     stderr: bool,
+    channel: bool,
 }
 
 fn group_of(child: &Child) -> Option<Pid> {
