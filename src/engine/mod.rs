@@ -141,6 +141,9 @@ pub trait Engine: Send + Sync {
     /// requested or the deadline has passed, with everything it started stopped.
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
 
+    /// Gets ready what makes the first script quicker, without waiting for it.
+    fn warm_up(&self) {}
+
     /// Whether scripts of this type can run on this machine, as a reason if they cannot
     /// (`no v in PATH`).
     fn unavailable(&self) -> Option<String>;

@@ -64,20 +64,14 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Makes the channel and gives its other end to the child that `command` will start.
+    /// Makes the channel, and gives the other end, which is for a child alone.
     ///
     /// # Errors
     /// Those of `pipe(2)`.
-    pub(super) fn new(
-        command: &mut std::process::Command,
-        output_bytes_max: u64,
-    ) -> io::Result<Self> {
+    pub(super) fn open(output_bytes_max: u64) -> io::Result<(Self, OwnedFd)> {
         let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&read_end, true)?;
-        command.env(VARIABLE, NUMBER.to_string());
-        let mapping = FdMapping { parent_fd: write_end, child_fd: NUMBER };
-        command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
-        Ok(Self::reading(Some(read_end), output_bytes_max))
+        Ok((Self::reading(Some(read_end), output_bytes_max), write_end))
     }
 
     fn reading(read_end: Option<OwnedFd>, output_bytes_max: u64) -> Self {
@@ -195,6 +189,17 @@ impl Channel {
             _ => self.unread_lines += 1,
         }
     }
+}
+
+/// Gives the writing end to the child that `command` will start.
+///
+/// # Errors
+/// The number is taken.
+pub(super) fn give(command: &mut std::process::Command, write_end: OwnedFd) -> io::Result<()> {
+    command.env(VARIABLE, NUMBER.to_string());
+    let mapping = FdMapping { parent_fd: write_end, child_fd: NUMBER };
+    command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
+    Ok(())
 }
 
 /// As lines of the length that all others have.

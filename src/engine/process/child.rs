@@ -6,19 +6,22 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid,
+};
 
-use super::channel::Channel;
+use super::channel::{self, Channel};
 use super::command;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
 use super::sandbox::{self, Limit, Sandbox};
 use super::scratch::DiskLook;
+use super::warm::{Forked, Warmed};
 use crate::engine::{Cancel, Log, StopReason, Stream, Usage};
 
 /// What to run. The environment holds nothing but `env`.
@@ -36,6 +39,10 @@ pub struct Spec<'a> {
     pub home: &'a Path,
     /// What it is shut into.
     pub sandbox: &'a Sandbox,
+    /// What it may read beside what the sandbox allows.
+    pub read: &'a [PathBuf],
+    /// For Python: how it may come to run without the start of an interpreter.
+    pub warm: Option<Warmed<'a>>,
 }
 
 /// How long it may take, how much it may say, and who listens.
@@ -134,12 +141,12 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
 
 /// A child that has been started and not yet reaped.
 struct Running {
-    child: Child,
     /// Whether its number may be another's by now.
     reaped: bool,
     /// Keeps the child from being taken for an orphan, until it was reaped.
     _registered: Registered,
     run: Run,
+    /// The number of its process and of its group.
     group: Pid,
     exited: OwnedFd,
     stdout: Pipe,
@@ -154,8 +161,15 @@ struct Running {
 impl Running {
     fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
         let run = Run::next();
-        let cell = spec.sandbox.cell(&spec.program, spec.home)?;
-        let mut channel = None;
+        let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
+        if let Some(warm) = &spec.warm {
+            let (channel, its) = channel_pair(watch)?;
+            if let Some(forked) = warm.fork(run, &cell, spec, its) {
+                let Forked { pid, registered, stdout, stderr } = forked;
+                return Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel);
+            }
+        }
+        let (channel, its) = channel_pair(watch)?;
         let (mut child, registered) = Registered::start(Some(run), || {
             let mut command = command(&spec.program);
             command
@@ -168,48 +182,49 @@ impl Running {
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
             let mut first_closed = FIRST_NOT_ITS_OWN;
-            if watch.channel {
-                channel = Some(Channel::new(&mut command, watch.stdout_bytes_max)?);
+            if let Some(its) = its {
+                channel::give(&mut command, its)?;
                 first_closed += 1;
             }
             sandbox::spawn(&mut command, cell, first_closed)
         })?;
-        match Self::parts(&mut child) {
-            Ok((group, exited, stdout, stderr)) => {
-                let (why, kill_at) = (None, None);
-                Ok(Self {
-                    child,
-                    reaped: false,
-                    _registered: registered,
-                    run,
-                    group,
-                    exited,
-                    stdout,
-                    stderr,
-                    channel,
-                    why,
-                    kill_at,
-                })
-            }
-            Err(error) => {
-                // Out of descriptors: it must not go on unwatched.
-                if let Some(group) = group_of(&child) {
-                    let _ = kill_process_group(group, Signal::KILL);
-                }
-                let _ = child.wait();
-                Err(error)
-            }
-        }
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let stdout = child.stdout.take().map(OwnedFd::from);
+        let stderr = child.stderr.take().map(OwnedFd::from);
+        Self::new(pid, registered, run, (stdout, stderr), channel)
     }
 
-    fn parts(child: &mut Child) -> io::Result<(Pid, OwnedFd, Pipe, Pipe)> {
-        let group = group_of(child).ok_or(io::ErrorKind::NotFound)?;
-        Ok((
+    /// Takes over a process that was just started, the first of its group. Should that fail, for
+    /// want of descriptors, it is gone: it must not go on unwatched.
+    fn new(
+        pid: i32,
+        registered: Registered,
+        run: Run,
+        output: (Option<OwnedFd>, Option<OwnedFd>),
+        channel: Option<Channel>,
+    ) -> io::Result<Self> {
+        let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+        let parts = || {
+            let exited = pidfd_open(group, PidfdFlags::empty())?;
+            let stdout = Pipe::new(output.0, Stream::Stdout)?;
+            Ok((exited, stdout, Pipe::new(output.1, Stream::Stderr)?))
+        };
+        let (exited, stdout, stderr) = parts().inspect_err(|_: &io::Error| {
+            let _ = kill_process_group(group, Signal::KILL);
+            let _ = waitpid(Some(group), WaitOptions::empty());
+        })?;
+        Ok(Self {
+            reaped: false,
+            _registered: registered,
+            run,
             group,
-            pidfd_open(group, PidfdFlags::empty())?,
-            Pipe::new(child.stdout.take(), Stream::Stdout)?,
-            Pipe::new(child.stderr.take(), Stream::Stderr)?,
-        ))
+            exited,
+            stdout,
+            stderr,
+            channel,
+            why: None,
+            kill_at: None,
+        })
     }
 
     /// Watches it until it has exited, ending it where it must be. It does not wait for the pipes
@@ -322,7 +337,7 @@ impl Running {
 
     /// Reaps it and gives how it ended and what it used.
     fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
-        let reaped = sandbox::reap(&self.child)?;
+        let reaped = sandbox::reap(self.group)?;
         self.reaped = true;
         Ok(reaped)
     }
@@ -353,10 +368,10 @@ impl Running {
 impl Drop for Running {
     /// Only where watching failed is it still there to be reaped.
     fn drop(&mut self) {
-        if !self.reaped && !matches!(self.child.try_wait(), Ok(Some(_))) {
+        if !self.reaped {
             self.kill();
             orphans::end(self.run);
-            let _ = self.child.wait();
+            let _ = waitpid(Some(self.group), WaitOptions::empty());
         }
     }
 }
@@ -371,8 +386,13 @@ struct Ready {
     channel: bool,
 }
 
-fn group_of(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+/// The channel of a child that gets one, and the end that is the child's.
+fn channel_pair(watch: &Watch<'_>) -> io::Result<(Option<Channel>, Option<OwnedFd>)> {
+    if !watch.channel {
+        return Ok((None, None));
+    }
+    let (channel, its) = Channel::open(watch.stdout_bytes_max)?;
+    Ok((Some(channel), Some(its)))
 }
 
 /// The time from now until `at`, as `poll` wants it; rounded up so that it never wakes early.

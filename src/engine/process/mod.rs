@@ -15,6 +15,7 @@ mod scratch;
 mod service;
 mod status;
 mod tool;
+mod warm;
 
 pub use path::{SYSTEM_PATH, find_in, find_program};
 pub use scratch::Scratch;
@@ -22,7 +23,7 @@ pub use service::{Service, ServiceSpec};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
@@ -30,8 +31,10 @@ use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::proto::target::ScriptType;
 use cache::{Cache, Patience};
 use child::{Ended, Spec, Watch};
+use prepare::Prepared;
 use python::Packages;
 use sandbox::Sandbox;
+use warm::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
 #[derive(Debug)]
@@ -45,22 +48,29 @@ pub struct CommandEngine {
     /// For Python alone.
     packages: Option<Packages>,
     sandbox: Sandbox,
+    /// For Python, where it is asked for.
+    warm: Option<Warm>,
 }
 
 impl CommandEngine {
     /// An engine for `script_type` as configured.
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
-        Self {
+        let packages = is_python(&config.command).then(|| Packages::new(config, job));
+        let mut engine = Self {
             script_type,
             command: config.command.clone(),
             extension: config.extension.clone(),
             options: config.options.clone(),
             job: job.clone(),
             cache: Cache::new(&job.cache_dir, job.cache_size_max),
-            packages: is_python(&config.command)
-                .then(|| Packages::new(config, job)),
+            packages,
             sandbox: Sandbox::of_type(&config.sandbox),
-        }
+            warm: None,
+        };
+        let python = engine.packages.as_ref().and_then(|_| engine.program().ok());
+        engine.warm =
+            python.and_then(|python| Warm::new(&python, &config.command, &config.options));
+        engine
     }
 
     /// Where a script starts.
@@ -69,6 +79,13 @@ impl CommandEngine {
             own if own.as_os_str().is_empty() => scratch.path(),
             configured => configured,
         }
+    }
+
+    /// What scripts may read beside what their sandbox allows.
+    fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
+        let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
+        let cwd = Some(self.options.cwd.clone()).filter(|cwd| !cwd.as_os_str().is_empty());
+        entries.chain(cwd).collect()
     }
 
     /// What a failed child says of itself.
@@ -87,8 +104,17 @@ impl Engine for CommandEngine {
         let env = environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
         let patience = Patience { cancel, deadline: script.deadline };
         let prepared = self.prepare(script.source, &scratch, patience, log)?;
-        let (program, args) = (prepared.program, prepared.args);
-        let spec = Spec { program, args, env, cwd: self.cwd(&scratch) };
+        let read = self.reads(&prepared);
+        let spec = Spec {
+            program: prepared.program.clone(),
+            args: prepared.args.clone(),
+            env,
+            cwd: self.cwd(&scratch),
+            home: scratch.path(),
+            sandbox: &self.sandbox,
+            read: &read,
+            warm: self.warm.as_ref().map(|warm| Warmed { warm, prepared: &prepared }),
+        };
         let watch = Watch {
             cancel,
             deadline: script.deadline,
@@ -118,6 +144,12 @@ impl Engine for CommandEngine {
                 Ok(Success { output, exit_code: Some(0) })
             }
             Ended::Itself => Err(self.failed(&report, &prepared.script)),
+        }
+    }
+
+    fn warm_up(&self) {
+        if let Some(warm) = &self.warm {
+            warm.warm_up();
         }
     }
 

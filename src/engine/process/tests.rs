@@ -150,6 +150,7 @@ fn the_environment_is_clean_and_says_who_the_job_is() {
             "GREETING",
             "HERO_CALLER_ID",
             "HERO_CONTEXT_ID",
+            "HERO_FD",
             "HERO_JOB_ID",
             "HERO_RUN_ID",
             "HOME",

@@ -63,12 +63,22 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 ///
 /// # Errors
 /// The kernel cannot make them.
-pub(super) fn rules(policy: &Policy, program: &Path, home: &Path) -> io::Result<Option<OwnedFd>> {
-    let ruleset = build(policy, program, home).map_err(io::Error::other)?;
+pub(super) fn rules(
+    policy: &Policy,
+    program: &Path,
+    home: &Path,
+    more: &[PathBuf],
+) -> io::Result<Option<OwnedFd>> {
+    let ruleset = build(policy, program, home, more).map_err(io::Error::other)?;
     Ok(ruleset.into())
 }
 
-fn build(policy: &Policy, program: &Path, home: &Path) -> Result<RulesetCreated, RulesetError> {
+fn build(
+    policy: &Policy,
+    program: &Path,
+    home: &Path,
+    more: &[PathBuf],
+) -> Result<RulesetCreated, RulesetError> {
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let look = AccessFs::ReadFile | AccessFs::ReadDir;
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
@@ -89,6 +99,7 @@ fn build(policy: &Policy, program: &Path, home: &Path) -> Result<RulesetCreated,
         .add_rules(path_beneath_rules(python_settings(), look))?
         .add_rules(path_beneath_rules(DEVICES, device))?
         .add_rules(path_beneath_rules([program], read))?
+        .add_rules(path_beneath_rules(more, read))?
         .add_rules(path_beneath_rules(&policy.read, read))?
         .add_rules(path_beneath_rules(&policy.write, write))?
         .add_rules(path_beneath_rules([home], write))?;
