@@ -163,13 +163,13 @@ impl Running {
         let run = Run::next();
         let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
         if let Some(warm) = &spec.warm {
-            let (channel, its) = channel_pair(watch)?;
+            let (channel, its) = channel::open(watch)?;
             if let Some(forked) = warm.fork(run, &cell, spec, its) {
                 let Forked { pid, registered, stdout, stderr } = forked;
                 return Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel);
             }
         }
-        let (channel, its) = channel_pair(watch)?;
+        let (channel, its) = channel::open(watch)?;
         let (mut child, registered) = Registered::start(Some(run), || {
             let mut command = command(&spec.program);
             command
@@ -384,15 +384,6 @@ struct Ready {
     stdout: bool,
     stderr: bool,
     channel: bool,
-}
-
-/// The channel of a child that gets one, and the end that is the child's.
-fn channel_pair(watch: &Watch<'_>) -> io::Result<(Option<Channel>, Option<OwnedFd>)> {
-    if !watch.channel {
-        return Ok((None, None));
-    }
-    let (channel, its) = Channel::open(watch.stdout_bytes_max)?;
-    Ok((Some(channel), Some(its)))
 }
 
 /// The time from now until `at`, as `poll` wants it; rounded up so that it never wakes early.

@@ -119,13 +119,14 @@ def serve(control, preload, hero):
             exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
         except SystemExit as leaving:
             status = leaving.code
-        except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
         except BaseException as error:
             # Without the frames of this file, which are above the script's.
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             sys.excepthook(type(error), error, error.__traceback__)
+            if isinstance(error, KeyboardInterrupt):
+                flush()
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGINT)
             status = 1
         leave(main, status)
 
