@@ -27,7 +27,7 @@ impl Hero {
         let hero = Self { folder, settings: BTreeMap::new(), files: AtomicU32::new(0) };
         hero.set("redis.url", &format!("{:?}", redis.url()))
             .set("job.log_dir", &format!("\"{}\"", log_dir.display()))
-            .set("type.python.sandbox.write", &format!("[{:?}]", redis.folder()))
+            .set("type.python.sandbox.write", &format!("[\"{}\"]", redis.folder().display()))
             .set("job.kill_grace", "\"200ms\"")
             .set("job.retry_backoff", "\"20ms\"")
             .set("supervisor.sweep_interval", "\"20ms\"")
