@@ -13,6 +13,7 @@ use super::units;
 /// The defaults let it read the system and write its own folder, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
 pub struct SandboxConfig {
     /// Whether there is one at all.
     pub enabled: bool,
