@@ -1,5 +1,6 @@
 //! `hero check`: whether the configuration is right, what is in force, what can run here.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Global, output};
 use crate::client::Client;
-use crate::config::{Config, Unit};
+use crate::config::{Config, EngineKind, Unit};
+use crate::engine::process::sandbox::Sandbox;
 use crate::engine::{self, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -49,6 +51,9 @@ impl Check {
         for (script_type, unavailable) in availability(&config) {
             output::line(&said(&script_type, unavailable.as_deref()))?;
         }
+        for (script_type, sandbox) in sandboxes(&config) {
+            output::line(&format!("{script_type}: sandbox: {sandbox}"))?;
+        }
         for line in unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)) {
             output::line(&line)?;
         }
@@ -87,6 +92,22 @@ pub(super) fn availability(config: &Config) -> Vec<(ScriptType, Option<String>)>
         .collect()
 }
 
+/// The types whose scripts are processes or start some, and what this kernel holds of their
+/// sandbox.
+fn sandboxes(config: &Config) -> BTreeMap<ScriptType, String> {
+    let types = config.types.iter();
+    types
+        .filter_map(|(name, of_type)| {
+            let sandbox = match of_type.engine {
+                EngineKind::Osis => return None,
+                EngineKind::Sal => Sandbox::of_sal(&config.sal),
+                EngineKind::Command => Sandbox::of_type(&of_type.sandbox),
+            };
+            Some((name.clone(), sandbox.summary()))
+        })
+        .collect()
+}
+
 /// One line on a type.
 pub(super) fn said(script_type: &ScriptType, unavailable: Option<&str>) -> String {
     match unavailable {
@@ -109,10 +130,13 @@ fn document(config: &Config, unit: Option<&(&str, Unit)>) -> Result<Value, Error
     let in_force = serde_json::to_value(config).map_err(|error| {
         Error::new(Exit::Config, format!("writing the configuration as JSON: {error}"))
     })?;
+    let sandboxes = sandboxes(config);
     let types: Map<String, Value> = availability(config)
         .into_iter()
         .map(|(name, unavailable)| {
-            let fact = json!({ "available": unavailable.is_none(), "reason": unavailable });
+            let available = unavailable.is_none();
+            let sandbox = sandboxes.get(&name);
+            let fact = json!({ "available": available, "reason": unavailable, "sandbox": sandbox });
             (name.to_string(), fact)
         })
         .collect();
@@ -146,6 +170,21 @@ mod tests {
             lines.contains(&"qq: not available: no no-such-qq in PATH".to_owned()),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn what_this_kernel_holds_is_said_of_every_type_with_children() {
+        let text = "[type.open]\nengine = \"command\"\ncommand = [\"x\", \"{script}\"]\n\
+                    sandbox.enabled = false\n";
+        let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");
+        let sandboxes = sandboxes(&config);
+        let of = |name: &str| sandboxes.get(&name.parse().expect("legal")).map(String::as_str);
+        assert_eq!(
+            (of("open"), of("sal"), of("osis")),
+            (Some("no sandbox"), Some("no sandbox"), None)
+        );
+        let level = crate::engine::process::sandbox::Support::of_this_kernel().level();
+        assert!(of("python").is_some_and(|said| said.starts_with(level.as_str())), "{sandboxes:?}");
     }
 
     #[test]

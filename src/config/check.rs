@@ -138,7 +138,10 @@ fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
         EngineKind::Osis | EngineKind::Sal => {
             check_limits(&table.then("limits"), &script_type.limits)
         }
-        EngineKind::Command => check_command(table, script_type),
+        EngineKind::Command => {
+            check_command(table, script_type)?;
+            script_type.sandbox.check(&table.then("sandbox"))
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod load;
 mod osis;
 mod redis_url;
 mod sal;
+mod sandbox;
 mod schema;
 mod source;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use files::DEFAULT_FILE;
 pub use osis::OsisConfig;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
+pub use sandbox::{Require, SandboxConfig};
 pub use schema::{
     ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
     UnitActor, UnitConfig,

@@ -403,16 +403,19 @@ fn configs() -> impl Strategy<Value = Config> {
         config.actor.tasks = actor.2;
         config.actor.drain_timeout = Duration::from_millis(actor.3);
         for (name, (word, extension, is_command, depth, operations)) in types {
+            let sandbox = SandboxConfig::default();
             let value = if is_command {
                 let command = vec![word, "{script}".to_owned()];
                 let limits = RhaiLimits::default();
                 let options = CommandOptions::default();
-                TypeConfig { engine: EngineKind::Command, command, extension, options, limits }
+                let sandbox = SandboxConfig { open_files: 16 + operations % 1000, ..sandbox };
+                let engine = EngineKind::Command;
+                TypeConfig { engine, command, extension, options, limits, sandbox }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
                 let (command, extension) = (Vec::new(), String::new());
-                let options = CommandOptions::default();
-                TypeConfig { engine: EngineKind::Sal, command, extension, options, limits }
+                let (engine, options) = (EngineKind::Sal, CommandOptions::default());
+                TypeConfig { engine, command, extension, options, limits, sandbox }
             };
             config.types.insert(name.parse().expect("a type"), value);
         }

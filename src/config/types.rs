@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
+use super::sandbox::SandboxConfig;
 use super::units;
 use crate::proto::target::ScriptType;
 
@@ -36,6 +37,8 @@ pub struct TypeConfig {
     pub options: CommandOptions,
     /// For `osis` and `sal`: what one script may use up.
     pub limits: RhaiLimits,
+    /// For `command`: what its processes may touch and use up.
+    pub sandbox: SandboxConfig,
 }
 
 /// `[type.NAME.limits]`: what one Rhai script may use up.
@@ -93,6 +96,8 @@ pub(super) struct TypeLayer {
     dependencies: Option<DependenciesConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<RhaiLimits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<SandboxConfig>,
 }
 
 /// Only what means something to the engine, so that what is printed can be read again.
@@ -113,6 +118,7 @@ impl From<TypeConfig> for TypeLayer {
             preload: is_python.then_some(options.preload),
             dependencies: is_python.then_some(options.dependencies),
             limits: (!is_command).then_some(config.limits),
+            sandbox: is_command.then_some(config.sandbox),
         }
     }
 }
@@ -141,6 +147,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         extension: extension.to_owned(),
         options: CommandOptions { check: words(check), ..CommandOptions::default() },
         limits: RhaiLimits::default(),
+        sandbox: SandboxConfig::default(),
     };
     let rhai = |engine| TypeConfig {
         engine,
@@ -148,6 +155,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         extension: String::new(),
         options: CommandOptions::default(),
         limits: RhaiLimits::default(),
+        sandbox: SandboxConfig::default(),
     };
     let python = "/usr/bin/python3";
     let mut v = command("{binary}", ".v", "/usr/bin/v -check {script}");
@@ -196,15 +204,16 @@ fn merge(
             (layer.warm.is_some(), key("warm")),
             (layer.preload.is_some(), key("preload")),
             (layer.dependencies.is_some(), key("dependencies")),
+            (layer.sandbox.is_some(), key("sandbox")),
         ] {
             if set {
                 return Err(Fault::new(key, "means nothing here: it is for engine = \"command\""));
             }
         }
         let limits = layer.limits.unwrap_or_default();
-        let (command, extension) = (Vec::new(), String::new());
+        let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
         let options = CommandOptions::default();
-        return Ok(TypeConfig { engine, command, extension, options, limits });
+        return Ok(TypeConfig { engine, command, extension, options, limits, sandbox });
     }
     if layer.limits.is_some() {
         let message = "means nothing here: it is for engine = \"osis\" and \"sal\"";
@@ -220,8 +229,9 @@ fn merge(
         .clone()
         .or(default.map(|default| default.extension.clone()))
         .unwrap_or_else(|| usual_extension(name).to_owned());
+    let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
     let options = merge_options(default, layer, &command);
-    Ok(TypeConfig { engine, command, extension, options, limits: RhaiLimits::default() })
+    Ok(TypeConfig { engine, command, extension, options, limits, sandbox })
 }
 
 /// What the layer says, and what the default says where that still fits the command.

@@ -13,7 +13,7 @@ pub use outside::{Objects, Outside};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
 use crate::proto::target::ScriptType;
@@ -116,10 +116,29 @@ pub enum Stream {
     Stderr,
 }
 
+/// What the process of a job has used, with all it has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// The processor time.
+    pub cpu: Duration,
+    /// The most memory that one process had at a time, in bytes; at least what this process had
+    /// when it started it, as it began as its copy.
+    pub memory_bytes: u64,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The limit that it ran into.
+    pub limit: Option<process::sandbox::Limit>,
+}
+
 /// Takes the log lines of one job. It never blocks and it bounds what it keeps.
 pub trait Log: Send + Sync {
     /// One line, without its line end. Bytes that are no UTF-8 have been replaced.
     fn line(&self, stream: Stream, line: &str);
+
+    /// What the job's own process has used, once it has ended.
+    fn used(&self, usage: &Usage) {
+        let _ = usage;
+    }
 
     /// How far the job has come, from 0 to 1, and what it says of that. A script may tell as often
     /// as it likes; the latest counts. Who only wants lines may leave it out.
@@ -133,6 +152,9 @@ pub trait Engine: Send + Sync {
     /// Runs one script to its end. Blocks the calling thread; returns soon after `cancel` is
     /// requested or the deadline has passed, with everything it started stopped.
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
+
+    /// Gets ready what makes the first script quicker, without waiting for it.
+    fn warm_up(&self) {}
 
     /// Whether scripts of this type can run on this machine, as a reason if they cannot
     /// (`no v in PATH`).

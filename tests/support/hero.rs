@@ -28,6 +28,7 @@ impl Hero {
         hero.set("redis.url", &format!("{:?}", redis.url()))
             .set("job.log_dir", &format!("\"{}\"", log_dir.display()))
             .set("job.cache_dir", &format!("\"{}\"", cache_dir.display()))
+            .set("type.python.sandbox.write", &format!("[\"{}\"]", redis.folder().display()))
             .set("job.kill_grace", "\"200ms\"")
             .set("job.retry_backoff", "\"20ms\"")
             .set("supervisor.sweep_interval", "\"20ms\"")

@@ -20,6 +20,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::child::Watch;
 use super::lines::LINE_BYTES_MAX;
 use crate::engine::{Log, Stream};
 
@@ -64,22 +65,6 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Makes the channel and gives its other end to the child that `command` will start.
-    ///
-    /// # Errors
-    /// Those of `pipe(2)`.
-    pub(super) fn new(
-        command: &mut std::process::Command,
-        output_bytes_max: u64,
-    ) -> io::Result<Self> {
-        let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&read_end, true)?;
-        command.env(VARIABLE, NUMBER.to_string());
-        let mapping = FdMapping { parent_fd: write_end, child_fd: NUMBER };
-        command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
-        Ok(Self::reading(Some(read_end), output_bytes_max))
-    }
-
     fn reading(read_end: Option<OwnedFd>, output_bytes_max: u64) -> Self {
         let line_bytes_max = output_bytes_max.saturating_add(LINE_EXTRA_BYTES);
         Self {
@@ -195,6 +180,30 @@ impl Channel {
             _ => self.unread_lines += 1,
         }
     }
+}
+
+/// Makes the channel of a child, if it gets one, and the end that is the child's alone.
+///
+/// # Errors
+/// Those of `pipe(2)`.
+pub(super) fn open(watch: &Watch<'_>) -> io::Result<(Option<Channel>, Option<OwnedFd>)> {
+    if !watch.channel {
+        return Ok((None, None));
+    }
+    let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&read_end, true)?;
+    Ok((Some(Channel::reading(Some(read_end), watch.stdout_bytes_max)), Some(write_end)))
+}
+
+/// Gives the writing end to the child that `command` will start.
+///
+/// # Errors
+/// The number is taken.
+pub(super) fn give(command: &mut std::process::Command, write_end: OwnedFd) -> io::Result<()> {
+    command.env(VARIABLE, NUMBER.to_string());
+    let mapping = FdMapping { parent_fd: write_end, child_fd: NUMBER };
+    command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
+    Ok(())
 }
 
 /// As lines of the length that all others have.

@@ -4,20 +4,25 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid,
+};
 
-use super::channel::Channel;
+use super::channel::{self, Channel};
 use super::command;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
-use crate::engine::{Cancel, Log, StopReason, Stream};
+use super::sandbox::{self, Limit, Sandbox};
+use super::scratch::DiskLook;
+use super::warm::{Forked, Warmed};
+use crate::engine::{Cancel, Log, StopReason, Stream, Usage};
 
 /// What to run. The environment holds nothing but `env`.
 #[derive(Debug, Clone)]
@@ -30,6 +35,14 @@ pub struct Spec<'a> {
     pub env: Vec<(OsString, OsString)>,
     /// Where it starts.
     pub cwd: &'a Path,
+    /// The folder that is its own to write in, whatever else the sandbox allows.
+    pub home: &'a Path,
+    /// What it is shut into.
+    pub sandbox: &'a Sandbox,
+    /// What it may read beside what the sandbox allows.
+    pub read: &'a [PathBuf],
+    /// For Python: how it may come to run without the start of an interpreter.
+    pub warm: Option<Warmed<'a>>,
 }
 
 /// How long it may take, how much it may say, and who listens.
@@ -64,6 +77,8 @@ pub enum Ended {
     Stopped(StopReason),
     /// We ended it: it wrote too much to standard output.
     TooMuchOutput,
+    /// We ended it: it had too much in its own folder.
+    TooMuchOnDisk,
 }
 
 /// What is left of a child.
@@ -79,10 +94,14 @@ pub struct Report {
     pub stderr: Vec<u8>,
     /// The end of its standard error, as text of at most 4 KiB.
     pub stderr_tail: String,
+    /// What it used, and which limit ended it.
+    pub usage: Usage,
     /// The output that it told, if it told one.
     pub told_output: Option<String>,
 }
 
+/// The first descriptor that a child does not get: it has the three standard ones.
+const FIRST_NOT_ITS_OWN: u32 = 3;
 /// How often orphans are looked at while a child runs: they may be many before it ends.
 const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -93,29 +112,41 @@ const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
     let mut child = Running::start(spec, watch)?;
-    let watched = child.watch(watch, cancelled);
+    let watched = child.watch(spec, watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();
     orphans::end(child.run);
     let ended = watched?;
     child.drain(watch);
-    let status = child.child.wait()?;
+    let (status, mut usage) = child.reap()?;
+    let ended = child.why.unwrap_or(ended);
+    let stderr_tail = child.stderr.tail.text();
+    usage.signal = status.signal();
+    usage.limit = match ended {
+        Ended::TooMuchOutput => Some(Limit::Output),
+        Ended::TooMuchOnDisk => Some(Limit::Disk),
+        Ended::Timeout | Ended::Stopped(_) => None,
+        Ended::Itself => sandbox::limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
+    };
     Ok(Report {
-        ended: child.why.unwrap_or(ended),
+        ended,
         status,
         stdout: std::mem::take(&mut child.stdout.kept),
         stderr: std::mem::take(&mut child.stderr.kept),
-        stderr_tail: child.stderr.tail.text(),
+        stderr_tail,
+        usage,
         told_output: child.channel.as_mut().and_then(Channel::take_output),
     })
 }
 
 /// A child that has been started and not yet reaped.
 struct Running {
-    child: Child,
+    /// Whether its number may be another's by now.
+    reaped: bool,
     /// Keeps the child from being taken for an orphan, until it was reaped.
     _registered: Registered,
     run: Run,
+    /// The number of its process and of its group.
     group: Pid,
     exited: OwnedFd,
     stdout: Pipe,
@@ -130,7 +161,15 @@ struct Running {
 impl Running {
     fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
         let run = Run::next();
-        let mut channel = None;
+        let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
+        if let Some(warm) = &spec.warm {
+            let (channel, its) = channel::open(watch)?;
+            if let Some(forked) = warm.fork(run, &cell, spec, its) {
+                let Forked { pid, registered, stdout, stderr } = forked;
+                return Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel);
+            }
+        }
+        let (channel, its) = channel::open(watch)?;
         let (mut child, registered) = Registered::start(Some(run), || {
             let mut command = command(&spec.program);
             command
@@ -141,59 +180,71 @@ impl Running {
                 .current_dir(spec.cwd)
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .process_group(0);
-            if watch.channel {
-                channel = Some(Channel::new(&mut command, watch.stdout_bytes_max)?);
+                .stderr(Stdio::piped());
+            let mut first_closed = FIRST_NOT_ITS_OWN;
+            if let Some(its) = its {
+                channel::give(&mut command, its)?;
+                first_closed += 1;
             }
-            command.spawn()
+            sandbox::spawn(&mut command, cell, first_closed)
         })?;
-        match Self::parts(&mut child) {
-            Ok((group, exited, stdout, stderr)) => {
-                let (why, kill_at) = (None, None);
-                Ok(Self {
-                    child,
-                    _registered: registered,
-                    run,
-                    group,
-                    exited,
-                    stdout,
-                    stderr,
-                    channel,
-                    why,
-                    kill_at,
-                })
-            }
-            Err(error) => {
-                // Out of descriptors: it must not go on unwatched.
-                if let Some(group) = group_of(&child) {
-                    let _ = kill_process_group(group, Signal::KILL);
-                }
-                let _ = child.wait();
-                Err(error)
-            }
-        }
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let stdout = child.stdout.take().map(OwnedFd::from);
+        let stderr = child.stderr.take().map(OwnedFd::from);
+        Self::new(pid, registered, run, (stdout, stderr), channel)
     }
 
-    fn parts(child: &mut Child) -> io::Result<(Pid, OwnedFd, Pipe, Pipe)> {
-        let group = group_of(child).ok_or(io::ErrorKind::NotFound)?;
-        Ok((
+    /// Takes over a process that was just started, the first of its group. Should that fail, for
+    /// want of descriptors, it is gone: it must not go on unwatched.
+    fn new(
+        pid: i32,
+        registered: Registered,
+        run: Run,
+        output: (Option<OwnedFd>, Option<OwnedFd>),
+        channel: Option<Channel>,
+    ) -> io::Result<Self> {
+        let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+        let parts = || {
+            let exited = pidfd_open(group, PidfdFlags::empty())?;
+            let stdout = Pipe::new(output.0, Stream::Stdout)?;
+            Ok((exited, stdout, Pipe::new(output.1, Stream::Stderr)?))
+        };
+        let (exited, stdout, stderr) = parts().inspect_err(|_: &io::Error| {
+            let _ = kill_process_group(group, Signal::KILL);
+            let _ = waitpid(Some(group), WaitOptions::empty());
+        })?;
+        Ok(Self {
+            reaped: false,
+            _registered: registered,
+            run,
             group,
-            pidfd_open(group, PidfdFlags::empty())?,
-            Pipe::new(child.stdout.take(), Stream::Stdout)?,
-            Pipe::new(child.stderr.take(), Stream::Stderr)?,
-        ))
+            exited,
+            stdout,
+            stderr,
+            channel,
+            why: None,
+            kill_at: None,
+        })
     }
 
     /// Watches it until it has exited, ending it where it must be. It does not wait for the pipes
     /// to be closed: a process that was left behind may hold them for ever.
-    fn watch(&mut self, watch: &Watch<'_>, cancelled: BorrowedFd<'_>) -> io::Result<Ended> {
-        let mut look_at = Instant::now() + ORPHANS_LOOK_EVERY;
+    fn watch(
+        &mut self,
+        spec: &Spec<'_>,
+        watch: &Watch<'_>,
+        cancelled: BorrowedFd<'_>,
+    ) -> io::Result<Ended> {
+        let mut orphans_at = Instant::now() + ORPHANS_LOOK_EVERY;
+        let mut disk = DiskLook::at(spec.home, spec.sandbox.disk_bytes_max());
         loop {
             let now = Instant::now();
-            if now >= look_at {
+            if now >= orphans_at {
                 orphans::sweep(None);
-                look_at = now + ORPHANS_LOOK_EVERY;
+                orphans_at = now + ORPHANS_LOOK_EVERY;
+            }
+            if self.why.is_none() && disk.finds_too_much(now) {
+                self.end(Ended::TooMuchOnDisk, watch);
             }
             if self.why.is_none() && now >= watch.deadline {
                 self.end(Ended::Timeout, watch);
@@ -202,6 +253,7 @@ impl Running {
                 self.kill();
             }
             let wake_at = if self.why.is_none() { Some(watch.deadline) } else { self.kill_at };
+            let look_at = disk.next.map_or(orphans_at, |at| at.min(orphans_at));
             let wake_at = wake_at.map_or(look_at, |at| at.min(look_at));
             let ready = self.wait(cancelled, wake_at)?;
             if ready.stdout {
@@ -283,6 +335,13 @@ impl Running {
         self.kill_at = None;
     }
 
+    /// Reaps it and gives how it ended and what it used.
+    fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
+        let reaped = sandbox::reap(self.group)?;
+        self.reaped = true;
+        Ok(reaped)
+    }
+
     /// Takes what is still in the pipes: at most what the largest pipe holds, as their writers
     /// are dead.
     fn drain(&mut self, watch: &Watch<'_>) {
@@ -309,10 +368,10 @@ impl Running {
 impl Drop for Running {
     /// Only where watching failed is it still there to be reaped.
     fn drop(&mut self) {
-        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+        if !self.reaped {
             self.kill();
             orphans::end(self.run);
-            let _ = self.child.wait();
+            let _ = waitpid(Some(self.group), WaitOptions::empty());
         }
     }
 }
@@ -325,10 +384,6 @@ struct Ready {
     stdout: bool,
     stderr: bool,
     channel: bool,
-}
-
-fn group_of(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 /// The time from now until `at`, as `poll` wants it; rounded up so that it never wakes early.

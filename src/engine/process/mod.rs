@@ -11,10 +11,12 @@ mod pipe;
 mod prepare;
 mod proc;
 mod python;
+pub mod sandbox;
 mod scratch;
 mod service;
 mod status;
 mod tool;
+mod warm;
 
 pub use path::{SYSTEM_PATH, find_in, find_program};
 pub use scratch::Scratch;
@@ -22,7 +24,7 @@ pub use service::{Service, ServiceSpec};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
@@ -30,7 +32,10 @@ use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::proto::target::ScriptType;
 use cache::{Cache, Patience};
 use child::{Ended, Spec, Watch};
+use prepare::Prepared;
 use python::Packages;
+use sandbox::Sandbox;
+use warm::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
 #[derive(Debug)]
@@ -43,21 +48,30 @@ pub struct CommandEngine {
     cache: Cache,
     /// For Python alone.
     packages: Option<Packages>,
+    sandbox: Sandbox,
+    /// For Python, where it is asked for.
+    warm: Option<Warm>,
 }
 
 impl CommandEngine {
     /// An engine for `script_type` as configured.
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
-        Self {
+        let packages = is_python(&config.command).then(|| Packages::new(config, job));
+        let mut engine = Self {
             script_type,
             command: config.command.clone(),
             extension: config.extension.clone(),
             options: config.options.clone(),
             job: job.clone(),
             cache: Cache::new(&job.cache_dir, job.cache_size_max),
-            packages: is_python(&config.command)
-                .then(|| Packages::new(&config.options.dependencies, job)),
-        }
+            packages,
+            sandbox: Sandbox::of_type(&config.sandbox),
+            warm: None,
+        };
+        let python = engine.packages.as_ref().and_then(|_| engine.program().ok());
+        engine.warm =
+            python.and_then(|python| Warm::new(&python, &config.command, &config.options));
+        engine
     }
 
     /// Where a script starts.
@@ -66,6 +80,13 @@ impl CommandEngine {
             own if own.as_os_str().is_empty() => scratch.path(),
             configured => configured,
         }
+    }
+
+    /// What scripts may read beside what their sandbox allows.
+    fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
+        let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
+        let cwd = Some(self.options.cwd.clone()).filter(|cwd| !cwd.as_os_str().is_empty());
+        entries.chain(cwd).collect()
     }
 
     /// What a failed child says of itself.
@@ -86,8 +107,17 @@ impl Engine for CommandEngine {
         inputs::provide(&mut env, script.inputs, &scratch).map_err(failure)?;
         let patience = Patience { cancel, deadline: script.deadline };
         let prepared = self.prepare(script.source, &scratch, patience, log)?;
-        let (program, args) = (prepared.program, prepared.args);
-        let spec = Spec { program, args, env, cwd: self.cwd(&scratch) };
+        let read = self.reads(&prepared);
+        let spec = Spec {
+            program: prepared.program.clone(),
+            args: prepared.args.clone(),
+            env,
+            cwd: self.cwd(&scratch),
+            home: scratch.path(),
+            sandbox: &self.sandbox,
+            read: &read,
+            warm: self.warm.as_ref().map(|warm| Warmed { warm, prepared: &prepared }),
+        };
         let watch = Watch {
             cancel,
             deadline: script.deadline,
@@ -101,6 +131,7 @@ impl Engine for CommandEngine {
         let report = child::run(&spec, &watch).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
         })?;
+        log.used(&report.usage);
         match report.ended {
             Ended::Timeout => Err(Failure::Timeout),
             Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
@@ -108,6 +139,9 @@ impl Engine for CommandEngine {
                 "output too large: more than {} bytes",
                 self.job.output_size_max
             ))),
+            Ended::TooMuchOnDisk => Err(failure(
+                "disk full: more in the job's folder than its sandbox.disk allows".to_owned(),
+            )),
             Ended::Itself if report.status.success() => {
                 let output = report.told_output.unwrap_or_else(|| output_text(&report.stdout));
                 Ok(Success { output, exit_code: Some(0) })
@@ -116,8 +150,14 @@ impl Engine for CommandEngine {
         }
     }
 
+    fn warm_up(&self) {
+        if let Some(warm) = &self.warm {
+            warm.warm_up();
+        }
+    }
+
     fn unavailable(&self) -> Option<String> {
-        self.program().err()
+        self.program().err().or_else(|| self.sandbox.refusal())
     }
 
     fn capabilities(&self) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What a child writes to standard output or error: kept as far as it may be, and cut into lines.
+//! What a child writes to one of its two pipes: kept as far as it may be, and logged by lines.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,8 +15,10 @@ pub(super) struct Pipe {
     /// None once the other end is closed.
     pub(super) read_end: Option<OwnedFd>,
     stream: Stream,
+    /// What has been read, as far as it was to be kept.
     pub(super) kept: Vec<u8>,
     lines: Lines,
+    /// The end of what was read, where it is standard error.
     pub(super) tail: Tail,
 }
 

@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -61,6 +62,61 @@ impl Drop for Scratch {
     }
 }
 
+/// When the child's own folder is looked at next, if it is bounded.
+pub(super) struct DiskLook<'a> {
+    folder: &'a Path,
+    bytes_max: u64,
+    /// None if it is not.
+    pub(super) next: Option<Instant>,
+}
+
+impl<'a> DiskLook<'a> {
+    pub(super) fn at(folder: &'a Path, bytes_max: Option<u64>) -> Self {
+        let next = bytes_max.map(|_| Instant::now() + DISK_LOOK_EVERY);
+        Self { folder, bytes_max: bytes_max.unwrap_or(u64::MAX), next }
+    }
+
+    pub(super) fn finds_too_much(&mut self, now: Instant) -> bool {
+        if self.next.is_none_or(|at| now < at) {
+            return false;
+        }
+        let began = Instant::now();
+        let finds = holds_more_than(self.folder, self.bytes_max);
+        // A folder of many files takes its time, which must not become all of it.
+        self.next = Some(Instant::now() + DISK_LOOK_EVERY.max(began.elapsed() * 20));
+        finds
+    }
+}
+
+/// Whether what lies in a folder takes more than so many bytes on its disk. Links are not
+/// followed. Of more files than one would look through it says so too.
+fn holds_more_than(folder: &Path, bytes_max: u64) -> bool {
+    let (mut bytes, mut seen) = (0_u64, 0_u64);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for entry in entries.flatten() {
+            let Ok(data) = entry.metadata() else { continue };
+            // An entry that is empty takes its place too.
+            bytes = bytes.saturating_add(data.blocks().saturating_mul(512).max(ENTRY_BYTES));
+            seen += 1;
+            if bytes > bytes_max || seen > ENTRIES_MAX {
+                return true;
+            }
+            if data.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    false
+}
+
+/// How often the folder of a child is looked at that may not hold too much.
+const DISK_LOOK_EVERY: Duration = Duration::from_millis(500);
+/// What an entry of a folder counts for at least.
+const ENTRY_BYTES: u64 = 256;
+/// The most entries of a folder that is bounded.
+const ENTRIES_MAX: u64 = 1_000_000;
 /// Deeper than this a folder is left to the clean-up of temporary files.
 const FOLDERS_DEEP_MAX: usize = 64;
 
@@ -112,6 +168,16 @@ mod tests {
         let path = scratch.path().to_owned();
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_is_weighed_whole_and_links_are_not_followed() {
+        let scratch = Scratch::new().expect("a folder");
+        std::os::unix::fs::symlink("/usr", scratch.path().join("link")).expect("a link");
+        std::fs::create_dir(scratch.path().join("in")).expect("made");
+        scratch.file("in/a", &"x".repeat(100_000)).expect("written");
+        assert!(holds_more_than(scratch.path(), 99_000));
+        assert!(!holds_more_than(scratch.path(), 200_000));
     }
 
     #[test]

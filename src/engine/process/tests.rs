@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::config::{CommandOptions, EngineKind, RhaiLimits};
+use crate::config::{CommandOptions, EngineKind, RhaiLimits, SandboxConfig};
 use crate::engine::{Inputs, StopReason, Stream};
 
 #[derive(Default)]
@@ -32,6 +32,7 @@ fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> Co
         extension: ".sh".to_owned(),
         options: CommandOptions::default(),
         limits: RhaiLimits::default(),
+        sandbox: SandboxConfig { write: vec![std::env::temp_dir()], ..SandboxConfig::default() },
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
     let job = JobConfig { output_size_max, kill_grace, ..JobConfig::default() };
@@ -326,7 +327,7 @@ fn an_interpreter_that_is_elsewhere_is_found_by_its_name() {
 fn an_interpreter_that_cannot_be_executed_fails_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("broken");
-    std::fs::write(&file, "#!/no/such/program\n").expect("written");
+    std::fs::write(&file, "#!/no/such/interpreter\n").expect("written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     std::fs::set_permissions(&file, mode).expect("executable");
     let path = file.to_str().expect("text");

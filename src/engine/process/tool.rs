@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::cache::Patience;
 use super::child::{self, Ended, Report, Spec, Watch};
+use super::sandbox::Sandbox;
 use super::{SYSTEM_PATH, failure, reason};
 use crate::engine::{Failure, Log};
 
@@ -24,6 +25,8 @@ pub(super) struct Tool<'a> {
     pub(super) env: Vec<(OsString, OsString)>,
     /// The folder it starts in, which is its home as well.
     pub(super) folder: &'a Path,
+    /// What it is shut into, with its folder as its own.
+    pub(super) sandbox: &'a Sandbox,
     /// How long it may take to end when asked.
     pub(super) kill_grace: Duration,
 }
@@ -46,7 +49,16 @@ impl Tool<'_> {
             ("LANG".into(), "C.UTF-8".into()),
         ];
         env.extend(self.env);
-        let spec = Spec { program: self.program, args: self.args, env, cwd: self.folder };
+        let spec = Spec {
+            program: self.program,
+            args: self.args,
+            env,
+            cwd: self.folder,
+            home: self.folder,
+            sandbox: self.sandbox,
+            read: &[],
+            warm: None,
+        };
         let watch = Watch {
             cancel: patience.cancel,
             deadline: patience.deadline,
@@ -66,7 +78,9 @@ impl Tool<'_> {
             Ended::Itself if report.status.success() => {
                 Ok(Ok(String::from_utf8_lossy(&report.stdout).into_owned()))
             }
-            Ended::Itself | Ended::TooMuchOutput => Ok(Err(said(&report, self.folder))),
+            Ended::Itself | Ended::TooMuchOutput | Ended::TooMuchOnDisk => {
+                Ok(Err(said(&report, self.folder)))
+            }
         }
     }
 }

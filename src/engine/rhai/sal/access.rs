@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{JobConfig, RhaiLimits, SalConfig};
+use crate::engine::process::sandbox::Sandbox;
 
 /// What all functions keep to.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(in crate::engine::rhai) struct Settings {
     pub(super) array_len_max: usize,
     /// How long a child may take to end when asked.
     pub(super) kill_grace: Duration,
+    /// What commands are shut into, so that they can do no more than the functions.
+    pub(super) sandbox: Sandbox,
 }
 
 /// What is done to a file.
@@ -50,6 +53,7 @@ impl Settings {
             bytes_max: limits.string_size_max,
             array_len_max: limits.array_len_max,
             kill_grace: job.kill_grace,
+            sandbox: Sandbox::of_sal(sal),
         }
     }
 

@@ -207,6 +207,7 @@ impl Run {
                     let bytes_max = job.settings.bytes_max;
                     Err(format!("output too large: more than {bytes_max} bytes").into())
                 }
+                Ended::TooMuchOnDisk => Err("disk full".into()),
                 Ended::Itself if !report.status.success() && !self.ignore_error => {
                     Err(failed_message(report.status, &report.stderr_tail).into())
                 }
@@ -240,7 +241,9 @@ impl Run {
         let own = self.timeout.and_then(|time| Instant::now().checked_add(time));
         let deadline = running.script.deadline;
         let folder = job.folder()?;
-        let spec = Spec { program: PathBuf::from(BASH), args, env, cwd: &folder };
+        let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
+        let program = PathBuf::from(BASH);
+        let spec = Spec { program, args, env, cwd: &folder, home, sandbox, read: &[], warm: None };
         let bytes_max = job.settings.bytes_max;
         let watch = Watch {
             cancel: running.cancel,

@@ -95,7 +95,17 @@ impl Program {
         let own = self.timeout.and_then(|time| Instant::now().checked_add(time));
         let deadline = job.running.script.deadline;
         let bytes_max = job.settings.bytes_max;
-        let spec = Spec { program, args: self.args, env, cwd: &folder };
+        let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
+        let spec = Spec {
+            program,
+            args: self.args,
+            env,
+            cwd: &folder,
+            home,
+            sandbox,
+            read: &[],
+            warm: None,
+        };
         let watch = Watch {
             cancel: job.running.cancel,
             deadline: own.map_or(deadline, |own| own.min(deadline)),
@@ -114,6 +124,7 @@ impl Program {
             Ended::TooMuchOutput => {
                 Err(format!("{name} wrote too much: more than {bytes_max} bytes").into())
             }
+            Ended::TooMuchOnDisk => Err(format!("{name}: disk full").into()),
             Ended::Itself | Ended::Timeout => Ok(Ran { report }),
         }
     }

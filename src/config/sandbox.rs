@@ -1,0 +1,175 @@
+//! `[type.NAME.sandbox]`: what the child processes of one script type may touch and use up.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Fault, KeyPath};
+use super::units;
+
+/// `[type.NAME.sandbox]`: what a script's process, and all it starts, may touch and use up.
+///
+/// The defaults let it read the system and write its own folder, and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
+pub struct SandboxConfig {
+    /// Whether there is one at all.
+    pub enabled: bool,
+    /// With how little of it the type still runs.
+    pub require: Require,
+    /// Further folders and files that may be read, and programs in them started.
+    pub read: Vec<PathBuf>,
+    /// Further folders and files that may be written as well.
+    pub write: Vec<PathBuf>,
+    /// Whether other machines, and this one, may be reached.
+    pub network: bool,
+    /// The TCP ports that may be reached where `network` is false.
+    pub ports: Vec<u16>,
+    /// Whether the sockets of other programs on this machine may be reached.
+    pub unix_sockets: bool,
+    /// Whether it may change the modes of files by their names.
+    pub chmod: bool,
+    /// The processor time of one process; zero leaves it to the job's timeout.
+    #[serde(with = "units::duration")]
+    pub cpu: Duration,
+    /// The address space of one process; zero sets no bound.
+    #[serde(with = "units::size")]
+    pub memory: u64,
+    /// The most processes and threads that the daemon's user may have; zero sets no bound.
+    pub processes: u64,
+    /// The most files that one process may have open.
+    pub open_files: u64,
+    /// The largest file that may be written; zero sets no bound.
+    #[serde(with = "units::size")]
+    pub file_size: u64,
+    /// The most bytes in the job's own folder; zero sets no bound.
+    #[serde(with = "units::size")]
+    pub disk: u64,
+}
+
+/// How much of the sandbox the kernel must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Require {
+    /// Whatever there is; nothing, if there is nothing.
+    None,
+    /// Files by Landlock, system calls and the network by seccomp.
+    Basic,
+    /// And signals, abstract sockets and TCP ports by Landlock: Linux 6.12.
+    Full,
+}
+
+impl Require {
+    /// As the configuration spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Basic => "basic",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            require: Require::Basic,
+            read: Vec::new(),
+            write: Vec::new(),
+            network: false,
+            ports: Vec::new(),
+            unix_sockets: false,
+            chmod: true,
+            cpu: Duration::ZERO,
+            memory: 4 << 30,
+            processes: 4096,
+            open_files: 1024,
+            file_size: 1 << 30,
+            disk: 1 << 30,
+        }
+    }
+}
+
+impl SandboxConfig {
+    /// Checks what the form alone does not; `table` is where it stands.
+    pub(super) fn check(&self, table: &KeyPath) -> Result<(), Fault> {
+        for (name, paths) in [("read", &self.read), ("write", &self.write)] {
+            if let Some(index) = paths.iter().position(|path| !is_plain(path)) {
+                let message = "must be an absolute path without ..";
+                let key = table.then(name);
+                return Err(Fault::new(key.then(index), message).or(key));
+            }
+        }
+        let bad =
+            |name: &str, message| Err(Fault::new(table.then(name), message).or(table.clone()));
+        if self.ports.contains(&0) {
+            return bad("ports", "must be ports from 1 to 65535");
+        }
+        if !self.ports.is_empty() && self.network {
+            return bad("ports", "means nothing with network = true, which opens all of them");
+        }
+        if !(16..=1 << 20).contains(&self.open_files) {
+            return bad("open_files", "must be from 16 to 1048576");
+        }
+        if self.memory != 0 && self.memory < 16 << 20 {
+            return bad("memory", "must be 0, or at least 16MiB: no interpreter starts with less");
+        }
+        if self.processes > 1 << 22 || self.memory > 1 << 50 {
+            return bad("processes", "must be at most 4194304, and memory at most 1PiB");
+        }
+        if self.cpu != Duration::ZERO && self.cpu < Duration::from_secs(1) {
+            return bad("cpu", "must be 0s, or at least 1s: the kernel counts whole seconds");
+        }
+        Ok(())
+    }
+}
+
+fn is_plain(path: &Path) -> bool {
+    use Component::{CurDir, Normal, RootDir};
+    let parts_are = path.components().all(|part| matches!(part, RootDir | CurDir | Normal(_)));
+    path.is_absolute() && parts_are && !path.as_os_str().as_encoded_bytes().contains(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Config, Require};
+
+    fn with(keys: &str) -> Result<Config, String> {
+        let text = format!("[type.python.sandbox]\n{keys}");
+        Config::from_toml("hero.toml".as_ref(), &text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_no_sandbox_can_hold_is_refused_at_its_place() {
+        for (keys, said) in [
+            (
+                "read = [\"/srv\", \"data\"]",
+                "2:17: type.python.sandbox.read[1] must be an absolute",
+            ),
+            ("write = [\"/a/../b\"]", "2:10: type.python.sandbox.write[0] must be an absolute"),
+            ("ports = [0]", "2:9: type.python.sandbox.ports must be ports"),
+            ("network = true\nports = [1]", "3:9: type.python.sandbox.ports means nothing"),
+            ("open_files = 1", "2:14: type.python.sandbox.open_files must be from 16"),
+            ("memory = \"1MiB\"", "2:10: type.python.sandbox.memory must be 0"),
+            ("cpu = \"10ms\"", "2:7: type.python.sandbox.cpu must be 0s"),
+            ("processes = 5000000", "2:13: type.python.sandbox.processes must be at most"),
+            ("require = \"much\"", "2:11: type.python.sandbox.require"),
+            ("netwrok = true", "2:1: "),
+        ] {
+            let error = with(keys).expect_err(keys);
+            assert!(error.contains(&format!("hero.toml:{said}")), "{keys}: {error}");
+        }
+    }
+
+    #[test]
+    fn each_key_replaces_one_default_alone() {
+        let config = with("network = true\nrequire = \"full\"").expect("legal");
+        let python = &config.types[&"python".parse().expect("legal")].sandbox;
+        assert_eq!((python.network, python.require, python.enabled), (true, Require::Full, true));
+        let v = &config.types[&"v".parse().expect("legal")].sandbox;
+        assert_eq!(*v, super::SandboxConfig::default());
+    }
+}

@@ -1,0 +1,129 @@
+//! The calls that safe Rust has no way to make: those of a child between `fork` and `exec`, and
+//! the one that reaps it together with what it used. The only file with `unsafe` in it.
+#![expect(unsafe_code, reason = "pre_exec, wait4 and Landlock have no safe form")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, setrlimit, setsid};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+use seccompiler::apply_filter;
+
+use super::Cell;
+use super::limits::LIMITS_MAX;
+use crate::engine::Usage;
+
+/// Starts a child that is shut into `cell` before its program begins. It gets a session of its own,
+/// and of the descriptors those below `first_closed`, which are its own.
+///
+/// # Errors
+/// Those of starting it; those of the cell too, and then nothing has run.
+pub(in crate::engine::process) fn spawn(
+    command: &mut Command,
+    cell: Cell,
+    first_closed: u32,
+) -> io::Result<Child> {
+    let limits = cell.limits.list();
+    // SAFETY: between `fork` and `exec` a child of a process with threads may only do what is safe
+    // in a signal handler. `enter` makes system calls on values that were made before the fork
+    // and live in this closure: it allocates nothing, takes no lock, and does not unwind. An
+    // error is a number, made without an allocation too.
+    unsafe { command.pre_exec(move || enter(&cell, &limits, first_closed)) };
+    command.spawn()
+}
+
+/// What the child does. Restrictions come last: each may forbid what stands before it.
+fn enter(
+    cell: &Cell,
+    limits: &[Option<(Resource, Rlimit)>; LIMITS_MAX],
+    first_closed: u32,
+) -> io::Result<()> {
+    setsid()?;
+    for (resource, limit) in limits.iter().flatten() {
+        setrlimit(*resource, *limit)?;
+    }
+    close_on_exec(first_closed)?;
+    if !cell.confined {
+        return Ok(());
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    set_no_new_privs(true)?;
+    if let Some(rules) = &cell.rules {
+        restrict_files(rules)?;
+    }
+    if let Some(filter) = &cell.filter {
+        apply_filter(filter).map_err(|_| io::Error::from_raw_os_error(libc::EACCES))?;
+    }
+    Ok(())
+}
+
+/// Marks every descriptor from `first` on to be closed by `exec`. Closing them here would close
+/// the one on which a failure of `exec` itself is told.
+fn close_on_exec(first: u32) -> io::Result<()> {
+    // SAFETY: the call takes three numbers and touches no memory.
+    let done =
+        unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Holds this thread, and all it starts, to the rules.
+fn restrict_files(rules: &OwnedFd) -> io::Result<()> {
+    // SAFETY: the call takes a descriptor, which is open as long as it is borrowed, and a number.
+    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0_u32) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The version of Landlock here; zero is none.
+pub(super) fn landlock_version() -> u32 {
+    const ONLY_THE_VERSION: u32 = 1;
+    let (nothing, size) = (std::ptr::null::<u8>(), 0_usize);
+    // SAFETY: with this flag the call reads nothing, and wants exactly this pointer and this size.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, nothing, size, ONLY_THE_VERSION)
+    };
+    u32::try_from(version).unwrap_or_default()
+}
+
+/// Whether a filter of system calls may answer with an error here.
+pub(super) fn has_seccomp() -> bool {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the call reads one number, which lives in this frame.
+    let done = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+    };
+    done == 0
+}
+
+/// Waits for a child and gives how it ended and what it used, with all that it has waited for.
+///
+/// # Errors
+/// Those of `wait4(2)`: it is no child of this process, or was reaped before.
+pub(in crate::engine::process) fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
+    let pid = child.as_raw_pid();
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
+    loop {
+        // SAFETY: both pointers are to memory of this frame of the types that the call writes.
+        let reaped = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
+        if reaped == pid {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: the call succeeded, so the kernel has written it whole.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
+        seconds + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
+    };
+    let memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or_default().saturating_mul(1024);
+    let cpu = time(usage.ru_utime) + time(usage.ru_stime);
+    Ok((ExitStatus::from_raw(status), Usage { cpu, memory_bytes, ..Usage::default() }))
+}

@@ -1,0 +1,135 @@
+//! What this kernel can hold, found out once.
+
+use std::sync::OnceLock;
+
+use super::policy::{Network, Policy};
+use super::{confine, syscalls};
+use crate::config::Require;
+
+/// The Landlock that first holds TCP ports: Linux 6.7.
+const ABI_PORTS: u32 = 4;
+/// The Landlock that first holds signals and abstract sockets: Linux 6.12.
+const ABI_SCOPES: u32 = 6;
+/// The Landlock that first holds `truncate(2)`: Linux 6.2.
+const ABI_TRUNCATE: u32 = 3;
+
+/// What a kernel can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Support {
+    /// The version of Landlock; zero is none.
+    pub landlock: u32,
+    /// Whether system calls can be filtered, on a processor whose calls are known.
+    pub seccomp: bool,
+}
+
+impl Support {
+    /// What the kernel that runs can hold.
+    pub fn of_this_kernel() -> Self {
+        static SUPPORT: OnceLock<Support> = OnceLock::new();
+        *SUPPORT.get_or_init(|| Self {
+            landlock: confine::landlock_version(),
+            seccomp: syscalls::is_supported(),
+        })
+    }
+
+    /// How much of the sandbox it holds.
+    pub fn level(self) -> Require {
+        match self {
+            Self { landlock: 0, .. } | Self { seccomp: false, .. } => Require::None,
+            Self { landlock: ABI_SCOPES.., .. } => Require::Full,
+            Self { .. } => Require::Basic,
+        }
+    }
+
+    pub(super) fn holds_ports(self) -> bool {
+        self.landlock >= ABI_PORTS
+    }
+
+    pub(super) fn holds_truncate(self) -> bool {
+        self.landlock >= ABI_TRUNCATE
+    }
+
+    /// Why what requires so much may not run here.
+    pub(super) fn refusal(self, require: Require) -> Option<String> {
+        if self.level() >= require {
+            return None;
+        }
+        let missing = match self {
+            Self { landlock: 0, .. } => {
+                "the kernel has no Landlock (5.13 or later with `landlock` among lsm=, and no \
+                 container that forbids its system calls)"
+            }
+            Self { seccomp: false, .. } => "system calls cannot be filtered by seccomp here",
+            Self { .. } => "Landlock does not hold signals and abstract sockets before Linux 6.12",
+        };
+        Some(format!(
+            "sandbox.require is \"{}\", but {missing}; with less of it scripts run only where \
+             sandbox.require says so",
+            require.as_str()
+        ))
+    }
+
+    /// What holds of a policy, in one line.
+    pub(super) fn summary(self, policy: &Policy) -> String {
+        let mut gaps = Vec::new();
+        if self.landlock == 0 {
+            gaps.push("files");
+        }
+        if !self.seccomp {
+            gaps.push("system calls, network");
+        }
+        if self.landlock < ABI_SCOPES {
+            gaps.push("signals to processes of the same user");
+        }
+        if matches!(policy.network, Network::Ports(_)) && !self.holds_ports() {
+            gaps.push("single ports (the network is closed instead)");
+        }
+        let gaps = if gaps.is_empty() {
+            String::new()
+        } else {
+            format!("; not held: {}", gaps.join(", "))
+        };
+        format!("{} (Landlock {}{gaps})", self.level().as_str(), self.landlock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn support(landlock: u32) -> Support {
+        Support { landlock, seccomp: true }
+    }
+
+    #[test]
+    fn a_kernel_that_holds_less_than_required_is_refused_with_what_it_lacks() {
+        use Require::{Basic, Full, None};
+        let blind = Support { landlock: 7, seccomp: false };
+        for (support, require, said) in [
+            (support(0), Basic, "the kernel has no Landlock"),
+            (support(0), Full, "the kernel has no Landlock"),
+            (support(2), Full, "before Linux 6.12"),
+            (blind, Basic, "cannot be filtered"),
+        ] {
+            let refusal = support.refusal(require).expect("it holds too little");
+            assert!(refusal.contains(said), "{refusal}");
+            assert!(refusal.contains(require.as_str()), "{refusal}");
+        }
+        for (support, require) in
+            [(support(0), None), (support(1), Basic), (support(6), Full), (blind, None)]
+        {
+            assert_eq!(support.refusal(require), Option::None);
+        }
+    }
+
+    #[test]
+    fn what_does_not_hold_is_said() {
+        let config = crate::config::SandboxConfig { ports: vec![443], ..Default::default() };
+        let policy = Policy::of_type(&config);
+        assert_eq!(support(7).summary(&policy), "full (Landlock 7)");
+        let old = support(2).summary(&policy);
+        assert!(old.contains("signals") && old.contains("single ports"), "{old}");
+        let none = Support { landlock: 0, seccomp: false }.summary(&policy);
+        assert!(none.contains("files, system calls"), "{none}");
+    }
+}
