@@ -9,6 +9,7 @@
 
 mod chaos;
 mod e2e;
+mod escape;
 mod lifecycle_model;
 mod reliability_actor;
 mod reliability_bounds;

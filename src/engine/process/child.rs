@@ -33,6 +33,10 @@ pub struct Spec<'a> {
     pub cwd: &'a Path,
     /// The folder that is its own to write in, whatever else the sandbox allows.
     pub home: &'a Path,
+    /// Further folders and files that this one may read, and start programs from.
+    pub read: Vec<PathBuf>,
+    /// Further folders and files that this one may write.
+    pub write: Vec<PathBuf>,
     /// What it is shut into.
     pub sandbox: &'a Sandbox,
 }
@@ -147,7 +151,7 @@ struct Running {
 impl Running {
     fn start(spec: &Spec<'_>) -> io::Result<Self> {
         let run = Run::next();
-        let cell = spec.sandbox.cell(&spec.program, spec.home)?;
+        let cell = spec.sandbox.cell(spec)?;
         let (mut child, registered) = Registered::start(Some(run), || {
             let mut command = command(&spec.program);
             command

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use landlock::{
@@ -11,6 +11,7 @@ use landlock::{
 };
 
 use super::policy::{Network, Policy};
+use crate::engine::process::child::Spec;
 
 /// The newest Landlock that this knows all the rights of. An older kernel holds what it can.
 const NEWEST: ABI = ABI::V8;
@@ -19,9 +20,10 @@ const NEWEST: ABI = ABI::V8;
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// What programs read to start, to find names and to know the machine; nothing that is secret on
 /// a machine as Debian sets it up.
-const SYSTEM: [&str; 34] = [
+const SYSTEM: [&str; 37] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
+    "/etc/debian_version",
     "/etc/gai.conf",
     "/etc/group",
     "/etc/host.conf",
@@ -33,9 +35,11 @@ const SYSTEM: [&str; 34] = [
     "/etc/locale.alias",
     "/etc/locale.conf",
     "/etc/localtime",
+    "/etc/lsb-release",
     "/etc/magic",
     "/etc/mime.types",
     "/etc/nsswitch.conf",
+    "/etc/os-release",
     "/etc/passwd",
     "/etc/protocols",
     "/etc/resolv.conf",
@@ -63,12 +67,12 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 ///
 /// # Errors
 /// The kernel cannot make them.
-pub(super) fn rules(policy: &Policy, program: &Path, home: &Path) -> io::Result<Option<OwnedFd>> {
-    let ruleset = build(policy, program, home).map_err(io::Error::other)?;
+pub(super) fn rules(policy: &Policy, spec: &Spec<'_>) -> io::Result<Option<OwnedFd>> {
+    let ruleset = build(policy, spec).map_err(io::Error::other)?;
     Ok(ruleset.into())
 }
 
-fn build(policy: &Policy, program: &Path, home: &Path) -> Result<RulesetCreated, RulesetError> {
+fn build(policy: &Policy, spec: &Spec<'_>) -> Result<RulesetCreated, RulesetError> {
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let look = AccessFs::ReadFile | AccessFs::ReadDir;
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
@@ -88,10 +92,12 @@ fn build(policy: &Policy, program: &Path, home: &Path) -> Result<RulesetCreated,
         .add_rules(path_beneath_rules(SYSTEM, look))?
         .add_rules(path_beneath_rules(python_settings(), look))?
         .add_rules(path_beneath_rules(DEVICES, device))?
-        .add_rules(path_beneath_rules([program], read))?
+        .add_rules(path_beneath_rules([&spec.program], read))?
+        .add_rules(path_beneath_rules(&spec.read, read))?
+        .add_rules(path_beneath_rules(&spec.write, write))?
         .add_rules(path_beneath_rules(&policy.read, read))?
         .add_rules(path_beneath_rules(&policy.write, write))?
-        .add_rules(path_beneath_rules([home], write))?;
+        .add_rules(path_beneath_rules([spec.home], write))?;
     if let Network::Ports(ports) = &policy.network {
         for port in ports {
             created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;

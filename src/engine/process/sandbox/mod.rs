@@ -19,13 +19,13 @@ pub use support::Support;
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
 
 use seccompiler::BpfProgram;
 
 use self::limits::Limits;
 use self::policy::Policy;
+use super::child::Spec;
 use crate::config::{Require, SalConfig, SandboxConfig};
 
 /// What the children of one engine are shut into.
@@ -86,16 +86,16 @@ impl Sandbox {
         &self.limits
     }
 
-    /// What one child shuts itself into: it may run `program`, and `home` is its own.
+    /// What one child shuts itself into: it may run its program, and its home is its own.
     ///
     /// # Errors
     /// The kernel cannot make the rules, or holds less than is required.
-    pub(super) fn cell(&self, program: &Path, home: &Path) -> io::Result<Cell> {
+    pub(super) fn cell(&self, spec: &Spec<'_>) -> io::Result<Cell> {
         if let Some(refusal) = self.refusal() {
             return Err(io::Error::other(refusal));
         }
         let rules = match &self.policy {
-            Some(policy) => files::rules(policy, program, home)?,
+            Some(policy) => files::rules(policy, spec)?,
             None => None,
         };
         let (confined, filter) = (self.policy.is_some(), self.filter.clone());

@@ -243,7 +243,16 @@ impl Run {
         let folder = job.folder()?;
         let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
         let program = PathBuf::from(BASH);
-        let spec = Spec { program, args, env, cwd: &folder, home, sandbox };
+        let spec = Spec {
+            program,
+            args,
+            env,
+            cwd: &folder,
+            home,
+            read: Vec::new(),
+            write: Vec::new(),
+            sandbox,
+        };
         let bytes_max = job.settings.bytes_max;
         let watch = Watch {
             cancel: running.cancel,

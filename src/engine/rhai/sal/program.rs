@@ -96,7 +96,16 @@ impl Program {
         let deadline = job.running.script.deadline;
         let bytes_max = job.settings.bytes_max;
         let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
-        let spec = Spec { program, args: self.args, env, cwd: &folder, home, sandbox };
+        let spec = Spec {
+            program,
+            args: self.args,
+            env,
+            cwd: &folder,
+            home,
+            read: Vec::new(),
+            write: Vec::new(),
+            sandbox,
+        };
         let watch = Watch {
             cancel: job.running.cancel,
             deadline: own.map_or(deadline, |own| own.min(deadline)),
