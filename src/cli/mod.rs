@@ -9,6 +9,7 @@ mod exec;
 mod generate;
 mod job;
 mod output;
+mod progress;
 mod queue;
 mod script;
 mod script_doc;

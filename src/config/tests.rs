@@ -409,19 +409,13 @@ fn configs() -> impl Strategy<Value = Config> {
                 let limits = RhaiLimits::default();
                 let options = CommandOptions::default();
                 let sandbox = SandboxConfig { open_files: 16 + operations % 1000, ..sandbox };
-                TypeConfig {
-                    engine: EngineKind::Command,
-                    command,
-                    extension,
-                    options,
-                    limits,
-                    sandbox,
-                }
+                let engine = EngineKind::Command;
+                TypeConfig { engine, command, extension, options, limits, sandbox }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
                 let (command, extension) = (Vec::new(), String::new());
-                let options = CommandOptions::default();
-                TypeConfig { engine: EngineKind::Sal, command, extension, options, limits, sandbox }
+                let (engine, options) = (EngineKind::Sal, CommandOptions::default());
+                TypeConfig { engine, command, extension, options, limits, sandbox }
             };
             config.types.insert(name.parse().expect("a type"), value);
         }

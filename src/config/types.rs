@@ -197,7 +197,6 @@ fn merge(
         for (set, key) in [
             (layer.command.is_some(), key("command")),
             (layer.extension.is_some(), key("extension")),
-            (layer.sandbox.is_some(), key("sandbox")),
             (layer.env.is_some(), key("env")),
             (layer.cwd.is_some(), key("cwd")),
             (layer.compile.is_some(), key("compile")),
@@ -205,14 +204,15 @@ fn merge(
             (layer.warm.is_some(), key("warm")),
             (layer.preload.is_some(), key("preload")),
             (layer.dependencies.is_some(), key("dependencies")),
+            (layer.sandbox.is_some(), key("sandbox")),
         ] {
             if set {
                 return Err(Fault::new(key, "means nothing here: it is for engine = \"command\""));
             }
         }
         let limits = layer.limits.unwrap_or_default();
-        let (command, extension) = (Vec::new(), String::new());
-        let (options, sandbox) = (CommandOptions::default(), SandboxConfig::default());
+        let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
+        let options = CommandOptions::default();
         return Ok(TypeConfig { engine, command, extension, options, limits, sandbox });
     }
     if layer.limits.is_some() {
@@ -229,8 +229,8 @@ fn merge(
         .clone()
         .or(default.map(|default| default.extension.clone()))
         .unwrap_or_else(|| usual_extension(name).to_owned());
-    let sandbox = layer.sandbox.clone().unwrap_or_default();
-    let (options, limits) = (merge_options(default, layer, &command), RhaiLimits::default());
+    let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
+    let options = merge_options(default, layer, &command);
     Ok(TypeConfig { engine, command, extension, options, limits, sandbox })
 }
 

@@ -119,6 +119,7 @@ fn actor_settings(config: &Config, actors: Vec<ActorUnit>) -> Result<actor::Sett
             let message = format!("{script_type}: not available: {reason}");
             return Err(Error::new(Exit::Unavailable, message));
         }
+        engine.warm_up();
         engines.insert(script_type.clone(), engine);
     }
     let (job, actor) = (config.job.clone(), config.actor.clone());

@@ -127,6 +127,12 @@ pub trait Log: Send + Sync {
     fn used(&self, usage: &Usage) {
         let _ = usage;
     }
+
+    /// How far the job has come, from 0 to 1, and what it says of that. A script may tell as often
+    /// as it likes; the latest counts. Who only wants lines may leave it out.
+    fn progress(&self, fraction: f64, text: &str) {
+        let _ = (fraction, text);
+    }
 }
 
 /// Runs the scripts of one script type.
@@ -134,6 +140,9 @@ pub trait Engine: Send + Sync {
     /// Runs one script to its end. Blocks the calling thread; returns soon after `cancel` is
     /// requested or the deadline has passed, with everything it started stopped.
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
+
+    /// Gets ready what makes the first script quicker, without waiting for it.
+    fn warm_up(&self) {}
 
     /// Whether scripts of this type can run on this machine, as a reason if they cannot
     /// (`no v in PATH`).

@@ -27,7 +27,7 @@ pub use error::StoreError;
 pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
 pub use link::{Blocking, Waker};
 pub use listing::{Cursor, JobSummary, ListQuery, Page, QueueState};
-pub use logs::LogLine;
+pub use logs::{LogEntry, LogLine};
 pub use presence::{Appearance, PresenceOf};
 pub use recovery::Recovered;
 

@@ -16,6 +16,7 @@ pub(super) struct Scripts {
     pub(super) finish: Script,
     pub(super) heartbeat: Script,
     pub(super) list_dead: Script,
+    pub(super) progress: Script,
     pub(super) recover_boots: Script,
     pub(super) recover_foreign: Script,
     pub(super) recover_orphans: Script,
@@ -44,6 +45,10 @@ impl Scripts {
             fan_out: script(include_str!("scripts/fan_out.lua")),
             finish: script(include_str!("scripts/finish.lua")),
             heartbeat: script(include_str!("scripts/heartbeat.lua")),
+            // Alone, as it goes along with what calls it.
+            progress: Script::new(
+                &[constants.as_str(), include_str!("scripts/progress.lua")].concat(),
+            ),
             list_dead: script(include_str!("scripts/list_dead.lua")),
             recover_boots: script(include_str!("scripts/recover_boots.lua")),
             recover_foreign: script(include_str!("scripts/recover_foreign.lua")),

@@ -8,6 +8,7 @@ mod jobs;
 mod limits;
 mod load;
 mod outage;
+mod progress;
 mod protocol;
 mod scripts;
 mod shutdown;

@@ -1,5 +1,6 @@
 //! Scripts of languages through the real program: checks, errors, bad input.
 
+use super::{field, until};
 use crate::support::{Hero, Redis};
 
 #[test]
@@ -52,4 +53,116 @@ fn a_name_of_300_characters_is_named_as_the_fault() {
     let name = format!("{}.py", "a".repeat(300));
     hero.run(&["submit", &name]).code(65).says("File name too long");
     hero.run(&["submit", "-t", &"a".repeat(300), "-e", "1"]).code(65);
+}
+
+/// Whether the page can be tried here: these languages come with no test machine for sure.
+fn is_here(program: &str) -> bool {
+    std::path::Path::new(program).exists()
+}
+
+#[test]
+fn the_examples_of_the_page_on_scripts_give_what_it_says() {
+    let page = include_str!("../../docs/scripts.md");
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("type.c.engine", "\"command\"")
+        .set("type.c.extension", "\".c\"")
+        .set("type.c.compile", "[\"/usr/bin/gcc\", \"-O1\", \"-o\", \"{binary}\", \"{script}\"]")
+        .set("type.c.command", "[\"{binary}\"]");
+    let there: Vec<&str> = [
+        ("python", "/usr/bin/python3"),
+        ("bash", "/bin/bash"),
+        ("node", "/usr/bin/node"),
+        ("c", "/usr/bin/gcc"),
+    ]
+    .into_iter()
+    .filter_map(|(name, program)| is_here(program).then_some(name))
+    .collect();
+    let _actors: Vec<_> =
+        there.iter().map(|name| hero.actor(&format!("{name}-default-1")).start()).collect();
+    let blocks: Vec<(&str, &str)> =
+        page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();
+    let mut tried = 0;
+    for pair in blocks.windows(2) {
+        let [(language, script), (kind, expected)] = pair else { continue };
+        if !["output", "error"].contains(kind) || !there.contains(language) {
+            continue;
+        }
+        redis.run("DEL hero:job:example");
+        let done = hero.run(&["exec", "--id", "example", "-t", language, "-e", script]);
+        if *kind == "output" {
+            let expected = format!("{expected}\n");
+            assert_eq!(
+                (done.code, done.stdout.as_str()),
+                (0, expected.as_str()),
+                "{script}\n{}",
+                done.stderr
+            );
+        } else {
+            assert_eq!(done.code, 1, "{script}");
+            assert!(done.stderr.contains(expected.trim()), "{script}\n{}", done.stderr);
+        }
+        hero.run(&["job", "delete", "example"]).code(0);
+        tried += 1;
+    }
+    assert!(tried >= 5, "only {tried} examples were found");
+}
+
+#[test]
+fn two_hundred_jobs_at_once_leave_nothing_behind() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.python.warm", "true");
+    let actor = hero.actor("python-default-1").tasks(4).start();
+    let pid = actor.pid();
+    let descriptors = || std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").count();
+    let children = || -> usize {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+        let children = threads.map(|thread| thread.path().join("children"));
+        let pids = children.filter_map(|file| std::fs::read_to_string(file).ok());
+        pids.map(|pids| pids.split_whitespace().count()).sum()
+    };
+    let warm = "import sys; print('ctypes' in sys.modules)";
+    let is_warm = || hero.run(&["exec", "-t", "python", "-e", warm]).stdout == "True\n";
+    crate::support::wait_until("jobs are forks", is_warm);
+    let (descriptors_before, children_before) = (descriptors(), children());
+    // Each leaves a process of its own behind, and files in its folder.
+    let script = "import os, time\nopen('file', 'w').write('x')\nif os.fork() == 0:\n    \
+        os.setsid()\n    time.sleep(600)\nprint(os.environ['HOME'])\n";
+    let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
+    for id in &ids {
+        let hash: redis::RedisResult<()> = redis::cmd("HSET")
+            .arg(format!("hero:job:{id}"))
+            .arg(&["id", id, "script", script, "status", "dispatched"])
+            .query(&mut redis.link());
+        hash.expect("a job");
+        redis.run(&format!("RPUSH hero:q:work:type:python {id}"));
+    }
+    for id in &ids {
+        until(&redis, id, "finished");
+        let home = field(&redis, id, "output").expect("an output");
+        assert!(home.contains("job-") && !std::path::Path::new(&home).exists(), "{home} is left");
+    }
+    crate::support::wait_until("no process and no descriptor is left", || {
+        children() == children_before && descriptors() <= descriptors_before
+    });
+}
+
+#[test]
+fn a_warm_job_is_stopped_and_timed_out_like_any_other() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.python.warm", "true");
+    let _actor = hero.actor("python-default-1").start();
+    let warm = "import sys; print('ctypes' in sys.modules)";
+    let is_warm = || hero.run(&["exec", "-t", "python", "-e", warm]).stdout == "True\n";
+    crate::support::wait_until("jobs are forks", is_warm);
+    let endless = "while True: pass";
+    hero.run(&["exec", "-t", "python", "--timeout", "300ms", "-e", endless])
+        .code(1)
+        .says("timeout");
+    hero.run(&["submit", "-t", "python", "--id", "a", "-e", endless]).code(0);
+    until(&redis, "a", "started");
+    hero.run(&["job", "stop", "a"]).code(0);
+    until(&redis, "a", "error");
+    assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped_by_request"));
+    assert!(is_warm(), "and the next is a fork again");
 }

@@ -31,6 +31,10 @@ impl Default for Kind {
 }
 
 impl Kind {
+    pub(super) fn new(script_type: &str, script: &str) -> Self {
+        Self { script_type: script_type.to_owned(), script: script.to_owned() }
+    }
+
     pub(super) fn job(&self, number: usize) -> Result<Job, ClientError> {
         let script = self.script.replace("{i}", &number.to_string());
         Ok(JobBuilder::new(&self.script_type, script).build()?)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::load::{self, Kind};
-use super::process;
+use super::{process, scripts};
 use crate::cli::dev::first_actor;
 use crate::cli::stage::{Stage, unavailable};
 use crate::error::Error;
@@ -46,6 +46,8 @@ impl Plan {
         stage.end_units(None).await?;
         let took = load::bulk(&stage.client, &Kind::default(), self.jobs).await?;
         figures.insert("bulk_per_s", per_second(self.jobs, took));
+        // After the last: what waits here is of a type that has no actor now.
+        figures.extend(scripts::measure(stage).await?);
         Ok(figures)
     }
 

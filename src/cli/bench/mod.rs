@@ -5,6 +5,7 @@ mod load;
 mod measure;
 mod process;
 mod report;
+mod scripts;
 
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use self::measure::{Figures, Plan};
 use super::stage::{Stage, unavailable};
 use super::{Global, output};
 use crate::client::Client;
-use crate::config::{ActorConfig, Config};
+use crate::config::{ActorConfig, Config, is_python};
 use crate::daemon::Interrupts;
 use crate::error::Error;
 
@@ -23,7 +24,8 @@ use crate::error::Error;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Example:\n  hero bench --jobs 50000 --runs 5\n\n\
-        The jobs do nothing: scripts of type osis that are one number. One actor process runs\n\
+        The jobs do nothing: scripts of type osis that are one number, then short ones of Python\n\
+        and bash beside a bare start of the same interpreter. One actor process runs\n\
         them, on the same machine as Redis, which keeps an append-only file (everysec).\n\n\
         For a harness of your own, against the configured Redis, each printing one line of JSON:\n  \
         hero bench enqueue N   submit N jobs one by one:           {\"n\": N, \"seconds\": S}\n  \
@@ -117,7 +119,11 @@ impl Bench {
         run: impl AsyncFnOnce(&mut Stage) -> Result<Figures, Error>,
     ) -> Result<Result<Figures, ExitCode>, Error> {
         let actor = ActorConfig { tasks: self.tasks.into(), ..ActorConfig::default() };
-        let mut stage = Stage::open(Config { actor, ..Config::default() }, false).await?;
+        let mut config = Config { actor, ..Config::default() };
+        for of_type in config.types.values_mut() {
+            of_type.options.warm = is_python(&of_type.command);
+        }
+        let mut stage = Stage::open(config, false).await?;
         let measured = tokio::select! {
             measured = run(&mut stage) => measured.map(Ok),
             signal = interrupts.next() => Ok(Err(ExitCode::from(128 + signal))),

@@ -38,7 +38,7 @@ const fn row(
 }
 
 /// In the order in which they are shown: Redis's own first.
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 21] = [
     row("ping_ms", "redis: PING round trip, p50", "ms", 3, Beside::Nothing),
     row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Beside::Nothing),
     row("enqueue_per_s", "enqueue one by one", "jobs/s", 0, Beside::Pings),
@@ -47,6 +47,10 @@ const ROWS: [Row; 17] = [
     row("wait_p50_ms", "run and wait, p50", "ms", 3, Beside::Ping),
     row("wait_p99_ms", "run and wait, p99", "ms", 3, Beside::Ping),
     row("wait_max_ms", "run and wait, max", "ms", 3, Beside::Ping),
+    row("python_bare_ms", "python3 FILE, bare, p50", "ms", 2, Beside::Nothing),
+    row("python_wait_ms", "python: run and wait, p50", "ms", 2, beside_bare("python_bare_ms")),
+    row("bash_bare_ms", "bash FILE, bare, p50", "ms", 2, Beside::Nothing),
+    row("bash_wait_ms", "bash: run and wait, p50", "ms", 2, beside_bare("bash_bare_ms")),
     row("ready_ms", "actor: start to ready", "ms", 1, Beside::Nothing),
     row("idle_rss_mb", "idle actor: resident memory", "MB", 1, Beside::Nothing),
     row("idle_cpu_percent", "idle actor: share of a core", "%", 3, Beside::Nothing),
@@ -60,6 +64,10 @@ const ROWS: [Row; 17] = [
 
 const fn beside_few(name: &'static str) -> Beside {
     Beside::Times(name, "among 1 000")
+}
+
+const fn beside_bare(name: &'static str) -> Beside {
+    Beside::Times(name, "bare")
 }
 
 /// The figures of all runs together.

@@ -6,18 +6,22 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid,
+};
 
+use super::channel::{self, Channel};
 use super::command;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
 use super::sandbox::{self, Limit, Sandbox};
 use super::scratch::DiskLook;
+use super::warm::{Forked, Warmed};
 use crate::engine::{Cancel, Log, StopReason, Stream, Usage};
 
 /// What to run. The environment holds nothing but `env`.
@@ -33,12 +37,12 @@ pub struct Spec<'a> {
     pub cwd: &'a Path,
     /// The folder that is its own to write in, whatever else the sandbox allows.
     pub home: &'a Path,
-    /// Further folders and files that this one may read, and start programs from.
-    pub read: Vec<PathBuf>,
-    /// Further folders and files that this one may write.
-    pub write: Vec<PathBuf>,
     /// What it is shut into.
     pub sandbox: &'a Sandbox,
+    /// What it may read beside what the sandbox allows.
+    pub read: &'a [PathBuf],
+    /// For Python: how it may come to run without the start of an interpreter.
+    pub warm: Option<Warmed<'a>>,
 }
 
 /// How long it may take, how much it may say, and who listens.
@@ -58,6 +62,8 @@ pub struct Watch<'a> {
     pub log: Option<&'a dyn Log>,
     /// Whether standard output is logged too, not only captured.
     pub log_stdout: bool,
+    /// Whether it gets a descriptor to tell progress and its output on: see [`super::channel`].
+    pub channel: bool,
 }
 
 /// Why a child is no more.
@@ -90,6 +96,8 @@ pub struct Report {
     pub stderr_tail: String,
     /// What it used, and which limit ended it.
     pub usage: Usage,
+    /// The output that it told, if it told one.
+    pub told_output: Option<String>,
 }
 
 /// The first descriptor that a child does not get: it has the three standard ones.
@@ -103,7 +111,7 @@ const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Those of starting it; once it runs, only a failure of `poll(2)` itself, and then it is killed.
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
-    let mut child = Running::start(spec)?;
+    let mut child = Running::start(spec, watch)?;
     let watched = child.watch(spec, watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();
@@ -127,21 +135,23 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
         stderr: std::mem::take(&mut child.stderr.kept),
         stderr_tail,
         usage,
+        told_output: child.channel.as_mut().and_then(Channel::take_output),
     })
 }
 
 /// A child that has been started and not yet reaped.
 struct Running {
-    child: Child,
     /// Whether its number may be another's by now.
     reaped: bool,
     /// Keeps the child from being taken for an orphan, until it was reaped.
     _registered: Registered,
     run: Run,
+    /// The number of its process and of its group.
     group: Pid,
     exited: OwnedFd,
     stdout: Pipe,
     stderr: Pipe,
+    channel: Option<Channel>,
     /// Why we are ending it, once we are.
     why: Option<Ended>,
     /// When the grace is over and it is killed; none before it was asked and after it was killed.
@@ -149,9 +159,17 @@ struct Running {
 }
 
 impl Running {
-    fn start(spec: &Spec<'_>) -> io::Result<Self> {
+    fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
         let run = Run::next();
-        let cell = spec.sandbox.cell(spec)?;
+        let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
+        if let Some(warm) = &spec.warm {
+            let (channel, its) = channel::open(watch)?;
+            if let Some(forked) = warm.fork(run, &cell, spec, its) {
+                let Forked { pid, registered, stdout, stderr } = forked;
+                return Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel);
+            }
+        }
+        let (channel, its) = channel::open(watch)?;
         let (mut child, registered) = Registered::start(Some(run), || {
             let mut command = command(&spec.program);
             command
@@ -163,43 +181,50 @@ impl Running {
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
-            sandbox::spawn(&mut command, cell, FIRST_NOT_ITS_OWN)
+            let mut first_closed = FIRST_NOT_ITS_OWN;
+            if let Some(its) = its {
+                channel::give(&mut command, its)?;
+                first_closed += 1;
+            }
+            sandbox::spawn(&mut command, cell, first_closed)
         })?;
-        match Self::parts(&mut child) {
-            Ok((group, exited, stdout, stderr)) => {
-                let (why, kill_at) = (None, None);
-                Ok(Self {
-                    child,
-                    reaped: false,
-                    _registered: registered,
-                    run,
-                    group,
-                    exited,
-                    stdout,
-                    stderr,
-                    why,
-                    kill_at,
-                })
-            }
-            Err(error) => {
-                // Out of descriptors: it must not go on unwatched.
-                if let Some(group) = group_of(&child) {
-                    let _ = kill_process_group(group, Signal::KILL);
-                }
-                let _ = child.wait();
-                Err(error)
-            }
-        }
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let stdout = child.stdout.take().map(OwnedFd::from);
+        let stderr = child.stderr.take().map(OwnedFd::from);
+        Self::new(pid, registered, run, (stdout, stderr), channel)
     }
 
-    fn parts(child: &mut Child) -> io::Result<(Pid, OwnedFd, Pipe, Pipe)> {
-        let group = group_of(child).ok_or(io::ErrorKind::NotFound)?;
-        Ok((
+    /// Takes over a process that was just started, the first of its group. Should that fail, for
+    /// want of descriptors, it is gone: it must not go on unwatched.
+    fn new(
+        pid: i32,
+        registered: Registered,
+        run: Run,
+        output: (Option<OwnedFd>, Option<OwnedFd>),
+        channel: Option<Channel>,
+    ) -> io::Result<Self> {
+        let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+        let parts = || {
+            let exited = pidfd_open(group, PidfdFlags::empty())?;
+            let stdout = Pipe::new(output.0, Stream::Stdout)?;
+            Ok((exited, stdout, Pipe::new(output.1, Stream::Stderr)?))
+        };
+        let (exited, stdout, stderr) = parts().inspect_err(|_: &io::Error| {
+            let _ = kill_process_group(group, Signal::KILL);
+            let _ = waitpid(Some(group), WaitOptions::empty());
+        })?;
+        Ok(Self {
+            reaped: false,
+            _registered: registered,
+            run,
             group,
-            pidfd_open(group, PidfdFlags::empty())?,
-            Pipe::new(child.stdout.take(), Stream::Stdout)?,
-            Pipe::new(child.stderr.take(), Stream::Stderr)?,
-        ))
+            exited,
+            stdout,
+            stderr,
+            channel,
+            why: None,
+            kill_at: None,
+        })
     }
 
     /// Watches it until it has exited, ending it where it must be. It does not wait for the pipes
@@ -240,6 +265,9 @@ impl Running {
             if ready.stderr {
                 self.stderr.read(watch);
             }
+            if ready.channel && self.hears_too_much(watch) && self.why.is_none() {
+                self.end(Ended::TooMuchOutput, watch);
+            }
             if ready.exited {
                 return Ok(Ended::Itself);
             }
@@ -259,9 +287,13 @@ impl Running {
             waits.push(PollFd::from_borrowed_fd(cancelled, PollFlags::IN));
         }
         let first_pipe = waits.len();
-        let pipes = [self.stdout.read_end.as_ref(), self.stderr.read_end.as_ref()];
-        for read_end in pipes.into_iter().flatten() {
-            waits.push(PollFd::from_borrowed_fd(read_end.as_fd(), PollFlags::IN));
+        let [stdout, stderr, channel] = [
+            self.stdout.read_end.as_ref().map(AsFd::as_fd),
+            self.stderr.read_end.as_ref().map(AsFd::as_fd),
+            self.channel.as_ref().and_then(Channel::descriptor),
+        ];
+        for read_end in [stdout, stderr, channel].into_iter().flatten() {
+            waits.push(PollFd::from_borrowed_fd(read_end, PollFlags::IN));
         }
         match poll(&mut waits, Some(&timeout_until(until))) {
             Ok(_) => {}
@@ -271,9 +303,17 @@ impl Running {
         let mut is_ready = waits[first_pipe..].iter().map(|wait| !wait.revents().is_empty());
         Ok(Ready {
             exited: !waits[0].revents().is_empty(),
-            stdout: self.stdout.read_end.is_some() && is_ready.next().unwrap_or(false),
-            stderr: self.stderr.read_end.is_some() && is_ready.next().unwrap_or(false),
+            stdout: stdout.is_some() && is_ready.next().unwrap_or(false),
+            stderr: stderr.is_some() && is_ready.next().unwrap_or(false),
+            channel: channel.is_some() && is_ready.next().unwrap_or(false),
         })
+    }
+
+    /// Reads what was told. Returns whether an output was more than there may be.
+    fn hears_too_much(&mut self, watch: &Watch<'_>) -> bool {
+        let Some(channel) = &mut self.channel else { return false };
+        channel.read(watch.log);
+        channel.is_too_large()
     }
 
     /// Ends it: asks first, unless its job is already somebody else's.
@@ -297,7 +337,7 @@ impl Running {
 
     /// Reaps it and gives how it ended and what it used.
     fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
-        let reaped = sandbox::reap(&self.child)?;
+        let reaped = sandbox::reap(self.group)?;
         self.reaped = true;
         Ok(reaped)
     }
@@ -312,32 +352,38 @@ impl Running {
                 self.why = Some(Ended::TooMuchOutput);
             }
             self.stderr.read(watch);
+            let _ = self.hears_too_much(watch);
         }
         self.stdout.close(watch);
         self.stderr.close(watch);
+        if let Some(channel) = &mut self.channel {
+            channel.close(watch.log);
+            if channel.is_too_large() && self.why.is_none() {
+                self.why = Some(Ended::TooMuchOutput);
+            }
+        }
     }
 }
 
 impl Drop for Running {
     /// Only where watching failed is it still there to be reaped.
     fn drop(&mut self) {
-        if !self.reaped && !matches!(self.child.try_wait(), Ok(Some(_))) {
+        if !self.reaped {
             self.kill();
             orphans::end(self.run);
-            let _ = self.child.wait();
+            let _ = waitpid(Some(self.group), WaitOptions::empty());
         }
     }
 }
 
+/// Which of the descriptors there is something to read from.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Ready {
     exited: bool,
     stdout: bool,
     stderr: bool,
-}
-
-fn group_of(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+    channel: bool,
 }
 
 /// The time from now until `at`, as `poll` wants it; rounded up so that it never wakes early.

@@ -1,6 +1,7 @@
 //! Child processes, the engine of every other script type, and the only place that starts any.
 
 mod cache;
+mod channel;
 pub mod child;
 mod lines;
 mod orphans;
@@ -14,6 +15,7 @@ mod scratch;
 mod service;
 mod status;
 mod tool;
+mod warm;
 
 pub use path::{SYSTEM_PATH, find_in, find_program};
 pub use scratch::Scratch;
@@ -29,8 +31,10 @@ use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::proto::target::ScriptType;
 use cache::{Cache, Patience};
 use child::{Ended, Spec, Watch};
+use prepare::Prepared;
 use python::Packages;
 use sandbox::Sandbox;
+use warm::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
 #[derive(Debug)]
@@ -40,25 +44,33 @@ pub struct CommandEngine {
     extension: String,
     options: CommandOptions,
     job: JobConfig,
-    sandbox: Sandbox,
     cache: Cache,
     /// For Python alone.
     packages: Option<Packages>,
+    sandbox: Sandbox,
+    /// For Python, where it is asked for.
+    warm: Option<Warm>,
 }
 
 impl CommandEngine {
     /// An engine for `script_type` as configured.
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
-        Self {
+        let packages = is_python(&config.command).then(|| Packages::new(config, job));
+        let mut engine = Self {
             script_type,
             command: config.command.clone(),
             extension: config.extension.clone(),
             options: config.options.clone(),
             job: job.clone(),
-            sandbox: Sandbox::of_type(&config.sandbox),
             cache: Cache::new(&job.cache_dir, job.cache_size_max),
-            packages: is_python(&config.command).then(|| Packages::new(config, job)),
-        }
+            packages,
+            sandbox: Sandbox::of_type(&config.sandbox),
+            warm: None,
+        };
+        let python = engine.packages.as_ref().and_then(|_| engine.program().ok());
+        engine.warm =
+            python.and_then(|python| Warm::new(&python, &config.command, &config.options));
+        engine
     }
 
     /// Where a script starts.
@@ -67,6 +79,13 @@ impl CommandEngine {
             own if own.as_os_str().is_empty() => scratch.path(),
             configured => configured,
         }
+    }
+
+    /// What scripts may read beside what their sandbox allows.
+    fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
+        let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
+        let cwd = Some(self.options.cwd.clone()).filter(|cwd| !cwd.as_os_str().is_empty());
+        entries.chain(cwd).collect()
     }
 
     /// What a failed child says of itself.
@@ -85,13 +104,17 @@ impl Engine for CommandEngine {
         let env = environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
         let patience = Patience { cancel, deadline: script.deadline };
         let prepared = self.prepare(script.source, &scratch, patience, log)?;
-        let (program, args) = (prepared.program, prepared.args);
-        let (cwd, home, sandbox) = (self.cwd(&scratch), scratch.path(), &self.sandbox);
-        let mut read: Vec<PathBuf> =
-            prepared.entries.iter().map(|entry| entry.path().to_owned()).collect();
-        // What is configured as its place is for it to see.
-        read.push(cwd.to_owned());
-        let spec = Spec { program, args, env, cwd, home, read, write: Vec::new(), sandbox };
+        let read = self.reads(&prepared);
+        let spec = Spec {
+            program: prepared.program.clone(),
+            args: prepared.args.clone(),
+            env,
+            cwd: self.cwd(&scratch),
+            home: scratch.path(),
+            sandbox: &self.sandbox,
+            read: &read,
+            warm: self.warm.as_ref().map(|warm| Warmed { warm, prepared: &prepared }),
+        };
         let watch = Watch {
             cancel,
             deadline: script.deadline,
@@ -100,6 +123,7 @@ impl Engine for CommandEngine {
             stderr_bytes_max: 0,
             log: Some(log),
             log_stdout: false,
+            channel: true,
         };
         let report = child::run(&spec, &watch).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
@@ -109,16 +133,23 @@ impl Engine for CommandEngine {
             Ended::Timeout => Err(Failure::Timeout),
             Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
             Ended::TooMuchOutput => Err(failure(format!(
-                "output too large: more than {} bytes on standard output",
+                "output too large: more than {} bytes",
                 self.job.output_size_max
             ))),
             Ended::TooMuchOnDisk => Err(failure(
                 "disk full: more in the job's folder than its sandbox.disk allows".to_owned(),
             )),
             Ended::Itself if report.status.success() => {
-                Ok(Success { output: output_text(&report.stdout), exit_code: Some(0) })
+                let output = report.told_output.unwrap_or_else(|| output_text(&report.stdout));
+                Ok(Success { output, exit_code: Some(0) })
             }
             Ended::Itself => Err(self.failed(&report, &prepared.script)),
+        }
+    }
+
+    fn warm_up(&self) {
+        if let Some(warm) = &self.warm {
+            warm.warm_up();
         }
     }
 

@@ -64,6 +64,16 @@ impl Run {
         format!("{}.{}", std::process::id(), self.0)
     }
 
+    /// The same in as many characters as any other: it is written over [`Run::blank_mark`].
+    pub(super) fn wide_mark(self) -> String {
+        format!("{:010}.{:020}", std::process::id(), self.0)
+    }
+
+    /// The mark of what is nobody's yet.
+    pub(super) fn blank_mark() -> String {
+        format!("{:010}.{:020}", 0, 0)
+    }
+
     fn from_mark(mark: &[u8]) -> Option<Self> {
         let (process, run) = std::str::from_utf8(mark).ok()?.split_once('.')?;
         (process.parse() == Ok(std::process::id())).then_some(())?;
@@ -84,24 +94,44 @@ impl Registered {
         run: Option<Run>,
         start: impl FnOnce() -> io::Result<Child>,
     ) -> io::Result<(Child, Self)> {
-        static SUBREAPER: Once = Once::new();
         if run.is_some() {
-            SUBREAPER.call_once(|| {
-                if let Err(error) = set_child_subreaper(Some(getpid())) {
-                    warn!(
-                        "processes that leave their job's process group will not be found: {error}"
-                    );
-                }
-            });
+            become_subreaper();
         }
         let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let child = start()?;
-        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let registered = Self::put(i32::try_from(child.id()).unwrap_or_default(), run);
+        drop(starting);
+        Ok((child, registered))
+    }
+
+    /// Puts a process on the list that another one makes for this one, and that has become its
+    /// child by the time that `start` gives its number.
+    ///
+    /// # Errors
+    /// Those of `start`.
+    pub(super) fn adopt(run: Run, start: impl FnOnce() -> io::Result<i32>) -> io::Result<Self> {
+        become_subreaper();
+        let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+        let registered = Self::put(start()?, Some(run));
+        drop(starting);
+        Ok(registered)
+    }
+
+    fn put(pid: i32, run: Option<Run>) -> Self {
         let began = Stat::of(pid).map_or(0, |stat| stat.began);
         WAITED_FOR.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, Known { began, run });
-        drop(starting);
-        Ok((child, Self(pid)))
+        Self(pid)
     }
+}
+
+/// Whoever loses its parent below this process becomes its child.
+fn become_subreaper() {
+    static SUBREAPER: Once = Once::new();
+    SUBREAPER.call_once(|| {
+        if let Err(error) = set_child_subreaper(Some(getpid())) {
+            warn!("processes that leave their job's process group will not be found: {error}");
+        }
+    });
 }
 
 impl Drop for Registered {

@@ -22,6 +22,7 @@ const KIND: &str = "programs";
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A script that is ready to be run.
+#[derive(Debug)]
 pub(super) struct Prepared {
     /// The program.
     pub(super) program: PathBuf,
@@ -29,6 +30,8 @@ pub(super) struct Prepared {
     pub(super) args: Vec<OsString>,
     /// The file of the script.
     pub(super) script: PathBuf,
+    /// The environment with its packages, in one of the entries.
+    pub(super) packages: Option<PathBuf>,
     /// What has to stay in the cache while it runs.
     pub(super) entries: Vec<Entry>,
 }
@@ -62,11 +65,12 @@ impl CommandEngine {
                 self.program().map_err(failure)?
             }
         };
-        let mut prepared = Prepared { program, args, script, entries };
+        let mut prepared = Prepared { program, args, script, packages: None, entries };
         if let Some(packages) = &self.packages {
             python::provide_module(source, scratch).map_err(|error| cannot_write(&error))?;
             if let Some(entry) = packages.of(source, &prepared.program, patience, log)? {
                 prepared.program = python::interpreter(entry.path());
+                prepared.packages = Some(python::environment(entry.path()));
                 prepared.entries.push(entry);
             }
         }
@@ -169,8 +173,7 @@ impl CommandEngine {
     fn tool<'a>(&'a self, program: PathBuf, args: Vec<OsString>, scratch: &'a Scratch) -> Tool<'a> {
         let env = self.options.env.iter().map(|(name, value)| (name.into(), value.into()));
         let (env, folder) = (env.collect(), scratch.path());
-        let (sandbox, kill_grace) = (&self.sandbox, self.job.kill_grace);
-        Tool { program, args, env, folder, fills: None, sandbox, kill_grace }
+        Tool { program, args, env, folder, sandbox: &self.sandbox, kill_grace: self.job.kill_grace }
     }
 
     /// The program's file, or that of the compiler where scripts are compiled.
@@ -231,4 +234,4 @@ fn fill(word: &str, script: &Path, binary: Option<&Path>) -> OsString {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

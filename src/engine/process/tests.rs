@@ -150,6 +150,7 @@ fn the_environment_is_clean_and_says_who_the_job_is() {
             "GREETING",
             "HERO_CALLER_ID",
             "HERO_CONTEXT_ID",
+            "HERO_FD",
             "HERO_JOB_ID",
             "HERO_RUN_ID",
             "HOME",
@@ -256,7 +257,7 @@ fn output_without_end_is_stopped_at_its_limit() {
     let job = Job::default();
     let engine = engine_with(&["/bin/bash", "{script}"], 100_000, 5_000);
     let result = job.run(&engine, "echo $$ >&2; yes");
-    assert_eq!(message(result), "output too large: more than 100000 bytes on standard output");
+    assert_eq!(message(result), "output too large: more than 100000 bytes");
     assert_gone(&job.log.text()[0]);
     let exactly = job.run(&engine, "head -c 100000 /dev/zero").expect("it fits");
     assert_eq!(exactly.output.len(), 100_000);

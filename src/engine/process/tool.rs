@@ -25,9 +25,7 @@ pub(super) struct Tool<'a> {
     pub(super) env: Vec<(OsString, OsString)>,
     /// The folder it starts in, which is its home as well.
     pub(super) folder: &'a Path,
-    /// A folder that it fills, beside its own.
-    pub(super) fills: Option<&'a Path>,
-    /// What it is shut into.
+    /// What it is shut into, with its folder as its own.
     pub(super) sandbox: &'a Sandbox,
     /// How long it may take to end when asked.
     pub(super) kill_grace: Duration,
@@ -57,9 +55,9 @@ impl Tool<'_> {
             env,
             cwd: self.folder,
             home: self.folder,
-            read: Vec::new(),
-            write: self.fills.map(Path::to_owned).into_iter().collect(),
             sandbox: self.sandbox,
+            read: &[],
+            warm: None,
         };
         let watch = Watch {
             cancel: patience.cancel,
@@ -69,6 +67,7 @@ impl Tool<'_> {
             stderr_bytes_max: SAID_BYTES_MAX,
             log,
             log_stdout: true,
+            channel: false,
         };
         let report = child::run(&spec, &watch).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))

@@ -12,22 +12,26 @@ use crate::config::{Config, JobConfig};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 
 #[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
+pub(in crate::engine::process) struct Lines(Mutex<Vec<String>>);
 
 impl Log for Lines {
+    fn progress(&self, fraction: f64, text: &str) {
+        self.line(Stream::Stdout, &format!("{fraction} {text}"));
+    }
+
     fn line(&self, _: Stream, line: &str) {
         self.0.lock().expect("a lock").push(line.to_owned());
     }
 }
 
 /// A folder for a cache and for what the tests need.
-struct World {
+pub(in crate::engine::process) struct World {
     folder: tempfile::TempDir,
-    log: Lines,
+    pub(in crate::engine::process) log: Lines,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(in crate::engine::process) fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a folder"), log: Lines::default() }
     }
 
@@ -39,13 +43,19 @@ impl World {
         self.path(name)
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(in crate::engine::process) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().expect("text").to_owned()
     }
 
     /// A type as a file configures it.
-    fn engine(&self, script_type: &str, keys: &str) -> CommandEngine {
-        let text = format!("[type.{script_type}]\n{keys}");
+    pub(in crate::engine::process) fn engine(
+        &self,
+        script_type: &str,
+        keys: &str,
+    ) -> CommandEngine {
+        // The compilers of the tests write where the tests look.
+        let own = format!("[type.{script_type}.sandbox]\nwrite = [{:?}]", self.folder.path());
+        let text = format!("[type.{script_type}]\n{keys}\n{own}\n");
         let config = Config::from_toml("hero.toml".as_ref(), &text).expect("legal");
         let name = script_type.parse().expect("legal");
         let job = JobConfig {
@@ -53,38 +63,73 @@ impl World {
             kill_grace: Duration::from_millis(100),
             ..JobConfig::default()
         };
-        let mut of_type = config.types[&name].clone();
-        // The programs of the tests count how often they ran.
-        of_type.sandbox.write.push(self.folder.path().to_owned());
-        CommandEngine::new(name, &of_type, &job)
+        let of_type = &config.types[&name];
+        CommandEngine::new(name.clone(), of_type, &job)
     }
 
-    fn run(&self, engine: &CommandEngine, source: &str) -> Result<Success, Failure> {
-        let env = BTreeMap::new();
+    pub(in crate::engine::process) fn run(
+        &self,
+        engine: &CommandEngine,
+        source: &str,
+    ) -> Result<Success, Failure> {
+        self.run_with(engine, source, &BTreeMap::new())
+    }
+
+    pub(in crate::engine::process) fn run_with(
+        &self,
+        engine: &CommandEngine,
+        source: &str,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Success, Failure> {
         let script = Script {
             job_id: "job-1",
             caller_id: "",
             context_id: "",
             source,
-            env: &env,
+            env,
             deadline: Instant::now() + Duration::from_mins(5),
         };
         engine.run(&script, &Cancel::new(), &self.log)
     }
 
-    fn output(&self, engine: &CommandEngine, source: &str) -> String {
+    pub(in crate::engine::process) fn output(
+        &self,
+        engine: &CommandEngine,
+        source: &str,
+    ) -> String {
         self.run(engine, source).expect(source).output
     }
 
-    fn message(&self, engine: &CommandEngine, source: &str) -> String {
+    pub(in crate::engine::process) fn message(
+        &self,
+        engine: &CommandEngine,
+        source: &str,
+    ) -> String {
         match self.run(engine, source) {
             Err(Failure::Script { message, .. } | Failure::Invalid { message }) => message,
             other => panic!("no failure of the script: {other:?}"),
         }
     }
 
-    fn log(&self) -> String {
+    pub(in crate::engine::process) fn log(&self) -> String {
         self.log.0.lock().expect("a lock").join("\n")
+    }
+
+    /// A wheel without code to build: a module `greeting` that says hello.
+    pub(in crate::engine::process) fn wheel(&self) -> String {
+        let source = "import sys, zipfile\n\
+            with zipfile.ZipFile(sys.argv[1] + '/greeting-1.0-py3-none-any.whl', 'w') as wheel:\n    \
+                info = 'greeting-1.0.dist-info/'\n    \
+                wheel.writestr('greeting.py', 'def hello(): return \"hello\"\\n')\n    \
+                wheel.writestr(info + 'METADATA', 'Metadata-Version: 2.1\\nName: greeting\\nVersion: 1.0\\n')\n    \
+                wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n    \
+                wheel.writestr(info + 'RECORD', '')\n";
+        let script = self.path("make.py");
+        fs::write(&script, source).expect("written");
+        let mut python = crate::engine::process::command("/usr/bin/python3".as_ref());
+        let made = python.arg(script).arg(self.folder.path()).status().expect("it runs");
+        assert!(made.success());
+        format!("dependencies = {{ index = \"none\", find_links = [{:?}] }}", self.folder.path())
     }
 }
 
@@ -114,6 +159,19 @@ fn an_exception_is_the_error_with_the_scripts_own_line_and_the_log_has_all_of_it
     assert_eq!(world.message(&python, "x = 1\nif x\n"), "SyntaxError: expected ':' (line 2)");
     assert_eq!(world.message(&python, "import sys\nsys.exit('no')"), "exit code 1: no");
     assert_eq!(world.message(&python, "import sys\nsys.exit(3)"), "exit code 3");
+}
+
+#[test]
+fn the_module_hero_tells_progress_log_and_output() {
+    let world = World::new();
+    let python = world.engine("python", "");
+    let source = "import hero\nprint('not this')\nhero.progress(0.25, 'a')\nhero.log('b', 1)\n\
+        hero.output({'c': [1, hero.inputs]})\n";
+    assert_eq!(world.output(&python, source), "{\"c\":[1,{}]}");
+    assert_eq!(world.log(), "0.25 a\nb 1");
+    assert_eq!(world.output(&python, "import json\nprint(json.dumps(1))"), "1");
+    let message = world.message(&python, "import hero\nhero.output(float('nan'))");
+    assert!(message.starts_with("ValueError: Out of range float"), "{message}");
 }
 
 #[test]
@@ -255,27 +313,10 @@ fn a_check_finds_what_is_wrong_and_runs_nothing() {
     assert!(!Path::new(&marker).exists());
 }
 
-/// A wheel without code to build: a module `greeting` that says hello.
-fn wheel(world: &World) -> String {
-    let source = "import sys, zipfile\n\
-        with zipfile.ZipFile(sys.argv[1] + '/greeting-1.0-py3-none-any.whl', 'w') as wheel:\n    \
-            info = 'greeting-1.0.dist-info/'\n    \
-            wheel.writestr('greeting.py', 'def hello(): return \"hello\"\\n')\n    \
-            wheel.writestr(info + 'METADATA', 'Metadata-Version: 2.1\\nName: greeting\\nVersion: 1.0\\n')\n    \
-            wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n    \
-            wheel.writestr(info + 'RECORD', '')\n";
-    let script = world.path("make.py");
-    fs::write(&script, source).expect("written");
-    let mut python = crate::engine::process::command("/usr/bin/python3".as_ref());
-    let made = python.arg(script).arg(world.folder.path()).status().expect("it runs");
-    assert!(made.success());
-    format!("dependencies = {{ index = \"none\", find_links = [{:?}] }}", world.folder.path())
-}
-
 #[test]
 fn packages_are_installed_once_and_a_second_job_finds_them() {
     let world = World::new();
-    let python = world.engine("python", &wheel(&world));
+    let python = world.engine("python", &world.wheel());
     let source = "# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\"greeting\"]\n# ///\n\
         import greeting, sys\nprint(greeting.hello(), sys.prefix)\n";
     let outputs: Vec<String> = std::thread::scope(|scope| {
@@ -293,7 +334,7 @@ fn packages_are_installed_once_and_a_second_job_finds_them() {
 #[test]
 fn what_the_installer_says_of_a_package_that_is_not_there_is_the_error() {
     let world = World::new();
-    let python = world.engine("python", &wheel(&world));
+    let python = world.engine("python", &world.wheel());
     let ask = |package: &str| format!("# /// script\n# dependencies = [{package:?}]\n# ///\n");
     let message = world.message(&python, &ask("no-such-package"));
     assert!(message.starts_with("the script's packages cannot be installed: "), "{message}");

@@ -12,10 +12,10 @@ use super::Scratch;
 use crate::engine::Failure;
 use crate::proto::job::InvalidJob;
 
-pub(super) use packages::{Packages, interpreter};
+pub(super) use packages::{Packages, environment, interpreter};
 
 /// The module `hero`.
-const MODULE: &str = include_str!("hero.py");
+pub(super) const MODULE: &str = include_str!("hero.py");
 const MODULE_FILE: &str = "hero.py";
 
 /// Puts the module beside a script that names it: the script's own folder is the first in which

@@ -9,42 +9,51 @@ use std::time::{Duration, Instant};
 use super::metadata::Metadata;
 use super::metadata_of;
 use super::version::Demand;
-use crate::config::{DependenciesConfig, JobConfig, TypeConfig};
+use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
 use crate::engine::process::cache::{Cache, Entry, Patience};
 use crate::engine::process::sandbox::Sandbox;
 use crate::engine::process::tool::Tool;
 use crate::engine::process::{Scratch, failure, find_program, reason};
 use crate::engine::{Failure, Log};
 
+/// Where installers have their own settings, such as the address of an index, and what they say of
+/// themselves to it.
+const SETTINGS: [&str; 6] = [
+    "/etc/pip.conf",
+    "/etc/xdg/pip",
+    "/etc/uv",
+    "/etc/debian_version",
+    "/etc/lsb-release",
+    "/etc/os-release",
+];
 const KIND: &str = "python";
 /// How `venv` and `pip` say that they are not installed; Debian has both in packages of their own.
 const MISSING_PIP: &str = "No module named pip";
-/// Where installers are told of indexes, by the machine's own settings.
-const INSTALLER_SETTINGS: [&str; 2] = ["/etc/pip.conf", "/etc/uv"];
 const HINT: &str = "install uv, python3-pip or python3-venv";
 
 /// Makes environments, as `[type.NAME.dependencies]` says.
 #[derive(Debug, Clone)]
 pub(in crate::engine::process) struct Packages {
     config: DependenciesConfig,
+    /// That of the scripts; installers reach the network as well.
+    sandbox: SandboxConfig,
     cache: Cache,
-    /// What installers are shut into: that of the scripts, with the network.
-    sandbox: Sandbox,
     kill_grace: Duration,
 }
 
 impl Packages {
     pub(in crate::engine::process) fn new(config: &TypeConfig, job: &JobConfig) -> Self {
-        let cache = Cache::new(&job.cache_dir, job.cache_size_max);
         let mut sandbox = config.sandbox.clone();
-        let config = config.options.dependencies.clone();
-        let local = config.find_links.iter().chain([&config.index]);
-        let folders = local.map(|link| link.trim_start_matches("file://"));
-        let folders = folders.filter(|link| link.starts_with('/'));
-        sandbox.read.extend(folders.chain(INSTALLER_SETTINGS).map(PathBuf::from));
         (sandbox.network, sandbox.ports) = (true, Vec::new());
-        let sandbox = Sandbox::of_type(&sandbox);
-        Self { config, cache, sandbox, kill_grace: job.kill_grace }
+        sandbox.read.extend(SETTINGS.iter().map(PathBuf::from));
+        let config = config.options.dependencies.clone();
+        // Those that are addresses are no files, and no harm is done.
+        let folders = config.find_links.iter().map(PathBuf::from);
+        sandbox.read.extend(folders.filter(|folder| folder.is_absolute()));
+        let index = config.index.strip_prefix("file://").map(PathBuf::from);
+        sandbox.read.extend(index);
+        let cache = Cache::new(&job.cache_dir, job.cache_size_max);
+        Self { config, sandbox, cache, kill_grace: job.kill_grace }
     }
 
     /// The environment that a script asks for, made if it is not there yet; `None` if it asks for
@@ -72,7 +81,10 @@ impl Packages {
         let entry = self.cache.entry(KIND, &made_of, patience, |folder| {
             let own = Instant::now() + build_timeout;
             let patience = Patience { deadline: job_deadline.min(own), ..patience };
-            let build = Build { packages: self, python, entry: folder, patience, log };
+            let mut sandbox = self.sandbox.clone();
+            sandbox.write.push(folder.to_owned());
+            let sandbox = Sandbox::of_type(&sandbox);
+            let build = Build { packages: self, python, patience, log, sandbox };
             match build.run(&wanted, &environment(folder)) {
                 Err(Failure::Timeout) if own < job_deadline => Err(failure(format!(
                     "the script's packages were not installed within {build_timeout:?}"
@@ -103,7 +115,7 @@ impl Packages {
 }
 
 /// Where the environment is in its entry.
-fn environment(entry: &Path) -> PathBuf {
+pub(in crate::engine::process) fn environment(entry: &Path) -> PathBuf {
     entry.join("venv")
 }
 
@@ -116,10 +128,9 @@ pub(in crate::engine::process) fn interpreter(entry: &Path) -> PathBuf {
 struct Build<'a> {
     packages: &'a Packages,
     python: &'a Path,
-    /// The folder of the entry, which the environment is made in.
-    entry: &'a Path,
     patience: Patience<'a>,
     log: &'a dyn Log,
+    sandbox: Sandbox,
 }
 
 impl Build<'_> {
@@ -235,8 +246,7 @@ impl Build<'_> {
             args,
             env: Vec::new(),
             folder: scratch.path(),
-            fills: Some(self.entry),
-            sandbox: &self.packages.sandbox,
+            sandbox: &self.sandbox,
             kill_grace: self.packages.kill_grace,
         };
         tool.run(self.patience, Some(self.log))

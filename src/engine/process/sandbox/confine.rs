@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, setrlimit, setsid};
+use rustix::process::{Pid, Resource, Rlimit, setrlimit, setsid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use seccompiler::apply_filter;
 
@@ -103,8 +103,8 @@ pub(super) fn has_seccomp() -> bool {
 ///
 /// # Errors
 /// Those of `wait4(2)`: it is no child of this process, or was reaped before.
-pub(in crate::engine::process) fn reap(child: &Child) -> io::Result<(ExitStatus, Usage)> {
-    let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+pub(in crate::engine::process) fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
+    let pid = child.as_raw_pid();
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
     loop {
         // SAFETY: both pointers are to memory of this frame of the types that the call writes.

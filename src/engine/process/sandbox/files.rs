@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use landlock::{
@@ -11,7 +11,6 @@ use landlock::{
 };
 
 use super::policy::{Network, Policy};
-use crate::engine::process::child::Spec;
 
 /// The newest Landlock that this knows all the rights of. An older kernel holds what it can.
 const NEWEST: ABI = ABI::V8;
@@ -67,12 +66,22 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 ///
 /// # Errors
 /// The kernel cannot make them.
-pub(super) fn rules(policy: &Policy, spec: &Spec<'_>) -> io::Result<Option<OwnedFd>> {
-    let ruleset = build(policy, spec).map_err(io::Error::other)?;
+pub(super) fn rules(
+    policy: &Policy,
+    program: &Path,
+    home: &Path,
+    more: &[PathBuf],
+) -> io::Result<Option<OwnedFd>> {
+    let ruleset = build(policy, program, home, more).map_err(io::Error::other)?;
     Ok(ruleset.into())
 }
 
-fn build(policy: &Policy, spec: &Spec<'_>) -> Result<RulesetCreated, RulesetError> {
+fn build(
+    policy: &Policy,
+    program: &Path,
+    home: &Path,
+    more: &[PathBuf],
+) -> Result<RulesetCreated, RulesetError> {
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let look = AccessFs::ReadFile | AccessFs::ReadDir;
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
@@ -92,12 +101,11 @@ fn build(policy: &Policy, spec: &Spec<'_>) -> Result<RulesetCreated, RulesetErro
         .add_rules(path_beneath_rules(SYSTEM, look))?
         .add_rules(path_beneath_rules(python_settings(), look))?
         .add_rules(path_beneath_rules(DEVICES, device))?
-        .add_rules(path_beneath_rules([&spec.program], read))?
-        .add_rules(path_beneath_rules(&spec.read, read))?
-        .add_rules(path_beneath_rules(&spec.write, write))?
+        .add_rules(path_beneath_rules([program], read))?
+        .add_rules(path_beneath_rules(more, read))?
         .add_rules(path_beneath_rules(&policy.read, read))?
         .add_rules(path_beneath_rules(&policy.write, write))?
-        .add_rules(path_beneath_rules([spec.home], write))?;
+        .add_rules(path_beneath_rules([home], write))?;
     if let Network::Ports(ports) = &policy.network {
         for port in ports {
             created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;

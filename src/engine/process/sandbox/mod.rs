@@ -17,15 +17,16 @@ pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
 pub use support::Support;
 
+use std::fmt::Write;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seccompiler::BpfProgram;
 
 use self::limits::Limits;
 use self::policy::Policy;
-use super::child::Spec;
 use crate::config::{Require, SalConfig, SandboxConfig};
 
 /// What the children of one engine are shut into.
@@ -86,16 +87,17 @@ impl Sandbox {
         &self.limits
     }
 
-    /// What one child shuts itself into: it may run its program, and its home is its own.
+    /// What one child shuts itself into: it may run `program`, `home` is its own, and it may read
+    /// `more`.
     ///
     /// # Errors
     /// The kernel cannot make the rules, or holds less than is required.
-    pub(super) fn cell(&self, spec: &Spec<'_>) -> io::Result<Cell> {
+    pub(super) fn cell(&self, program: &Path, home: &Path, more: &[PathBuf]) -> io::Result<Cell> {
         if let Some(refusal) = self.refusal() {
             return Err(io::Error::other(refusal));
         }
         let rules = match &self.policy {
-            Some(policy) => files::rules(policy, spec)?,
+            Some(policy) => files::rules(policy, program, home, more)?,
             None => None,
         };
         let (confined, filter) = (self.policy.is_some(), self.filter.clone());
@@ -112,4 +114,38 @@ pub(super) struct Cell {
     /// The rules for files, ports and signals, which only the kernel reads.
     rules: Option<OwnedFd>,
     filter: Option<Arc<BpfProgram>>,
+}
+
+/// For a child that no `exec` starts: it is told what to shut itself into.
+impl Cell {
+    /// Whether it gives up its privileges.
+    pub(super) fn is_confined(&self) -> bool {
+        self.confined
+    }
+
+    /// The rules that it holds itself to.
+    pub(super) fn rules(&self) -> Option<BorrowedFd<'_>> {
+        self.rules.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Its limits, as the numbers of `setrlimit(2)`: which, soft, hard; -1 is none.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (u32, i64, i64)> {
+        let number = |limit: Option<u64>| limit.map_or(-1, |n| i64::try_from(n).unwrap_or(-1));
+        let limits = self.limits.list().into_iter().flatten();
+        limits.map(move |(kind, limit)| (kind as u32, number(limit.current), number(limit.maximum)))
+    }
+
+    /// Its filter of system calls, as the kernel takes it, in hexadecimal digits.
+    pub(super) fn filter_hex(&self) -> Option<String> {
+        let filter = self.filter.as_ref()?;
+        let mut hex = String::with_capacity(filter.len() * 16);
+        for step in filter.iter() {
+            let [c0, c1] = step.code.to_ne_bytes();
+            let [k0, k1, k2, k3] = step.k.to_ne_bytes();
+            for byte in [c0, c1, step.jt, step.jf, k0, k1, k2, k3] {
+                let _ = write!(hex, "{byte:02x}");
+            }
+        }
+        Some(hex)
+    }
 }

@@ -243,16 +243,7 @@ impl Run {
         let folder = job.folder()?;
         let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
         let program = PathBuf::from(BASH);
-        let spec = Spec {
-            program,
-            args,
-            env,
-            cwd: &folder,
-            home,
-            read: Vec::new(),
-            write: Vec::new(),
-            sandbox,
-        };
+        let spec = Spec { program, args, env, cwd: &folder, home, sandbox, read: &[], warm: None };
         let bytes_max = job.settings.bytes_max;
         let watch = Watch {
             cancel: running.cancel,
@@ -262,6 +253,7 @@ impl Run {
             stderr_bytes_max: bytes_max,
             log: (!self.silent).then_some(running.log),
             log_stdout: true,
+            channel: false,
         };
         Ok(child::run(&spec, &watch)?)
     }

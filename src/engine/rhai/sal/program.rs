@@ -102,9 +102,9 @@ impl Program {
             env,
             cwd: &folder,
             home,
-            read: Vec::new(),
-            write: Vec::new(),
             sandbox,
+            read: &[],
+            warm: None,
         };
         let watch = Watch {
             cancel: job.running.cancel,
@@ -114,6 +114,7 @@ impl Program {
             stderr_bytes_max: bytes_max,
             log: self.log.then_some(job.running.log),
             log_stdout: true,
+            channel: false,
         };
         let report = child::run(&spec, &watch)
             .map_err(|error| format!("cannot run {name}: {}", reason(&error)))?;

@@ -1,0 +1,218 @@
+# The parent interpreter of warm jobs. It has imported what is slow to import; each job is a fork of
+# it, which shuts itself in and runs one script as `python3 SCRIPT` would. It runs no script itself,
+# so nothing can pass from one to the next.
+#
+# It is told on the socket `control`, its standard input, one message for each job with these
+# descriptors: a socket for the job alone, standard output, standard error, then the channel of
+# progress if the text has a "c", and the rules of Landlock if it has an "r". It answers with the
+# process id. The fork's own socket brings one JSON object with all else; it is closed without a
+# word before the script begins, or says why the script cannot begin.
+def serve(control, preload, hero):
+    import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
+    from importlib.machinery import SourceFileLoader
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.getenv.restype = ctypes.c_void_p
+    mark_at = libc.getenv(b"HERO_RUN_ID")
+    # The number that jobs have their channel at: nothing else may come to lie there.
+    os.dup2(os.open("/dev/null", os.O_RDWR), 3)
+
+    def checked(result, what):
+        if result != 0:
+            raise OSError(ctypes.get_errno(), what)
+
+    def confine(job, rules):
+        for kind, soft, hard in job["limits"]:
+            resource.setrlimit(kind, (soft, hard))
+        if not job["confined"]:
+            return
+        # Version 3, this process. A unit of systemd has none to give up, and may not even try.
+        header, held = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+        checked(libc.capget(header, held), "capget")
+        if any(held):
+            checked(libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+        checked(libc.prctl(38, 1, 0, 0, 0), "no_new_privs")
+        if rules is not None:
+            checked(libc.syscall(ctypes.c_long(446), ctypes.c_long(rules), ctypes.c_long(0)),
+                    "landlock_restrict_self")
+        if job["filter"]:
+            code = bytes.fromhex(job["filter"])
+            text = ctypes.create_string_buffer(code, len(code))
+
+            class Program(ctypes.Structure):
+                _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+            program = Program(len(code) // 8, ctypes.addressof(text))
+            checked(libc.prctl(22, 2, ctypes.byref(program), 0, 0), "seccomp")
+
+    def receive(own):
+        parts = []
+        while True:
+            part = own.recv(1 << 16)
+            if not part:
+                # The daemon gave it up.
+                os._exit(0)
+            parts.append(part)
+            if part.endswith(b"\n"):
+                return json.loads(b"".join(parts))
+
+    def prepare(descriptors, kinds):
+        own = _socket.socket(fileno=descriptors[0])
+        try:
+            os.setsid()
+            rest = list(descriptors[3:])
+            channel = rest.pop(0) if b"c" in kinds else None
+            rules = rest.pop(0) if b"r" in kinds else None
+            control.detach()
+            os.dup2(3, 0)
+            os.dup2(descriptors[1], 1)
+            os.dup2(descriptors[2], 2)
+            if channel is not None:
+                os.dup2(channel, 3)
+            else:
+                os.close(3)
+            job = receive(own)
+            mark = job["env"]["HERO_RUN_ID"].encode()
+            ctypes.memmove(mark_at, mark, len(mark))
+            os.environ.clear()
+            os.environ.update(job["env"])
+            if "TZ" in job["env"]:
+                import time
+                time.tzset()
+            os.chdir(job["cwd"])
+            numbers = sys.modules.get("numpy.random")
+            if numbers is not None:
+                numbers.seed()
+            if job["site"]:
+                import site
+                sys.prefix = sys.exec_prefix = job["prefix"]
+                site.addsitedir(job["site"])
+            confine(job, rules)
+        except BaseException as error:
+            own.send(f"{type(error).__name__}: {error}".encode()[:1000])
+            os._exit(1)
+        # Its own socket among them, which is how the daemon knows that the script begins.
+        own.detach()
+        os.closerange(4, 1 << 20)
+        return job
+
+    def run(job):
+        script = job["script"]
+        main = types.ModuleType("__main__")
+        main.__dict__.update(
+            __file__=script, __builtins__=builtins, __cached__=None, __annotations__={},
+            __loader__=SourceFileLoader("__main__", script),
+        )
+        sys.modules["__main__"] = main
+        sys.argv[:] = [script, *job["args"]]
+        sys.orig_argv[:] = [job["program"], *sys.orig_argv[1:-2], *sys.argv]
+        sys.executable = job["program"]
+        if getattr(sys.flags, "safe_path", False) or sys.flags.isolated:
+            pass
+        elif sys.path and sys.path[0] == "":
+            sys.path[0] = os.path.dirname(script)
+        gc.enable()
+        status = 0
+        try:
+            with open(script, "rb") as file:
+                text = file.read()
+            exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
+        except SystemExit as leaving:
+            status = leaving.code
+        except BaseException as error:
+            # Without the frames of this file, which are above the script's.
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            sys.excepthook(type(error), error, error.__traceback__)
+            if isinstance(error, KeyboardInterrupt):
+                flush()
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGINT)
+            status = 1
+        leave(main, status)
+
+    def leave(main, status):
+        """Ends the process as the interpreter does, but for the memory, which goes with it."""
+        if status is None:
+            status = 0
+        elif not isinstance(status, int):
+            print(status, file=sys.stderr)
+            status = 1
+        try:
+            threading = sys.modules.get("threading")
+            if threading is not None:
+                threading._shutdown()
+            atexit._run_exitfuncs()
+        except BaseException as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+        flushed = flush()
+        # Files that the script has left open are written as they go.
+        names = main.__dict__
+        for is_first in (True, False):
+            for name in list(names):
+                own = name.startswith("_") and not name.startswith("__")
+                if name != "__builtins__" and own == is_first:
+                    names[name] = None
+        gc.collect()
+        flushed = flush() and flushed
+        os._exit(status & 0xFF if flushed else 120)
+
+    def flush():
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except BaseException:
+            return False
+        return True
+
+    def fork():
+        text, control_data, _, _ = control.recvmsg(16, 256)
+        if not text:
+            os._exit(0)
+        descriptors = []
+        for level, kind, data in control_data:
+            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+                whole = len(data) - len(data) % 4
+                descriptors += memoryview(data)[:whole].cast("i").tolist()
+        read_end, write_end = os.pipe()
+        between = os.fork()
+        if between == 0:
+            # The job's parent ends at once, so that the daemon becomes its parent.
+            pid = os.fork()
+            if pid == 0:
+                os.close(read_end)
+                os.close(write_end)
+                return prepare(descriptors, text)
+            os.write(write_end, b"%d" % pid)
+            os._exit(0)
+        os.close(write_end)
+        pid = os.read(read_end, 32)
+        os.close(read_end)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        # Once it is reaped, the job has its new parent.
+        os.waitpid(between, 0)
+        control.send(pid or b"0")
+        return None
+
+    # The module that a cold script finds beside it.
+    module = types.ModuleType("hero")
+    exec(compile(hero, "hero.py", "exec"), module.__dict__)
+    sys.modules["hero"] = module
+    try:
+        for name in preload:
+            importlib.import_module(name)
+    except BaseException as error:
+        control.send(f"cannot import {name}: {type(error).__name__}: {error}".encode()[:1000])
+        os._exit(1)
+    flush()
+    gc.collect()
+    gc.disable()
+    gc.freeze()
+    control.send(b"ready")
+    job = None
+    while job is None:
+        try:
+            job = fork()
+        except (OSError, MemoryError) as error:
+            control.send(f"cannot fork: {error}".encode()[:1000])
+    run(job)
