@@ -10,6 +10,7 @@
 mod chaos;
 mod e2e;
 mod escape;
+mod foreign;
 mod lifecycle_model;
 mod reliability_actor;
 mod reliability_bounds;

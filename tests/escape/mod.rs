@@ -93,9 +93,9 @@ impl Escape {
         }
     }
 
-    fn shut_type(&self) -> &'static str {
+    fn shut_type(&self, python: &'static str) -> &'static str {
         match self.kind {
-            Kind::Python => "shut_python",
+            Kind::Python => python,
             Kind::PythonWithPorts => "ports_python",
             Kind::Bash => "shut_bash",
             Kind::Osis => "osis",
@@ -160,24 +160,30 @@ struct Line {
 struct World {
     hero: Hero,
     targets: Targets,
+    python: &'static str,
     _actors: Vec<Process>,
 }
 
 impl World {
-    fn new(redis: &Redis) -> Self {
+    /// `python` is the type that scripts of Python run as, and its actor the one they aim at.
+    fn new(redis: &Redis, python: &'static str) -> Self {
         let interpreter = |name, command| (format!("type.{name}"), command);
-        let python = r#"["/usr/bin/python3", "{script}"]"#;
+        let command = r#"["/usr/bin/python3", "{script}"]"#;
         let bash = r#"["/bin/bash", "{script}"]"#;
         let mut hero = Hero::on(redis).set("job.output_size_max", "\"64KiB\"");
         for (of_type, command) in [
-            interpreter("shut_python", python),
-            interpreter("ports_python", python),
-            interpreter("open_python", python),
+            interpreter("shut_python", command),
+            interpreter("ports_python", command),
+            interpreter("warm_python", command),
+            interpreter("open_python", command),
             interpreter("shut_bash", bash),
             interpreter("open_bash", bash),
         ] {
             hero = hero.set(&format!("{of_type}.engine"), "\"command\"");
             hero = hero.set(&format!("{of_type}.command"), command);
+            if of_type.ends_with("warm_python") {
+                hero = hero.set(&format!("{of_type}.warm"), "true");
+            }
             if of_type.contains("open") {
                 hero = hero.set(&format!("{of_type}.sandbox.enabled"), "false");
                 continue;
@@ -199,7 +205,7 @@ impl World {
         let actors: Vec<Process> =
             types.map(|name| hero.actor(&format!("{name}-default-1")).tasks(1).start()).into();
         let daemon = actors[0].pid();
-        Self { targets: Targets::new(redis, daemon), hero, _actors: actors }
+        Self { targets: Targets::new(redis, daemon), hero, python, _actors: actors }
     }
 
     /// Runs a script as a job: what it printed, or `error: …`.
@@ -224,7 +230,7 @@ impl World {
     }
 
     fn line(&self, escape: &Escape) -> Line {
-        let shut = self.run(escape.shut_type(), escape);
+        let shut = self.run(escape.shut_type(self.python), escape);
         let is_held = !shut.contains("ESCAPED")
             && match escape.held_by {
                 "" => shut.starts_with("held"),
@@ -273,21 +279,30 @@ fn judge(title: &str, lines: &[Line]) {
     assert!(idle.is_empty(), "these do not get out even without a sandbox:\n{idle:#?}");
 }
 
-#[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
 fn try_all(title: &str, escapes: &[Escape]) {
+    try_in(title, escapes, "shut_python");
+}
+
+/// The same, with the forks of an interpreter that is kept ready.
+fn try_warm(title: &str, escapes: &[Escape]) {
+    try_in(&format!("{title}, WARM"), escapes, "warm_python");
+}
+
+#[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
+fn try_in(title: &str, escapes: &[Escape], python: &'static str) {
     let support = Support::of_this_kernel();
     if support.level() < Require::Full {
         println!("skip {title}: this kernel holds less than the table is about: {support:?}");
         return;
     }
     let redis = Redis::start();
-    let world = World::new(&redis);
+    let world = World::new(&redis, python);
     let mut lines = Vec::new();
     for escape in escapes {
         lines.push(world.line(escape));
         // The actor serves the next one, whatever this one did.
         let next = if escape.kind == Kind::Osis { "1" } else { "print(1)" };
-        let of_type = if escape.kind == Kind::Bash { "shut_python" } else { escape.shut_type() };
+        let of_type = if escape.kind == Kind::Osis { "osis" } else { python };
         if !escape.held_by.is_empty() {
             world.hero.run(&["exec", "-t", of_type, "-e", next]).code(0).stdout("1\n");
         }

@@ -12,12 +12,15 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use self::measure::{Figures, Plan};
+use super::exec::parsed;
 use super::stage::{Stage, unavailable};
 use super::{Global, output};
 use crate::client::Client;
-use crate::config::{ActorConfig, Config, is_python};
+use crate::config::{ActorConfig, Config, LegacyQueue, Migration, SupervisorConfig, is_python};
 use crate::daemon::Interrupts;
 use crate::error::Error;
+use crate::proto::keys::Keys;
+use crate::proto::target::Group;
 
 /// Measure Hero on a private Redis, beside what that Redis can do at most
 #[derive(Debug, Args)]
@@ -51,6 +54,9 @@ pub(super) struct Bench {
     /// Also measure a page of jobs and a claim among 1 000 and among 1 000 000 jobs, once
     #[arg(long)]
     large: bool,
+    /// Also measure enqueueing and draining beside a legacy queue (supervisor.migration = "dual")
+    #[arg(long)]
+    dual: bool,
 }
 
 /// Single measures against the configured Redis.
@@ -87,17 +93,22 @@ impl Bench {
         for number in 1..=self.runs {
             output::note(&format!("run {number} of {}", self.runs));
             let run = async |stage: &mut Stage| Plan { jobs }.measure(stage).await;
-            match self.on_a_stage(&mut interrupts, run).await? {
+            match self.on_a_stage(&mut interrupts, SupervisorConfig::default(), run).await? {
                 Ok(figures) => runs.push(figures),
                 Err(code) => return Ok(code),
+            }
+            if self.dual {
+                let run = async |stage: &mut Stage| Plan { jobs }.measure_dual(stage).await;
+                match self.on_a_stage(&mut interrupts, dual()?, run).await? {
+                    Ok(figures) => runs.push(figures),
+                    Err(code) => return Ok(code),
+                }
             }
         }
         if self.large {
             output::note("among 1 000 and among 1 000 000 jobs");
-            match self
-                .on_a_stage(&mut interrupts, async |stage| large::measure(stage).await)
-                .await?
-            {
+            let run = async |stage: &mut Stage| large::measure(stage).await;
+            match self.on_a_stage(&mut interrupts, SupervisorConfig::default(), run).await? {
                 Ok(figures) => runs.push(figures),
                 Err(code) => return Ok(code),
             }
@@ -116,10 +127,11 @@ impl Bench {
     async fn on_a_stage(
         &self,
         interrupts: &mut Interrupts,
+        supervisor: SupervisorConfig,
         run: impl AsyncFnOnce(&mut Stage) -> Result<Figures, Error>,
     ) -> Result<Result<Figures, ExitCode>, Error> {
         let actor = ActorConfig { tasks: self.tasks.into(), ..ActorConfig::default() };
-        let mut config = Config { actor, ..Config::default() };
+        let mut config = Config { supervisor, actor, ..Config::default() };
         for of_type in config.types.values_mut() {
             of_type.options.warm = is_python(&of_type.command);
         }
@@ -132,6 +144,22 @@ impl Bench {
         let measured = measured?;
         down.map(|()| measured)
     }
+}
+
+/// Beside one legacy queue, from which nobody else takes.
+fn dual() -> Result<SupervisorConfig, Error> {
+    let legacy = LegacyQueue {
+        legacy: Keys::default().legacy_queue("bench"),
+        script_type: parsed("osis")?,
+        group: Group::default(),
+        instance: None,
+    };
+    let legacy_queues = vec![legacy];
+    Ok(SupervisorConfig {
+        migration: Migration::Dual,
+        legacy_queues,
+        ..SupervisorConfig::default()
+    })
 }
 
 impl Harness {
