@@ -12,6 +12,7 @@ mod e2e;
 mod escape;
 mod foreign;
 mod lifecycle_model;
+mod osis;
 mod reliability_actor;
 mod reliability_bounds;
 mod reliability_dead;

@@ -63,6 +63,7 @@ const RESERVED: [Reserved; 6] = [
             "meta:actor",
             "meta:boot",
             "meta:type",
+            "meta:osis",
             "\"job:",
             "'job:",
             ":job:{",
