@@ -19,9 +19,10 @@ const NEWEST: ABI = ABI::V8;
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// What programs read to start, to find names and to know the machine; nothing that is secret on
 /// a machine as Debian sets it up.
-const SYSTEM: [&str; 34] = [
+const SYSTEM: [&str; 37] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
+    "/etc/debian_version",
     "/etc/gai.conf",
     "/etc/group",
     "/etc/host.conf",
@@ -33,9 +34,11 @@ const SYSTEM: [&str; 34] = [
     "/etc/locale.alias",
     "/etc/locale.conf",
     "/etc/localtime",
+    "/etc/lsb-release",
     "/etc/magic",
     "/etc/mime.types",
     "/etc/nsswitch.conf",
+    "/etc/os-release",
     "/etc/passwd",
     "/etc/protocols",
     "/etc/resolv.conf",

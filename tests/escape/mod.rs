@@ -1,0 +1,311 @@
+//! Hostile scripts, each run in the sandbox and, where that harms nobody, without one: the first
+//! shows that it is held, the second that the script could have done it. Whatever they aim at was
+//! made by the test.
+
+mod files;
+mod kernel;
+mod network;
+mod processes;
+mod resources;
+mod rhai;
+mod targets;
+
+use std::fmt::Write as _;
+
+use hero::config::Require;
+use hero::engine::process::sandbox::Support;
+
+use crate::support::{Hero, Process, Redis};
+use targets::Targets;
+
+/// A hostile script.
+struct Escape {
+    /// What it tries, as the table says it.
+    tries: &'static str,
+    kind: Kind,
+    /// For Python the body of a function that returns whether it got out, or fails; else the
+    /// whole script, which says `ESCAPED` if it did.
+    script: &'static str,
+    /// What the error of its job has in it; empty if the job itself says that it was held.
+    held_by: &'static str,
+    open: Open,
+}
+
+/// What runs a script.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Python,
+    /// With TCP to one port that is not the test's.
+    PythonWithPorts,
+    Bash,
+    Osis,
+}
+
+/// What happens without a sandbox.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// It gets out.
+    Escapes,
+    /// It gets out, if the tests run as root.
+    EscapesAsRoot,
+    /// It is held by something else than the sandbox.
+    HeldToo,
+    /// It is not run: it would do harm, or not every kernel has what it uses.
+    NotTried,
+}
+
+const fn python(tries: &'static str, script: &'static str) -> Escape {
+    Escape { tries, kind: Kind::Python, script, held_by: "", open: Open::Escapes }
+}
+
+const fn bash(tries: &'static str, script: &'static str) -> Escape {
+    Escape { kind: Kind::Bash, ..python(tries, script) }
+}
+
+const fn osis(tries: &'static str, script: &'static str, held_by: &'static str) -> Escape {
+    let open = Open::HeldToo;
+    Escape { tries, kind: Kind::Osis, script, held_by, open }
+}
+
+impl Escape {
+    const fn open(self, open: Open) -> Self {
+        Self { open, ..self }
+    }
+
+    const fn held_by(self, held_by: &'static str) -> Self {
+        Self { held_by, ..self }
+    }
+
+    const fn with_ports(self) -> Self {
+        Self { kind: Kind::PythonWithPorts, ..self }
+    }
+
+    fn text(&self) -> String {
+        match self.kind {
+            Kind::Bash | Kind::Osis => self.script.to_owned(),
+            Kind::Python | Kind::PythonWithPorts => {
+                let mut body = String::new();
+                for line in self.script.lines() {
+                    let _ = writeln!(body, "    {line}");
+                }
+                format!("{PRELUDE}\ndef attempt():\n{body}\n{POSTLUDE}")
+            }
+        }
+    }
+
+    fn shut_type(&self, python: &'static str) -> &'static str {
+        match self.kind {
+            Kind::Python => python,
+            Kind::PythonWithPorts => "ports_python",
+            Kind::Bash => "shut_bash",
+            Kind::Osis => "osis",
+        }
+    }
+
+    fn open_type(&self) -> Option<&'static str> {
+        if self.open == Open::NotTried {
+            return None;
+        }
+        match self.kind {
+            Kind::Python | Kind::PythonWithPorts => Some("open_python"),
+            Kind::Bash => Some("open_bash"),
+            Kind::Osis => None,
+        }
+    }
+}
+
+/// What every script of Python can use: the targets, and system calls by number.
+const PRELUDE: &str = r#"
+import ctypes, fcntl, mmap, os, resource, signal, socket, stat, struct, subprocess, sys, time
+SECRET, FOLDER, OUTSIDE, FILE = (os.environ[n] for n in ("SECRET", "FOLDER", "OUTSIDE", "FILE"))
+VICTIM, DAEMON = int(os.environ["VICTIM"]), int(os.environ["DAEMON"])
+TCP, UDP = int(os.environ["TCP"]), int(os.environ["UDP"])
+UNIX, REDIS, TOKEN = os.environ["UNIX"], os.environ["REDIS"], os.environ["TOKEN"]
+libc = ctypes.CDLL(None, use_errno=True)
+def checked(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+def call(number, *args):
+    if isinstance(number, tuple):
+        number = number[os.uname().machine != "x86_64"]
+    args = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
+    return checked(libc.syscall(ctypes.c_long(number), *args))
+def reaches_the_kernel(action):
+    "Whether the kernel looks at what is asked at all: then it is not the filter that answers."
+    try:
+        action()
+    except OSError as error:
+        return error.errno not in (1, 38)
+    return True
+"#;
+const POSTLUDE: &str = r#"
+try:
+    escaped = attempt()
+except BaseException as error:
+    print("held:", repr(error))
+else:
+    print("ESCAPED" if escaped else "held")
+"#;
+
+/// One line of the table.
+struct Line {
+    tries: &'static str,
+    shut: String,
+    open: String,
+    is_held: bool,
+    is_shown: bool,
+}
+
+struct World {
+    hero: Hero,
+    targets: Targets,
+    python: &'static str,
+    _actors: Vec<Process>,
+}
+
+impl World {
+    /// `python` is the type that scripts of Python run as, and its actor the one they aim at.
+    fn new(redis: &Redis, python: &'static str) -> Self {
+        let interpreter = |name, command| (format!("type.{name}"), command);
+        let command = r#"["/usr/bin/python3", "{script}"]"#;
+        let bash = r#"["/bin/bash", "{script}"]"#;
+        let mut hero = Hero::on(redis).set("job.output_size_max", "\"64KiB\"");
+        for (of_type, command) in [
+            interpreter("shut_python", command),
+            interpreter("ports_python", command),
+            interpreter("warm_python", command),
+            interpreter("open_python", command),
+            interpreter("shut_bash", bash),
+            interpreter("open_bash", bash),
+        ] {
+            hero = hero.set(&format!("{of_type}.engine"), "\"command\"");
+            hero = hero.set(&format!("{of_type}.command"), command);
+            if of_type.ends_with("warm_python") {
+                hero = hero.set(&format!("{of_type}.warm"), "true");
+            }
+            if of_type.contains("open") {
+                hero = hero.set(&format!("{of_type}.sandbox.enabled"), "false");
+                continue;
+            }
+            for (key, value) in [
+                ("chmod", "false"),
+                ("cpu", "\"1s\""),
+                ("memory", "\"512MiB\""),
+                ("open_files", "128"),
+                ("file_size", "\"1MiB\""),
+                ("disk", "\"4MiB\""),
+            ] {
+                hero = hero.set(&format!("{of_type}.sandbox.{key}"), value);
+            }
+        }
+        hero = hero.set("type.ports_python.sandbox.ports", "[1]");
+        let types =
+            ["shut_python", "ports_python", "open_python", "shut_bash", "open_bash", "osis"];
+        let actors: Vec<Process> =
+            types.map(|name| hero.actor(&format!("{name}-default-1")).tasks(1).start()).into();
+        let daemon = actors[0].pid();
+        Self { targets: Targets::new(redis, daemon), hero, python, _actors: actors }
+    }
+
+    /// Runs a script as a job: what it printed, or `error: …`.
+    fn run(&self, of_type: &str, escape: &Escape) -> String {
+        let mut args = vec!["exec", "-t", of_type, "--timeout", "60s"];
+        if escape.held_by == "timeout" {
+            args[4] = "2s";
+        }
+        let env: Vec<String> =
+            self.targets.env().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if escape.kind != Kind::Osis {
+            args.extend(env.iter().flat_map(|pair| ["--env", pair.as_str()]));
+        }
+        let text = escape.text();
+        args.extend(["-e", &text]);
+        let done = self.hero.run(&args);
+        let said = match done.code {
+            0 => done.stdout,
+            _ => format!("error: {}", done.stderr),
+        };
+        said.trim().chars().take(300).collect()
+    }
+
+    fn line(&self, escape: &Escape) -> Line {
+        let shut = self.run(escape.shut_type(self.python), escape);
+        let is_held = !shut.contains("ESCAPED")
+            && match escape.held_by {
+                "" => shut.starts_with("held"),
+                text => shut.starts_with("error: ") && shut.contains(text),
+            };
+        let harm = self.targets.harm();
+        let is_held = is_held && harm.is_none();
+        let shut = harm.map_or(shut, |harm| format!("HARM: {harm}"));
+        let as_root = rustix::process::geteuid().is_root();
+        let (open, is_shown) = match escape.open_type() {
+            None => ("not tried".to_owned(), true),
+            Some(open_type) => {
+                let open = self.run(open_type, escape);
+                let got_out = open.contains("ESCAPED");
+                let must = match escape.open {
+                    Open::Escapes => true,
+                    Open::EscapesAsRoot => as_root,
+                    Open::HeldToo | Open::NotTried => got_out,
+                };
+                self.targets.restore();
+                (open, got_out || !must)
+            }
+        };
+        Line { tries: escape.tries, shut, open, is_held, is_shown }
+    }
+}
+
+/// Prints the table and fails if anything got out, or if a script shows nothing.
+#[expect(clippy::print_stdout, reason = "the table is what the test is for")]
+fn judge(title: &str, lines: &[Line]) {
+    let first = |text: &str| -> String {
+        text.lines().next().unwrap_or_default().chars().take(58).collect()
+    };
+    println!("\n{:<52} {:<58} WITHOUT", title, "IN THE SANDBOX");
+    for line in lines {
+        println!("{:<52} {:<58} {}", line.tries, first(&line.shut), first(&line.open));
+    }
+    let bad = |is_bad: fn(&Line) -> bool| -> Vec<String> {
+        let bad = lines.iter().filter(|line| is_bad(line));
+        bad.map(|line| format!("{}: {} | {}", line.tries, line.shut, line.open)).collect()
+    };
+    let escapes = bad(|line| !line.is_held);
+    let idle = bad(|line| !line.is_shown);
+    println!("{}: {} hostile scripts, {} escapes", title, lines.len(), escapes.len());
+    assert!(escapes.is_empty(), "these got out, or were held by nothing known:\n{escapes:#?}");
+    assert!(idle.is_empty(), "these do not get out even without a sandbox:\n{idle:#?}");
+}
+
+fn try_all(title: &str, escapes: &[Escape]) {
+    try_in(title, escapes, "shut_python");
+}
+
+/// The same, with the forks of an interpreter that is kept ready.
+fn try_warm(title: &str, escapes: &[Escape]) {
+    try_in(&format!("{title}, WARM"), escapes, "warm_python");
+}
+
+#[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
+fn try_in(title: &str, escapes: &[Escape], python: &'static str) {
+    let support = Support::of_this_kernel();
+    if support.level() < Require::Full {
+        println!("skip {title}: this kernel holds less than the table is about: {support:?}");
+        return;
+    }
+    let redis = Redis::start();
+    let world = World::new(&redis, python);
+    let mut lines = Vec::new();
+    for escape in escapes {
+        lines.push(world.line(escape));
+        // The actor serves the next one, whatever this one did.
+        let next = if escape.kind == Kind::Osis { "1" } else { "print(1)" };
+        let of_type = if escape.kind == Kind::Osis { "osis" } else { python };
+        if !escape.held_by.is_empty() {
+            world.hero.run(&["exec", "-t", of_type, "-e", next]).code(0).stdout("1\n");
+        }
+    }
+    judge(title, &lines);
+}

@@ -1,0 +1,46 @@
+//! Using things up: the job ends, and the actor serves the next one.
+
+use super::{Escape, Open, bash, python, try_all, try_warm};
+
+const ESCAPES: [Escape; 10] = [
+    python("take all memory", "return len(bytearray(1 << 30)) > 0"),
+    python("map all memory", "return len(mmap.mmap(-1, 1 << 30)) > 0"),
+    python(
+        "write a file without end",
+        "f = open('x', 'wb')\nfor _ in range(40): f.write(bytes(65536))\nreturn True",
+    ),
+    python(
+        "make a huge file with nothing in it",
+        "os.truncate(os.open('x', os.O_CREAT | os.O_RDWR), 1 << 40)\nreturn True",
+    )
+    .open(Open::HeldToo),
+    python(
+        "fill its folder with many files",
+        "for n in range(64): open(str(n), 'wb').write(bytes(500000))\ntime.sleep(1000)",
+    )
+    .held_by("disk")
+    .open(Open::NotTried),
+    python("open files without end", "f = [open('/dev/null') for _ in range(300)]\nreturn True"),
+    python("compute without end", "while time.process_time() < 1.8: pass\nreturn True")
+        .held_by("SIGXCPU"),
+    python("write to standard output without end", "while True: print('x' * 1000)")
+        .held_by("output")
+        .open(Open::HeldToo),
+    bash("leave a core behind", "[ \"$(ulimit -Hc)\" = 0 ] && echo held || echo ESCAPED")
+        .open(Open::HeldToo),
+    bash(
+        "nest folders without end",
+        "for i in $(seq 200); do mkdir d && cd d || break; done; chmod 0 . 2> /dev/null; echo held",
+    )
+    .open(Open::HeldToo),
+];
+
+#[test]
+fn no_script_uses_up_more_than_its_share() {
+    try_all("RESOURCES", &ESCAPES);
+}
+
+#[test]
+fn no_warm_script_uses_up_more_than_its_share() {
+    try_warm("RESOURCES", &ESCAPES);
+}
