@@ -8,9 +8,10 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::progress::{Bar, View};
 use super::script::Source;
 use super::{Global, output, script_doc};
-use crate::client::{Client, ClientError, JobBuilder, LogFollower};
+use crate::client::{Client, ClientError, JobBuilder};
 use crate::config::{Config, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
@@ -84,7 +85,7 @@ struct JobOptions {
     #[arg(long, value_name = "TIME", conflicts_with = "delay")]
     at: Option<String>,
     /// Not before this much time has passed
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// While a job with this key is on its way, no second one is made: its id is the answer
     #[arg(long, value_name = "KEY")]
@@ -125,9 +126,9 @@ impl Exec {
         let client = Client::open(&config)?;
         let script_type = job.script_type.clone();
         let id = client.submit(job).await?;
-        let log = client.follow_job_logs(&id);
+        let view = View { log: client.follow_job_logs(&id), lines: true, bar: Bar::new() };
         tokio::select! {
-            ended = wait(&client, &id, Some(log), self.wait, global.json) => ended,
+            ended = wait(&client, &id, Some(view), self.wait, global.json) => ended,
             never = tell_if_alone(&client, script_type.as_ref()) => match never {},
         }
     }
@@ -146,18 +147,18 @@ async fn tell_if_alone(client: &Client, script_type: Option<&ScriptType>) -> Inf
     std::future::pending().await
 }
 
-/// Waits for the end of a job and prints what it left; with a log, prints that as it grows.
+/// Waits for the end of a job and prints what it left; with a view, shows that meanwhile.
 pub(super) async fn wait(
     client: &Client,
     id: &JobId,
-    log: Option<LogFollower>,
+    view: Option<View>,
     patience: Option<Duration>,
     json: bool,
 ) -> Result<ExitCode, Error> {
     let mut interrupts = Interrupts::listen()
         .map_err(|error| Error::new(Exit::Unavailable, format!("cannot take signals: {error}")))?;
     let ended = tokio::select! {
-        ended = end(client, id, log, patience) => ended,
+        ended = end(client, id, view, patience) => ended,
         signal = interrupts.next() => {
             output::note(&format!(
                 "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
@@ -178,38 +179,25 @@ pub(super) async fn wait(
 async fn end(
     client: &Client,
     id: &JobId,
-    log: Option<LogFollower>,
+    view: Option<View>,
     patience: Option<Duration>,
 ) -> Result<String, ClientError> {
     let ended = client.await_result(id, patience);
-    let Some(mut log) = log else { return ended.await };
+    let Some(mut view) = view else { return ended.await };
     tokio::pin!(ended);
     let ended = loop {
         tokio::select! {
             biased;
             ended = &mut ended => break ended,
             // Without a log the job still has an end.
-            more = print_some(&mut log) => if !more { break ended.await; },
+            more = view.show_some() => if !more { break ended.await; },
         }
     };
     if !matches!(ended, Err(ClientError::GaveUp { .. } | ClientError::Store(_))) {
-        log.job_ended();
-        while print_some(&mut log).await {}
+        view.log.job_ended();
+        while view.show_some().await {}
     }
     ended
-}
-
-/// Prints the next lines of a log; `false` if there are no more.
-async fn print_some(log: &mut LogFollower) -> bool {
-    match log.next().await {
-        Ok(Some(lines)) => {
-            for line in lines {
-                output::note(&line.line);
-            }
-            true
-        }
-        Ok(None) | Err(_) => false,
-    }
 }
 
 /// A job that was submitted is worth its id in the message.

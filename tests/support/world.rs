@@ -8,7 +8,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::message::{ActorState, Presence};
 use hero::proto::target::{ActorId, Queue, ScriptType};
-use hero::store::{Attempt, Claim, Claimed, Ending, Recorded, Store, Submitted, Verdict};
+use hero::store::{Attempt, Claim, Claimed, Ending, LogEntry, Recorded, Store, Submitted, Verdict};
 
 use super::Redis;
 
@@ -19,6 +19,11 @@ const SIZE_MAX: u64 = 1 << 20;
 /// A job of type `osis` with this id, all else at its default.
 pub(crate) fn job(id: &str) -> Job {
     JobBuilder::new("osis", "1").id(id).build().expect("a legal job")
+}
+
+/// A line of a log.
+pub(crate) fn line(fd: u8, line: &str) -> LogEntry {
+    LogEntry::Line { fd, line: line.to_owned() }
 }
 
 /// A queue by its name.
@@ -79,6 +84,12 @@ impl World {
     /// A new, empty one.
     pub(crate) fn new() -> Self {
         Self::on(Redis::start(), "hero")
+    }
+
+    /// The same, with every transition of a job in the event log or not.
+    pub(crate) fn with_events(mut self, events: bool) -> Self {
+        self.store = self.store.with_events(events);
+        self
     }
 
     /// One in a namespace of an own Redis.
