@@ -32,6 +32,8 @@ test: deps ## all tests, each on a private Redis of its own
 chaos: deps ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=...
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} \
 	    $(CARGO) test --locked --test integration chaos::storm -- --nocapture
+	FIRINGS=$${FIRINGS:-60} \
+	    $(CARGO) test --locked --test integration e2e::cron::three_supervisors -- --nocapture
 
 test-system: ## the package on a real Debian 12 with systemd, booted in a container; as root
 	CARGO=$(CARGO) tests/system/run

@@ -32,6 +32,11 @@ impl Check {
             Some(name) => Some((name.as_str(), config.unit(name)?)),
             None => None,
         };
+        let crontab = config.crontab();
+        if !crontab.problems.is_empty() {
+            let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
+            return Err(Error::new(Exit::Config, problems.join("\n")));
+        }
         let text = config.to_toml()?;
         let client =
             Client::open(&config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
@@ -39,6 +44,7 @@ impl Check {
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             document["warnings"] = json!(warnings);
+            document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
             output::json(&document)?;
             return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
         }
@@ -48,6 +54,9 @@ impl Check {
         output::text(&format!("{text}\n"))?;
         for (script_type, unavailable) in availability(&config) {
             output::line(&said(&script_type, unavailable.as_deref()))?;
+        }
+        for entry in &crontab.entries {
+            output::line(&format!("cron {}: {}", entry.name, entry.schedule))?;
         }
         for line in unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)) {
             output::line(&line)?;

@@ -7,6 +7,7 @@
 mod check;
 mod command;
 mod connection;
+mod cron;
 mod error;
 mod files;
 mod load;
@@ -22,6 +23,7 @@ mod units;
 
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
+pub use cron::{CronEntry, Crontab};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
 pub use redis_url::{RedisUrl, SentinelUrl};
