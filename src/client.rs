@@ -18,14 +18,17 @@
 //! the runtime, and none retries by itself: an error says whether it is worth trying again.
 
 mod builder;
+mod cron;
 mod dead;
 mod error;
+mod events;
 mod logs;
 mod wait;
 
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
+pub use events::EventFollower;
 pub use logs::LogFollower;
 
 use std::collections::BTreeMap;
@@ -37,8 +40,8 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, LogLine, Page, PresenceOf, QueueState, RetryOutcome,
-    StopOutcome, Store, StoreError, Submitted,
+    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, QueueState, RetryOutcome, StopOutcome,
+    Store, StoreError, Submitted,
 };
 use wait::Waiters;
 
@@ -64,7 +67,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self, ClientError> {
-        let store = Store::open(redis)?;
+        let store = Store::open(redis)?.with_events(job.events);
         Ok(Self { waiters: Arc::new(Waiters::new(store.clone())), store, job })
     }
 
@@ -224,28 +227,6 @@ impl Client {
 
     async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<String>), ClientError> {
         self.store.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
-    }
-
-    /// Reads up to `limit` lines of a job's log, after the line named or from the start.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`] if there is neither a log nor a job.
-    pub async fn get_job_logs(
-        &self,
-        id: &JobId,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<LogLine>, ClientError> {
-        let lines = self.store.read_log(id, after, limit).await?;
-        if lines.is_empty() && after.is_none() {
-            self.outcome(id).await?;
-        }
-        Ok(lines)
-    }
-
-    /// Follows a job's log from its start to the job's end, on a connection of its own.
-    pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
-        LogFollower::new(self.store.clone(), id.clone())
     }
 
     /// One page of jobs; the page names where the next one begins.

@@ -3,12 +3,15 @@
 mod actor;
 mod bench;
 mod check;
+mod cron;
 mod dead;
 mod dev;
+mod events;
 mod exec;
 mod generate;
 mod job;
 mod output;
+mod progress;
 mod queue;
 mod script;
 mod script_doc;
@@ -74,7 +77,10 @@ enum Command {
     #[command(subcommand)]
     Actor(actor::Actor),
     #[command(subcommand)]
+    Cron(cron::Cron),
+    #[command(subcommand)]
     Dead(dead::Dead),
+    Events(events::Events),
     #[command(subcommand)]
     Script(script_doc::ScriptCommand),
     Bench(bench::Bench),
@@ -113,7 +119,9 @@ impl Cli {
             Command::Job(job) => block_on(job.run(global)),
             Command::Queue(queue) => block_on(queue.run(global)),
             Command::Actor(actor) => block_on(actor.run(global)),
+            Command::Cron(cron) => block_on(cron.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
+            Command::Events(events) => block_on(events.run(global)),
             Command::Script(script) => script.run(global),
             Command::Bench(bench) => block_on(bench.run(global)),
             Command::Generate(generate) => generate.run(),

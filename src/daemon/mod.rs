@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::actor::{self, ActorError, Actors};
 use crate::config::{ActorUnit, Config, ConfigError, Unit};
@@ -80,6 +80,7 @@ enum Role {
 fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
     let store =
         Store::open(&config.redis).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let store = store.with_events(config.job.events);
     let (report, beat_within) = (notify::reporter(), notify::beat_within());
     let (role, live) = match role {
         Unit::Supervisor => {
@@ -98,10 +99,18 @@ fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
 }
 
 fn supervisor_settings(config: &Config) -> supervisor::Settings {
+    let crontab = config.crontab();
+    for problem in &crontab.problems {
+        error!("{problem}: the periodic jobs of this file are not in force");
+    }
+    if !crontab.entries.is_empty() {
+        info!("{} periodic jobs are in force", crontab.entries.len());
+    }
     supervisor::Settings {
         supervisor: config.supervisor.clone(),
         job: config.job.clone(),
         actor: config.actor.clone(),
+        crontab: Arc::new(crontab),
     }
 }
 

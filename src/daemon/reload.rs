@@ -80,8 +80,10 @@ impl Reload {
         info!("read the configuration again");
         // What needs a restart is not in force, and is named again by the next reload.
         let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
+        let events = self.config.job.events;
         self.config = config;
         self.config.redis = redis;
+        self.config.job.events = events;
         self.config.actor.heartbeat = actor.heartbeat;
         self.config.actor.lease = actor.lease;
         Ok(restart)
@@ -92,6 +94,9 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let mut keys = Vec::new();
     if old.redis != new.redis {
         keys.push("[redis]");
+    }
+    if old.job.events != new.job.events {
+        keys.push("job.events");
     }
     if old.actor.heartbeat != new.actor.heartbeat {
         keys.push("actor.heartbeat");

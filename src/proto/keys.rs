@@ -8,6 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::cron::CronName;
 use super::job::{BootId, JobId, JobStatus, UniqueKey};
 use super::target::{ActorId, IllegalName, Queue, ScriptType, name};
 
@@ -169,6 +170,21 @@ impl Keys {
         self.key(format_args!("meta:queue:rate:type:{script_type}"))
     }
 
+    /// Set: names of the queues whose first job waits for long.
+    pub fn slow_queues(&self) -> String {
+        self.key(format_args!("meta:queue:slow"))
+    }
+
+    /// Stream, capped: every transition of every job, where the configuration asks for it.
+    pub fn events(&self) -> String {
+        self.key(format_args!("meta:job:events"))
+    }
+
+    /// Hash: where a periodic job stands.
+    pub fn cron(&self, name: &CronName) -> String {
+        self.key(format_args!("meta:cron:{name}"))
+    }
+
     /// Hash: where the sweeps of recovery stand, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
@@ -205,6 +221,9 @@ impl Keys {
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
+            ("SLOW", "meta:queue:slow"),
+            ("CRON", "meta:cron:"),
+            ("EVENTS", "meta:job:events"),
         ];
         let line = |(name, rest): &(&str, &str)| {
             format!(
@@ -261,6 +280,9 @@ mod tests {
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
+            (keys.slow_queues(), "hero:meta:queue:slow"),
+            (keys.events(), "hero:meta:job:events"),
+            (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
         ] {
             assert_eq!(spelled, key);
             // The scripts must spell the same keys: each is a constant or starts with one.

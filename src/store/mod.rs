@@ -4,8 +4,10 @@
 mod attempts;
 mod backoff;
 mod control;
+mod cron;
 mod dead;
 mod error;
+mod events;
 mod floor;
 mod jobs;
 mod link;
@@ -22,12 +24,14 @@ mod statistics;
 pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};
 pub use backoff::Backoff;
 pub use control::{StopOutcome, Woken};
+pub use cron::{Fired, LastFiring};
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use error::StoreError;
+pub use events::JobEvent;
 pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
 pub use link::{Blocking, Waker};
 pub use listing::{Cursor, JobSummary, ListQuery, Page, QueueState};
-pub use logs::LogLine;
+pub use logs::{LogEntry, LogLine};
 pub use presence::{Appearance, PresenceOf};
 pub use recovery::Recovered;
 
@@ -58,9 +62,16 @@ impl Store {
         let keys = Keys::new(config.namespace.clone());
         Ok(Self {
             link: Link::new(Server::new(config)?),
-            scripts: Arc::new(Scripts::new(&keys)),
+            scripts: Arc::new(Scripts::new(&keys, false)),
             keys: Arc::new(keys),
         })
+    }
+
+    /// The same, with every transition of a job written into the log of them or not.
+    #[must_use]
+    pub fn with_events(mut self, events: bool) -> Self {
+        self.scripts = Arc::new(Scripts::new(&self.keys, events));
+        self
     }
 
     /// The keys of the namespace.

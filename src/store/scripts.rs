@@ -9,13 +9,17 @@ use crate::proto::keys::Keys;
 pub(super) struct Scripts {
     pub(super) appear: Script,
     pub(super) claim: Script,
+    pub(super) cron_state: Script,
     pub(super) delete: Script,
     pub(super) disappear: Script,
     pub(super) dispatch_due: Script,
     pub(super) fan_out: Script,
     pub(super) finish: Script,
+    pub(super) fire: Script,
     pub(super) heartbeat: Script,
     pub(super) list_dead: Script,
+    pub(super) long_waits: Script,
+    pub(super) progress: Script,
     pub(super) recover_boots: Script,
     pub(super) recover_foreign: Script,
     pub(super) recover_orphans: Script,
@@ -30,20 +34,36 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    pub(super) fn new(keys: &Keys) -> Self {
-        let constants = keys.lua();
+    /// The scripts of a namespace. With `events` they write every transition into the log of them:
+    /// a constant, so that the others are spared even the question.
+    pub(super) fn new(keys: &Keys, events: bool) -> Self {
+        let constants = format!("{}local EVENTS_ON = {events}\n", keys.lua());
         let script = |body: &str| {
             Script::new(&[constants.as_str(), include_str!("scripts/common.lua"), body].concat())
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
+            cron_state: script(include_str!("scripts/cron_state.lua")),
             claim: script(include_str!("scripts/claim.lua")),
             delete: script(include_str!("scripts/delete.lua")),
             disappear: script(include_str!("scripts/disappear.lua")),
             dispatch_due: script(include_str!("scripts/dispatch_due.lua")),
             fan_out: script(include_str!("scripts/fan_out.lua")),
+            fire: script(
+                &[
+                    &function("stop", include_str!("scripts/stop.lua")),
+                    &function("submit", include_str!("scripts/submit.lua")),
+                    include_str!("scripts/fire.lua"),
+                ]
+                .concat(),
+            ),
             finish: script(include_str!("scripts/finish.lua")),
             heartbeat: script(include_str!("scripts/heartbeat.lua")),
+            // Alone, as it goes along with what calls it.
+            progress: Script::new(
+                &[constants.as_str(), include_str!("scripts/progress.lua")].concat(),
+            ),
+            long_waits: script(include_str!("scripts/long_waits.lua")),
             list_dead: script(include_str!("scripts/list_dead.lua")),
             recover_boots: script(include_str!("scripts/recover_boots.lua")),
             recover_foreign: script(include_str!("scripts/recover_foreign.lua")),
@@ -58,4 +78,9 @@ impl Scripts {
             submit: script(include_str!("scripts/submit.lua")),
         }
     }
+}
+
+/// A whole script as a function of its arguments, for another that does this and more in one step.
+fn function(name: &str, body: &str) -> String {
+    format!("local function {name}(ARGV)\n{body}\nend\n")
 }

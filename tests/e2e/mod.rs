@@ -2,12 +2,15 @@
 
 mod commands;
 mod control;
+mod cron;
 mod deaths;
 mod dev;
+mod events;
 mod jobs;
 mod limits;
 mod load;
 mod outage;
+mod progress;
 mod protocol;
 mod scripts;
 mod shutdown;

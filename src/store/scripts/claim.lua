@@ -88,6 +88,7 @@ local function take(id, list)
     return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
   end
   attempt = attempt + 1
+  moving(id, 'started', own_type, actor)
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,
     'actor', actor, 'boot_id', boot, 'attempt', attempt)
   -- From here on the job has the type of whoever took it.
