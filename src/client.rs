@@ -23,6 +23,7 @@ mod dead;
 mod error;
 mod events;
 mod logs;
+mod migration;
 mod wait;
 
 pub use builder::JobBuilder;
@@ -30,6 +31,7 @@ pub use dead::DeadTally;
 pub use error::ClientError;
 pub use events::EventFollower;
 pub use logs::LogFollower;
+pub use migration::blockers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,16 +61,20 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn open(config: &Config) -> Result<Self, ClientError> {
-        Self::with(&config.redis, config.job.clone())
+        let store = Store::open(&config.redis)?
+            .with_events(config.job.events)
+            .beside(config.supervisor.served_legacy_queues())?;
+        Ok(Self::on(store, config.job.clone()))
     }
 
-    /// The same from the two tables it needs: where Redis is, and the bounds of jobs.
+    /// The same from the two tables it needs: where Redis is, and the bounds of jobs. Knows of no
+    /// queues with older names.
     ///
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self, ClientError> {
         let store = Store::open(redis)?.with_events(job.events);
-        Ok(Self { waiters: Arc::new(Waiters::new(store.clone())), store, job })
+        Ok(Self::on(store, job))
     }
 
     /// Asks Redis for a sign of life.

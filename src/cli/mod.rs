@@ -10,6 +10,7 @@ mod events;
 mod exec;
 mod generate;
 mod job;
+mod migrate;
 mod output;
 mod progress;
 mod queue;
@@ -82,6 +83,8 @@ enum Command {
     Dead(dead::Dead),
     Events(events::Events),
     #[command(subcommand)]
+    Migrate(migrate::Migrate),
+    #[command(subcommand)]
     Script(script_doc::ScriptCommand),
     Bench(bench::Bench),
     #[command(subcommand, hide = true)]
@@ -122,6 +125,7 @@ impl Cli {
             Command::Cron(cron) => block_on(cron.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
             Command::Events(events) => block_on(events.run(global)),
+            Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
             Command::Bench(bench) => block_on(bench.run(global)),
             Command::Generate(generate) => generate.run(),

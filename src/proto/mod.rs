@@ -4,6 +4,7 @@
 pub mod cron;
 pub mod job;
 pub mod keys;
+pub mod legacy;
 pub mod message;
 pub mod report;
 pub mod target;

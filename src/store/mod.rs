@@ -10,6 +10,7 @@ mod error;
 mod events;
 mod floor;
 mod jobs;
+mod legacy;
 mod link;
 mod listing;
 mod logs;
@@ -29,6 +30,7 @@ pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use error::StoreError;
 pub use events::JobEvent;
 pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
+pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use link::{Blocking, Waker};
 pub use listing::{Cursor, JobSummary, ListQuery, Page, QueueState};
 pub use logs::{LogEntry, LogLine};
@@ -62,7 +64,7 @@ impl Store {
         let keys = Keys::new(config.namespace.clone());
         Ok(Self {
             link: Link::new(Server::new(config)?),
-            scripts: Arc::new(Scripts::new(&keys, false)),
+            scripts: Arc::new(Scripts::new(&keys)),
             keys: Arc::new(keys),
         })
     }
@@ -70,7 +72,9 @@ impl Store {
     /// The same, with every transition of a job written into the log of them or not.
     #[must_use]
     pub fn with_events(mut self, events: bool) -> Self {
-        self.scripts = Arc::new(Scripts::new(&self.keys, events));
+        let keys = Keys::clone(&self.keys).with_events(events);
+        self.scripts = Arc::new(Scripts::new(&keys));
+        self.keys = Arc::new(keys);
         self
     }
 
