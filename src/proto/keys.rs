@@ -315,13 +315,13 @@ impl Keys {
         lua.push_str("local HERO = '");
         lua.push_str(self.namespace.as_str());
         lua.push_str(":'\nlocal TASKS = 'rhai_tasks:'\nlocal DETAILS = 'rhai_task_details:'\n");
-        lua.push_str(&["local LEGACY = ", &legacy, "\n"].concat());
         // A constant, so that those who want no events are spared even the question.
         lua.push_str(if self.has_events {
             "local EVENTS_ON = true\n"
         } else {
             "local EVENTS_ON = false\n"
         });
+        lua.push_str(&["local LEGACY = ", &legacy, "\n"].concat());
         lua
     }
 }
