@@ -24,7 +24,9 @@ mod error;
 mod events;
 mod logs;
 mod migration;
+mod queues;
 mod wait;
+mod whole;
 
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
@@ -32,6 +34,7 @@ pub use error::ClientError;
 pub use events::EventFollower;
 pub use logs::LogFollower;
 pub use migration::blockers;
+pub use whole::{Graph, Node};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,8 +45,8 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, QueueState, RetryOutcome, StopOutcome,
-    Store, StoreError, Submitted,
+    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, StopOutcome, Store,
+    StoreError, Submitted,
 };
 use wait::Waiters;
 
@@ -158,7 +161,10 @@ impl Client {
     }
 
     /// What can be told of a job before it is sent.
-    fn check(&self, job: &Job) -> Result<(), InvalidJob> {
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if it has no script type or breaks a bound of `[job]`.
+    pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
         if job.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }
@@ -324,14 +330,6 @@ impl Client {
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<PresenceOf>, ClientError> {
         Ok(self.store.actors(script_type).await?)
-    }
-
-    /// Every queue that may hold jobs, in order of their names.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
-        Ok(self.store.queue_states().await?)
     }
 
     /// The counters of a script type: submitted, started, finished, failed, retried, dead,

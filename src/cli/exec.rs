@@ -1,4 +1,4 @@
-//! `hero exec` and `hero submit`: from the arguments to a job, and to its end.
+//! `hero exec`: from the arguments to a job, and to its end.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::progress::{Bar, View};
 use super::script::Source;
@@ -37,20 +36,9 @@ pub(super) struct Exec {
     wait: Option<Duration>,
 }
 
-/// Submit a script and print the id of the job
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
-                        hero submit --at 2026-12-24T18:00:00+01:00 feast.py\n  \
-                        hero submit --after \"$(hero submit first.py)\" second.py\n  \
-                        hero submit --after-any ID --retention 7d clean_up.py")]
-pub(super) struct Submit {
-    #[command(flatten)]
-    options: JobOptions,
-}
-
 /// What a job can be told.
 #[derive(Debug, Args)]
-struct JobOptions {
+pub(super) struct JobOptions {
     #[command(flatten)]
     source: Source,
     /// The script type; without it the file's extension tells: .rhai osis, .py python,
@@ -108,15 +96,6 @@ struct JobOptions {
     /// An id of your own instead of a random one
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-}
-
-impl Submit {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let config = global.config()?;
-        let id = Client::open(&config)?.submit(self.options.job(&config)?).await?;
-        output::print(global.json, || json!({ "id": id }), || format!("{id}\n"))?;
-        Ok(ExitCode::SUCCESS)
-    }
 }
 
 impl Exec {
@@ -218,7 +197,8 @@ fn explained(id: &JobId, error: ClientError) -> Error {
 }
 
 impl JobOptions {
-    fn job(&self, config: &Config) -> Result<Job, Error> {
+    /// The job they make.
+    pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
         let script_type = self.source.script_type(self.script_type.as_deref(), config)?;
         let script = self.source.read(config.job.script_size_max)?;
         if self.check {

@@ -17,6 +17,7 @@ mod queue;
 mod script;
 mod script_doc;
 mod stage;
+mod submit;
 mod table;
 mod time;
 
@@ -70,7 +71,7 @@ enum Command {
     Dev(dev::Dev),
     Check(check::Check),
     Exec(exec::Exec),
-    Submit(exec::Submit),
+    Submit(submit::Submit),
     #[command(subcommand)]
     Job(job::Job),
     #[command(subcommand)]

@@ -11,6 +11,7 @@ mod cron;
 mod error;
 mod files;
 mod load;
+mod osis;
 mod redis_url;
 mod sal;
 mod schema;
@@ -26,13 +27,16 @@ pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron::{CronEntry, Crontab};
 pub use error::{ConfigError, Place};
+pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;
+pub use osis::OsisConfig;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
     UnitActor, UnitConfig,
 };
+pub(crate) use source::place;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

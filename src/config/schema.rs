@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::connection::RedisConfig;
+use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
@@ -27,6 +28,8 @@ pub struct Config {
     pub job: JobConfig,
     /// `[actor]`.
     pub actor: ActorConfig,
+    /// `[osis]`.
+    pub osis: OsisConfig,
     /// `[sal]`.
     pub sal: SalConfig,
     /// `[type.NAME]`, those that come with Hero among them.
@@ -45,6 +48,7 @@ impl Default for Config {
             supervisor: SupervisorConfig::default(),
             job: JobConfig::default(),
             actor: ActorConfig::default(),
+            osis: OsisConfig::default(),
             sal: SalConfig::default(),
             types: types::defaults(),
             units: BTreeMap::new(),
@@ -61,6 +65,7 @@ pub(super) struct Layer {
     pub(super) supervisor: SupervisorConfig,
     pub(super) job: JobConfig,
     pub(super) actor: ActorConfig,
+    pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
     #[serde(rename = "type")]
     pub(super) types: BTreeMap<ScriptType, TypeLayer>,

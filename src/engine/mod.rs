@@ -4,10 +4,12 @@
 //! runtime, and may block there for as long as its deadline allows.
 
 mod cancel;
+mod outside;
 pub mod process;
 pub mod rhai;
 
 pub use cancel::{Cancel, StopReason};
+pub use outside::{Objects, Outside};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +30,13 @@ pub fn build(
     config: &TypeConfig,
     job: &JobConfig,
     sal: &SalConfig,
+    outside: &Outside,
 ) -> Arc<dyn Engine> {
     match config.engine {
-        EngineKind::Osis => Arc::new(rhai::RhaiEngine::osis(script_type, &config.limits, job)),
+        EngineKind::Osis => {
+            let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
+            Arc::new(engine.with_outside(outside))
+        }
         EngineKind::Sal => Arc::new(rhai::RhaiEngine::sal(script_type, &config.limits, job, sal)),
         EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
     }

@@ -1,4 +1,9 @@
-//! What every script finds: the language without a way to the outside.
+//! What every script finds: the language without a way to the outside. The objects that scripts
+//! of `osis` keep are in `objects`.
+
+mod asking;
+mod objects;
+mod values;
 
 use std::time::Duration;
 
@@ -10,6 +15,9 @@ use super::running::{Stop, terminated, with};
 use super::{constants, nesting};
 use crate::config::RhaiLimits;
 use crate::engine::Stream;
+
+pub(super) use asking::Settings;
+pub(super) use objects::register as register_objects;
 
 /// The most variables in sight at once, in one function.
 const VARIABLES_MAX: usize = 256;
