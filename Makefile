@@ -39,6 +39,8 @@ test: deps ## all tests, each on a private Redis of its own
 chaos: deps ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=...
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} \
 	    $(CARGO) test --locked --test integration chaos::storm -- --nocapture
+	FIRINGS=$${FIRINGS:-60} \
+	    $(CARGO) test --locked --test integration e2e::cron::three_supervisors -- --nocapture
 
 foreign: deps ## every pair of old and new programs, with JOBS=1000 jobs each
 	FOREIGN_JOBS=$${JOBS:-1000} $(CARGO) test --locked --test integration foreign:: -- --test-threads 2

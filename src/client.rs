@@ -18,8 +18,10 @@
 //! the runtime, and none retries by itself: an error says whether it is worth trying again.
 
 mod builder;
+mod cron;
 mod dead;
 mod error;
+mod events;
 mod kin;
 mod logs;
 mod many;
@@ -30,6 +32,7 @@ mod wait;
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
+pub use events::EventFollower;
 pub use kin::{Branch, Direction};
 pub use logs::LogFollower;
 pub use many::{Graph, Node};
@@ -63,7 +66,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn open(config: &Config) -> Result<Self, ClientError> {
-        let store = Store::open(&config.redis)?.beside(config.supervisor.served_legacy_queues())?;
+        let store = Store::open(&config.redis)?
+            .with_events(config.job.events)
+            .beside(config.supervisor.served_legacy_queues())?;
         Ok(Self::on(store, config.job.clone()))
     }
 
@@ -73,7 +78,8 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self, ClientError> {
-        Ok(Self::on(Store::open(redis)?, job))
+        let store = Store::open(redis)?.with_events(job.events);
+        Ok(Self::on(store, job))
     }
 
     /// Asks Redis for a sign of life.

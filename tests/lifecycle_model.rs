@@ -46,6 +46,9 @@ fn walk(seed: u64, steps: u64) {
             while done < steps {
                 step(&mut walk, &mut trace).await;
                 done += 1;
+                if seed.is_multiple_of(2) && (done % 20 == 0 || done == steps) {
+                    compare::events_agree(&walk.world, &walk.model);
+                }
             }
         });
     }));

@@ -34,6 +34,11 @@ impl Check {
             Some(name) => Some((name.as_str(), config.unit(name)?)),
             None => None,
         };
+        let crontab = config.crontab();
+        if !crontab.problems.is_empty() {
+            let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
+            return Err(Error::new(Exit::Config, problems.join("\n")));
+        }
         let text = config.to_toml()?;
         let client =
             Client::open(&config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
@@ -41,6 +46,7 @@ impl Check {
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             document["warnings"] = json!(warnings);
+            document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
             output::json(&document)?;
             return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
         }
@@ -53,6 +59,9 @@ impl Check {
         }
         for (script_type, sandbox) in sandboxes(&config) {
             output::line(&format!("{script_type}: sandbox: {sandbox}"))?;
+        }
+        for entry in &crontab.entries {
+            output::line(&format!("cron {}: {}", entry.name, entry.schedule))?;
         }
         for line in unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)) {
             output::line(&line)?;

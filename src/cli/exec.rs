@@ -73,7 +73,7 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "TIME", conflicts_with = "delay")]
     at: Option<String>,
     /// Not before this much time has passed
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// While a job with this key is on its way, no second one is made: its id is the answer
     #[arg(long, value_name = "KEY")]

@@ -3,8 +3,10 @@
 mod actor;
 mod bench;
 mod check;
+mod cron;
 mod dead;
 mod dev;
+mod events;
 mod exec;
 mod generate;
 mod job;
@@ -77,7 +79,10 @@ enum Command {
     #[command(subcommand)]
     Actor(actor::Actor),
     #[command(subcommand)]
+    Cron(cron::Cron),
+    #[command(subcommand)]
     Dead(dead::Dead),
+    Events(events::Events),
     #[command(subcommand)]
     Migrate(migrate::Migrate),
     #[command(subcommand)]
@@ -118,7 +123,9 @@ impl Cli {
             Command::Job(job) => block_on(job.run(global)),
             Command::Queue(queue) => block_on(queue.run(global)),
             Command::Actor(actor) => block_on(actor.run(global)),
+            Command::Cron(cron) => block_on(cron.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
+            Command::Events(events) => block_on(events.run(global)),
             Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
             Command::Bench(bench) => block_on(bench.run(global)),

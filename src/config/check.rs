@@ -46,7 +46,9 @@ const REDIS_STRING_MAX: u64 = 512 << 20;
 fn check_supervisor(supervisor: &SupervisorConfig) -> Result<(), Fault> {
     let key = |name| KeyPath::of(&["supervisor", name]);
     let tenth = Duration::from_millis(10);
-    duration(key("sweep_interval"), supervisor.sweep_interval, tenth..=HOUR)
+    duration(key("sweep_interval"), supervisor.sweep_interval, tenth..=HOUR)?;
+    duration(key("wait_warning"), supervisor.wait_warning, Duration::ZERO..=TEN_YEARS)?;
+    check_folder(key("cron_dir"), &supervisor.cron_dir)
 }
 
 fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result<(), Fault> {
@@ -102,11 +104,11 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;
     duration(key("kill_grace"), job.kill_grace, Duration::ZERO..=HOUR)?;
     size(key("cache_size_max"), job.cache_size_max, 1..=1 << 50)?;
-    check_log_dir(key("cache_dir"), &job.cache_dir)?;
-    check_log_dir(key("log_dir"), &job.log_dir)
+    check_folder(key("cache_dir"), &job.cache_dir)?;
+    check_folder(key("log_dir"), &job.log_dir)
 }
 
-fn check_log_dir(key: KeyPath, folder: &Path) -> Result<(), Fault> {
+fn check_folder(key: KeyPath, folder: &Path) -> Result<(), Fault> {
     use std::path::Component::{CurDir, Normal, RootDir};
     let is_plain = folder.components().all(|part| matches!(part, RootDir | CurDir | Normal(_)));
     let has_nul = folder.as_os_str().as_encoded_bytes().contains(&0);

@@ -27,12 +27,16 @@ pub(super) fn read_all(
         Err(error) => return Err(unreadable(file, &error)),
     }
     for file in drop_ins(file)? {
-        let bytes =
-            read_bounded(&file, FILE_SIZE_MAX).map_err(|error| unreadable(&file, &error))?;
-        let text = text(&file, bytes)?;
+        let text = read_text(&file)?;
         texts.push((file, text));
     }
     Ok(texts)
+}
+
+/// The text of a file of the configuration.
+pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {
+    let bytes = read_bounded(file, FILE_SIZE_MAX).map_err(|error| unreadable(file, &error))?;
+    text(file, bytes)
 }
 
 /// The whole content of a file that must not be larger than a bound.
@@ -56,26 +60,31 @@ pub(super) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// The files of `FILE.d` that count: `*.toml`, none that is hidden, as a shell would list them.
+/// The drop-ins of a file.
 fn drop_ins(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let mut folder = file.as_os_str().to_owned();
     folder.push(".d");
-    let folder = PathBuf::from(folder);
-    let entries = match fs::read_dir(&folder) {
+    toml_files(Path::new(&folder))
+}
+
+/// The files of a folder that count: `*.toml`, none that is hidden, as a shell would list them.
+/// None in a folder that is not there.
+pub(super) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(&folder, &error)),
+        Err(error) => return Err(unreadable(folder, &error)),
     };
     let mut files = Vec::new();
     for entry in entries {
-        let name = entry.map_err(|error| unreadable(&folder, &error))?.file_name();
+        let name = entry.map_err(|error| unreadable(folder, &error))?.file_name();
         let bytes = name.as_encoded_bytes();
         if bytes.ends_with(b".toml") && !bytes.starts_with(b".") {
             files.push(folder.join(name));
         }
         if files.len() > DROP_INS_MAX {
-            let reason = format!("more than {DROP_INS_MAX} drop-ins");
-            return Err(ConfigError::Unreadable { what: WHAT, file: folder, reason });
+            let reason = format!("more than {DROP_INS_MAX} files");
+            return Err(ConfigError::Unreadable { what: WHAT, file: folder.to_owned(), reason });
         }
     }
     files.sort();

@@ -7,6 +7,7 @@
 mod check;
 mod command;
 mod connection;
+mod cron;
 mod error;
 mod files;
 mod load;
@@ -25,6 +26,7 @@ mod units;
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
+pub use cron::{CronEntry, Crontab};
 pub use error::{ConfigError, Place};
 pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;

@@ -118,6 +118,11 @@ pub struct SupervisorConfig {
     /// How often the supervisor looks for what is due or lost.
     #[serde(with = "units::duration")]
     pub sweep_interval: Duration,
+    /// How long a job may wait in a queue before that is worth a warning; zero for never.
+    #[serde(with = "units::duration")]
+    pub wait_warning: Duration,
+    /// The folder of the periodic jobs.
+    pub cron_dir: PathBuf,
     /// Which names are used in Redis.
     pub migration: Migration,
     /// The legacy queues that `dual` serves.
@@ -130,6 +135,8 @@ impl Default for SupervisorConfig {
     fn default() -> Self {
         Self {
             sweep_interval: Duration::from_secs(1),
+            wait_warning: Duration::from_mins(5),
+            cron_dir: PathBuf::from("/etc/hero/cron.d"),
             migration: Migration::Canonical,
             legacy_queues: Vec::new(),
             rhailib_circles: Vec::new(),
@@ -197,6 +204,8 @@ pub struct JobConfig {
     pub log_size_max: u64,
     /// The folder that the log files of jobs are in.
     pub log_dir: PathBuf,
+    /// Whether every transition of a job is written into the event log.
+    pub events: bool,
     /// Whether the lines of a job's log go to the daemon's own log as well.
     pub log_to_journal: bool,
     /// How long a child that was asked to end may take before it is killed.
@@ -241,6 +250,7 @@ impl Default for JobConfig {
             inputs_size_max: 8 << 20,
             log_size_max: 4 << 20,
             log_dir: PathBuf::from("/var/log/hero/jobs"),
+            events: false,
             log_to_journal: false,
             kill_grace: Duration::from_secs(2),
             cache_dir: PathBuf::from("/var/cache/hero"),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::actor::{self, ActorError, Actors};
 use crate::config::{ActorUnit, Config, ConfigError, Unit};
@@ -81,7 +81,9 @@ enum Role {
 /// Gives the role its slice of the configuration, and keeps the end by which it can be changed.
 fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
     let store = Store::open(&config.redis)
-        .and_then(|store| store.beside(config.supervisor.served_legacy_queues()))
+        .and_then(|store| {
+            store.with_events(config.job.events).beside(config.supervisor.served_legacy_queues())
+        })
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     let (report, beat_within) = (notify::reporter(), notify::beat_within());
     let (role, live) = match role {
@@ -102,10 +104,18 @@ fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
 }
 
 fn supervisor_settings(config: &Config) -> supervisor::Settings {
+    let crontab = config.crontab();
+    for problem in &crontab.problems {
+        error!("{problem}: the periodic jobs of this file are not in force");
+    }
+    if !crontab.entries.is_empty() {
+        info!("{} periodic jobs are in force", crontab.entries.len());
+    }
     supervisor::Settings {
         supervisor: config.supervisor.clone(),
         job: config.job.clone(),
         actor: config.actor.clone(),
+        crontab: Arc::new(crontab),
     }
 }
 

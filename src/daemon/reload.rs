@@ -87,8 +87,10 @@ impl Reload {
         // What needs a restart is not in force, and is named again by the next reload.
         let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
         let supervisor = self.config.supervisor.clone();
+        let events = self.config.job.events;
         self.config = config;
         self.config.redis = redis;
+        self.config.job.events = events;
         self.config.supervisor.migration = supervisor.migration;
         self.config.supervisor.legacy_queues = supervisor.legacy_queues;
         self.config.supervisor.rhailib_circles = supervisor.rhailib_circles;
@@ -102,6 +104,9 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let mut keys = Vec::new();
     if old.redis != new.redis {
         keys.push("[redis]");
+    }
+    if old.job.events != new.job.events {
+        keys.push("job.events");
     }
     // They are part of the scripts on the server.
     if old.supervisor.served_legacy_queues() != new.supervisor.served_legacy_queues() {

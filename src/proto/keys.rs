@@ -8,6 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::cron::CronName;
 use super::job::{BootId, JobId, JobStatus, UniqueKey};
 use super::legacy::{Circle, LegacyQueue, is_old_name};
 use super::object::{Context, Field, ObjectType};
@@ -37,12 +38,20 @@ pub struct Keys {
     namespace: Namespace,
     /// The queues with older names that are served beside Hero's own.
     legacy: Vec<LegacyQueue>,
+    /// Whether every transition of a job is written into the log of them.
+    has_events: bool,
 }
 
 impl Keys {
     /// The keys of `namespace`.
     pub fn new(namespace: Namespace) -> Self {
-        Self { namespace, legacy: Vec::new() }
+        Self { namespace, legacy: Vec::new(), has_events: false }
+    }
+
+    /// The same, with every transition of a job written into the log of them or not.
+    #[must_use]
+    pub fn with_events(self, has_events: bool) -> Self {
+        Self { has_events, ..self }
     }
 
     /// The same, beside queues with older names.
@@ -235,6 +244,21 @@ impl Keys {
         self.key(format_args!("meta:queue:rate:type:{script_type}"))
     }
 
+    /// Set: names of the queues whose first job waits for long.
+    pub fn slow_queues(&self) -> String {
+        self.key(format_args!("meta:queue:slow"))
+    }
+
+    /// Stream, capped: every transition of every job, where the configuration asks for it.
+    pub fn events(&self) -> String {
+        self.key(format_args!("meta:job:events"))
+    }
+
+    /// Hash: where a periodic job stands.
+    pub fn cron(&self, name: &CronName) -> String {
+        self.key(format_args!("meta:cron:{name}"))
+    }
+
     /// Hash: where the sweeps of recovery stand, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
@@ -318,6 +342,9 @@ impl Keys {
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
+            ("SLOW", "meta:queue:slow"),
+            ("CRON", "meta:cron:"),
+            ("EVENTS", "meta:job:events"),
             ("PAUSED", "meta:queue:paused"),
             ("OSIS_CONTEXTS", "meta:osis:contexts"),
             ("OSIS_COUNT", "meta:osis:count:"),
@@ -350,6 +377,12 @@ impl Keys {
         lua.push_str("local HERO = '");
         lua.push_str(self.namespace.as_str());
         lua.push_str(":'\nlocal TASKS = 'rhai_tasks:'\nlocal DETAILS = 'rhai_task_details:'\n");
+        // A constant, so that those who want no events are spared even the question.
+        lua.push_str(if self.has_events {
+            "local EVENTS_ON = true\n"
+        } else {
+            "local EVENTS_ON = false\n"
+        });
         lua.push_str(&["local LEGACY = ", &legacy, "\n"].concat());
         lua
     }
@@ -403,6 +436,9 @@ mod tests {
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
+            (keys.slow_queues(), "hero:meta:queue:slow"),
+            (keys.events(), "hero:meta:job:events"),
+            (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
             (keys.paused(), "hero:meta:queue:paused"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),

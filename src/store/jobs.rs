@@ -1,6 +1,6 @@
 //! Jobs as their submitters see them: store, start, read, run again, delete.
 
-use redis::Value;
+use redis::{ScriptInvocation, Value};
 
 use super::attempts::kept;
 use super::{Store, StoreError};
@@ -65,31 +65,7 @@ impl Store {
         retention: impl Into<Retention>,
     ) -> Result<Vec<Submitted>, StoreError> {
         let mut script = self.scripts.submit.prepare_invoke();
-        script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
-        for job in jobs {
-            let named = |value: Option<String>| value.unwrap_or_default();
-            script
-                .arg(job.id.as_str())
-                .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
-                .arg(job.group.as_ref().map_or("", |group| group.as_str()))
-                .arg(named(job.instance.map(|instance| instance.to_string())))
-                .arg(job.priority.as_str())
-                .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
-                .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()))
-                .arg(job.waits_for().count());
-            for id in &job.prerequisites {
-                script.arg(id.as_str());
-            }
-            for id in &job.after_any {
-                script.arg(format!("{ANY}{id}"));
-            }
-            let fields = job.submitted_fields();
-            script.arg(2 * fields.len() + 4);
-            for (name, value) in fields {
-                script.arg(name).arg(value);
-            }
-            script.arg("status").arg("").arg("created_at").arg("");
-        }
+        submission(&mut script, jobs, start, retention);
         let results: Vec<(String, String)> = self.invoke("submitting jobs", &script).await?;
         results
             .into_iter()
@@ -190,6 +166,40 @@ impl Store {
             };
             (status, text)
         }))
+    }
+}
+
+/// What `submit.lua` gets.
+pub(super) fn submission(
+    script: &mut ScriptInvocation<'_>,
+    jobs: &[Job],
+    start: bool,
+    retention: impl Into<Retention>,
+) {
+    script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
+    for job in jobs {
+        let named = |value: Option<String>| value.unwrap_or_default();
+        script
+            .arg(job.id.as_str())
+            .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
+            .arg(job.group.as_ref().map_or("", |group| group.as_str()))
+            .arg(named(job.instance.map(|instance| instance.to_string())))
+            .arg(job.priority.as_str())
+            .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
+            .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()))
+            .arg(job.waits_for().count());
+        for id in &job.prerequisites {
+            script.arg(id.as_str());
+        }
+        for id in &job.after_any {
+            script.arg(format!("{ANY}{id}"));
+        }
+        let fields = job.submitted_fields();
+        script.arg(2 * fields.len() + 4);
+        for (name, value) in fields {
+            script.arg(name).arg(value);
+        }
+        script.arg("status").arg("").arg("created_at").arg("");
     }
 }
 

@@ -4,8 +4,10 @@
 mod attempts;
 mod backoff;
 mod control;
+mod cron;
 mod dead;
 mod error;
+mod events;
 mod floor;
 mod inputs;
 mod jobs;
@@ -28,8 +30,10 @@ mod whole;
 pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};
 pub use backoff::Backoff;
 pub use control::{StopOutcome, Woken};
+pub use cron::{Fired, LastFiring};
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use error::StoreError;
+pub use events::JobEvent;
 pub use inputs::Outputs;
 pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
 pub use kin::Kin;
@@ -73,6 +77,15 @@ impl Store {
             scripts: Arc::new(Scripts::new(&keys)),
             keys: Arc::new(keys),
         })
+    }
+
+    /// The same, with every transition of a job written into the log of them or not.
+    #[must_use]
+    pub fn with_events(mut self, events: bool) -> Self {
+        let keys = Keys::clone(&self.keys).with_events(events);
+        self.scripts = Arc::new(Scripts::new(&keys));
+        self.keys = Arc::new(keys);
+        self
     }
 
     /// The keys of the namespace.

@@ -9,17 +9,20 @@ use crate::proto::keys::Keys;
 pub(super) struct Scripts {
     pub(super) appear: Script,
     pub(super) claim: Script,
+    pub(super) cron_state: Script,
     pub(super) commit: Script,
     pub(super) delete: Script,
     pub(super) disappear: Script,
     pub(super) dispatch_due: Script,
     pub(super) fan_out: Script,
     pub(super) finish: Script,
+    pub(super) fire: Script,
     pub(super) heartbeat: Script,
     pub(super) inputs: Script,
     pub(super) list_dead: Script,
-    pub(super) pause: Script,
+    pub(super) long_waits: Script,
     pub(super) progress: Script,
+    pub(super) pause: Script,
     pub(super) purge: Script,
     pub(super) objects_index: Script,
     pub(super) objects_read: Script,
@@ -49,12 +52,21 @@ impl Scripts {
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
+            cron_state: script(include_str!("scripts/cron_state.lua")),
             claim: script(include_str!("scripts/claim.lua")),
             commit: script(include_str!("scripts/commit.lua")),
             delete: script(include_str!("scripts/delete.lua")),
             disappear: script(include_str!("scripts/disappear.lua")),
             dispatch_due: script(include_str!("scripts/dispatch_due.lua")),
             fan_out: script(include_str!("scripts/fan_out.lua")),
+            fire: script(
+                &[
+                    &function("stop", include_str!("scripts/stop.lua")),
+                    &function("submit", include_str!("scripts/submit.lua")),
+                    include_str!("scripts/fire.lua"),
+                ]
+                .concat(),
+            ),
             finish: script(include_str!("scripts/finish.lua")),
             heartbeat: script(include_str!("scripts/heartbeat.lua")),
             inputs: script(include_str!("scripts/inputs.lua")),
@@ -62,6 +74,7 @@ impl Scripts {
             progress: Script::new(
                 &[constants.as_str(), include_str!("scripts/progress.lua")].concat(),
             ),
+            long_waits: script(include_str!("scripts/long_waits.lua")),
             list_dead: script(include_str!("scripts/list_dead.lua")),
             pause: script(include_str!("scripts/pause.lua")),
             purge: script(include_str!("scripts/purge.lua")),
@@ -84,4 +97,9 @@ impl Scripts {
             take_tasks: script(include_str!("scripts/take_tasks.lua")),
         }
     }
+}
+
+/// A whole script as a function of its arguments, for another that does this and more in one step.
+fn function(name: &str, body: &str) -> String {
+    format!("local function {name}(ARGV)\n{body}\nend\n")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::attempts::millis;
 use super::{Store, StoreError};
-use crate::proto::target::ScriptType;
+use crate::proto::target::{Queue, ScriptType};
 
 impl Store {
     /// Samples the throughput of every type that was not sampled within `least`, and tidies the
@@ -17,6 +17,25 @@ impl Store {
         let mut script = self.scripts.sample.prepare_invoke();
         script.arg(millis(least));
         self.invoke("sampling statistics", &script).await
+    }
+
+    /// Queues whose first job has begun to wait for `long` or longer, with how long; and with none
+    /// those where that is over. Each is told once, to whoever asks first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn long_waits(
+        &self,
+        long: Duration,
+    ) -> Result<Vec<(Queue, Option<Duration>)>, StoreError> {
+        let mut script = self.scripts.long_waits.prepare_invoke();
+        script.arg(u64::try_from(long.as_micros()).unwrap_or(u64::MAX));
+        let news: Vec<(String, i64)> = self.invoke("looking for long waits", &script).await?;
+        let waited = |us| u64::try_from(us).ok().map(Duration::from_micros);
+        Ok(news
+            .into_iter()
+            .filter_map(|(queue, us)| Some((queue.parse().ok()?, waited(us))))
+            .collect())
     }
 
     /// The counters of a type: submitted, started, finished, failed, retried, dead, skipped.

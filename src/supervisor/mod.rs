@@ -2,12 +2,14 @@
 //! wired here. Every duty is idempotent, so any number of supervisors may run at once.
 
 mod control_fan_out;
+mod cron;
 mod dead_boots;
 mod due_jobs;
 mod foreign_actors;
 mod large_fan_out;
 mod legacy_queues;
 mod legacy_stops;
+mod long_waits;
 mod lost_pops;
 mod orphans;
 mod rhailib_bridge;
@@ -22,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, info, warn};
 
-use crate::config::{ActorConfig, JobConfig, SupervisorConfig};
+use crate::config::{ActorConfig, Crontab, JobConfig, SupervisorConfig};
 use crate::proto::report::{Report, Reporter, Shutdown};
 use crate::store::{Backoff, Recovered, Store, StoreError};
 
@@ -51,6 +53,8 @@ pub struct Settings {
     pub job: JobConfig,
     /// `[actor]`, for how long an actor counts as live.
     pub actor: ActorConfig,
+    /// The periodic jobs.
+    pub crontab: Arc<Crontab>,
 }
 
 /// What one round of a duty works with.
@@ -68,6 +72,8 @@ struct Tally {
     unanswered: AtomicU64,
     /// Scheduled jobs dispatched.
     dispatched: AtomicU64,
+    /// Firings of periodic jobs.
+    fired: AtomicU64,
     /// Control messages handed on.
     handed_on: AtomicU64,
     /// Jobs put back to their queues.
@@ -81,10 +87,12 @@ impl Supervisor {
         let tally = Arc::new(Tally::default());
         let mut duties = JoinSet::new();
         duties.spawn(repeat::<control_fan_out::ControlFanOut>(self.clone(), Arc::clone(&tally)));
+        duties.spawn(repeat::<cron::Cron>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<dead_boots::DeadBoots>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<due_jobs::DueJobs>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<foreign_actors::ForeignActors>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<large_fan_out::LargeFanOut>(self.clone(), Arc::clone(&tally)));
+        duties.spawn(repeat::<long_waits::LongWaits>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<lost_pops::LostPops>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<orphans::Orphans>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<statistics::Statistics>(self.clone(), Arc::clone(&tally)));
@@ -143,8 +151,9 @@ impl Tally {
             _ => "redis away",
         };
         format!(
-            "{} scheduled jobs dispatched, {} recovered, {} control messages handed on, {redis}",
+            "{} scheduled jobs dispatched, {} periodic jobs fired, {} recovered, {} control messages handed on, {redis}",
             self.dispatched.load(Ordering::Relaxed),
+            self.fired.load(Ordering::Relaxed),
             self.recovered.load(Ordering::Relaxed),
             self.handed_on.load(Ordering::Relaxed)
         )

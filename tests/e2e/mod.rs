@@ -3,8 +3,10 @@
 mod batches;
 mod commands;
 mod control;
+mod cron;
 mod deaths;
 mod dev;
+mod events;
 mod graphs;
 mod jobs;
 mod limits;

@@ -10,13 +10,14 @@ use crate::support::World;
 
 /// Keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 9] = [
+const LASTING: [&str; 10] = [
     "meta:queue:index",
     "meta:queue:paused",
     "meta:type:index",
     "meta:actor:index",
     "meta:boot:index",
     "meta:queue:marks",
+    "meta:job:events",
     "meta:queue:stats:",
     "meta:boot:running:",
     "q:dead:",
@@ -282,6 +283,29 @@ fn filled<'a>(lists: impl Iterator<Item = (&'a String, Vec<String>)>) -> Lists {
 }
 
 /// The state of every job, to be compared with the next.
+/// Every job is in the state that its last event tells, by legal ways alone. What strangers write
+/// without a word is told when somebody notices it.
+pub(super) fn events_agree(world: &World, model: &Model) {
+    let events: Vec<(String, BTreeMap<String, String>)> =
+        world.redis.ask(&format!("XRANGE {} - +", world.key("meta:job:events")));
+    let mut last: BTreeMap<&str, &str> = BTreeMap::new();
+    for (_, event) in &events {
+        let (id, from, to) = (&event["id"], &event["from"], &event["to"]);
+        if let (Ok(from), Ok(to)) = (from.parse::<JobStatus>(), to.parse::<JobStatus>()) {
+            assert!(from.may_become(to), "{id} is told to have gone from {from} to {to}");
+        }
+        last.insert(id, to);
+    }
+    for (id, job) in &model.jobs {
+        let is_noticed = job.retained || !job.status.is_terminal() && !job.is_foreign();
+        let is_ours = world.redis.field(&world.key(&format!("job:{id}")), "created_at").is_some();
+        if is_noticed && (is_ours || job.status != JobStatus::Dispatched) {
+            let told = last.get(id.as_str()).copied().unwrap_or("nothing");
+            assert_eq!(told, job.status.as_str(), "what is told of {id} is not where it stands");
+        }
+    }
+}
+
 pub(super) fn states(model: &Model) -> BTreeMap<String, JobStatus> {
     model.jobs.iter().map(|(id, job)| (id.clone(), job.status)).collect()
 }

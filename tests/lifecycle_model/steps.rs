@@ -53,7 +53,8 @@ pub(super) struct Walk {
 impl Walk {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            world: World::new(),
+            // Half of them as the default is, with no event log.
+            world: World::new().with_events(seed.is_multiple_of(2)),
             model: Model::default(),
             rng: Rng::with_seed(seed),
             lives: Vec::new(),

@@ -3,6 +3,7 @@
 
 mod claim;
 mod control;
+mod cron;
 mod finish;
 mod listing;
 mod lua;

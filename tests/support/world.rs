@@ -86,6 +86,12 @@ impl World {
         Self::on(Redis::start(), "hero")
     }
 
+    /// The same, with every transition of a job in the event log or not.
+    pub(crate) fn with_events(mut self, events: bool) -> Self {
+        self.store = self.store.with_events(events);
+        self
+    }
+
     /// One in a namespace of an own Redis.
     pub(crate) fn on(redis: Redis, namespace: &str) -> Self {
         let store = Store::open(&redis.config(namespace)).expect("settings that lead to redis");

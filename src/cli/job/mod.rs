@@ -214,7 +214,7 @@ impl Logs {
 }
 
 /// A time, or one so long before now.
-fn since(text: &str, now: Timestamp) -> Result<Timestamp, Error> {
+pub(super) fn since(text: &str, now: Timestamp) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse() {
         return Ok(time);
     }

@@ -107,6 +107,7 @@ local function is_held_back(id, fields, old)
   if #over + #pending == 0 then return false end
   for _, prerequisite in ipairs(over) do redis.call('SADD', PENDING .. id, prerequisite) end
   add_dependent(id, pending)
+  moving(id, 'waiting_for_prerequisites', own_type)
   redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites', 'updated_at', when,
     'legacy_origin', old.list)
   enter('waiting_for_prerequisites', own_type, id, at)
@@ -187,6 +188,7 @@ local function take(id, list)
     if not list then return end
   end
   attempt = attempt + 1
+  moving(id, 'started', own_type, actor)
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,
     'actor', actor, 'boot_id', boot, 'attempt', attempt)
   -- From here on the job has the type of whoever took it.

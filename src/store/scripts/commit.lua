@@ -118,15 +118,18 @@ for place, job in ipairs(jobs) do
   if job.failed then
     failed[#failed + 1] = job
   elseif job.within or #job.others > 0 then
+    moving(id, 'waiting_for_prerequisites', job.script_type)
     if not job.within then
       redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites')
     end
     gather(waiting, job.script_type, id, score)
     if #job.others > 0 then add_dependent(id, job.others) end
   elseif job.due > at then
+    moving(id, 'scheduled', job.script_type)
     redis.call('HSET', JOB .. id, 'status', 'scheduled')
     enter('scheduled', job.script_type, id, job.due)
   else
+    moving(id, 'dispatched', job.script_type)
     redis.call('HSET', JOB .. id, 'status', 'dispatched')
     gather(pushes, job.queue, id, score)
   end

@@ -25,6 +25,11 @@ local DEAD_LEN_MAX = 10000
 -- Types that one script looks at. With more of them a sweep takes some at random, and the next one
 -- others.
 local TYPES_PER_STEP = 200
+-- Where a periodic job stands is forgotten when it has not been looked at for so long: a year and
+-- some, for those that fire once a year.
+local CRON_TTL_S = 400 * 86400
+-- Transitions that their log keeps; older ones go first.
+local EVENTS_LEN_MAX = 100000
 
 local function now_us()
   local time = redis.call('TIME')
@@ -266,6 +271,18 @@ local function release_unique(id, unique_key)
   end
 end
 
+-- Writes a transition into the log of them, if the configuration asks for one. To be called before
+-- the state is written, at every place that writes one. Whoever asks for no log pays for none.
+local function moving(id, to, script_type, actor)
+  if not EVENTS_ON then return end
+  local f = read(id, 'status', 'script_type', 'actor')
+  -- A foreign actor has written the state itself, and nobody knows what it was before.
+  local from = f[1] ~= to and present(f[1]) or ''
+  -- A key that somebody made of another type must stop no job.
+  redis.pcall('XADD', EVENTS, 'MAXLEN', '~', EVENTS_LEN_MAX, '*', 'id', id, 'type',
+    present(f[2]) or script_type or '', 'from', from, 'to', to, 'actor', actor or present(f[3]) or '')
+end
+
 -- The job that is still on its way with a unique key.
 local function holder_of(unique_key)
   local holder = redis.call('GET', UNIQUE .. unique_key)
@@ -313,6 +330,7 @@ end
 local function conclude(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
   local text_field = status == 'finished' and 'output' or 'error'
+  moving(id, status, job.script_type)
   local fields = { 'status', status, text_field, text, 'finished_at', when, 'updated_at', when }
   if present(exit_code) then
     fields[#fields + 1] = 'exit_code'
@@ -339,10 +357,12 @@ end
 local function release(id, queue, run_at_us, at)
   local run_at = tonumber(run_at_us or '') or 0
   if run_at > at then
+    moving(id, 'scheduled')
     redis.call('HSET', JOB .. id, 'status', 'scheduled')
     enter('scheduled', type_of_queue(queue), id, run_at)
     return 'scheduled'
   end
+  moving(id, 'dispatched')
   redis.call('HSET', JOB .. id, 'status', 'dispatched')
   push_back(id, queue, at)
   return 'dispatched'
@@ -497,7 +517,10 @@ local function note_foreign_start(id, script_type, at)
   if not present(read(id, 'started_at')[1]) then
     redis.call('HSET', JOB .. id, 'started_at', rfc3339(at))
   end
-  if enter('started', script_type, id, at) == 1 then count(script_type, 'started') end
+  if enter('started', script_type, id, at) == 1 then
+    count(script_type, 'started')
+    moving(id, 'started', script_type)
+  end
 end
 
 -- Whether it is known that a job has ended: it expires, or stands in the index of its end.
@@ -510,6 +533,7 @@ end
 local function note_foreign_end(id, script_type, at, retention)
   local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy')
   if is_end_known(id, f[1], script_type) then return end
+  moving(id, f[1], script_type)
   enter(f[1], script_type, id, at + keep(id, f[4], retention) * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or 'failed')
   release_unique(id, f[2])

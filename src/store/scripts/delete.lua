@@ -17,6 +17,7 @@ release_unique(id, f[7])
 if status == 'error' then
   redis.pcall('LREM', DEAD .. script_type, 1, id)
 end
+moving(id, 'deleted', script_type)
 redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, REPLY .. id)
 if present(f[8]) then
   -- Those of a job that finished have been told, unless a foreign actor ended it just now.

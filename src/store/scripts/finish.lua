@@ -15,6 +15,7 @@ local concluded = {}
 
 local function retry(id, script_type, text, exit_code, delay_us)
   local due = at + delay_us
+  moving(id, 'scheduled', script_type)
   redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
     'run_at', rfc3339(due))
   if present(exit_code) then redis.call('HSET', JOB .. id, 'exit_code', exit_code) end

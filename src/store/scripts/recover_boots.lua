@@ -41,6 +41,7 @@ local function recover(id, boot)
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it')
     return bury(id, script_type)
   end
+  moving(id, 'dispatched')
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when,
     'attempt', math.max((tonumber(f[7]) or 1) - 1, 0))
   redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',

@@ -34,6 +34,7 @@ local function overdue(id, script_type, f)
     if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
     given_up = given_up + 1
   else
+    moving(id, 'dispatched')
     redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
     redis.call('HDEL', JOB .. id, 'started_at')
     push_front(id, queue, at)

@@ -13,6 +13,7 @@ for number = tonumber(ARGV[2]), 1, -1 do
   -- One that names no queue stays the boot's, and is ended when its lease is over.
   if (queue or f[1] ~= 'started') and redis.call('ZREM', RUNNING .. boot, id) == 1 then
     if f[1] == 'started' then
+      moving(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
         'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))
       redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',

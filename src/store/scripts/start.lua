@@ -42,6 +42,7 @@ if failed then
   end
 elseif #pending > 0 then
   state = 'waiting_for_prerequisites'
+  moving(id, state)
   redis.call('HSET', JOB .. id, 'status', state)
   enter(state, script_type, id, at)
   add_dependent(id, pending)

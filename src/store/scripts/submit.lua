@@ -101,6 +101,8 @@ for number = 1, tonumber(ARGV[3]) do
   end
   if not refused then
     ARGV[last - 2], ARGV[last] = code, when
+    -- One that fails at once is told of where it is concluded.
+    if code ~= 'error' then moving(id, code, script_type) end
     redis.call('HSET', JOB .. id, unpack(ARGV, first, last))
     count(script_type, 'submitted')
     if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end

@@ -45,6 +45,7 @@ local function make_job(task, script, reply_to)
     leave(id, f[1], f[2], {})
     redis.call('DEL', JOB .. id, LOG .. id)
   end
+  moving(id, 'dispatched', script_type)
   redis.call('HSET', JOB .. id, 'id', id, 'script', script, 'script_type', script_type,
     'caller_id', 'rhailib', 'context_id', circle, 'reply', '0', 'status', 'dispatched',
     'created_at', when, 'updated_at', when, 'rhailib_task', task, 'rhailib_reply_to', reply_to)

@@ -1,0 +1,135 @@
+//! `hero events`: what happened to jobs, and what happens.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::job::since;
+use super::table::escape;
+use super::{Global, output};
+use crate::client::Client;
+use crate::error::{Error, Exit};
+use crate::store::{JobEvent, LogLine};
+
+/// Print the transitions of jobs from one state to another
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero events -f --type osis\n  \
+                        hero events --since 10m --job 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                        They are kept where the configuration says job.events = true, the latest \
+                        100000 or so.\nWith --json and -f, one document a line.")]
+pub(super) struct Events {
+    /// Go on with what happens from now on, or since the time of --since
+    #[arg(short, long)]
+    follow: bool,
+    /// Only what happened since: a time in RFC 3339, or so long ago, such as 10m
+    #[arg(long, value_name = "DURATION|TIME")]
+    since: Option<String>,
+    /// Only jobs of this script type
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    script_type: Option<String>,
+    /// Only this job
+    #[arg(long, value_name = "ID")]
+    job: Option<String>,
+}
+
+impl Events {
+    const PAGE: usize = 1000;
+
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let client = Client::open(&config)?;
+        if !config.job.events {
+            output::note("hero: job.events is false in this configuration: no new events are kept");
+        }
+        if self.follow {
+            self.follow(&client, global.json).await
+        } else {
+            self.list(&client, global.json).await
+        }
+    }
+
+    async fn list(&self, client: &Client, as_json: bool) -> Result<ExitCode, Error> {
+        let mut after = match &self.since {
+            Some(text) => Some(LogLine::place_before(since(text, client.now().await?)?)),
+            None => None,
+        };
+        let mut document: Vec<Value> = Vec::new();
+        loop {
+            let events = client.events(after.as_deref(), Self::PAGE).await?;
+            for event in events.iter().filter(|event| self.wants(event)) {
+                if as_json {
+                    document.push(json_of(event));
+                } else {
+                    output::line(&readable(event))?;
+                }
+            }
+            match events.last() {
+                Some(last) if events.len() == Self::PAGE => after = Some(last.place.clone()),
+                _ => break,
+            }
+        }
+        if as_json {
+            output::json(&json!({ "events": document }))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn follow(&self, client: &Client, as_json: bool) -> Result<ExitCode, Error> {
+        let now = client.now().await?;
+        let from = self.since.as_deref().map_or(Ok(now), |text| since(text, now))?;
+        let mut events = client.follow_events(from);
+        loop {
+            let next = events.next().await.map_err(|error| {
+                Error::new(Exit::Unavailable, format!("following events: {error}"))
+            })?;
+            for event in next.iter().filter(|event| self.wants(event)) {
+                output::print(as_json, || json_of(event), || format!("{}\n", readable(event)))?;
+            }
+        }
+    }
+
+    fn wants(&self, event: &JobEvent) -> bool {
+        self.script_type.as_ref().is_none_or(|only| *only == event.script_type)
+            && self.job.as_ref().is_none_or(|only| *only == event.id)
+    }
+}
+
+fn json_of(event: &JobEvent) -> Value {
+    let mut document = json!(event);
+    document["at"] = json!(event.time().map(|time| format!("{time:.3}")));
+    document
+}
+
+/// `TIME ID TYPE FROM → TO ACTOR`, in one line whatever the fields hold.
+fn readable(event: &JobEvent) -> String {
+    let time = event.time().map(|time| format!("{time:.3}")).unwrap_or_default();
+    let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
+    let JobEvent { id, script_type, from, to, actor, .. } = event;
+    let [id, script_type, from, to] = [id, script_type, from, to].map(|text| or_dash(text));
+    format!("{time} {id} {script_type} {from} → {to} {}", or_dash(actor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_that_moves_no_cursor() {
+        let event = JobEvent {
+            place: "1767225600000-3".to_owned(),
+            id: "a\u{1b}[2J".to_owned(),
+            script_type: "osis".to_owned(),
+            from: String::new(),
+            to: "dispatched".to_owned(),
+            actor: String::new(),
+        };
+        let line = "2026-01-01T00:00:00.000Z a\\u{1b}[2J osis - → dispatched -";
+        assert_eq!(readable(&event), line);
+        let document = json_of(&event);
+        assert_eq!(
+            (&document["at"], &document["type"]),
+            (&json!("2026-01-01T00:00:00.000Z"), &json!("osis"))
+        );
+    }
+}

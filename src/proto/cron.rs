@@ -1,0 +1,345 @@
+//! When a periodic job is due. Pure: what the time is, is told.
+//!
+//! A line of cron speaks of the clock on the wall of its time zone. Where that clock jumps ahead, a
+//! job with a fixed time inside the gap runs when the gap is over, and one that repeats goes on
+//! there. Where it goes back, a job with a fixed time runs once, the first time round, and one that
+//! repeats runs through both rounds.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use croner::Cron;
+use croner::errors::CronError;
+use croner::parser::{CronParser, Year};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use super::job::JobId;
+use super::target::{IllegalName, name};
+
+name!(
+    /// The name of a periodic job. It becomes part of a key and of job ids.
+    CronName,
+    "name of a periodic job",
+    "1 to 32 of a-z, 0-9, _ and -, the first a letter or digit",
+    |name| (1..=32).contains(&name.len())
+        && !matches!(name[0], b'_' | b'-')
+        && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+);
+
+/// A firing that comes later than this has been missed: no supervisor was there.
+pub const MISSED_AFTER: Duration = Duration::from_mins(1);
+/// Missed firings that are caught up with at the most; of more, the latest count.
+pub const CAUGHT_UP_MAX: usize = 1000;
+/// Longest line.
+const LINE_BYTES_MAX: usize = 256;
+
+/// What becomes of firings that were missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CatchUp {
+    /// They are left out.
+    #[default]
+    Skip,
+    /// The latest of them is made up for.
+    Once,
+    /// Each is made up for, the latest [`CAUGHT_UP_MAX`] at the most.
+    All,
+}
+
+/// What happens when the job of the firing before is still on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overlap {
+    /// The new one runs beside it.
+    Allow,
+    /// The new one is left out.
+    #[default]
+    Skip,
+    /// The one before is stopped.
+    Replace,
+}
+
+impl Overlap {
+    /// As the server-side script knows it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Skip => "skip",
+            Self::Replace => "replace",
+        }
+    }
+}
+
+/// A line of cron and the time zone it speaks of.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    line: String,
+    cron: Cron,
+    zone: TimeZone,
+}
+
+impl Schedule {
+    /// Reads a line of five fields, of six with seconds first, or a word such as `@daily`.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong with it; that it never fires is wrong too.
+    pub fn new(line: &str, zone: TimeZone) -> Result<Self, String> {
+        let line = line.trim();
+        if line.len() > LINE_BYTES_MAX {
+            return Err(format!("is longer than {LINE_BYTES_MAX} bytes"));
+        }
+        let parser = CronParser::builder().year(Year::Disallowed).build();
+        let cron = parser.parse(line).map_err(|error| {
+            format!(
+                "is no line of cron: {}; expected five fields such as \"30 3 * * MON-FRI\", six \
+                 with seconds first, or a word such as @daily",
+                said(&error)
+            )
+        })?;
+        let schedule = Self { line: line.to_owned(), cron, zone };
+        match schedule.next_after(Timestamp::UNIX_EPOCH) {
+            Some(_) => Ok(schedule),
+            None => Err("never fires: no such day comes in any month".to_owned()),
+        }
+    }
+
+    /// The line as it was written.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// The name of the time zone.
+    pub fn zone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+
+    /// The first firing after a time.
+    pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
+        let from = self.whole_second(time)?;
+        let next = self.cron.find_next_occurrence(&from, false).ok()?.timestamp();
+        // Never the same again, whatever a clock on a wall does: nobody must go round in circles.
+        (next > time).then_some(next)
+    }
+
+    /// The firings that are due, in their order: those after `last`, the latest that was fired or
+    /// left out, up to `now`.
+    pub fn due(&self, last: Timestamp, now: Timestamp, catch_up: CatchUp) -> Vec<Timestamp> {
+        let missed_before = now.checked_sub(MISSED_AFTER).unwrap_or(Timestamp::MIN).max(last);
+        let mut due = match catch_up {
+            CatchUp::Skip => Vec::new(),
+            CatchUp::Once => self.latest(last, missed_before, 1),
+            CatchUp::All => self.latest(last, missed_before, CAUGHT_UP_MAX),
+        };
+        due.extend(self.between(missed_before, now));
+        due
+    }
+
+    /// The firings after one time and up to another.
+    fn between(&self, from: Timestamp, to: Timestamp) -> impl Iterator<Item = Timestamp> {
+        std::iter::successors(self.next_after(from), |at| self.next_after(*at))
+            .take_while(move |at| *at <= to)
+    }
+
+    /// The latest firings after one time and up to another, `number` at the most. Looks back in
+    /// steps that grow, as a line may fire each second and the time be years.
+    fn latest(&self, from: Timestamp, to: Timestamp, number: usize) -> Vec<Timestamp> {
+        const STEP: Duration = Duration::from_mins(1);
+        const GROWS_BY: u32 = 8;
+        let mut back = STEP;
+        loop {
+            let start = to.checked_sub(back).unwrap_or(Timestamp::MIN).max(from);
+            let mut found: Vec<Timestamp> = self.between(start, to).collect();
+            if found.len() >= number || start == from {
+                found.drain(..found.len().saturating_sub(number));
+                return found;
+            }
+            back = back.saturating_mul(GROWS_BY);
+        }
+    }
+
+    fn whole_second(&self, time: Timestamp) -> Option<Zoned> {
+        let second = Timestamp::from_second(time.as_millisecond().div_euclid(1000)).ok()?;
+        Some(second.to_zoned(self.zone.clone()))
+    }
+}
+
+impl PartialEq for Schedule {
+    fn eq(&self, other: &Self) -> bool {
+        self.line == other.line && self.zone == other.zone
+    }
+}
+
+impl Eq for Schedule {}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.line, self.zone())
+    }
+}
+
+impl CronName {
+    /// The id of the job of one firing, the same whoever makes it.
+    pub fn job_id(&self, due: Timestamp) -> Result<JobId, IllegalName> {
+        format!("cron-{self}-{}", due.strftime("%Y%m%dT%H%M%SZ")).parse()
+    }
+}
+
+/// The error in this house's words: lower case, no full stop.
+fn said(error: &CronError) -> String {
+    let text = match error {
+        CronError::InvalidPattern(text)
+        | CronError::IllegalCharacters(text)
+        | CronError::ComponentError(text) => text.clone(),
+        CronError::EmptyPattern => "it is empty".to_owned(),
+        other => other.to_string(),
+    };
+    let text = text.trim_end_matches('.').replace("CronPattern", "it");
+    let mut letters = text.chars().take(200);
+    let first = letters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(letters).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    fn schedule(line: &str, zone: &str) -> Schedule {
+        Schedule::new(line, TimeZone::get(zone).expect("a zone")).expect(line)
+    }
+
+    /// The first firings after a time, in UTC.
+    fn firings(line: &str, zone: &str, from: &str, number: usize) -> Vec<String> {
+        let (schedule, mut from) = (schedule(line, zone), at(from));
+        let mut found = Vec::new();
+        for _ in 0..number {
+            from = schedule.next_after(from).expect("it fires");
+            found.push(from.to_string());
+        }
+        found
+    }
+
+    #[test]
+    fn lines_have_five_fields_or_six_or_are_a_word() {
+        for (line, first) in [
+            ("30 3 * * *", "2026-01-01T03:30:00Z"),
+            ("15 30 3 * * *", "2026-01-01T03:30:15Z"),
+            ("*/20 * * * * *", "2026-01-01T00:00:20Z"),
+            ("0 12 * * MON-FRI", "2026-01-01T12:00:00Z"),
+            ("0 0 L * *", "2026-01-31T00:00:00Z"),
+            ("@hourly", "2026-01-01T01:00:00Z"),
+            ("@daily", "2026-01-02T00:00:00Z"),
+            ("@weekly", "2026-01-04T00:00:00Z"),
+            ("@monthly", "2026-02-01T00:00:00Z"),
+            ("@yearly", "2027-01-01T00:00:00Z"),
+            ("0 0 29 2 *", "2028-02-29T00:00:00Z"),
+        ] {
+            assert_eq!(firings(line, "UTC", "2026-01-01T00:00:00Z", 1), [first], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_wrong_or_never_fires_is_refused() {
+        for (line, message) in [
+            ("", "is no line of cron: it is empty; expected five fields such as"),
+            ("* * *", "is no line of cron: pattern must have"),
+            ("* * * * * * 2030", "is no line of cron: pattern must have"),
+            ("61 * * * *", "is no line of cron: "),
+            ("* * * * FUNDAY", "is no line of cron: "),
+            ("@fortnightly", "is no line of cron: "),
+            ("0 0 30 2 *", "never fires: no such day"),
+            ("0 0 31 4,6,9,11 *", "never fires: no such day"),
+        ] {
+            let error = Schedule::new(line, TimeZone::UTC).expect_err(line);
+            assert!(error.starts_with(message), "{line}: {error}");
+        }
+        assert!(Schedule::new(&"0,".repeat(1000), TimeZone::UTC).is_err());
+    }
+
+    #[test]
+    fn a_fixed_time_in_the_gap_of_spring_fires_when_the_gap_is_over() {
+        // 29 March 2026: 02:00 becomes 03:00 in Brussels, which is 01:00 UTC.
+        let fired = firings("30 2 * * *", "Europe/Brussels", "2026-03-28T12:00:00Z", 2);
+        assert_eq!(fired, ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]);
+        let fired = firings("*/30 * * * *", "Europe/Brussels", "2026-03-29T00:15:00Z", 3);
+        assert_eq!(fired, ["2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z"]);
+    }
+
+    #[test]
+    fn a_fixed_time_in_the_overlap_of_autumn_fires_once_and_a_repeated_one_in_both_rounds() {
+        // 25 October 2026: 03:00 becomes 02:00 in Brussels, which is 01:00 UTC.
+        let fired = firings("30 2 * * *", "Europe/Brussels", "2026-10-24T12:00:00Z", 2);
+        assert_eq!(fired, ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]);
+        let fired = firings("*/30 * * * *", "Europe/Brussels", "2026-10-25T00:15:00Z", 3);
+        assert_eq!(fired, ["2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"]);
+    }
+
+    #[test]
+    fn what_was_missed_is_left_out_made_up_for_once_or_all_of_it() {
+        let hourly = schedule("@hourly", "UTC");
+        let (last, now) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T05:00:10Z"));
+        let hours = |catch_up| -> Vec<String> {
+            let due = hourly.due(last, now, catch_up).into_iter();
+            due.map(|at| at.strftime("%H").to_string()).collect()
+        };
+        assert_eq!(hours(CatchUp::Skip), ["05"]);
+        assert_eq!(hours(CatchUp::Once), ["04", "05"]);
+        assert_eq!(hours(CatchUp::All), ["01", "02", "03", "04", "05"]);
+        let long_ago = at("1970-01-01T00:00:00Z");
+        let due = schedule("* * * * * *", "UTC").due(long_ago, now, CatchUp::All);
+        assert_eq!(due.len(), CAUGHT_UP_MAX + 60, "bounded, however long nobody was there");
+        assert!(due.is_sorted());
+    }
+
+    #[test]
+    fn a_name_is_a_legal_part_of_a_key_and_of_a_job_id() {
+        let name: CronName = "n".repeat(32).parse().expect("legal");
+        let id = name.job_id(at("2026-01-02T03:04:05Z")).expect("legal");
+        assert!(id.as_str().ends_with("-20260102T030405Z"), "{id}");
+        for illegal in ["", "-a", "_", "a:b", "A", "a b", "ä", "{a}", &"n".repeat(33)] {
+            assert!(illegal.parse::<CronName>().is_err(), "{illegal} was accepted");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_firing_is_due_in_exactly_one_round(
+            line in proptest::sample::select(vec![
+                "* * * * * *", "*/7 * * * * *", "*/5 * * * *", "30 2 * * *", "0 1-3 * * *", "@hourly",
+            ]),
+            zone in proptest::sample::select(vec![
+                "UTC", "Europe/Brussels", "America/New_York", "Australia/Lord_Howe",
+            ]),
+            start in 1_774_700_000_i64..1_774_760_000,
+            autumn: bool,
+            rounds in proptest::collection::vec(1_i64..50, 1..20),
+        ) {
+            let schedule = schedule(line, zone);
+            let begin = start + if autumn { 18_140_000 } else { 0 };
+            let second = |second| Timestamp::from_second(second).expect("in range");
+            let (mut now, mut last, mut fired) = (begin, second(begin), Vec::new());
+            for wait in rounds {
+                now += wait;
+                fired.extend(schedule.due(last, second(now), CatchUp::Skip));
+                last = fired.last().copied().unwrap_or(last);
+            }
+            let all: Vec<_> = schedule.between(second(begin), second(now)).collect();
+            prop_assert_eq!(&fired, &all);
+            prop_assert!(fired.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+
+        #[test]
+        fn any_line_gives_a_schedule_or_a_sentence(line in "[-0-9*/,@LW#?+A-Za-z ]{0,24}") {
+            if let Err(error) = Schedule::new(&line, TimeZone::UTC) {
+                prop_assert!(!error.is_empty() && error.len() < 1000);
+            }
+        }
+    }
+}

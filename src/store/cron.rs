@@ -1,0 +1,112 @@
+//! Periodic jobs: where each stands, and its firing, once however many supervisors there are.
+
+use jiff::Timestamp;
+
+use super::attempts::kept;
+use super::jobs::submission;
+use super::{Store, StoreError};
+use crate::proto::cron::{CronName, Overlap};
+use crate::proto::job::{Job, JobId, JobStatus, Retention};
+
+/// What became of one firing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fired {
+    /// This job was submitted.
+    Job(JobId),
+    /// It had been before, by whomever.
+    Past,
+    /// The job of the firing before is still on its way, and nothing was submitted.
+    LeftOut(JobId),
+    /// Its job could not be submitted, for this reason.
+    Failed(String),
+}
+
+/// What is known of a periodic job that has fired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastFiring {
+    /// The time that it was due.
+    pub due: Timestamp,
+    /// Its job.
+    pub id: JobId,
+    /// Where the job stands, if it is still kept.
+    pub status: Option<JobStatus>,
+    /// How often the job has fired in all.
+    pub fired: u64,
+    /// How often it was left out because the job before was on its way.
+    pub left_out: u64,
+}
+
+impl Store {
+    /// The time, and for each name up to when it was fired or left out. One that is not known yet
+    /// counts from now on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn cron_state<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a CronName>,
+    ) -> Result<(Timestamp, Vec<Timestamp>), StoreError> {
+        const DOING: &str = "looking at periodic jobs";
+        let mut script = self.scripts.cron_state.prepare_invoke();
+        for name in names {
+            script.arg(name.as_str());
+        }
+        let state: Vec<String> = self.invoke(DOING, &script).await?;
+        let mut times =
+            state.iter().map(|us| time(us).ok_or_else(|| StoreError::unexpected(DOING)));
+        let now = times.next().unwrap_or_else(|| Err(StoreError::unexpected(DOING)))?;
+        Ok((now, times.collect::<Result<_, _>>()?))
+    }
+
+    /// Fires a periodic job for the time it is due, unless that has been done.
+    ///
+    /// # Errors
+    /// [`StoreError`]. After a lost connection it may have fired all the same; firing it again
+    /// says [`Fired::Past`].
+    pub async fn fire(
+        &self,
+        name: &CronName,
+        due: Timestamp,
+        overlap: Overlap,
+        job: &Job,
+        retention: Retention,
+    ) -> Result<Fired, StoreError> {
+        const DOING: &str = "firing a periodic job";
+        let mut script = self.scripts.fire.prepare_invoke();
+        script.arg(name.as_str()).arg(due.as_microsecond()).arg(overlap.as_str());
+        script.arg(kept(retention)).arg(job.id.as_str());
+        submission(&mut script, std::slice::from_ref(job), true, retention);
+        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        let id = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
+        match code.as_str() {
+            "fired" => Ok(Fired::Job(id()?)),
+            "past" => Ok(Fired::Past),
+            "left_out" => Ok(Fired::LeftOut(id()?)),
+            "failed" => Ok(Fired::Failed(detail)),
+            _ => Err(StoreError::unexpected(DOING)),
+        }
+    }
+
+    /// What is known of a periodic job; none if it has never fired.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn last_firing(&self, name: &CronName) -> Result<Option<LastFiring>, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.cron(name)).arg(&["fired_us", "id", "fired", "left_out"]);
+        let fields: [Option<String>; 4] =
+            self.link.query("looking at a periodic job", &command).await?;
+        let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
+        let due = fields[0].as_deref().and_then(time);
+        let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());
+        let (Some(due), Some(id)) = (due, id) else { return Ok(None) };
+        let status = self.outcome(&id).await?.map(|(status, _)| status);
+        let (fired, left_out) = (number(&fields[2]), number(&fields[3]));
+        let (fired, left_out) = (fired.unwrap_or_default(), left_out.unwrap_or_default());
+        Ok(Some(LastFiring { due, id, status, fired, left_out }))
+    }
+}
+
+fn time(us: &str) -> Option<Timestamp> {
+    Timestamp::from_microsecond(us.parse().ok()?).ok()
+}

@@ -1,0 +1,35 @@
+-- Fires a periodic job: once for each due time, however many supervisors try. Stands behind
+-- `submit` and `stop`, which are the scripts of these names as functions of their arguments.
+--
+-- ARGV: 1 name  2 when it is due, in us  3 'allow' | 'skip' | 'replace': what to do while the job
+--       of the firing before is on its way  4 retention  5 id of the job  then what `submit` gets
+-- returns two strings:
+--       'fired', id
+--       'past', ''       this firing, or a later one, was fired or left out before
+--       'left_out', id   this job is still on its way
+--       'failed', why    the job could not be submitted; it does not fire for this time again
+
+local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local key = CRON .. name
+local f = redis.call('HMGET', key, 'due_us', 'id')
+if (tonumber(f[1] or '') or 0) >= due then return { 'past', '' } end
+
+local before = legal_id(f[2])
+local status = before and read(before, 'status')[1]
+local on_its_way = status and status ~= 'finished' and status ~= 'error'
+redis.call('HSET', key, 'due_us', integer(due))
+redis.call('EXPIRE', key, CRON_TTL_S)
+if on_its_way and overlap == 'skip' then
+  redis.call('HINCRBY', key, 'left_out', 1)
+  return { 'left_out', before }
+end
+-- A bare id is a message too: stop this job.
+if on_its_way and overlap == 'replace' then stop({ before, ARGV[4], before, '' }) end
+
+local id = ARGV[5]
+local result = submit({ unpack(ARGV, 6) })
+local failed = result[1] == 'broken_queue' and result[2] or result[1] == 'duplicate' and result[1]
+if failed then return { 'failed', failed } end
+redis.call('HSET', key, 'id', id, 'fired_us', integer(due))
+redis.call('HINCRBY', key, 'fired', 1)
+return { 'fired', id }

@@ -1,0 +1,128 @@
+//! Periodic jobs: files in a folder, fired once each time they are due.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::field;
+
+/// The program with these periodic jobs.
+fn with_cron(redis: &Redis, files: &[(&str, &str)]) -> Hero {
+    let folder = redis.folder().join("cron.d");
+    fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.join(name), text).expect("writing a file");
+    }
+    Hero::on(redis).set("supervisor.cron_dir", &format!("\"{}\"", folder.display()))
+}
+
+/// The times for which a periodic job has fired, as its job ids say.
+fn fired(redis: &Redis, name: &str) -> BTreeSet<String> {
+    let prefix = format!("hero:job:cron-{name}-");
+    redis.keys(&prefix).iter().map(|key| key[prefix.len()..].to_owned()).collect()
+}
+
+const EACH_SECOND: &str = "[cron.tick]\nschedule = \"* * * * * *\"\ntype = \"osis\"\nscript = \"ENV.HERO_CRON_DUE\"\noverlap = \"allow\"\n";
+
+#[test]
+fn three_supervisors_fire_a_line_of_each_second_once_a_second() {
+    // `make chaos` asks for a whole minute.
+    let firings = std::env::var("FIRINGS").map_or(6, |text| text.parse().expect("a number"));
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("tick.toml", EACH_SECOND)])
+        .set("unit.two.role", "\"supervisor\"")
+        .set("unit.three.role", "\"supervisor\"");
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisors =
+        [hero.supervisor().start(), hero.actor("two").start(), hero.actor("three").start()];
+    for number in 1..=firings {
+        wait_until(&format!("it has fired {number} times"), || {
+            fired(&redis, "tick").len() >= number
+        });
+    }
+    let times: Vec<i64> = fired(&redis, "tick")
+        .iter()
+        .map(|time| {
+            let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", time).expect("a time");
+            time.to_zoned(jiff::tz::TimeZone::UTC).expect("in range").timestamp().as_second()
+        })
+        .collect();
+    // Counted by the time they were due, which no slow machine changes: none twice, none left out.
+    assert!(times.windows(2).all(|pair| pair[1] == pair[0] + 1), "{times:?}");
+    let stands = || redis.field("hero:meta:cron:tick", "fired").and_then(|n| n.parse().ok());
+    assert!(stands().is_some_and(|number: usize| number >= firings));
+    let id = &redis.keys("hero:job:cron-tick-")[0]["hero:job:".len()..];
+    super::until(&redis, id, "finished");
+    let due = field(&redis, id, "output").expect("it finished").replace(['-', ':'], "");
+    assert_eq!(format!("cron-tick-{due}"), id);
+}
+
+#[test]
+fn a_periodic_job_is_listed_and_can_be_run_at_once() {
+    let nightly = "[cron.nightly]\nschedule = \"30 3 * * *\"\ntime_zone = \"Europe/Brussels\"\n\
+                   type = \"osis\"\nscript = \"40 + 2\"\n";
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("nightly.toml", nightly)]);
+    let _osis = hero.actor("osis-default-1").start();
+    let listed = hero.run(&["cron", "list"]).code(0).stdout;
+    let row = listed.lines().nth(1).expect("a row");
+    assert!(row.starts_with("nightly  30 3 * * *  Europe/Brussels  2"), "{listed}");
+    let listed = hero.run(&["cron", "list", "--json"]).code(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("one document");
+    assert_eq!(listed["cron"][0]["last"], serde_json::Value::Null);
+    let id = hero.run(&["cron", "run", "nightly"]).code(0).stdout;
+    hero.run(&["job", "wait", id.trim()]).code(0).stdout("42\n");
+    hero.run(&["cron", "run", "weekly"]).code(66).says("no such periodic job: `weekly`");
+    hero.run(&["check"]).code(0);
+}
+
+#[test]
+fn a_reload_takes_over_changed_files_and_a_broken_one_disables_itself_alone() {
+    let broken = "[cron.broken]\nschedule = \"0 0 30 2 *\"\ntype = \"osis\"\nscript = \"1\"\n";
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("broken.toml", broken), ("tick.toml", EACH_SECOND)]);
+    let supervisor = hero.supervisor().start();
+    let problem = "broken.toml:2:12: cron.broken.schedule never fires";
+    assert!(supervisor.err().contains(problem), "{}", supervisor.err());
+    wait_until("the other fires", || !fired(&redis, "tick").is_empty());
+    hero.run(&["check"]).code(78).says(problem);
+    hero.run(&["cron", "list"]).code(78).says(problem);
+    let folder = redis.folder().join("cron.d");
+    let mended = EACH_SECOND.replace("tick", "tock");
+    fs::write(folder.join("broken.toml"), mended).expect("writing a file");
+    fs::remove_file(folder.join("tick.toml")).expect("removing a file");
+    supervisor.signal(Signal::HUP);
+    wait_until("the mended one fires", || !fired(&redis, "tock").is_empty());
+    // A round that began before may still have fired the old one; the next cannot.
+    let known = fired(&redis, "tick").len();
+    let tocks = fired(&redis, "tock").len();
+    wait_until("the new one fires on", || fired(&redis, "tock").len() >= tocks + 2);
+    assert!(fired(&redis, "tick").len() <= known, "it is gone");
+}
+
+#[test]
+fn a_job_that_is_still_on_its_way_is_left_alone_or_replaced() {
+    let text = |name: &str, overlap: &str| {
+        format!(
+            "[cron.{name}]\nschedule = \"* * * * * *\"\ntype = \"osis\"\nscript = \"sleep(600)\"\n\
+             timeout = \"15m\"\noverlap = \"{overlap}\"\n"
+        )
+    };
+    let (kept, replaced) = (text("kept", "skip"), text("replaced", "replace"));
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("a.toml", &kept), ("b.toml", &replaced)]);
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let left_out = || redis.field("hero:meta:cron:kept", "left_out").and_then(|n| n.parse().ok());
+    wait_until("firings are left out", || left_out().is_some_and(|number: u32| number >= 2));
+    assert_eq!(fired(&redis, "kept").len(), 1);
+    wait_until("firings replace each other", || fired(&redis, "replaced").len() >= 3);
+    let jobs = fired(&redis, "replaced");
+    let first = format!("cron-replaced-{}", jobs.first().expect("it fired"));
+    super::until(&redis, &first, "error");
+    let error = field(&redis, &first, "error").expect("it was stopped");
+    assert!(error.starts_with("stopped"), "{error}");
+}

@@ -1,0 +1,118 @@
+//! The event log and the warning of long waits: what is told of jobs beside their own hashes.
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::{ENDLESS, until};
+
+fn with_events(redis: &Redis) -> Hero {
+    Hero::on(redis).set("job.events", "true")
+}
+
+/// Of the events of a job as they are printed, the states it went through.
+fn path(hero: &Hero, id: &str) -> String {
+    let printed = hero.run(&["events", "--job", id]).code(0).stdout;
+    let steps: Vec<String> = printed
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!((words[1], words[4]), (id, "→"), "{line}");
+            format!("{}→{}", words[3], words[5])
+        })
+        .collect();
+    steps.join(" ")
+}
+
+#[test]
+fn every_transition_of_a_job_is_an_event_and_they_can_be_followed() {
+    let redis = Redis::start();
+    let hero = with_events(&redis);
+    let follower = hero.begin(&["--json", "events", "-f", "--since", "2020-01-01T00:00:00Z"]);
+    let first = hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "a"]);
+    first.code(0);
+    hero.run(&[
+        "submit",
+        "-t",
+        "osis",
+        "-e",
+        "throw 1",
+        "--retries",
+        "1",
+        "--id",
+        "b",
+        "--after",
+        "a",
+    ])
+    .code(0);
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    until(&redis, "b", "error");
+    assert_eq!(path(&hero, "a"), "-→dispatched dispatched→started started→finished");
+    assert_eq!(
+        path(&hero, "b"),
+        "-→waiting_for_prerequisites waiting_for_prerequisites→dispatched dispatched→started \
+         started→scheduled scheduled→dispatched dispatched→started started→error"
+    );
+    hero.run(&["job", "delete", "a"]).code(0);
+    assert!(path(&hero, "a").ends_with("started→finished finished→deleted"));
+    wait_until("the follower has heard of it", || follower.out().contains("\"deleted\""));
+    let events: Vec<serde_json::Value> =
+        follower.out().lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert_eq!(events.len(), 11);
+    let started = &events.iter().find(|event| event["to"] == "started").expect("one started");
+    assert_eq!((&started["actor"], &started["type"]), (&"osis:default:1".into(), &"osis".into()));
+    assert!(hero.run(&["events", "--type", "python"]).code(0).stdout.is_empty());
+    assert!(hero.run(&["events", "--since", "2999-01-01T00:00:00Z"]).code(0).stdout.is_empty());
+}
+
+#[test]
+fn nothing_is_kept_where_nobody_asks_for_events() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+    assert_eq!(redis.keys("hero:meta:job:events"), [] as [&str; 0]);
+    hero.run(&["events"]).code(0).stdout("").says("job.events is false");
+}
+
+#[test]
+fn a_broken_event_log_keeps_no_job_from_running() {
+    let redis = Redis::start();
+    redis.run("SET hero:meta:job:events x");
+    let hero = with_events(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn a_queue_whose_first_job_waits_for_long_is_told_once_and_once_more_when_it_is_over() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("supervisor.wait_warning", "\"50ms\"");
+    let supervisor = hero.supervisor().start();
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "a"]).code(0);
+    let long = "the first job of this queue waits for longer than 50ms";
+    wait_until("the wait is told", || supervisor.err().contains(long));
+    let counted = || redis.field("hero:meta:queue:stats:type:osis", "long_waits");
+    assert_eq!(counted().as_deref(), Some("1"));
+    let _osis = hero.actor("osis-default-1").start();
+    until(&redis, "a", "finished");
+    let over = "no job of this queue waits for longer than 50ms any more";
+    wait_until("its end is told", || supervisor.err().contains(over));
+    assert_eq!(supervisor.err().matches(long).count(), 1, "once for each time");
+    assert_eq!(redis.keys("hero:meta:queue:slow"), [] as [&str; 0]);
+}
+
+#[test]
+fn a_time_in_the_past_is_now_and_a_negative_delay_is_wrong_usage() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "1", "--at", "2020-01-01T00:00:00Z"])
+        .code(0)
+        .stdout("1\n");
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--delay", "-5s"]).code(2).says("--delay");
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--delay=-5s"]).code(2).says("--delay");
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--at", "tomorrow"]).code(65).says("--at");
+    hero.run(&["submit", "-t", "osis", "-e", ENDLESS, "--delay", "9999999d"])
+        .code(65)
+        .says("too far ahead");
+}

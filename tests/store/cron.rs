@@ -1,0 +1,96 @@
+//! The firing of periodic jobs, one step at a time.
+
+use hero::proto::cron::Overlap;
+use hero::store::{Fired, Verdict};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::support::{Life, RETENTION, World, job};
+
+fn second(number: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_secs(4_000_000_000 + number)
+}
+
+#[tokio::test]
+async fn a_firing_happens_once_whoever_tries_and_never_for_an_earlier_time() {
+    let world = World::new();
+    let name = "tick".parse().expect("legal");
+    let fire = async |id: &str, at: i64| {
+        let job = job(id);
+        let fired = world.store.fire(&name, second(at), Overlap::Allow, &job, RETENTION.into());
+        fired.await.expect("firing")
+    };
+    assert_eq!(fire("a", 10).await, Fired::Job("a".parse().expect("legal")));
+    assert_eq!(fire("a", 10).await, Fired::Past);
+    assert_eq!(fire("b", 9).await, Fired::Past);
+    assert_eq!(world.redis.field("hero:job:b", "status"), None);
+    assert_eq!(fire("c", 11).await, Fired::Job("c".parse().expect("legal")));
+    assert_eq!(world.work("type:osis"), ["a", "c"]);
+    assert_eq!(world.redis.field("hero:meta:cron:tick", "fired").as_deref(), Some("2"));
+    assert!(world.redis.ask::<i64>("TTL hero:meta:cron:tick") > 0, "it is bounded");
+    world.check();
+}
+
+#[tokio::test]
+async fn what_was_never_seen_counts_from_now_on() {
+    let world = World::new();
+    let names = ["one", "two"].map(|name| name.parse().expect("legal"));
+    let (now, state) = world.store.cron_state(&names).await.expect("looking");
+    assert_eq!(state, [now, now]);
+    let job = job("a");
+    let fired = world.store.fire(&names[0], second(1), Overlap::Skip, &job, RETENTION.into());
+    fired.await.expect("firing");
+    let (later, state) = world.store.cron_state(&names).await.expect("looking");
+    assert_eq!(state, [second(1), now]);
+    assert!(later > now);
+    assert!(world.store.last_firing(&names[1]).await.expect("looking").is_none());
+    let last = world.store.last_firing(&names[0]).await.expect("looking").expect("it fired");
+    assert_eq!((last.due, last.id.as_str(), last.fired), (second(1), "a", 1));
+}
+
+#[tokio::test]
+async fn an_overlap_is_allowed_left_out_or_replaces() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let name = "tick".parse().expect("legal");
+    let fire = async |id: &str, at: i64, overlap| {
+        let job = job(id);
+        let fired = world.store.fire(&name, second(at), overlap, &job, RETENTION.into());
+        fired.await.expect("firing")
+    };
+    fire("a", 1, Overlap::Skip).await;
+    let a = "a".parse().expect("legal");
+    assert_eq!(fire("b", 2, Overlap::Skip).await, Fired::LeftOut(a));
+    assert_eq!(world.redis.field("hero:job:b", "status"), None);
+    fire("c", 3, Overlap::Allow).await;
+    assert_eq!(world.work("type:osis"), ["a", "c"]);
+    // One that waits is ended at once, one that runs through its actor.
+    fire("d", 4, Overlap::Replace).await;
+    assert_eq!(world.redis.field("hero:job:c", "error").as_deref(), Some("stopped"));
+    assert_eq!(world.work("type:osis"), ["a", "d"]);
+    world.check();
+    let world = World::new();
+    let own = world.started(&life, "e").await;
+    let job = job("f");
+    world.redis.run("HSET hero:meta:cron:tick id e");
+    let fired = world.store.fire(&name, second(5), Overlap::Replace, &job, RETENTION.into());
+    assert_eq!(fired.await.expect("firing"), Fired::Job(job.id.clone()));
+    let told = world.redis.list("hero:q:ctl:type:osis:group:default:inst:1");
+    assert_eq!(told, ["e"], "a bare id is told to stop");
+    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    world.finish(&life, &own, done).await;
+    world.check();
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_be_submitted_is_told_and_not_tried_for_ever() {
+    let world = World::new();
+    let name = "tick".parse().expect("legal");
+    world.redis.run("SET hero:q:work:type:osis x");
+    let fire = async |id: &str, at: i64| {
+        let job = job(id);
+        let fired = world.store.fire(&name, second(at), Overlap::Allow, &job, RETENTION.into());
+        fired.await.expect("firing")
+    };
+    assert_eq!(fire("a", 1).await, Fired::Failed("hero:q:work:type:osis".to_owned()));
+    assert_eq!(fire("a", 1).await, Fired::Past);
+    assert_eq!(world.redis.field("hero:job:a", "status"), None);
+}
