@@ -21,6 +21,7 @@ mod builder;
 mod dead;
 mod error;
 mod logs;
+mod objects;
 mod wait;
 
 pub use builder::JobBuilder;

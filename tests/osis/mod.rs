@@ -4,6 +4,7 @@
 mod finding;
 mod indexing;
 mod keeping;
+mod operators;
 mod scripts;
 
 use hero::config::OsisConfig;
