@@ -9,6 +9,7 @@ mod limits;
 mod load;
 mod outage;
 mod protocol;
+mod scripts;
 mod shutdown;
 mod supervisor;
 mod tls;
