@@ -2,6 +2,7 @@
 //! of scripts through the real program.
 
 mod finding;
+mod guest;
 mod indexing;
 mod keeping;
 mod operators;
