@@ -8,6 +8,7 @@ mod dev;
 mod exec;
 mod generate;
 mod job;
+mod migrate;
 mod osis;
 mod output;
 mod queue;
@@ -79,6 +80,8 @@ enum Command {
     #[command(subcommand)]
     Osis(osis::Osis),
     #[command(subcommand)]
+    Migrate(migrate::Migrate),
+    #[command(subcommand)]
     Script(script_doc::ScriptCommand),
     Bench(bench::Bench),
     #[command(subcommand, hide = true)]
@@ -118,6 +121,7 @@ impl Cli {
             Command::Actor(actor) => block_on(actor.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
             Command::Osis(osis) => block_on(osis.run(global)),
+            Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
             Command::Bench(bench) => block_on(bench.run(global)),
             Command::Generate(generate) => generate.run(),

@@ -4,6 +4,7 @@
 pub mod guest;
 pub mod job;
 pub mod keys;
+pub mod legacy;
 pub mod message;
 pub mod object;
 pub mod report;

@@ -21,6 +21,7 @@ pub(super) struct Scripts {
     pub(super) objects_write: Script,
     pub(super) recover_boots: Script,
     pub(super) recover_foreign: Script,
+    pub(super) recover_legacy: Script,
     pub(super) recover_orphans: Script,
     pub(super) recover_pops: Script,
     pub(super) requeue: Script,
@@ -30,13 +31,15 @@ pub(super) struct Scripts {
     pub(super) start: Script,
     pub(super) stop: Script,
     pub(super) submit: Script,
+    pub(super) take_tasks: Script,
 }
 
 impl Scripts {
     pub(super) fn new(keys: &Keys) -> Self {
         let constants = keys.lua();
         let script = |body: &str| {
-            Script::new(&[constants.as_str(), include_str!("scripts/common.lua"), body].concat())
+            let shared = [include_str!("scripts/legacy.lua"), include_str!("scripts/common.lua")];
+            Script::new(&[constants.as_str(), shared[0], shared[1], body].concat())
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
@@ -53,6 +56,7 @@ impl Scripts {
             objects_write: script(include_str!("scripts/objects_write.lua")),
             recover_boots: script(include_str!("scripts/recover_boots.lua")),
             recover_foreign: script(include_str!("scripts/recover_foreign.lua")),
+            recover_legacy: script(include_str!("scripts/recover_legacy.lua")),
             recover_orphans: script(include_str!("scripts/recover_orphans.lua")),
             recover_pops: script(include_str!("scripts/recover_pops.lua")),
             requeue: script(include_str!("scripts/requeue.lua")),
@@ -62,6 +66,7 @@ impl Scripts {
             start: script(include_str!("scripts/start.lua")),
             stop: script(include_str!("scripts/stop.lua")),
             submit: script(include_str!("scripts/submit.lua")),
+            take_tasks: script(include_str!("scripts/take_tasks.lua")),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Fetch {
             .iter()
             .enumerate()
             .filter(|(_, slots)| slots.wants_claim())
-            .map(|(actor, slots)| (actor, slots.free(), slots.lists().cloned().collect()))
+            .map(|(actor, slots)| (actor, slots.free(), slots.claimed_lists().cloned().collect()))
             .collect();
         if due.is_empty() {
             return;

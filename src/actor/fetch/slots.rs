@@ -17,6 +17,9 @@ pub(super) struct Slots {
     pub(super) control: String,
     /// Its work lists, first come first.
     lists: Vec<String>,
+    /// Queues with older names, read after its own. They are never popped from outside a claim:
+    /// what others have pushed there would be lost with whoever popped it.
+    pub(super) legacy: Vec<String>,
     /// Lists that could not be read, and until when they are left alone.
     broken: Vec<(String, Instant)>,
     /// How many jobs it runs at once.
@@ -30,8 +33,9 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys) -> Self {
+    pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys, legacy: Vec<String>) -> Self {
         Self {
+            legacy,
             control: keys.control(&id),
             lists: id.queues().iter().flat_map(|queue| keys.work_as_read(queue)).collect(),
             broken: Vec::new(),
@@ -58,10 +62,18 @@ impl Slots {
         !self.hungry && self.free() > 0
     }
 
-    /// The lists to read now.
+    /// The lists to wait for now.
     pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
-        let left_alone = |list: &String| self.broken.iter().any(|(broken, _)| broken == list);
-        self.lists.iter().filter(move |list| !left_alone(list))
+        self.lists.iter().filter(|list| !self.is_left_alone(list))
+    }
+
+    /// The lists to claim from now, those with older names last.
+    pub(super) fn claimed_lists(&self) -> impl Iterator<Item = &String> {
+        self.lists().chain(self.legacy.iter().filter(|list| !self.is_left_alone(list)))
+    }
+
+    fn is_left_alone(&self, list: &str) -> bool {
+        self.broken.iter().any(|(broken, _)| broken == list)
     }
 
     /// Whether it reads this list at all.
@@ -121,7 +133,7 @@ mod tests {
 
     fn slots(tasks: usize) -> Slots {
         let id = ActorId::from_unit("osis-default-1").expect("legal");
-        Slots::new(id, tasks, &Keys::default())
+        Slots::new(id, tasks, &Keys::default(), vec!["hero:work_queue:w1".to_owned()])
     }
 
     #[test]
@@ -158,6 +170,15 @@ mod tests {
         assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
         slots.drain(false);
         assert!(slots.wants_claim());
+    }
+
+    #[test]
+    fn queues_with_older_names_are_claimed_from_last_and_never_waited_for() {
+        let slots = slots(1);
+        let claimed: Vec<&String> = slots.claimed_lists().collect();
+        assert_eq!(claimed.last().map(|list| list.as_str()), Some("hero:work_queue:w1"));
+        assert_eq!(claimed.len(), slots.lists().count() + 1);
+        assert!(!slots.reads("hero:work_queue:w1"));
     }
 
     #[test]
