@@ -26,6 +26,7 @@ mod kin;
 mod logs;
 mod many;
 mod migration;
+mod objects;
 mod queues;
 mod wait;
 

@@ -29,7 +29,7 @@ use crate::proto::target::ActorId;
 use crate::store::{Backoff, Store, StoreError};
 use fetch::Fetch;
 use life::{Life, Vitals};
-pub use objects::RedisObjects;
+pub use objects::{Guests, RedisObjects};
 pub use settings::Settings;
 
 /// Why an actor could not start or go on.

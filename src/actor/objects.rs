@@ -1,4 +1,5 @@
-//! The objects of scripts, from the threads that run them to Redis and back.
+//! The objects of scripts, and the Redis that scripts may use, from the threads that run them to
+//! Redis and back.
 
 use std::sync::Arc;
 
@@ -6,9 +7,11 @@ use crossbeam_channel::{Receiver, bounded};
 use tokio::runtime::Handle;
 
 use crate::config::OsisConfig;
-use crate::engine::Objects;
+use crate::engine::{GuestRedis, Objects};
+use crate::proto::guest::Told;
+use crate::proto::keys::Keys;
 use crate::proto::object::{Answer, Ask, Context, ObjectError};
-use crate::store::Store;
+use crate::store::{Guest, Store};
 
 /// Hands what a script asks to the async runtime. The script's own thread waits, the runtime never
 /// does.
@@ -43,5 +46,43 @@ impl Objects for RedisObjects {
             let _ = sender.try_send(answer);
         });
         answer
+    }
+}
+
+/// Hands the commands of a script to the Redis that the configuration names.
+#[derive(Clone)]
+pub struct Guests {
+    guest: Guest,
+    own: Keys,
+    runtime: Handle,
+}
+
+impl Guests {
+    /// The commands run on this runtime; keys of `own` are refused.
+    pub fn new(guest: Guest, own: Keys, runtime: Handle) -> Self {
+        Self { guest, own, runtime }
+    }
+}
+
+impl std::fmt::Debug for Guests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guests")
+    }
+}
+
+impl GuestRedis for Guests {
+    fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<Told, String>> {
+        let (sender, answer) = bounded(1);
+        let guest = self.guest.clone();
+        self.runtime.spawn(async move {
+            let told = guest.run(&words).await.map_err(|error| error.to_string());
+            // Nobody may wait any more: the job was stopped.
+            let _ = sender.try_send(told);
+        });
+        answer
+    }
+
+    fn is_own(&self, key: &[u8]) -> bool {
+        self.own.is_own(key)
     }
 }

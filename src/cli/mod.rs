@@ -11,6 +11,7 @@ mod exec;
 mod generate;
 mod job;
 mod migrate;
+mod osis;
 mod output;
 mod progress;
 mod queue;
@@ -84,6 +85,8 @@ enum Command {
     Dead(dead::Dead),
     Events(events::Events),
     #[command(subcommand)]
+    Osis(osis::Osis),
+    #[command(subcommand)]
     Migrate(migrate::Migrate),
     #[command(subcommand)]
     Script(script_doc::ScriptCommand),
@@ -126,6 +129,7 @@ impl Cli {
             Command::Cron(cron) => block_on(cron.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
             Command::Events(events) => block_on(events.run(global)),
+            Command::Osis(osis) => block_on(osis.run(global)),
             Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
             Command::Bench(bench) => block_on(bench.run(global)),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
+use crate::proto::object::ObjectError;
 use crate::proto::target::IllegalName;
 use crate::store::StoreError;
 
@@ -23,6 +24,9 @@ pub enum ClientError {
         /// What became of the connection.
         error: StoreError,
     },
+    /// What was asked of the objects of scripts cannot be done.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// The job cannot be submitted as it is.
     #[error(transparent)]
     Invalid(#[from] InvalidJob),
@@ -124,8 +128,11 @@ impl ClientError {
         match self {
             Self::Store(StoreError::Settings(_)) => Exit::Config,
             Self::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
-            Self::Store(_) | Self::Unsure { .. } => Exit::Unavailable,
+            Self::Store(_) | Self::Unsure { .. } | Self::Object(ObjectError::Unavailable(_)) => {
+                Exit::Unavailable
+            }
             Self::Invalid(_)
+            | Self::Object(_)
             | Self::Name(_)
             | Self::IdTaken(_)
             | Self::UnknownPrerequisite(_)

@@ -27,6 +27,9 @@ impl RedisUrl {
     /// between the first `:` and the last `@`, every unknown parameter, the whole rest where an `@`
     /// after a `?` leaves open which of the two it belongs to, and all of it without a known scheme.
     pub fn redacted(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
         let Some((scheme, rest)) =
             SCHEMES.iter().find_map(|scheme| Some((scheme, self.0.strip_prefix(scheme)?)))
         else {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, KeyPath};
+use super::redis_url::RedisUrl;
 use super::units;
 
 /// `[sal]`: what scripts may touch by the functions of SAL.
@@ -22,6 +23,12 @@ pub struct SalConfig {
     pub run: bool,
     /// Whether other machines may be reached.
     pub network: bool,
+    /// Below which folders scripts may be run by other scripts.
+    pub exec: Vec<PathBuf>,
+    /// Whether scripts may be run straight from the web.
+    pub exec_urls: bool,
+    /// The Redis that scripts may use; none if empty.
+    pub redis_url: RedisUrl,
     /// The most bytes of one download.
     #[serde(with = "units::size")]
     pub download_size_max: u64,
@@ -34,6 +41,9 @@ impl Default for SalConfig {
             write: vec![PathBuf::from("/")],
             run: true,
             network: true,
+            exec: Vec::new(),
+            exec_urls: false,
+            redis_url: String::new().into(),
             download_size_max: 1 << 30,
         }
     }
@@ -43,7 +53,8 @@ impl SalConfig {
     /// Folders are compared with real ones, so they must be absolute and plain themselves.
     pub(super) fn check(&self) -> Result<(), Fault> {
         use std::path::Component::{CurDir, Normal, RootDir};
-        for (name, folders) in [("read", &self.read), ("write", &self.write)] {
+        for (name, folders) in [("read", &self.read), ("write", &self.write), ("exec", &self.exec)]
+        {
             for (index, folder) in folders.iter().enumerate() {
                 let plain =
                     folder.components().all(|part| matches!(part, RootDir | CurDir | Normal(_)));
@@ -53,6 +64,10 @@ impl SalConfig {
                     return Err(Fault::new(key.then(index), message).or(key));
                 }
             }
+        }
+        if !self.redis_url.expose().is_empty() {
+            let key = KeyPath::of(&["sal", "redis_url"]);
+            self.redis_url.check().map_err(|reason| Fault::new(key, reason))?;
         }
         Ok(())
     }

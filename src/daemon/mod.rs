@@ -18,11 +18,11 @@ use tracing::{debug, error, info, warn};
 
 use crate::actor::{self, ActorError, Actors};
 use crate::config::{ActorUnit, Config, ConfigError, Unit};
-use crate::engine::{self, Engine, Outside};
+use crate::engine::{self, Engine, GuestRedis, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::target::ScriptType;
-use crate::store::{Backoff, Store, StoreError};
+use crate::store::{Backoff, Guest, Store, StoreError};
 use crate::supervisor::{self, Supervisor};
 use logging::Logging;
 use reload::{Live, Reload};
@@ -125,7 +125,7 @@ fn actor_settings(
     actors: Vec<ActorUnit>,
     store: &Store,
 ) -> Result<actor::Settings, Error> {
-    let outside = outside(config, store);
+    let outside = outside(config, store)?;
     let mut engines: BTreeMap<ScriptType, Arc<dyn Engine>> = BTreeMap::new();
     for actor in &actors {
         let script_type = &actor.id.script_type;
@@ -147,10 +147,18 @@ fn actor_settings(
 }
 
 /// What scripts reach through this process. Nothing of it is opened before a script uses it.
-fn outside(config: &Config, store: &Store) -> Outside {
+fn outside(config: &Config, store: &Store) -> Result<Outside, Error> {
     let runtime = tokio::runtime::Handle::current();
+    let redis_url = &config.sal.redis_url;
+    let redis: Option<Arc<dyn GuestRedis>> = if redis_url.expose().is_empty() {
+        None
+    } else {
+        let guest = Guest::open(redis_url)
+            .map_err(|error| Error::new(Exit::Config, format!("sal.redis_url: {error}")))?;
+        Some(Arc::new(actor::Guests::new(guest, store.keys().clone(), runtime.clone())))
+    };
     let objects = actor::RedisObjects::new(store.clone(), config.osis.clone(), runtime);
-    Outside { osis: config.osis.clone(), objects: Some(Arc::new(objects)) }
+    Ok(Outside { osis: config.osis.clone(), objects: Some(Arc::new(objects)), redis })
 }
 
 /// Says so if Redis may throw jobs away. That it cannot be asked keeps nothing from running.

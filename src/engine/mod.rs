@@ -9,7 +9,7 @@ pub mod process;
 pub mod rhai;
 
 pub use cancel::{Cancel, StopReason};
-pub use outside::{Objects, Outside};
+pub use outside::{GuestRedis, Objects, Outside};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,10 @@ pub fn build(
             let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
             Arc::new(engine.with_outside(outside))
         }
-        EngineKind::Sal => Arc::new(rhai::RhaiEngine::sal(script_type, &config.limits, job, sal)),
+        EngineKind::Sal => {
+            let engine = rhai::RhaiEngine::sal(script_type, &config.limits, job, sal);
+            Arc::new(engine.with_outside(outside))
+        }
         EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crossbeam_channel::Receiver;
 
 use crate::config::OsisConfig;
+use crate::proto::guest::Told;
 use crate::proto::object::{Answer, Ask, Context, ObjectError};
 
 /// What lies outside of an engine. Without its parts scripts run all the same, and the functions
@@ -17,6 +18,17 @@ pub struct Outside {
     pub osis: OsisConfig,
     /// The objects that scripts of `osis` keep.
     pub objects: Option<Arc<dyn Objects>>,
+    /// The Redis that scripts of `sal` may use.
+    pub redis: Option<Arc<dyn GuestRedis>>,
+}
+
+/// A Redis for scripts, which is not Hero's own.
+pub trait GuestRedis: Debug + Send + Sync {
+    /// Begins to run a command, and returns at once; as [`Objects::ask`].
+    fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<Told, String>>;
+
+    /// Whether a key is one of Hero's own, which no script gets at.
+    fn is_own(&self, key: &[u8]) -> bool;
 }
 
 /// The objects that scripts keep.

@@ -2,6 +2,7 @@
 //! No tokio, no redis, no clock.
 
 pub mod cron;
+pub mod guest;
 pub mod job;
 pub mod keys;
 pub mod legacy;

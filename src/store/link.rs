@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use super::error::{CONNECTING, StoreError, is_connection_useless};
 use super::sentinel::Sentinels;
-use crate::config::{RedisConfig, TlsFiles};
+use crate::config::{Password, RedisConfig, TlsFiles};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,6 +40,15 @@ enum Place {
 impl Server {
     /// Reads the settings; connects to nothing yet.
     pub(super) fn new(config: &RedisConfig) -> Result<Self, StoreError> {
+        let password = config.password().map_err(|e| StoreError::Settings(e.to_string()))?;
+        Self::with_password(config, password)
+    }
+
+    /// The same with this password, or with that of the url alone.
+    pub(super) fn with_password(
+        config: &RedisConfig,
+        password: Option<Password>,
+    ) -> Result<Self, StoreError> {
         let address: Arc<str> = config.redacted_url().into();
         let sentinels = config
             .url
@@ -57,9 +66,7 @@ impl Server {
         if let Some(username) = &config.username {
             login = login.set_username(username.as_str());
         }
-        if let Some(password) =
-            config.password().map_err(|e| StoreError::Settings(e.to_string()))?
-        {
+        if let Some(password) = password {
             login = login.set_password(password.expose());
         }
         info = info.set_redis_settings(login);

@@ -2,8 +2,10 @@
 //! of scripts through the real program.
 
 mod finding;
+mod guest;
 mod indexing;
 mod keeping;
+mod operators;
 mod scripts;
 
 use hero::config::OsisConfig;

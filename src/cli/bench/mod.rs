@@ -3,6 +3,7 @@
 mod large;
 mod load;
 mod measure;
+mod objects;
 mod process;
 mod report;
 mod scripts;
@@ -51,9 +52,13 @@ pub(super) struct Bench {
     #[arg(long, default_value_t = 16, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     tasks: u16,
-    /// Also measure a page of jobs and a claim among 1 000 and among 1 000 000 jobs, once
+    /// Also measure a page of jobs and a claim among 1 000 and among 1 000 000 jobs, once, and
+    /// what --objects measures
     #[arg(long)]
     large: bool,
+    /// Also get and find objects of scripts among 1 000 and among 1 000 000 of them, once
+    #[arg(long)]
+    objects: bool,
     /// Also measure enqueueing and draining beside a legacy queue (supervisor.migration = "dual")
     #[arg(long)]
     dual: bool,
@@ -108,6 +113,14 @@ impl Bench {
         if self.large {
             output::note("among 1 000 and among 1 000 000 jobs");
             let run = async |stage: &mut Stage| large::measure(stage).await;
+            match self.on_a_stage(&mut interrupts, SupervisorConfig::default(), run).await? {
+                Ok(figures) => runs.push(figures),
+                Err(code) => return Ok(code),
+            }
+        }
+        if self.large || self.objects {
+            output::note("objects of scripts, among 1 000 and among 1 000 000");
+            let run = async |stage: &mut Stage| objects::measure(stage).await;
             match self.on_a_stage(&mut interrupts, SupervisorConfig::default(), run).await? {
                 Ok(figures) => runs.push(figures),
                 Err(code) => return Ok(code),

@@ -38,7 +38,7 @@ const fn row(
 }
 
 /// In the order in which they are shown: Redis's own first.
-const ROWS: [Row; 25] = [
+const ROWS: [Row; 29] = [
     row("ping_ms", "redis: PING round trip, p50", "ms", 3, Beside::Nothing),
     row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Beside::Nothing),
     row("enqueue_per_s", "enqueue one by one", "jobs/s", 0, Beside::Pings),
@@ -76,6 +76,22 @@ const ROWS: [Row; 25] = [
     row("page_of_many_ms", "page of 50 among 1 000 000", "ms", 3, beside_few("page_of_few_ms")),
     row("claim_of_few_ms", "claim among 1 000 jobs", "ms", 3, Beside::Ping),
     row("claim_of_many_ms", "claim among 1 000 000", "ms", 3, beside_few("claim_of_few_ms")),
+    row("object_get_of_few_ms", "get an object among 1 000", "ms", 3, Beside::Ping),
+    row(
+        "object_get_of_many_ms",
+        "get one among 1 000 000",
+        "ms",
+        3,
+        beside_few("object_get_of_few_ms"),
+    ),
+    row("object_find_of_few_ms", "find an object among 1 000", "ms", 3, Beside::Ping),
+    row(
+        "object_find_of_many_ms",
+        "find one among 1 000 000",
+        "ms",
+        3,
+        beside_few("object_find_of_few_ms"),
+    ),
 ];
 
 const fn beside_few(name: &'static str) -> Beside {

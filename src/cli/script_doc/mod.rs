@@ -28,7 +28,8 @@ pub(super) enum ScriptCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script doc -t osis\n  hero script doc run\n  \
                         hero script doc TextReplacer.replace --json\n  \
-                        hero script doc --markdown > sal.md")]
+                        hero script doc --markdown > sal.md\n  \
+                        hero script doc -t osis --definitions > .rhai/osis.d.rhai")]
 pub(super) struct Doc {
     /// Only this function, or the functions of this group; all of them if left out
     name: Option<String>,
@@ -38,6 +39,9 @@ pub(super) struct Doc {
     /// Print the whole as a page of Markdown
     #[arg(long, conflicts_with = "name")]
     markdown: bool,
+    /// Print the whole as a definition file, for editors that know Rhai
+    #[arg(long, conflicts_with_all = ["name", "markdown"])]
+    definitions: bool,
 }
 
 /// Tell what is wrong with a script without running it; 65 if something is
@@ -83,6 +87,8 @@ impl Doc {
             output::json(&document(&chosen))?;
         } else if self.markdown {
             output::text(&pages::markdown(&self.script_type, &chosen))?;
+        } else if self.definitions {
+            output::text(&pages::definitions(&chosen))?;
         } else if self.name.is_some() {
             output::text(&pages::in_full(&chosen))?;
         } else {
@@ -245,6 +251,34 @@ mod tests {
                 "docs/{name}.md is not up to date: \
                  hero script doc --markdown -t {name} > docs/{name}.md"
             );
+        }
+    }
+
+    #[test]
+    fn a_definition_file_defines_every_way_to_call_a_function() {
+        let limits = RhaiLimits::default();
+        for engine in [sal(&limits), osis(&limits)] {
+            let engine = engine.expect("an engine");
+            let text = pages::definitions(engine.groups());
+            let functions = engine.groups().iter().flat_map(|group| &group.functions);
+            let signatures: usize = functions.map(|function| function.signatures.len()).sum();
+            let definitions: Vec<&str> =
+                text.lines().filter(|line| line.starts_with("fn ")).collect();
+            assert_eq!(definitions.len(), signatures);
+            for line in definitions {
+                assert!(line.ends_with(';') && line.contains(") -> "), "{line}");
+                assert!(!line.contains("string") && !line.contains(" or "), "{line}");
+            }
+        }
+        let sal = sal(&limits).expect("sal");
+        let text = pages::definitions(sal.groups());
+        for line in [
+            "fn file_read(path: String) -> String;",
+            "fn file_write(path: String, text: String) -> ();",
+            "fn execute(command: Command) -> Map;",
+            "fn redis_get(key: String) -> ?;",
+        ] {
+            assert!(text.contains(&format!("\n{line}\n")), "{line}\n{text}");
         }
     }
 

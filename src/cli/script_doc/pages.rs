@@ -69,3 +69,51 @@ pub(super) fn markdown(script_type: &str, groups: &[Group]) -> String {
     }
     text
 }
+
+/// The whole as a definition file of Rhai: what editors show while one types.
+pub(super) fn definitions(groups: &[Group]) -> String {
+    let mut text = "module static;\n".to_owned();
+    for function in groups.iter().flat_map(|group| &group.functions) {
+        for signature in &function.signatures {
+            let _ = write!(text, "\n/// {}\n///\n/// ```\n", function.says);
+            for line in function.example.trim().lines() {
+                let _ = writeln!(text, "/// {line}");
+            }
+            let _ = writeln!(text, "/// ```\n{}", definition(signature, function.of));
+        }
+    }
+    text
+}
+
+/// `fn` and a signature with the types as Rhai spells them; what a function is called on comes
+/// first among its parameters.
+fn definition(signature: &str, of: Option<&str>) -> String {
+    let (call, gives) = signature.split_once(" -> ").unwrap_or((signature, "()"));
+    let (name, parameters) = call.split_once('(').unwrap_or((call, ""));
+    let parameters = parameters.trim_end_matches(')');
+    let mut typed: Vec<String> = parameters
+        .split(", ")
+        .filter_map(|parameter| parameter.split_once(": "))
+        .map(|(name, kind)| format!("{name}: {}", spelled(kind)))
+        .collect();
+    let name = match (name.split_once('.'), of) {
+        (Some((object, name)), Some(of)) => {
+            typed.insert(0, format!("{object}: {of}"));
+            name
+        }
+        _ => name,
+    };
+    format!("fn {name}({}) -> {};", typed.join(", "), spelled(gives))
+}
+
+fn spelled(kind: &str) -> &str {
+    match kind {
+        "string" => "String",
+        "map" => "Map",
+        "array" => "Array",
+        "blob" => "Blob",
+        "function" => "FnPtr",
+        kind if kind == "any" || kind.contains(" or ") => "?",
+        kind => kind,
+    }
+}

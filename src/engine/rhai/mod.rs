@@ -56,12 +56,15 @@ impl RhaiEngine {
         engine
     }
 
-    /// The same with a store for the objects of its scripts.
+    /// The same with what lies outside for its scripts.
     #[must_use]
     pub fn with_outside(mut self, outside: &Outside) -> Self {
         if let Some(settings) = &mut self.osis {
             settings.config = outside.osis.clone();
             settings.objects.clone_from(&outside.objects);
+        }
+        if let Some(settings) = &mut self.sal {
+            settings.redis.clone_from(&outside.redis);
         }
         self
     }

@@ -65,6 +65,8 @@ pub(super) struct Running<'a> {
     pub(super) context: RefCell<Option<String>>,
     /// What the functions of OSIS keep to; none in an engine without them.
     pub(super) osis: Option<&'a osis::Settings>,
+    /// How many scripts run each other just now, the first not counted.
+    pub(super) scripts_deep: Cell<usize>,
     /// What the functions of SAL keep to; none in an engine without them.
     pub(super) sal: Option<&'a sal::Settings>,
 }
@@ -90,6 +92,7 @@ impl<'a> Running<'a> {
             folder: RefCell::new(None),
             context: RefCell::new(None),
             osis,
+            scripts_deep: Cell::new(0),
             sal,
         }
     }

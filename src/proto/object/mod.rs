@@ -1,9 +1,11 @@
 //! Objects that scripts keep: their names, what is asked of the store that holds them, and what
 //! it answers. The language of queries is in `query`, the order of values in `term`.
 
+mod document;
 mod query;
 mod term;
 
+pub use document::{time_ms, time_text};
 pub use query::{Direction, Every, Query, QueryError};
 pub use term::{Interval, Term, entry, id_of};
 

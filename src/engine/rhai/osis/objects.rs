@@ -7,7 +7,7 @@ use super::asking::{Answered, Failed, Job, Outcome, UNEXPECTED, operation, shown
 use super::values::{self, Given, Values};
 use crate::engine::rhai::functions::Functions;
 use crate::proto::object::{
-    Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write,
+    Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write, time_text,
 };
 
 /// The most changes of one batch.
@@ -203,7 +203,7 @@ fn new_id() -> Outcome<ObjectId> {
 
 fn new(object_type: &str) -> Outcome<Map> {
     let _: ObjectType = object_type.parse()?;
-    let now = values::time(Timestamp::now().as_millisecond());
+    let now = time_text(Timestamp::now().as_millisecond());
     Ok(Map::from([
         ("id".into(), new_id()?.to_string().into()),
         ("created_at".into(), now.clone().into()),

@@ -2,11 +2,10 @@
 //! refused rather than changed.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
-use jiff::Timestamp;
 use serde_json::{Number, Value};
 
 use crate::config::RhaiLimits;
-use crate::proto::object::{OWN_FIELDS, Object, ObjectId};
+use crate::proto::object::{OWN_FIELDS, Object, ObjectId, time_ms, time_text};
 
 /// How deep an object may nest: readers of JSON refuse more.
 const NESTING_MAX: usize = 127;
@@ -26,12 +25,8 @@ pub(super) fn given(map: &Map) -> Result<Given, String> {
     let created_ms = match of("created_at") {
         None => None,
         Some(value) => {
-            let text = value.read_lock::<ImmutableString>();
-            let time = text.and_then(|text| text.parse::<Timestamp>().ok());
-            Some(
-                time.ok_or("created_at is no time such as 2026-01-31T12:00:00.000Z")?
-                    .as_millisecond(),
-            )
+            let time = value.read_lock::<ImmutableString>().and_then(|text| time_ms(&text));
+            Some(time.ok_or("created_at is no time such as 2026-01-31T12:00:00.000Z")?)
         }
     };
     let version = match of("version") {
@@ -134,8 +129,8 @@ impl<'a> Values<'a> {
             "version".into(),
             Dynamic::from(INT::try_from(object.version).unwrap_or(INT::MAX)),
         );
-        map.insert("created_at".into(), time(object.created_ms).into());
-        map.insert("modified_at".into(), time(object.modified_ms).into());
+        map.insert("created_at".into(), time_text(object.created_ms).into());
+        map.insert("modified_at".into(), time_text(object.modified_ms).into());
         Ok(map)
     }
 
@@ -196,11 +191,6 @@ fn take(left: &mut usize, more: usize, what: &str, limit: &str, max: usize) -> R
              not allow; ask for fewer"
         )),
     }
-}
-
-/// A time as scripts see it.
-pub(super) fn time(ms: i64) -> String {
-    Timestamp::from_millisecond(ms).map(|time| format!("{time:.3}")).unwrap_or_default()
 }
 
 #[cfg(test)]

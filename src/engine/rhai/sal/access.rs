@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{JobConfig, RhaiLimits, SalConfig};
+use crate::engine::GuestRedis;
 use crate::engine::process::sandbox::Sandbox;
 
 /// What all functions keep to.
@@ -14,6 +16,11 @@ pub(in crate::engine::rhai) struct Settings {
     write: Vec<PathBuf>,
     run: bool,
     network: bool,
+    exec: Vec<PathBuf>,
+    /// Whether scripts of the web may be run.
+    pub(super) exec_urls: bool,
+    /// The Redis that the configuration names, if it does.
+    pub(in crate::engine::rhai) redis: Option<Arc<dyn GuestRedis>>,
     /// The most bytes of one download.
     pub(super) download_bytes_max: u64,
     /// The most bytes of a string, and so of what is read or captured.
@@ -49,6 +56,9 @@ impl Settings {
             write: real(&sal.write),
             run: sal.run,
             network: sal.network,
+            exec: real(&sal.exec),
+            exec_urls: sal.exec_urls,
+            redis: None,
             download_bytes_max: sal.download_size_max,
             bytes_max: limits.string_size_max,
             array_len_max: limits.array_len_max,
@@ -81,6 +91,15 @@ impl Settings {
             return Ok(());
         }
         Err(format!("not allowed: it is below none of the folders of {setting}"))
+    }
+
+    /// Refuses a script that is below none of the folders of scripts.
+    pub(super) fn check_exec(&self, path: &Path) -> Result<(), String> {
+        let real = real_path(path).map_err(|error| crate::engine::process::reason(&error))?;
+        if self.exec.iter().any(|folder| real.starts_with(folder)) {
+            return Ok(());
+        }
+        Err("not allowed: it is below none of the folders of sal.exec".to_owned())
     }
 
     /// Refuses to start programs where the configuration does.

@@ -1,0 +1,280 @@
+//! `hero osis …`: the objects that scripts keep.
+
+mod transfer;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::exec::parsed;
+use super::table::Table;
+use super::{Global, output};
+use crate::client::Client;
+use crate::config::OsisConfig;
+use crate::error::{Error, Exit};
+use crate::proto::object::{
+    Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Query, Write, time_text,
+};
+
+/// Contexts that are read at once.
+const CONTEXTS: usize = 1000;
+
+/// Look at the objects that osis scripts keep; save, restore and delete them
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  hero osis list\n  \
+                        hero osis list person --find 'age > 30 order by name'\n  \
+                        hero osis export > objects.jsonl")]
+pub(super) enum Osis {
+    List(List),
+    /// Print one object as JSON
+    #[command(after_help = "Example:\n  hero osis get person ann --context work")]
+    Get {
+        /// The type of the object
+        #[arg(value_name = "TYPE")]
+        object_type: String,
+        /// The object
+        id: String,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Delete objects
+    #[command(after_help = "Example:\n  hero osis delete person ann bob --context work")]
+    Delete {
+        /// The type of the objects
+        #[arg(value_name = "TYPE")]
+        object_type: String,
+        /// The objects
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        #[command(flatten)]
+        of: Of,
+    },
+    Export(transfer::Export),
+    Import(transfer::Import),
+    /// Build the declared indexes that are not whole, and remove those declared no more
+    #[command(after_help = "Example:\n  hero osis reindex")]
+    Reindex {
+        /// Only in this context; in all of them without it
+        #[arg(long, value_name = "NAME")]
+        context: Option<String>,
+    },
+}
+
+/// Whose objects.
+#[derive(Debug, Args)]
+pub(super) struct Of {
+    /// The context of the objects; the empty one if left out
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    context: String,
+}
+
+/// List contexts and types with their numbers of objects, or the objects of one type
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero osis list\n  hero osis list person --context work\n  \
+                        hero osis list person --find 'age > 30 order by name' --json\n\n\
+                        If there is more, the command for the next page is on standard error.")]
+pub(super) struct List {
+    /// The type of the objects; without it the contexts and types that there are
+    #[arg(value_name = "TYPE")]
+    object_type: Option<String>,
+    /// The context; the empty one for a type without it
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Only the objects that this query means
+    #[arg(long, value_name = "QUERY", requires = "object_type", conflicts_with = "after")]
+    find: Option<String>,
+    /// The objects after this one
+    #[arg(long, value_name = "ID", requires = "object_type")]
+    after: Option<String>,
+    /// How many objects at the most, up to 1000
+    #[arg(long, default_value_t = 50, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+}
+
+impl Osis {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let (client, config) = (global.client()?, global.config()?.osis);
+        match self {
+            Self::List(list) => list.run(&client, &config, global.json).await,
+            Self::Get { object_type, id, of } => {
+                let (object_type, id): (ObjectType, ObjectId) =
+                    (parsed(&object_type)?, parsed(&id)?);
+                let ask = Ask::Get(object_type.clone(), id.clone());
+                let answer = client.objects(&parsed(&of.context)?, ask, &config).await?;
+                let Answer::Object(Some(object)) = answer else {
+                    let message = format!("no such object: {object_type} {id}");
+                    return Err(Error::new(Exit::NotFound, message));
+                };
+                output::json(&object.document().into()).map(|()| ExitCode::SUCCESS)
+            }
+            Self::Delete { object_type, ids, of } => {
+                delete(&client, &config, global.json, (&object_type, &ids, &of.context)).await
+            }
+            Self::Export(export) => export.run(&client).await,
+            Self::Import(import) => import.run(&client, &config, global.json).await,
+            Self::Reindex { context } => {
+                reindex(&client, &config, context.as_deref(), global.json).await
+            }
+        }
+    }
+}
+
+impl List {
+    async fn run(
+        &self,
+        client: &Client,
+        config: &OsisConfig,
+        json: bool,
+    ) -> Result<ExitCode, Error> {
+        let Some(object_type) = &self.object_type else { return self.counts(client, json).await };
+        let object_type: ObjectType = parsed(object_type)?;
+        let context: Context = parsed(self.context.as_deref().unwrap_or_default())?;
+        let limit: usize = self.limit.into();
+        let (objects, next) = if let Some(query) = &self.find {
+            let query =
+                Query::parse(query).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+            let ask = Ask::Find { object_type: object_type.clone(), query, after: None, limit };
+            match client.objects(&context, ask, config).await? {
+                Answer::Objects(objects) => (objects, None),
+                _ => (Vec::new(), None),
+            }
+        } else {
+            let after = self.after.as_deref().map(parsed::<ObjectId>).transpose()?;
+            client.object_page(&context, &object_type, after.as_ref(), limit).await?
+        };
+        let documents = || objects.iter().map(|object| object.document().into()).collect();
+        let next = next.map(|id| id.to_string());
+        output::print(
+            json,
+            || json!({ "objects": Value::Array(documents()), "next": next }),
+            || table(&objects),
+        )?;
+        if let Some(next) = next.filter(|_| !json) {
+            let command = format!(
+                "hero osis list {object_type}{} --limit {} --after {}",
+                self.context
+                    .as_deref()
+                    .map(|c| format!(" --context {}", quoted(c)))
+                    .unwrap_or_default(),
+                self.limit,
+                quoted(&next)
+            );
+            output::note(&format!("more: {command}"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// How many objects there are, context by context.
+    async fn counts(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let mut table = Table::new(&["CONTEXT", "TYPE", ">OBJECTS"]);
+        let mut documents = Vec::new();
+        for context in contexts(client, self.context.as_deref()).await? {
+            for (object_type, count) in client.object_counts(&context).await? {
+                table.row([context.text(), object_type.to_string(), count.to_string()]);
+                let context = context.text();
+                documents
+                    .push(json!({ "context": context, "type": object_type, "objects": count }));
+            }
+        }
+        output::print(json, || json!({ "types": documents }), || table.render())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The context that is named, or all that have objects.
+async fn contexts(client: &Client, named: Option<&str>) -> Result<Vec<Context>, Error> {
+    if let Some(name) = named {
+        return Ok(vec![parsed(name)?]);
+    }
+    let mut contexts: Vec<Context> = Vec::new();
+    loop {
+        let page = client.object_contexts(contexts.last(), CONTEXTS).await?;
+        if page.is_empty() {
+            return Ok(contexts);
+        }
+        contexts.extend(page);
+    }
+}
+
+async fn delete(
+    client: &Client,
+    config: &OsisConfig,
+    json: bool,
+    (object_type, ids, context): (&str, &[String], &str),
+) -> Result<ExitCode, Error> {
+    let (object_type, context): (ObjectType, Context) = (parsed(object_type)?, parsed(context)?);
+    let write = |id: &String| {
+        let (object_type, id) = (object_type.clone(), parsed(id)?);
+        Ok(Write { object_type, id, expected: None, change: Change::Delete })
+    };
+    let writes: Vec<Write> = ids.iter().map(write).collect::<Result<_, Error>>()?;
+    let mut deleted = Vec::new();
+    let answer = client.objects(&context, Ask::Write(writes), config).await?;
+    if let Answer::Written(written) = answer {
+        deleted.extend(written.iter().map(|written| written.existed));
+    }
+    let mut exit = Exit::Ok;
+    for (id, _) in ids.iter().zip(&deleted).filter(|(_, existed)| !**existed) {
+        output::note(&format!("hero: no such object: {object_type} {}", id.escape_debug()));
+        exit = Exit::NotFound;
+    }
+    let count = deleted.iter().filter(|existed| **existed).count();
+    output::print(json, || json!({ "deleted": count }), || format!("{count} deleted\n"))?;
+    Ok(exit.into())
+}
+
+async fn reindex(
+    client: &Client,
+    config: &OsisConfig,
+    context: Option<&str>,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    let mut table = Table::new(&["CONTEXT", "TYPE", "BUILT", "REMOVED"]);
+    let mut documents = Vec::new();
+    for context in contexts(client, context).await? {
+        for object_type in client.object_counts(&context).await?.into_keys() {
+            let done = client.reindex_objects(&context, &object_type, config).await?;
+            if done.built.is_empty() && done.removed.is_empty() {
+                continue;
+            }
+            let names = |fields: &[crate::proto::object::Field]| -> Vec<String> {
+                fields.iter().map(ToString::to_string).collect()
+            };
+            let (built, removed) = (names(&done.built), names(&done.removed));
+            table.row([
+                context.text(),
+                object_type.to_string(),
+                built.join(" "),
+                removed.join(" "),
+            ]);
+            let context = context.text();
+            documents.push(json!({
+                "context": context, "type": object_type, "built": built, "removed": removed,
+            }));
+        }
+    }
+    output::print(json, || json!({ "indexes": documents }), || table.render())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(objects: &[Object]) -> String {
+    const SHOWN_CHARS: usize = 100;
+    let mut table = Table::new(&["ID", ">VERSION", "MODIFIED", "OBJECT"]);
+    for object in objects {
+        let body = Value::Object(object.body.clone()).to_string();
+        let mut shown: String = body.chars().take(SHOWN_CHARS).collect();
+        if shown.len() < body.len() {
+            shown.push('…');
+        }
+        let modified = time_text(object.modified_ms);
+        table.row([object.id.to_string(), object.version.to_string(), modified, shown]);
+    }
+    table.render()
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,160 @@
+//! `hero osis export` and `hero osis import`: objects as lines of JSON.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Of, contexts};
+use crate::cli::exec::parsed;
+use crate::cli::output;
+use crate::client::Client;
+use crate::config::OsisConfig;
+use crate::error::{Error, Exit};
+use crate::proto::object::{Ask, Context, ObjectId, ObjectType, Write};
+
+/// Objects that are read at once.
+const PAGE: usize = 500;
+/// The most changes, and bytes of lines, that one write has.
+const CHANGES: usize = 200;
+const BYTES: usize = 8 << 20;
+
+/// Print objects as lines of JSON, one each, as `hero osis import` reads them
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero osis export > all.jsonl\n  \
+                        hero osis export person --context work > people.jsonl\n\n\
+                        Objects that change meanwhile are printed as they were or as they are.")]
+pub(in crate::cli) struct Export {
+    /// Only objects of this type
+    #[arg(value_name = "TYPE")]
+    object_type: Option<String>,
+    /// Only the objects of this context; those of all contexts without it
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// Keep objects from lines of JSON, each in place of what has its id
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero osis import objects.jsonl\n\n\
+                        A line is {\"context\": NAME, \"type\": TYPE, \"object\": {\"id\": ID, …}}; \
+                        without a context it is that of --context.\nWhat was read before a line \
+                        that is wrong stays.")]
+pub(in crate::cli) struct Import {
+    /// The file; `-` or none reads standard input
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    of: Of,
+}
+
+/// One line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    context: Option<String>,
+    #[serde(rename = "type")]
+    object_type: ObjectType,
+    object: Map<String, Value>,
+}
+
+impl Export {
+    pub(super) async fn run(&self, client: &Client) -> Result<ExitCode, Error> {
+        let only: Option<ObjectType> = self.object_type.as_deref().map(parsed).transpose()?;
+        for context in contexts(client, self.context.as_deref()).await? {
+            for object_type in client.object_counts(&context).await?.into_keys() {
+                if only.as_ref().is_none_or(|only| *only == object_type) {
+                    export(client, &context, &object_type).await?;
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn export(client: &Client, context: &Context, of: &ObjectType) -> Result<(), Error> {
+    let mut after: Option<ObjectId> = None;
+    loop {
+        let (objects, next) = client.object_page(context, of, after.as_ref(), PAGE).await?;
+        for object in objects {
+            let (context, object) = (context.text(), object.document());
+            output::json(&json!({ "context": context, "type": of, "object": object }))?;
+        }
+        match next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+impl Import {
+    pub(super) async fn run(
+        &self,
+        client: &Client,
+        config: &OsisConfig,
+        json: bool,
+    ) -> Result<ExitCode, Error> {
+        let file = self.file.as_deref().filter(|file| *file != Path::new("-"));
+        let mut lines: Box<dyn BufRead> = match file {
+            Some(file) => Box::new(BufReader::new(File::open(file).map_err(|error| {
+                let exit = match error.kind() {
+                    io::ErrorKind::NotFound => Exit::NotFound,
+                    _ => Exit::NotPermitted,
+                };
+                Error::new(exit, format!("cannot read {}: {error}", file.display()))
+            })?)),
+            None => Box::new(BufReader::new(io::stdin())),
+        };
+        // As JSON a text may take six times its bytes, and the line says more than the object.
+        let line_max = config.object_size_max.saturating_mul(6) + 4096;
+        let (mut number, mut imported) = (0, 0);
+        let mut batch: Vec<Write> = Vec::new();
+        let (mut bytes, mut batch_context) = (0, parsed::<Context>(&self.of.context)?);
+        loop {
+            let mut line = String::new();
+            number += 1;
+            let wrong = |why: String| Error::new(Exit::Data, format!("line {number}: {why}"));
+            let read = lines.by_ref().take(line_max + 1).read_line(&mut line);
+            let read = read.map_err(|error| wrong(error.to_string()))?;
+            if read as u64 > line_max {
+                return Err(wrong(format!("it is longer than {line_max} bytes")));
+            }
+            if read > 0 && line.trim().is_empty() {
+                continue;
+            }
+            let next = match read {
+                0 => None,
+                _ => Some(self.read(&line).map_err(wrong)?),
+            };
+            let goes_on = next.as_ref().is_some_and(|(context, _)| {
+                *context == batch_context && batch.len() < CHANGES && bytes < BYTES
+            });
+            if !goes_on && !batch.is_empty() {
+                imported += batch.len();
+                let ask = Ask::Write(std::mem::take(&mut batch));
+                client.objects(&batch_context, ask, config).await?;
+                bytes = 0;
+            }
+            let Some((context, write)) = next else { break };
+            batch_context = context;
+            bytes += read;
+            batch.push(write);
+        }
+        output::print(
+            json,
+            || json!({ "imported": imported }),
+            || format!("{imported} imported\n"),
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn read(&self, line: &str) -> Result<(Context, Write), String> {
+        let Line { context, object_type, object } =
+            serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let context = context.as_deref().unwrap_or(&self.of.context);
+        let context = context.parse().map_err(|error| format!("{error}"))?;
+        Ok((context, Write::of_document(object_type, object)?))
+    }
+}

@@ -1,0 +1,56 @@
+//! A Redis that the configuration names for scripts. It is another one than Hero's own, or the same
+//! with a login of its own; no password of Hero's is ever sent there.
+
+use redis::Value;
+
+use super::StoreError;
+use super::link::{Link, Server};
+use crate::config::{RedisConfig, RedisUrl};
+use crate::proto::guest::Told;
+
+/// A handle on it. Connects with its first command.
+#[derive(Clone)]
+pub struct Guest {
+    link: Link,
+}
+
+impl Guest {
+    /// Reads the url, which may hold a login.
+    ///
+    /// # Errors
+    /// [`StoreError::Settings`] if it cannot be used.
+    pub fn open(url: &RedisUrl) -> Result<Self, StoreError> {
+        let config = RedisConfig { url: url.clone(), ..RedisConfig::default() };
+        Ok(Self { link: Link::new(Server::with_password(&config, None)?) })
+    }
+
+    /// Runs one command.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn run(&self, words: &[Vec<u8>]) -> Result<Told, StoreError> {
+        const DOING: &str = "a command of a script";
+        let mut command = redis::Cmd::new();
+        for word in words {
+            command.arg(word.as_slice());
+        }
+        let value: Value = self.link.query(DOING, &command).await?;
+        told(value).ok_or_else(|| StoreError::unexpected(DOING))
+    }
+}
+
+fn told(value: Value) -> Option<Told> {
+    Some(match value {
+        Value::Nil => Told::Nothing,
+        Value::Int(number) => Told::Number(number),
+        Value::BulkString(bytes) => Told::Text(bytes),
+        Value::SimpleString(text) => Told::Text(text.into_bytes()),
+        Value::Okay => Told::Text(b"OK".to_vec()),
+        Value::Array(values) => Told::List(values.into_iter().map(told).collect::<Option<_>>()?),
+        Value::Map(pairs) => {
+            let flat = pairs.into_iter().flat_map(|(name, value)| [name, value]);
+            Told::List(flat.map(told).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}

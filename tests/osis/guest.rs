@@ -1,0 +1,65 @@
+//! The Redis that the configuration names for scripts of `sal`.
+
+use serde_json::Value;
+
+use crate::support::{Hero, Redis};
+
+#[test]
+fn every_example_of_redisclient_gives_what_it_says() {
+    let (redis, guest) = (Redis::start(), Redis::start());
+    let hero = Hero::on(&redis).set("sal.redis_url", &format!("{:?}", guest.url()));
+    let _sal = hero.actor("sal-default-1").start();
+    let documented = hero.run(&["--json", "script", "doc", "redisclient"]).code(0).stdout;
+    let documented: Value = serde_json::from_str(&documented).expect("one JSON document");
+    let functions = documented.as_array().expect("functions");
+    assert_eq!(functions.len(), 12);
+    for function in functions {
+        let example = function["example"].as_str().expect("an example");
+        let (_, told) = example.rsplit_once("// → ").expect("what it gives");
+        hero.run(&["exec", "-t", "sal", "-e", example]).code(0).stdout(&format!("{told}\n"));
+    }
+    assert!(guest.ask::<u64>("DBSIZE") > 0);
+    assert_eq!(redis.keys("greeting"), [] as [&str; 0]);
+}
+
+#[test]
+fn heros_own_keys_are_refused_and_other_failures_are_told() {
+    let redis = Redis::start();
+    // The worst choice of all: the Redis that has the jobs.
+    let hero = Hero::on(&redis).set("sal.redis_url", &format!("{:?}", redis.url()));
+    let _sal = hero.actor("sal-default-1").start();
+    for call in [
+        "redis_get(\"hero:job:1\")",
+        "redis_set(\"hero:job:1\", 1)",
+        "redis_del(\"hero:meta:boot:index\")",
+        "redis_hset(\"hero:job:1\", \"status\", \"x\")",
+        "redis_hgetall(\"hero:job:1\")",
+        "redis_rpush(\"hero:q:work:type:osis\", \"x\")",
+        "redis_lrange(\"hero:q:work:type:osis\", 0, -1)",
+    ] {
+        hero.run(&["exec", "-t", "sal", "-e", call])
+            .code(1)
+            .says("not allowed: keys of this namespace");
+    }
+    for (call, said) in [
+        (
+            "redis_set(\"a\", 1); redis_llen(\"a\")",
+            "redis_llen a: a command of a script: WRONGTYPE",
+        ),
+        (
+            "let t = \"x\"; t.pad(6000000, \"x\"); redis_set(\"t\", t); for i in 0..2 { redis_set(\"t\", redis_get(\"t\") + redis_get(\"t\")); }",
+            "string too long",
+        ),
+    ] {
+        hero.run(&["exec", "-t", "sal", "-e", call]).code(1).says(said);
+    }
+    redis.run("SETRANGE large 10000000 x");
+    hero.run(&["exec", "-t", "sal", "-e", "redis_get(\"large\")"])
+        .code(1)
+        .says("redis_get large: it is larger than");
+    let none = Hero::on(&redis);
+    let _other = none.actor("sal-default-2").start();
+    none.run(&["exec", "-t", "sal", "-i", "2", "-e", "redis_ping()"])
+        .code(1)
+        .says("sal.redis_url names no redis");
+}
