@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::script::Source;
-use super::{Global, output};
+use super::{Global, output, script_doc};
 use crate::client::{Client, ClientError, JobBuilder, LogFollower};
 use crate::config::{Config, parse_duration};
 use crate::daemon::Interrupts;
@@ -101,6 +101,9 @@ struct JobOptions {
     /// Not beside others of its instance, but one at a time
     #[arg(long)]
     no_concurrent: bool,
+    /// First tell what is wrong with the script, and submit it only if nothing is
+    #[arg(long)]
+    check: bool,
     /// An id of your own instead of a random one
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -230,6 +233,9 @@ impl JobOptions {
     fn job(&self, config: &Config) -> Result<Job, Error> {
         let script_type = self.source.script_type(self.script_type.as_deref(), config)?;
         let script = self.source.read(config.job.script_size_max)?;
+        if self.check {
+            script_doc::refuse_faulty(config, &script_type, &self.source.name(), &script)?;
+        }
         let mut builder = JobBuilder::new(script_type.as_str(), script);
         if let Some(delay) = self.delay {
             builder = builder.delay(delay);

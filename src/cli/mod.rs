@@ -169,7 +169,7 @@ mod tests {
     fn a_missing_unit_and_a_wrong_file_have_different_exit_codes() {
         let config = Config::default();
         let missing = config.unit("nobody").expect_err("no such unit");
-        let wrong = config.unit("bash-default-1").expect_err("no such type");
+        let wrong = config.unit("ruby-default-1").expect_err("no such type");
         assert_eq!(Error::from(missing).exit, Exit::NotFound);
         assert_eq!(Error::from(wrong).exit, Exit::Config);
     }

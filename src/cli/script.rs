@@ -206,7 +206,7 @@ mod tests {
     fn a_type_that_is_not_configured_is_bad_data_and_the_others_are_named() {
         let error = of_file("a.rb", Some("ruby")).expect_err("not configured");
         assert_eq!(error.exit, Exit::Data);
-        assert!(error.message.ends_with("bash, osis, python, sal, v"), "{}", error.message);
+        assert!(error.message.ends_with("bash, node, osis, python, sal, v"), "{}", error.message);
         assert_eq!(of_file("a", Some("a:b")).expect_err("illegal").exit, Exit::Data);
     }
 

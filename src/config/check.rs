@@ -80,6 +80,8 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     size(key("output_size_max"), job.output_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;
     duration(key("kill_grace"), job.kill_grace, Duration::ZERO..=HOUR)?;
+    size(key("cache_size_max"), job.cache_size_max, 1..=1 << 50)?;
+    check_log_dir(key("cache_dir"), &job.cache_dir)?;
     check_log_dir(key("log_dir"), &job.log_dir)
 }
 
@@ -132,7 +134,11 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
     if command.len() > WORDS_MAX || command.iter().any(|word| word.contains('\0')) {
         return fault("command", "must have at most 256 words, and no NUL in them");
     }
-    if !command.iter().any(|word| word.contains("{script}")) {
+    let is_compiled = !script_type.options.compile.is_empty();
+    if !is_compiled && !command.iter().any(|word| word.contains("{script}")) {
+        if command.iter().any(|word| word.contains("{binary}")) {
+            return script_type.options.check(table, command);
+        }
         return fault("command", "must have {script} somewhere: it stands for the script's file");
     }
     let ending = script_type.extension.as_bytes();
@@ -142,7 +148,7 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
     if !ending.is_empty() && !is_ending {
         return fault("extension", "must be a dot and 1 to 15 letters or digits, such as \".py\"");
     }
-    Ok(())
+    script_type.options.check(table, command)
 }
 
 fn check_limits(table: &KeyPath, limits: &RhaiLimits) -> Result<(), Fault> {

@@ -5,6 +5,7 @@
 //! [`ActorConfig`], never the whole.
 
 mod check;
+mod command;
 mod connection;
 mod error;
 mod files;
@@ -19,6 +20,7 @@ mod types;
 mod unit;
 mod units;
 
+pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;

@@ -208,6 +208,11 @@ pub struct JobConfig {
     /// How long a child that was asked to end may take before it is killed.
     #[serde(with = "units::duration")]
     pub kill_grace: Duration,
+    /// The folder that holds compiled scripts and the packages of scripts.
+    pub cache_dir: PathBuf,
+    /// The most bytes that folder may hold.
+    #[serde(with = "units::size")]
+    pub cache_size_max: u64,
 }
 
 impl JobConfig {
@@ -243,6 +248,8 @@ impl Default for JobConfig {
             log_dir: PathBuf::from("/var/log/hero/jobs"),
             log_to_journal: false,
             kill_grace: Duration::from_secs(2),
+            cache_dir: PathBuf::from("/var/cache/hero"),
+            cache_size_max: 2 << 30,
         }
     }
 }

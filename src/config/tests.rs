@@ -242,7 +242,7 @@ fn a_known_type_keeps_the_keys_that_a_file_leaves_out() {
     let config = read(
         "[type.python]\ncommand = [\"/opt/python\", \"-I\", \"{script}\"]\n\
          [type.osis.limits]\ndepth = 64\n\
-         [type.bash]\nengine = \"command\"\ncommand = [\"bash\", \"{script}\"]\n\
+         [type.bash]\ncommand = [\"bash\", \"{script}\"]\n\
          [type.awk]\nengine = \"command\"\ncommand = [\"awk\", \"-f\", \"{script}\"]\n\
          [type.safe]\nengine = \"osis\"\n\
          [type.v]\nengine = \"sal\"\n",
@@ -271,12 +271,12 @@ fn keys_that_mean_nothing_to_the_engine_are_refused() {
                 .to_owned(),
         ),
         (
-            "[type.bash]\ncommand = [\"bash\", \"{script}\"]",
-            "1:1: type.bash needs an engine: \"osis\", \"sal\" or \"command\"".to_owned(),
+            "[type.ksh]\ncommand = [\"ksh\", \"{script}\"]",
+            "1:1: type.ksh needs an engine: \"osis\", \"sal\" or \"command\"".to_owned(),
         ),
         (
-            "\n[type.bash]\nengine = \"command\"",
-            "2:1: type.bash needs a command, such as [\"/bin/bash\", \"{script}\"]".to_owned(),
+            "\n[type.ksh]\nengine = \"command\"",
+            "2:1: type.ksh needs a command, such as [\"/bin/bash\", \"{script}\"]".to_owned(),
         ),
     ] {
         assert_eq!(refusal(text), format!("/etc/hero/hero.toml:{message}"), "{text}");
@@ -406,11 +406,13 @@ fn configs() -> impl Strategy<Value = Config> {
             let value = if is_command {
                 let command = vec![word, "{script}".to_owned()];
                 let limits = RhaiLimits::default();
-                TypeConfig { engine: EngineKind::Command, command, extension, limits }
+                let options = CommandOptions::default();
+                TypeConfig { engine: EngineKind::Command, command, extension, options, limits }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
                 let (command, extension) = (Vec::new(), String::new());
-                TypeConfig { engine: EngineKind::Sal, command, extension, limits }
+                let options = CommandOptions::default();
+                TypeConfig { engine: EngineKind::Sal, command, extension, options, limits }
             };
             config.types.insert(name.parse().expect("a type"), value);
         }

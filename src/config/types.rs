@@ -1,9 +1,11 @@
 //! `[type.NAME]`: the script types, the ones that come with Hero and what a file says of them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::units;
 use crate::proto::target::ScriptType;
@@ -30,6 +32,8 @@ pub struct TypeConfig {
     pub command: Vec<String>,
     /// For `command`: how the script's file name ends, with its dot (`.py`).
     pub extension: String,
+    /// For `command`: what scripts get beside their program.
+    pub options: CommandOptions,
     /// For `osis` and `sal`: what one script may use up.
     pub limits: RhaiLimits,
 }
@@ -74,6 +78,20 @@ pub(super) struct TypeLayer {
     #[serde(skip_serializing_if = "Option::is_none")]
     extension: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    env: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compile: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warm: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preload: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependencies: Option<DependenciesConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<RhaiLimits>,
 }
 
@@ -81,10 +99,19 @@ pub(super) struct TypeLayer {
 impl From<TypeConfig> for TypeLayer {
     fn from(config: TypeConfig) -> Self {
         let is_command = config.engine == EngineKind::Command;
+        let is_python = is_command && is_python(&config.command);
+        let options = config.options;
         Self {
             engine: Some(config.engine),
             command: is_command.then_some(config.command),
             extension: is_command.then_some(config.extension),
+            env: is_command.then_some(options.env),
+            cwd: is_command.then_some(options.cwd),
+            compile: is_command.then_some(options.compile),
+            check: is_command.then_some(options.check),
+            warm: is_python.then_some(options.warm),
+            preload: is_python.then_some(options.preload),
+            dependencies: is_python.then_some(options.dependencies),
             limits: (!is_command).then_some(config.limits),
         }
     }
@@ -107,18 +134,38 @@ pub(super) fn resolve(
 
 /// The script types that come with Hero.
 pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
-    let command = |words: &[&str], extension: &str| TypeConfig {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let command = |command: &str, extension: &str, check: &str| TypeConfig {
         engine: EngineKind::Command,
-        command: words.iter().map(|word| (*word).to_owned()).collect(),
+        command: words(command),
         extension: extension.to_owned(),
+        options: CommandOptions { check: words(check), ..CommandOptions::default() },
         limits: RhaiLimits::default(),
     };
-    let rhai = |engine| TypeConfig { engine, ..command(&[], "") };
+    let rhai = |engine| TypeConfig {
+        engine,
+        command: Vec::new(),
+        extension: String::new(),
+        options: CommandOptions::default(),
+        limits: RhaiLimits::default(),
+    };
+    let python = "/usr/bin/python3";
+    let mut v = command("{binary}", ".v", "/usr/bin/v -check {script}");
+    v.options.compile = words("/usr/bin/v -o {binary} {script}");
     [
         ("osis", rhai(EngineKind::Osis)),
         ("sal", rhai(EngineKind::Sal)),
-        ("python", command(&["/usr/bin/python3", "{script}"], ".py")),
-        ("v", command(&["/usr/bin/v", "run", "{script}"], ".v")),
+        (
+            "python",
+            command(
+                &format!("{python} {{script}}"),
+                ".py",
+                &format!("{python} -m py_compile {{script}}"),
+            ),
+        ),
+        ("v", v),
+        ("bash", command("/bin/bash {script}", ".sh", "/bin/bash -n {script}")),
+        ("node", command("/usr/bin/node {script}", ".js", "/usr/bin/node --check {script}")),
     ]
     .into_iter()
     .filter_map(|(name, config)| Some((name.parse().ok()?, config)))
@@ -142,36 +189,73 @@ fn merge(
         for (set, key) in [
             (layer.command.is_some(), key("command")),
             (layer.extension.is_some(), key("extension")),
+            (layer.env.is_some(), key("env")),
+            (layer.cwd.is_some(), key("cwd")),
+            (layer.compile.is_some(), key("compile")),
+            (layer.check.is_some(), key("check")),
+            (layer.warm.is_some(), key("warm")),
+            (layer.preload.is_some(), key("preload")),
+            (layer.dependencies.is_some(), key("dependencies")),
         ] {
             if set {
                 return Err(Fault::new(key, "means nothing here: it is for engine = \"command\""));
             }
         }
         let limits = layer.limits.unwrap_or_default();
-        return Ok(TypeConfig { engine, command: Vec::new(), extension: String::new(), limits });
+        let (command, extension) = (Vec::new(), String::new());
+        let options = CommandOptions::default();
+        return Ok(TypeConfig { engine, command, extension, options, limits });
     }
     if layer.limits.is_some() {
         let message = "means nothing here: it is for engine = \"osis\" and \"sal\"";
         return Err(Fault::new(key("limits"), message));
     }
-    let Some(command) = layer.command.or(default.map(|default| default.command.clone())) else {
+    let Some(command) = layer.command.clone().or(default.map(|default| default.command.clone()))
+    else {
         let message = "needs a command, such as [\"/bin/bash\", \"{script}\"]";
         return Err(Fault::new(table, message));
     };
     let extension = layer
         .extension
+        .clone()
         .or(default.map(|default| default.extension.clone()))
         .unwrap_or_else(|| usual_extension(name).to_owned());
-    Ok(TypeConfig { engine, command, extension, limits: RhaiLimits::default() })
+    let options = merge_options(default, layer, &command);
+    Ok(TypeConfig { engine, command, extension, options, limits: RhaiLimits::default() })
+}
+
+/// What the layer says, and what the default says where that still fits the command.
+fn merge_options(
+    default: Option<&TypeConfig>,
+    layer: TypeLayer,
+    command: &[String],
+) -> CommandOptions {
+    let is_python = is_python(command);
+    let mut options = default.map(|default| default.options.clone()).unwrap_or_default();
+    if !command.iter().any(|word| word.contains("{binary}")) {
+        // A compiled type that is now run from its source: `v run {script}`.
+        options.compile = Vec::new();
+    }
+    if !is_python {
+        let plain = CommandOptions::default();
+        (options.warm, options.preload) = (plain.warm, plain.preload);
+        options.dependencies = plain.dependencies;
+    }
+    CommandOptions {
+        env: layer.env.unwrap_or(options.env),
+        cwd: layer.cwd.unwrap_or(options.cwd),
+        compile: layer.compile.unwrap_or(options.compile),
+        check: layer.check.unwrap_or(options.check),
+        warm: layer.warm.unwrap_or(options.warm),
+        preload: layer.preload.unwrap_or(options.preload),
+        dependencies: layer.dependencies.unwrap_or(options.dependencies),
+    }
 }
 
 /// How the files of well-known languages end.
 fn usual_extension(name: &ScriptType) -> &'static str {
     match name.as_str() {
-        "python" => ".py",
-        "v" => ".v",
-        "bash" | "sh" => ".sh",
-        "node" => ".js",
+        "sh" => ".sh",
         _ => "",
     }
 }

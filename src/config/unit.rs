@@ -225,14 +225,14 @@ mod tests {
     #[test]
     fn an_actor_of_a_type_that_is_not_configured_is_told_the_types() {
         assert_eq!(
-            Config::default().unit("bash-default-1").expect_err("not configured").to_string(),
-            "unit.bash-default-1 is of the script type `bash`, which is \
-             not configured; configured are osis, python, sal, v"
+            Config::default().unit("ruby-default-1").expect_err("not configured").to_string(),
+            "unit.ruby-default-1 is of the script type `ruby`, which is \
+             not configured; configured are bash, node, osis, python, sal, v"
         );
         assert_eq!(
-            refusal("[unit.a]\nactors = [\n  { type = \"bash\", instance = 1 },\n]"),
-            "hero.toml:3:12: unit.a.actors[0].type is of the script type `bash`, which is not \
-             configured; configured are osis, python, sal, v"
+            refusal("[unit.a]\nactors = [\n  { type = \"ruby\", instance = 1 },\n]"),
+            "hero.toml:3:12: unit.a.actors[0].type is of the script type `ruby`, which is not \
+             configured; configured are bash, node, osis, python, sal, v"
         );
     }
 

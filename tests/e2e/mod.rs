@@ -10,6 +10,7 @@ mod load;
 mod outage;
 mod protocol;
 mod queues;
+mod scripts;
 mod shutdown;
 mod supervisor;
 mod tls;

@@ -23,10 +23,11 @@ impl Hero {
     /// With quick heartbeats and sweeps, all else at its default.
     pub(crate) fn on(redis: &Redis) -> Self {
         let folder = redis.folder().to_owned();
-        let log_dir = folder.join("logs");
+        let (log_dir, cache_dir) = (folder.join("logs"), folder.join("cache"));
         let hero = Self { folder, settings: BTreeMap::new(), files: AtomicU32::new(0) };
         hero.set("redis.url", &format!("{:?}", redis.url()))
             .set("job.log_dir", &format!("\"{}\"", log_dir.display()))
+            .set("job.cache_dir", &format!("\"{}\"", cache_dir.display()))
             .set("job.kill_grace", "\"200ms\"")
             .set("job.retry_backoff", "\"20ms\"")
             .set("supervisor.sweep_interval", "\"20ms\"")

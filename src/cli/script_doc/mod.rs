@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::script::Source;
 use super::{Global, output};
 use crate::config::{Config, EngineKind, JobConfig, RhaiLimits, SalConfig};
+use crate::engine::process::CommandEngine;
 use crate::engine::rhai::{Finding, Function, Group, RhaiEngine, nearest};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -39,10 +40,14 @@ pub(super) struct Doc {
     markdown: bool,
 }
 
-/// Parse a script and name the functions that are not there; 65 if something is wrong
+/// Tell what is wrong with a script without running it; 65 if something is
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script check report.rhai\n  \
-                        hero script check -t sal -e 'file_raed(\"/etc/hostname\")'")]
+                        hero script check -t sal -e 'file_raed(\"/etc/hostname\")'\n  \
+                        hero script check -t bash deploy.sh\n\n\
+                        A script of Rhai is parsed, and functions that are not there are named. \
+                        Others go\nthrough the `check` command that the configuration has for \
+                        their type.")]
 pub(super) struct Check {
     #[command(flatten)]
     source: Source,
@@ -100,13 +105,35 @@ impl Check {
             });
             output::json(&Value::Array(findings.collect()))?;
         } else {
-            let name = self.source.name();
             for found in &findings {
-                let Finding { line, column, message } = found;
-                output::line(&format!("{name}:{line}:{column}: {message}"))?;
+                output::line(&said(&self.source.name(), found))?;
             }
         }
         Ok(if findings.is_empty() { ExitCode::SUCCESS } else { Exit::Data.into() })
+    }
+}
+
+/// Refuses a script in which something is found to be wrong.
+///
+/// # Errors
+/// [`Exit::Data`] with what is wrong, line by line; [`Exit::Usage`] for a type that has no check.
+pub(super) fn refuse_faulty(
+    config: &Config,
+    script_type: &ScriptType,
+    name: &str,
+    source: &str,
+) -> Result<(), Error> {
+    let findings = findings(config, script_type, source)?;
+    let lines: Vec<String> = findings.iter().map(|found| said(name, found)).collect();
+    if lines.is_empty() { Ok(()) } else { Err(Error::new(Exit::Data, lines.join("\n"))) }
+}
+
+/// One finding in words; what a command found has its own lines in its text.
+fn said(name: &str, found: &Finding) -> String {
+    let Finding { line, column, message } = found;
+    match line {
+        0 => format!("{name}: {message}"),
+        line => format!("{name}:{line}:{column}: {message}"),
     }
 }
 
@@ -129,9 +156,17 @@ fn findings(
             Ok(osis(limits)?.check(source, &elsewhere))
         }
         EngineKind::Command => {
-            let message =
-                format!("{script_type} is no script type of Rhai; only those are checked");
-            Err(Error::new(Exit::Usage, message))
+            let engine = CommandEngine::new(script_type.clone(), of_type, &config.job);
+            if !engine.has_check() {
+                let message = format!("{script_type} has no check: see type.{script_type}.check");
+                return Err(Error::new(Exit::Usage, message));
+            }
+            let found = engine.check(source).map_err(|failure| {
+                let message = format!("checking the script: {failure}");
+                Error::new(Exit::Unavailable, message)
+            })?;
+            let found = found.map(|message| Finding { line: 0, column: 0, message });
+            Ok(found.into_iter().collect())
         }
     }
 }

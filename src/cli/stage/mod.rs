@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::config::{Config, RedisConfig};
+use crate::config::{Config, JobConfig, RedisConfig};
 use crate::daemon::Interrupts;
 use crate::engine::process::{ServiceSpec, find_program};
 use crate::error::{Error, Exit};
@@ -56,7 +56,11 @@ impl Stage {
         let socket = folder.path().join(folder::SOCKET);
         let url = format!("redis+unix://{}", socket.display());
         let redis = RedisConfig { url: url.into(), ..RedisConfig::default() };
-        let config = Config { redis, ..config };
+        let mut config = Config { redis, ..config };
+        // What belongs to the unit of a service is not for whoever tries things out.
+        if config.job.cache_dir == JobConfig::default().cache_dir {
+            config.job.cache_dir = folder.path().join("cache");
+        }
         let config_file = folder::write_config(folder.path(), &config)?;
         let spec = ServiceSpec {
             program: server.into(),

@@ -1,13 +1,17 @@
 //! Child processes, the engine of every other script type, and the only place that starts any.
 
+mod cache;
 pub mod child;
 mod lines;
 mod orphans;
 mod path;
+mod prepare;
 mod proc;
+mod python;
 mod scratch;
 mod service;
 mod status;
+mod tool;
 
 pub use path::{SYSTEM_PATH, find_in, find_program};
 pub use scratch::Scratch;
@@ -15,16 +19,15 @@ pub use service::{Service, ServiceSpec};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
-use crate::config::{JobConfig, TypeConfig};
+use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::proto::target::ScriptType;
+use cache::{Cache, Patience};
 use child::{Ended, Spec, Watch};
-
-/// What stands for the script's file in a configured command.
-const PLACEHOLDER: &str = "{script}";
+use python::Packages;
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
 #[derive(Debug)]
@@ -32,7 +35,11 @@ pub struct CommandEngine {
     script_type: ScriptType,
     command: Vec<String>,
     extension: String,
+    options: CommandOptions,
     job: JobConfig,
+    cache: Cache,
+    /// For Python alone.
+    packages: Option<Packages>,
 }
 
 impl CommandEngine {
@@ -42,34 +49,28 @@ impl CommandEngine {
             script_type,
             command: config.command.clone(),
             extension: config.extension.clone(),
+            options: config.options.clone(),
             job: job.clone(),
+            cache: Cache::new(&job.cache_dir, job.cache_size_max),
+            packages: is_python(&config.command)
+                .then(|| Packages::new(&config.options.dependencies, job)),
         }
     }
 
-    /// The program's file. A configured file that is missing may be elsewhere under its own name.
-    fn program(&self) -> Result<PathBuf, String> {
-        let Some(program) = self.command.first().filter(|program| !program.is_empty()) else {
-            return Err("no command is configured".to_owned());
-        };
-        if let Some(file) = find_program(program) {
-            return Ok(file);
+    /// Where a script starts.
+    fn cwd<'a>(&'a self, scratch: &'a Scratch) -> &'a Path {
+        match self.options.cwd.as_path() {
+            own if own.as_os_str().is_empty() => scratch.path(),
+            configured => configured,
         }
-        if Path::new(program).exists() {
-            return Err(format!("{program} is not executable"));
-        }
-        let name = Path::new(program).file_name().and_then(|name| name.to_str());
-        let name = name.unwrap_or(program);
-        find_program(name).ok_or_else(|| format!("no {name} in PATH"))
     }
 
-    fn spec<'a>(&self, script: &Script<'_>, scratch: &'a Scratch) -> Result<Spec<'a>, Failure> {
-        let program = self.program().map_err(failure)?;
-        let env = environment(script, scratch.path()).map_err(failure)?;
-        let file = scratch
-            .file(&format!("script{}", self.extension), script.source)
-            .map_err(|error| failure(format!("cannot write the script's file: {error}")))?;
-        let args = self.command.iter().skip(1).map(|arg| with_script(arg, &file)).collect();
-        Ok(Spec { program, args, env, cwd: scratch.path() })
+    /// What a failed child says of itself.
+    fn failed(&self, report: &child::Report, script: &Path) -> Failure {
+        let told = self.packages.as_ref().filter(|_| report.status.code() == Some(1));
+        let told = told.and_then(|_| python::error_of(&report.stderr_tail, script));
+        let message = told.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
+        Failure::Script { message, exit_code: report.status.code() }
     }
 }
 
@@ -77,7 +78,11 @@ impl Engine for CommandEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
         let scratch = Scratch::new()
             .map_err(|error| failure(format!("cannot make the script's folder: {error}")))?;
-        let spec = self.spec(script, &scratch)?;
+        let env = environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
+        let patience = Patience { cancel, deadline: script.deadline };
+        let prepared = self.prepare(script.source, &scratch, patience, log)?;
+        let (program, args) = (prepared.program, prepared.args);
+        let spec = Spec { program, args, env, cwd: self.cwd(&scratch) };
         let watch = Watch {
             cancel,
             deadline: script.deadline,
@@ -100,10 +105,7 @@ impl Engine for CommandEngine {
             Ended::Itself if report.status.success() => {
                 Ok(Success { output: output_text(&report.stdout), exit_code: Some(0) })
             }
-            Ended::Itself => Err(Failure::Script {
-                message: failed_message(report.status, &report.stderr_tail),
-                exit_code: report.status.code(),
-            }),
+            Ended::Itself => Err(self.failed(&report, &prepared.script)),
         }
     }
 
@@ -137,13 +139,22 @@ pub(in crate::engine) fn environment(
     script: &Script<'_>,
     home: &Path,
 ) -> Result<Vec<(OsString, OsString)>, String> {
+    environment_over(&BTreeMap::new(), script, home)
+}
+
+/// The same, with variables that the job's own come over.
+fn environment_over(
+    of_type: &BTreeMap<String, String>,
+    script: &Script<'_>,
+    home: &Path,
+) -> Result<Vec<(OsString, OsString)>, String> {
     let mut env: BTreeMap<OsString, OsString> = BTreeMap::from([
         ("PATH".into(), SYSTEM_PATH.into()),
         ("HOME".into(), home.into()),
         ("TMPDIR".into(), home.into()),
         ("LANG".into(), "C.UTF-8".into()),
     ]);
-    for (name, value) in script.env {
+    for (name, value) in of_type.iter().chain(script.env) {
         check_variable(name, value)?;
         env.insert(name.into(), value.into());
     }
@@ -207,17 +218,6 @@ pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
 pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     let how = status::describe(status);
     if stderr_tail.is_empty() { how } else { format!("{how}: {stderr_tail}") }
-}
-
-/// An argument with the script's file in the place of every placeholder.
-fn with_script(argument: &str, file: &Path) -> OsString {
-    let mut parts = argument.split(PLACEHOLDER);
-    let mut filled = OsString::from(parts.next().unwrap_or_default());
-    for part in parts {
-        filled.push(file);
-        filled.push(part);
-    }
-    filled
 }
 
 fn failure(message: String) -> Failure {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::config::{EngineKind, RhaiLimits};
+use crate::config::{CommandOptions, EngineKind, RhaiLimits};
 use crate::engine::{StopReason, Stream};
 
 #[derive(Default)]
@@ -30,6 +30,7 @@ fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> Co
         engine: EngineKind::Command,
         command: command.iter().map(|&part| part.to_owned()).collect(),
         extension: ".sh".to_owned(),
+        options: CommandOptions::default(),
         limits: RhaiLimits::default(),
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);

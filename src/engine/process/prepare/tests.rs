@@ -1,0 +1,315 @@
+//! What the command engine does for languages: Python, compiled ones, checks, and bad input.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::{CommandEngine, fill};
+use crate::config::{Config, JobConfig};
+use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
+
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl Log for Lines {
+    fn line(&self, _: Stream, line: &str) {
+        self.0.lock().expect("a lock").push(line.to_owned());
+    }
+}
+
+/// A folder for a cache and for what the tests need.
+struct World {
+    folder: tempfile::TempDir,
+    log: Lines,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder"), log: Lines::default() }
+    }
+
+    /// A file that can be executed.
+    fn program(&self, name: &str, text: &str) -> String {
+        let file = self.folder.path().join(name);
+        fs::write(&file, text).expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("executable");
+        self.path(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().expect("text").to_owned()
+    }
+
+    /// A type as a file configures it.
+    fn engine(&self, script_type: &str, keys: &str) -> CommandEngine {
+        let text = format!("[type.{script_type}]\n{keys}");
+        let config = Config::from_toml("hero.toml".as_ref(), &text).expect("legal");
+        let name = script_type.parse().expect("legal");
+        let job = JobConfig {
+            cache_dir: self.folder.path().join("cache"),
+            kill_grace: Duration::from_millis(100),
+            ..JobConfig::default()
+        };
+        let of_type = &config.types[&name];
+        CommandEngine::new(name.clone(), of_type, &job)
+    }
+
+    fn run(&self, engine: &CommandEngine, source: &str) -> Result<Success, Failure> {
+        let env = BTreeMap::new();
+        let script = Script {
+            job_id: "job-1",
+            caller_id: "",
+            context_id: "",
+            source,
+            env: &env,
+            deadline: Instant::now() + Duration::from_mins(5),
+        };
+        engine.run(&script, &Cancel::new(), &self.log)
+    }
+
+    fn output(&self, engine: &CommandEngine, source: &str) -> String {
+        self.run(engine, source).expect(source).output
+    }
+
+    fn message(&self, engine: &CommandEngine, source: &str) -> String {
+        match self.run(engine, source) {
+            Err(Failure::Script { message, .. } | Failure::Invalid { message }) => message,
+            other => panic!("no failure of the script: {other:?}"),
+        }
+    }
+
+    fn log(&self) -> String {
+        self.log.0.lock().expect("a lock").join("\n")
+    }
+}
+
+#[test]
+fn placeholders_are_filled_and_other_braces_stay() {
+    let (script, binary) = ("/s".as_ref(), Some("/b".as_ref()));
+    for (word, filled) in [
+        ("{script}", "/s"),
+        ("-o={binary}:{script}{", "-o=/b:/s{"),
+        ("{}{x}{{script}}", "{}{x}{/s}"),
+        ("plain", "plain"),
+    ] {
+        assert_eq!(fill(word, script, binary), filled);
+    }
+    assert_eq!(fill("{binary}", script, None), "{binary}");
+}
+
+#[test]
+fn an_exception_is_the_error_with_the_scripts_own_line_and_the_log_has_all_of_it() {
+    let world = World::new();
+    let python = world.engine("python", "");
+    let source = "def half(n):\n    return 1 / n\n\nhalf(0)\n";
+    let message = "ZeroDivisionError: division by zero (line 2, in half)".to_owned();
+    let failure = Failure::Script { message, exit_code: Some(1) };
+    assert_eq!(world.run(&python, source), Err(failure));
+    assert!(world.log().contains("Traceback") && world.log().contains("line 4, in <module>"));
+    assert_eq!(world.message(&python, "x = 1\nif x\n"), "SyntaxError: expected ':' (line 2)");
+    assert_eq!(world.message(&python, "import sys\nsys.exit('no')"), "exit code 1: no");
+    assert_eq!(world.message(&python, "import sys\nsys.exit(3)"), "exit code 3");
+}
+
+#[test]
+fn texts_from_other_editors_run() {
+    let world = World::new();
+    let (python, bash) = (world.engine("python", ""), world.engine("bash", ""));
+    for (engine, source, output) in [
+        (&python, "\u{feff}print('ä')", "ä"),
+        (&python, "if True:\r\n    print(1)\r\n", "1"),
+        (&python, "print(2)", "2"),
+        (&python, "", ""),
+        (&bash, "\u{feff}echo 1", "1"),
+        (&bash, "if true; then\r\necho a\r\nfi\r\n", "a"),
+        (&bash, "echo b", "b"),
+    ] {
+        assert_eq!(world.output(engine, source), output, "{source:?}");
+    }
+}
+
+#[test]
+fn a_nul_makes_the_job_invalid_and_its_line_is_named() {
+    let world = World::new();
+    for name in ["python", "bash"] {
+        let engine = world.engine(name, "");
+        let result = world.run(&engine, "one\ntwo \0");
+        let message = "invalid job: script has a NUL in line 2".to_owned();
+        assert_eq!(result, Err(Failure::Invalid { message }));
+    }
+}
+
+#[test]
+fn an_interpreter_that_dies_at_once_is_told_by_its_signal() {
+    let world = World::new();
+    let dying = world.program("dying", "#!/bin/sh\nkill -9 $$\n");
+    let engine =
+        world.engine("x", &format!("engine = \"command\"\ncommand = [{dying:?}, \"{{script}}\"]"));
+    assert_eq!(world.message(&engine, "1"), "killed by signal 9 (SIGKILL)");
+}
+
+#[test]
+fn a_type_has_variables_and_a_folder_of_its_own_and_the_jobs_come_over_them() {
+    let world = World::new();
+    let keys = format!(
+        "env = {{ A = \"type\", B = \"type\", HERO_JOB_ID = \"x\" }}\ncwd = {:?}",
+        world.path("")
+    );
+    let bash = world.engine("bash", &keys);
+    let env = BTreeMap::from([("B".to_owned(), "job".to_owned())]);
+    let script = Script {
+        job_id: "job-1",
+        caller_id: "",
+        context_id: "",
+        source: "echo $A $B $HERO_JOB_ID; pwd",
+        env: &env,
+        deadline: Instant::now() + Duration::from_mins(1),
+    };
+    let output = bash.run(&script, &Cancel::new(), &world.log).expect("success").output;
+    let folder = world.folder.path().canonicalize().expect("there");
+    assert_eq!(output, format!("type job job-1\n{}", folder.display()));
+}
+
+/// A compiler that counts its runs: the program it makes is the script itself.
+fn compiled(world: &World) -> CommandEngine {
+    let counting = world.path("counting");
+    let compiler = world.program(
+        "compiler",
+        &format!(
+            "#!/bin/sh\necho run >> {counting}\n\
+             if grep -q BAD \"$2\"; then echo \"$2:1: bad word\" >&2; exit 1; fi\n\
+             (echo '#!/bin/sh'; cat \"$2\") > \"$1\"; chmod +x \"$1\"\n"
+        ),
+    );
+    let keys = format!(
+        "engine = \"command\"\ncommand = [\"{{binary}}\", \"word\"]\nextension = \".x\"\n\
+         compile = [{compiler:?}, \"{{binary}}\", \"{{script}}\"]"
+    );
+    world.engine("x", &keys)
+}
+
+#[test]
+fn a_script_is_compiled_once_however_many_jobs_run_it_at_a_time() {
+    let world = World::new();
+    let engine = compiled(&world);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| assert_eq!(world.output(&engine, "echo \"$1 done\""), "word done"));
+        }
+    });
+    let runs = || fs::read_to_string(world.path("counting")).expect("it ran").lines().count();
+    assert_eq!(runs(), 1);
+    assert_eq!(world.output(&engine, "echo other"), "other");
+    assert_eq!(runs(), 2);
+}
+
+#[test]
+fn what_the_compiler_says_is_the_error_and_nothing_is_kept() {
+    let world = World::new();
+    let engine = compiled(&world);
+    for _ in 0..2 {
+        let message = world.message(&engine, "BAD");
+        assert_eq!(message, "does not compile: script.x:1: bad word");
+    }
+    let runs = fs::read_to_string(world.path("counting")).expect("it ran").lines().count();
+    assert_eq!(runs, 2);
+    assert_eq!(engine.unavailable(), None);
+}
+
+#[test]
+fn a_real_compiler_makes_a_real_program() {
+    let world = World::new();
+    if crate::engine::process::find_program("gcc").is_none() {
+        return;
+    }
+    let engine = world.engine(
+        "c",
+        "engine = \"command\"\ncommand = [\"{binary}\"]\nextension = \".c\"\n\
+         compile = [\"gcc\", \"-o\", \"{binary}\", \"{script}\"]",
+    );
+    let source = "#include <stdio.h>\nint main(void) { puts(\"hello from c\"); return 0; }\n";
+    assert_eq!(world.output(&engine, source), "hello from c");
+    let message = world.message(&engine, "int main(void) { return x; }");
+    assert!(message.starts_with("does not compile: script.c: In function"), "{message}");
+}
+
+#[test]
+fn a_check_finds_what_is_wrong_and_runs_nothing() {
+    let world = World::new();
+    let marker = world.path("ran");
+    for (name, good, bad, said) in [
+        ("bash", format!("touch {marker}"), "if true; then", "script.sh: line"),
+        ("python", format!("open({marker:?}, 'w')"), "def f(:", "SyntaxError"),
+    ] {
+        let engine = world.engine(name, "");
+        assert_eq!(engine.check(&good), Ok(None), "{name}");
+        let found = engine.check(bad).expect("checked").expect("it is bad");
+        assert!(found.contains(said) && !found.contains("/job-"), "{found}");
+        assert!(engine.check("a\0").expect("checked").is_some());
+    }
+    assert!(!Path::new(&marker).exists());
+}
+
+/// A wheel without code to build: a module `greeting` that says hello.
+fn wheel(world: &World) -> String {
+    let source = "import sys, zipfile\n\
+        with zipfile.ZipFile(sys.argv[1] + '/greeting-1.0-py3-none-any.whl', 'w') as wheel:\n    \
+            info = 'greeting-1.0.dist-info/'\n    \
+            wheel.writestr('greeting.py', 'def hello(): return \"hello\"\\n')\n    \
+            wheel.writestr(info + 'METADATA', 'Metadata-Version: 2.1\\nName: greeting\\nVersion: 1.0\\n')\n    \
+            wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n    \
+            wheel.writestr(info + 'RECORD', '')\n";
+    let script = world.path("make.py");
+    fs::write(&script, source).expect("written");
+    let mut python = crate::engine::process::command("/usr/bin/python3".as_ref());
+    let made = python.arg(script).arg(world.folder.path()).status().expect("it runs");
+    assert!(made.success());
+    format!("dependencies = {{ index = \"none\", find_links = [{:?}] }}", world.folder.path())
+}
+
+#[test]
+fn packages_are_installed_once_and_a_second_job_finds_them() {
+    let world = World::new();
+    let python = world.engine("python", &wheel(&world));
+    let source = "# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\"greeting\"]\n# ///\n\
+        import greeting, sys\nprint(greeting.hello(), sys.prefix)\n";
+    let outputs: Vec<String> = std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..3).map(|_| scope.spawn(|| world.output(&python, source))).collect();
+        jobs.into_iter().map(|job| job.join().expect("no panic")).collect()
+    });
+    assert!(outputs[0].starts_with("hello ") && outputs[0].ends_with("/venv"), "{outputs:?}");
+    assert!(outputs.iter().all(|output| *output == outputs[0]), "{outputs:?}");
+    // Another script with the same needs uses the same environment.
+    let other = source.replace("print(", "print(1, ");
+    assert_eq!(world.output(&python, &other), format!("1 {}", outputs[0]));
+    assert_eq!(fs::read_dir(world.path("cache/python")).expect("there").count(), 2);
+}
+
+#[test]
+fn what_the_installer_says_of_a_package_that_is_not_there_is_the_error() {
+    let world = World::new();
+    let python = world.engine("python", &wheel(&world));
+    let ask = |package: &str| format!("# /// script\n# dependencies = [{package:?}]\n# ///\n");
+    let message = world.message(&python, &ask("no-such-package"));
+    assert!(message.starts_with("the script's packages cannot be installed: "), "{message}");
+    assert!(message.contains("no-such-package"), "{message}");
+    let message = world.message(&python, &ask("x @ file:///etc"));
+    assert!(message.contains("source_builds"), "{message}");
+}
+
+#[test]
+fn metadata_that_asks_for_what_cannot_be_is_refused() {
+    let world = World::new();
+    let python = world.engine("python", "");
+    let result = world.run(&python, "# /// script\n# dependencies = [\n# ///\nprint(1)");
+    let Err(Failure::Invalid { message }) = result else { panic!("{result:?}") };
+    assert!(message.starts_with("invalid job: script metadata: line 2: "), "{message}");
+    let message = world.message(&python, "# /// script\n# requires-python = \"<3\"\n# ///\n");
+    assert!(message.starts_with("the script requires Python <3, and /usr/bin/python3 is 3."));
+    let off = world.engine("python", "dependencies.enabled = false");
+    let message = world.message(&off, "# /// script\n# dependencies = [\"x\"]\n# ///\n");
+    assert!(message.contains("dependencies.enabled is false"), "{message}");
+}

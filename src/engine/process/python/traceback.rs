@@ -1,0 +1,86 @@
+//! From what Python wrote before it failed to the error of the job: the exception, and where in the
+//! script. The whole traceback is in the job's log.
+
+use std::path::Path;
+
+/// `ZeroDivisionError: division by zero (line 3, in half)`; `None` if the text ends in no
+/// traceback.
+pub(super) fn error(stderr_tail: &str, script: &Path) -> Option<String> {
+    let lines: Vec<&str> = stderr_tail.lines().collect();
+    let last_frame = lines.iter().rposition(|line| line.starts_with("  File \""))?;
+    let below = &lines[last_frame + 1..];
+    let exception = below.iter().find(|line| !line.starts_with([' ', '\t']))?.trim_end();
+    if !is_exception(exception) {
+        return None;
+    }
+    let of_script = format!("  File \"{}\", line ", script.display());
+    let place = lines.iter().rev().find_map(|line| line.strip_prefix(&of_script));
+    Some(match place.map(|place| place.trim_end().trim_end_matches(", in <module>")) {
+        Some(place) => format!("{exception} (line {place})"),
+        None => exception.to_owned(),
+    })
+}
+
+/// `ValueError: bad`, `KeyboardInterrupt`, `my.Error: `: a dotted name, alone or before a colon.
+fn is_exception(line: &str) -> bool {
+    let name = line.split(':').next().unwrap_or_default();
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(|first: char| first.is_ascii_digit())
+            && part.chars().all(|c| c.is_alphanumeric() || "_<>".contains(c))
+    };
+    name.split('.').all(is_name)
+}
+
+#[cfg(test)]
+mod tests {
+    fn error(text: &str) -> Option<String> {
+        super::error(text, "/run/job-1/script.py".as_ref())
+    }
+
+    #[test]
+    fn the_exception_is_told_with_the_scripts_own_line() {
+        let text = "noise\nTraceback (most recent call last):\n  \
+            File \"/run/job-1/script.py\", line 9, in <module>\n    half(0)\n  \
+            File \"/run/job-1/script.py\", line 3, in half\n    return json.loads(1 / n)\n  \
+            File \"/usr/lib/python3.11/json/__init__.py\", line 2, in loads\n    x\n    ^\n\
+            ZeroDivisionError: division by zero\n";
+        let expected = "ZeroDivisionError: division by zero (line 3, in half)";
+        assert_eq!(error(text).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_syntax_error_and_one_on_the_top_level_have_a_line_alone() {
+        let syntax = "  File \"/run/job-1/script.py\", line 2\n    def f(\n         ^\n\
+            SyntaxError: '(' was never closed\n";
+        assert_eq!(error(syntax).as_deref(), Some("SyntaxError: '(' was never closed (line 2)"));
+        let top = "Traceback (most recent call last):\n  \
+            File \"/run/job-1/script.py\", line 1, in <module>\n    raise KeyError('a')\n\
+            KeyError: 'a'\n";
+        assert_eq!(error(top).as_deref(), Some("KeyError: 'a' (line 1)"));
+    }
+
+    #[test]
+    fn of_several_chained_exceptions_the_last_counts() {
+        let text = "Traceback (most recent call last):\n  \
+            File \"/run/job-1/script.py\", line 2, in <module>\n    1 / 0\n\
+            ZeroDivisionError: division by zero\n\n\
+            During handling of the above exception, another exception occurred:\n\n\
+            Traceback (most recent call last):\n  \
+            File \"/run/job-1/script.py\", line 4, in <module>\n    raise ValueError(\"x: y\")\n\
+            ValueError: x: y\nand more of it\n";
+        assert_eq!(error(text).as_deref(), Some("ValueError: x: y (line 4)"));
+    }
+
+    #[test]
+    fn what_is_no_traceback_is_left_alone() {
+        for text in [
+            "",
+            "bad luck",
+            "  File \"/run/job-1/script.py\", line 1\n",
+            "  File \"x\", line 1\nthis is only: text\n",
+        ] {
+            assert_eq!(error(text), None, "{text}");
+        }
+    }
+}
