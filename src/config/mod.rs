@@ -8,6 +8,7 @@ mod check;
 mod connection;
 mod error;
 mod files;
+mod limits;
 mod load;
 mod redis_url;
 mod sal;
@@ -23,6 +24,7 @@ pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
 pub use redis_url::{RedisUrl, SentinelUrl};
+pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,

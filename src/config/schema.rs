@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::connection::RedisConfig;
+use super::limits::{LimitConfig, LimitName};
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
@@ -28,6 +29,9 @@ pub struct Config {
     pub actor: ActorConfig,
     /// `[sal]`.
     pub sal: SalConfig,
+    /// `[limit.NAME]`.
+    #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<LimitName, LimitConfig>,
     /// `[type.NAME]`, those that come with Hero among them.
     #[serde(rename = "type")]
     pub types: BTreeMap<ScriptType, TypeConfig>,
@@ -45,6 +49,7 @@ impl Default for Config {
             job: JobConfig::default(),
             actor: ActorConfig::default(),
             sal: SalConfig::default(),
+            limits: BTreeMap::new(),
             types: types::defaults(),
             units: BTreeMap::new(),
         }
@@ -61,6 +66,8 @@ pub(super) struct Layer {
     pub(super) job: JobConfig,
     pub(super) actor: ActorConfig,
     pub(super) sal: SalConfig,
+    #[serde(rename = "limit")]
+    pub(super) limits: BTreeMap<LimitName, LimitConfig>,
     #[serde(rename = "type")]
     pub(super) types: BTreeMap<ScriptType, TypeLayer>,
     #[serde(rename = "unit")]

@@ -54,6 +54,7 @@ impl Fetch {
         }
         let size_max_bytes = self.settings.job.script_size_max.saturating_add(HASH_MARGIN_BYTES);
         let mut popped = std::mem::take(&mut self.popped);
+        let limits = self.settings.limits.clone();
         let life = Arc::clone(&self.life);
         self.claiming = Some(Box::pin(async move {
             let mut answers = Vec::with_capacity(due.len());
@@ -70,6 +71,7 @@ impl Fetch {
                     wanted,
                     popped: &own,
                     size_max_bytes,
+                    limits: &limits,
                 };
                 match life.store.claim(&claim).await {
                     Ok(claimed) => answers.push((actor, wanted, claimed)),
