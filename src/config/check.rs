@@ -112,7 +112,9 @@ fn check_actor(actor: &ActorConfig) -> Result<(), Fault> {
         );
         return Err(Fault::new(key("heartbeat"), message).or(key("lease")));
     }
-    duration(key("drain_timeout"), actor.drain_timeout, Duration::ZERO..=DAY)
+    duration(key("drain_timeout"), actor.drain_timeout, Duration::ZERO..=DAY)?;
+    number(key("fair_every"), actor.fair_every, 0..=10_000)?;
+    size(key("memory_min"), actor.memory_min, 0..=1 << 50)
 }
 
 fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<(), Fault> {

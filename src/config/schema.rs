@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
+use super::load_max::Load;
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
@@ -269,6 +270,13 @@ pub struct ActorConfig {
     /// How long an actor that is stopped waits for its running jobs.
     #[serde(with = "units::duration")]
     pub drain_timeout: Duration,
+    /// Every so many claims begin with the background queues; 0 for never.
+    pub fair_every: u32,
+    /// It takes nothing while the load of its machine is above this; 0 for no bound.
+    pub load_max: Load,
+    /// It takes nothing while its machine has less memory available; 0 for no bound.
+    #[serde(with = "units::size")]
+    pub memory_min: u64,
 }
 
 impl Default for ActorConfig {
@@ -278,6 +286,9 @@ impl Default for ActorConfig {
             heartbeat: Duration::from_secs(5),
             lease: Duration::from_secs(15),
             drain_timeout: Duration::from_secs(25),
+            fair_every: 8,
+            load_max: Load::default(),
+            memory_min: 0,
         }
     }
 }

@@ -67,6 +67,7 @@ impl Life {
             tasks: 4,
             running: 0,
             state: ActorState::Ready,
+            holding: None,
         }
     }
 }

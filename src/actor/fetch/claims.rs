@@ -42,12 +42,13 @@ impl Fetch {
             .partition(|(actor, _)| self.slots[*actor].free() > 0);
         self.popped = keep;
         self.errands.extend(back.into_iter().map(|(_, woken)| Errand::PutBack(woken)));
+        let fair_every = self.settings.actor.fair_every;
         let due: Vec<(usize, usize, Vec<String>)> = self
             .slots
-            .iter()
+            .iter_mut()
             .enumerate()
             .filter(|(_, slots)| slots.wants_claim())
-            .map(|(actor, slots)| (actor, slots.free(), slots.lists().cloned().collect()))
+            .map(|(actor, slots)| (actor, slots.free(), slots.lists_to_claim(fair_every)))
             .collect();
         if due.is_empty() {
             return;
