@@ -85,6 +85,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         job: layer.job,
         actor: layer.actor,
         sal: layer.sal,
+        limits: layer.limits,
         types: types::resolve(layer.types)?,
         units: layer.units,
     };

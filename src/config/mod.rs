@@ -9,7 +9,9 @@ mod command;
 mod connection;
 mod error;
 mod files;
+mod limits;
 mod load;
+mod load_max;
 mod redis_url;
 mod sal;
 mod schema;
@@ -25,6 +27,8 @@ pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
 pub use redis_url::{RedisUrl, SentinelUrl};
+pub use limits::{LimitConfig, LimitName, Per, Rate};
+pub use load_max::Load;
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,

@@ -22,7 +22,7 @@ use crate::engine::{self, Engine};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::target::ScriptType;
-use crate::store::{Backoff, Store, StoreError};
+use crate::store::{Backoff, Limits, Store, StoreError};
 use crate::supervisor::{self, Supervisor};
 use logging::Logging;
 use reload::{Live, Reload};
@@ -122,7 +122,8 @@ fn actor_settings(config: &Config, actors: Vec<ActorUnit>) -> Result<actor::Sett
         engines.insert(script_type.clone(), engine);
     }
     let (job, actor) = (config.job.clone(), config.actor.clone());
-    Ok(actor::Settings { actors, job, actor, engines })
+    let limits = Limits::new(&config.limits);
+    Ok(actor::Settings { actors, job, actor, limits, engines })
 }
 
 /// Says so if Redis may throw jobs away. That it cannot be asked keeps nothing from running.

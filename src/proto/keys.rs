@@ -174,6 +174,12 @@ impl Keys {
         self.key(format_args!("meta:queue:marks"))
     }
 
+    /// Sorted set, the other index of `dispatched`: ids of a queue that a limit holds back, by
+    /// dispatch.
+    pub fn held(&self, queue: &Queue) -> String {
+        self.key(format_args!("meta:queue:held:{queue}"))
+    }
+
     /// Set: names of the queues that somebody has paused.
     pub fn paused(&self) -> String {
         self.key(format_args!("meta:queue:paused"))
@@ -211,6 +217,12 @@ impl Keys {
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
             ("PAUSED", "meta:queue:paused"),
+            ("HELD", "meta:queue:held:"),
+            ("LIMITS", "meta:limit:index"),
+            ("LIMIT_PROBES", "meta:limit:probes"),
+            ("LIMIT_HELD", "meta:limit:held:"),
+            ("LIMIT_RUNNING", "meta:limit:running:"),
+            ("LIMIT_STARTS", "meta:limit:starts:"),
         ];
         let line = |(name, rest): &(&str, &str)| {
             format!(
@@ -268,6 +280,7 @@ mod tests {
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
             (keys.paused(), "hero:meta:queue:paused"),
+            (keys.held(&queue(Priority::Urgent)), "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0"),
         ] {
             assert_eq!(spelled, key);
             // The scripts must spell the same keys: each is a constant or starts with one.

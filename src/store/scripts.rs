@@ -29,13 +29,15 @@ pub(super) struct Scripts {
     pub(super) start: Script,
     pub(super) stop: Script,
     pub(super) submit: Script,
+    pub(super) tend_limits: Script,
 }
 
 impl Scripts {
     pub(super) fn new(keys: &Keys) -> Self {
         let constants = keys.lua();
         let script = |body: &str| {
-            Script::new(&[constants.as_str(), include_str!("scripts/common.lua"), body].concat())
+            let shared = [include_str!("scripts/common.lua"), include_str!("scripts/limits.lua")];
+            Script::new(&[constants.as_str(), shared[0], shared[1], body].concat())
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
@@ -60,6 +62,7 @@ impl Scripts {
             start: script(include_str!("scripts/start.lua")),
             stop: script(include_str!("scripts/stop.lua")),
             submit: script(include_str!("scripts/submit.lua")),
+            tend_limits: script(include_str!("scripts/tend_limits.lua")),
         }
     }
 }

@@ -6,6 +6,7 @@ mod dead_boots;
 mod due_jobs;
 mod foreign_actors;
 mod large_fan_out;
+mod limits;
 mod lost_pops;
 mod orphans;
 mod statistics;
@@ -82,6 +83,7 @@ impl Supervisor {
         duties.spawn(repeat::<due_jobs::DueJobs>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<foreign_actors::ForeignActors>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<large_fan_out::LargeFanOut>(self.clone(), Arc::clone(&tally)));
+        duties.spawn(repeat::<limits::HeldJobs>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<lost_pops::LostPops>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<orphans::Orphans>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<statistics::Statistics>(self.clone(), Arc::clone(&tally)));

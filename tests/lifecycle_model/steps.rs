@@ -13,7 +13,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobId, JobStatus};
 use hero::proto::target::Queue;
 use hero::store::{
-    Appearance, Claim, DeleteOutcome, Ending, PresenceOf, Recorded, RetryOutcome, StopOutcome,
+    Appearance, Claim, DeleteOutcome, Ending, Limits, PresenceOf, Recorded, RetryOutcome, StopOutcome,
     Submitted, Verdict,
 };
 use jiff::Timestamp;
@@ -234,6 +234,7 @@ impl Walk {
             wanted,
             popped: &popped,
             size_max_bytes: 1 << 20,
+            limits: &Limits::default(),
         };
         let claimed = self.world.store.claim(&claim).await.expect("redis answers");
         let ids: Vec<&str> = claimed.attempts.iter().map(|attempt| attempt.id.as_str()).collect();

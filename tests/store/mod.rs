@@ -4,6 +4,8 @@
 mod claim;
 mod control;
 mod finish;
+mod limits;
+mod limits_walk;
 mod listing;
 mod lua;
 mod moves;

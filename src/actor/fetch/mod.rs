@@ -187,6 +187,7 @@ impl Fetch {
                 }
                 () = sleep_until(timer) => {}
                 _ = shutdown.changed() => {}
+                () = self.life.vitals.strain_changed.notified() => {}
                 Ok(()) = self.changes.changed() => self.take_over_settings(),
             }
             self.tell_vitals();
@@ -219,7 +220,9 @@ impl Fetch {
             return;
         }
         self.retry_at = None;
+        let held = self.life.vitals.strain().is_some();
         for slots in &mut self.slots {
+            slots.hold(held);
             slots.mend(now);
         }
         if now.duration_since(self.reconciled_at) >= self.life.lease {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::proto::keys::Keys;
-use crate::proto::target::ActorId;
+use crate::proto::target::{ActorId, Queue};
 
 /// How long a list that could not be read is left alone.
 const BROKEN_FOR: Duration = Duration::from_secs(30);
@@ -17,6 +17,10 @@ pub(super) struct Slots {
     pub(super) control: String,
     /// Its work lists, first come first.
     lists: Vec<String>,
+    /// The same from the background end.
+    from_background: Vec<String>,
+    /// Claims so far.
+    claims: u32,
     /// Lists that could not be read, and until when they are left alone.
     broken: Vec<(String, Instant)>,
     /// Lists of queues that were paused when it last claimed: a pop from one would only go back.
@@ -27,28 +31,36 @@ pub(super) struct Slots {
     pub(super) running: usize,
     /// Whether it takes no more jobs for now.
     pub(super) draining: bool,
+    /// Whether its machine is past what it may be used for.
+    held: bool,
     /// Whether its queues may hold something: true until a claim has found them empty.
     pub(super) hungry: bool,
 }
 
 impl Slots {
     pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys) -> Self {
+        let read = |queues: &[Queue]| {
+            queues.iter().flat_map(|queue| keys.work_as_read(queue)).collect::<Vec<String>>()
+        };
         Self {
             control: keys.control(&id),
-            lists: id.queues().iter().flat_map(|queue| keys.work_as_read(queue)).collect(),
+            lists: read(&id.queues()),
+            from_background: read(&id.queues_from_background()),
+            claims: 0,
             broken: Vec::new(),
             paused: Vec::new(),
             id,
             tasks,
             running: 0,
             draining: false,
+            held: false,
             hungry: true,
         }
     }
 
     /// How many more jobs it may take.
     pub(super) fn free(&self) -> usize {
-        if self.draining { 0 } else { self.tasks.saturating_sub(self.running) }
+        if self.draining || self.held { 0 } else { self.tasks.saturating_sub(self.running) }
     }
 
     /// Whether a claim is due.
@@ -83,10 +95,21 @@ impl Slots {
         self.paused.len()
     }
 
+    /// The lists for the next claim: every so many claims from the background end, unless 0.
+    pub(super) fn lists_to_claim(&mut self, fair_every: u32) -> Vec<String> {
+        self.claims = self.claims.wrapping_add(1);
+        let is_fair = fair_every > 0 && self.claims.is_multiple_of(fair_every);
+        let order = if is_fair { &self.from_background } else { &self.lists };
+        order.iter().filter(|list| !self.is_left_alone(list)).cloned().collect()
+    }
+
+    fn is_left_alone(&self, list: &str) -> bool {
+        self.broken.iter().any(|(broken, _)| broken == list)
+    }
+
     /// The lists to read now.
     pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
-        let left_alone = |list: &String| self.broken.iter().any(|(broken, _)| broken == list);
-        self.lists.iter().filter(move |list| !left_alone(list))
+        self.lists.iter().filter(|list| !self.is_left_alone(list))
     }
 
     /// Whether it reads this list at all.
@@ -131,6 +154,19 @@ impl Slots {
             self.hungry = true;
         }
         self.running = self.running.saturating_sub(1);
+    }
+
+    /// Takes nothing while its machine is past what it may be used for.
+    pub(super) fn hold(&mut self, held: bool) {
+        if self.held && !held {
+            self.hungry = true;
+        }
+        self.held = held;
+    }
+
+    /// Whether it takes nothing for that reason.
+    pub(super) fn is_held(&self) -> bool {
+        self.held
     }
 
     /// Starts or ends draining.
@@ -183,6 +219,28 @@ mod tests {
         assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
         slots.drain(false);
         assert!(slots.wants_claim());
+    }
+
+    #[test]
+    fn every_so_many_claims_begin_at_the_background_end() {
+        let mut slots = slots(1);
+        let background = |list: &String| list.ends_with(":prio:2");
+        let fair = |slots: &mut Slots, every| background(&slots.lists_to_claim(every)[0]);
+        let seen: Vec<bool> = (0..6).map(|_| fair(&mut slots, 3)).collect();
+        assert_eq!(seen, [false, false, true, false, false, true]);
+        assert!((0..20).all(|_| !fair(&mut slots, 0)), "0 is never");
+        assert!(fair(&mut slots, 1));
+    }
+
+    #[test]
+    fn an_actor_whose_machine_is_past_its_bounds_takes_nothing_until_it_is_not() {
+        let mut slots = slots(2);
+        slots.hungry = false;
+        slots.hold(true);
+        assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
+        slots.hold(true);
+        slots.hold(false);
+        assert!(slots.wants_claim(), "what came meanwhile was not waited for");
     }
 
     #[test]
