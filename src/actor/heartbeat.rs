@@ -60,9 +60,10 @@ pub(super) fn look_at_machine(life: &Life) {
     let strain = machine::strain(&life.settings().actor);
     let said = strain.clone();
     if life.vitals.strained(strain) {
-        match said {
-            Some(reason) => warn!("takes no jobs for now: {reason}"),
-            None => info!("takes jobs again: the machine is within its bounds"),
+        if let Some(reason) = said {
+            warn!("takes no jobs for now: {reason}");
+        } else {
+            info!("takes jobs again: the machine is within its bounds");
         }
         life.vitals.strain_changed.notify_one();
     }

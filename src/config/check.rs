@@ -132,7 +132,10 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
         Err(Fault::new(table.then(key), message))
     };
     if limit.running.is_none() && limit.rate.is_none() {
-        return Err(Fault::new(table.clone(), "needs running, such as 4, or rate, such as \"10/s\""));
+        return Err(Fault::new(
+            table.clone(),
+            "needs running, such as 4, or rate, such as \"10/s\"",
+        ));
     }
     if let Some(running) = limit.running {
         within("running", running)?;
@@ -254,12 +257,15 @@ mod tests {
     fn a_limit_says_what_it_lets_through_and_nothing_is_no_limit() {
         let none = "to hold jobs back altogether, pause their queues";
         for (text, message) in [
-            ("running = 0", format!("2:11: limit.x.running must be from 1 to 10000, not 0; {none}")),
+            (
+                "running = 0",
+                format!("2:11: limit.x.running must be from 1 to 10000, not 0; {none}"),
+            ),
             ("rate = \"0/s\"", format!("2:8: limit.x.rate must be from 1 to 10000, not 0; {none}")),
             ("rate = \"5/2d\"", "2:8: limit.x.rate must be from 1ms to 1d, not 2d".to_owned()),
             (
                 "per = \"caller\"",
-                "1:8: limit.x needs running, such as 4, or rate, such as \"10/s\"".to_owned(),
+                "1:1: limit.x needs running, such as 4, or rate, such as \"10/s\"".to_owned(),
             ),
             (
                 "type = \"pyton\"\nrunning = 1",

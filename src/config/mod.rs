@@ -26,9 +26,9 @@ pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
 pub use files::DEFAULT_FILE;
-pub use redis_url::{RedisUrl, SentinelUrl};
 pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use load_max::Load;
+pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,

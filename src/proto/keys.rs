@@ -280,7 +280,10 @@ mod tests {
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
             (keys.paused(), "hero:meta:queue:paused"),
-            (keys.held(&queue(Priority::Urgent)), "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0"),
+            (
+                keys.held(&queue(Priority::Urgent)),
+                "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0",
+            ),
         ] {
             assert_eq!(spelled, key);
             // The scripts must spell the same keys: each is a constant or starts with one.

@@ -60,8 +60,9 @@ fn never_more_than_the_limit_run_under_four_actor_processes() {
         let submit = ["submit", "-t", "sal", "--limit-key", "api", "-e", script.as_str()];
         hero.run(&submit).code(0);
     }
-    let _actors: Vec<_> =
-        (1..=4).map(|number| hero.actor(&format!("sal-default-{number}")).tasks(4).start()).collect();
+    let _actors: Vec<_> = (1..=4)
+        .map(|number| hero.actor(&format!("sal-default-{number}")).tasks(4).start())
+        .collect();
     assert!((1..=3).contains(&most_together(&folder, JOBS)));
     wait_until("every place is free again", || redis.keys("hero:meta:limit:running:").is_empty());
 }

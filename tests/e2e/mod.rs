@@ -4,6 +4,7 @@ mod commands;
 mod control;
 mod deaths;
 mod dev;
+mod fairness;
 mod held;
 mod jobs;
 mod limits;

@@ -13,8 +13,8 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobId, JobStatus};
 use hero::proto::target::Queue;
 use hero::store::{
-    Appearance, Claim, DeleteOutcome, Ending, Limits, PresenceOf, Recorded, RetryOutcome, StopOutcome,
-    Submitted, Verdict,
+    Appearance, Claim, DeleteOutcome, Ending, Limits, PresenceOf, Recorded, RetryOutcome,
+    StopOutcome, Submitted, Verdict,
 };
 use jiff::Timestamp;
 

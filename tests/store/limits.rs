@@ -70,8 +70,11 @@ async fn no_more_run_than_the_limit_and_each_end_lets_the_next_go_in_order() {
 
 #[tokio::test]
 async fn jobs_behind_those_that_a_limit_holds_go_on() {
-    let (world, life) = (world("[limit.api]\nkey = \"api\"\nrunning = 1"), Life::of("osis-default-1"));
-    world.accepts(&[with_key("a", "api"), with_key("b", "api"), job("c"), with_key("d", "other")]).await;
+    let (world, life) =
+        (world("[limit.api]\nkey = \"api\"\nrunning = 1"), Life::of("osis-default-1"));
+    world
+        .accepts(&[with_key("a", "api"), with_key("b", "api"), job("c"), with_key("d", "other")])
+        .await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "c", "d"]);
     assert_eq!(world.indexes_of("b"), [HELD]);
 }
@@ -84,8 +87,15 @@ async fn what_is_counted_separately_does_not_share_a_place() {
     let of = |name: &str, caller: &str| {
         JobBuilder::new("osis", "1").id(name).caller_id(caller).build().expect("legal")
     };
-    let jobs =
-        [of("a1", "a"), of("a2", "a"), of("b1", "b: \n*"), of("b2", "b: \n*"), of("c1", &long), job("d1"), job("d2")];
+    let jobs = [
+        of("a1", "a"),
+        of("a2", "a"),
+        of("b1", "b: \n*"),
+        of("b2", "b: \n*"),
+        of("c1", &long),
+        job("d1"),
+        job("d2"),
+    ];
     world.accepts(&jobs).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a1", "b1", "c1", "d1"]);
     assert_eq!(world.field("a2", "held_by").as_deref(), Some("callers=a"));
@@ -97,7 +107,8 @@ async fn what_is_counted_separately_does_not_share_a_place() {
 
 #[tokio::test]
 async fn groups_and_types_are_counted_separately_too() {
-    let limits = "[limit.groups]\nper = \"group\"\nrunning = 1\n[limit.types]\nper = \"type\"\nrunning = 2";
+    let limits =
+        "[limit.groups]\nper = \"group\"\nrunning = 1\n[limit.types]\nper = \"type\"\nrunning = 2";
     let world = world(limits);
     let (osis, sal) = (Life::of("osis-io-1"), Life::of("sal-io-1"));
     let of = |kind: &str, name: &str, group: Option<&str>| {
@@ -134,7 +145,11 @@ async fn nobody_overtakes_those_that_have_waited_for_longer() {
     let claimed = world.claim_popped(&life, 9, &[(list, popped.into_bytes())]).await;
     assert_eq!(ids(&claimed.attempts), ["b"]);
     world.finish(&life, &id("b"), done()).await;
-    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"], "it waited before the urgent one came");
+    assert_eq!(
+        ids(&world.claim(&life, 9).await.attempts),
+        ["c"],
+        "it waited before the urgent one came"
+    );
     world.finish(&life, &id("c"), done()).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["urgent"]);
 }
@@ -207,9 +222,9 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     let status = Some(JobStatus::Dispatched);
     let query = ListQuery { status, limit: 9, ..ListQuery::default() };
     assert_eq!(world.store.list_jobs(&query).await.expect("listing").items.len(), 4);
-    let states = world.store.queue_states().await.expect("listing");
-    assert_eq!((states[0].depth, states[0].held), (0, 4));
-    assert!(states[0].oldest_wait.is_some());
+    let seen = world.store.queue_states().await.expect("listing");
+    assert_eq!((seen[0].depth, seen[0].held), (0, 4));
+    assert!(seen[0].oldest_wait.is_some());
     world.store.sample(Duration::ZERO).await.expect("sampling");
     assert_eq!(world.store.queue_states().await.expect("listing").len(), 1, "it is not given up");
     world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
@@ -224,7 +239,10 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     assert!(world.redis.keys("hero:meta:limit:held:").is_empty());
     world.finish(&life, &id("a"), done()).await;
     tend(&world).await;
-    assert!(world.redis.keys("hero:meta:limit:").is_empty(), "nothing is left of a limit nobody needs");
+    assert!(
+        world.redis.keys("hero:meta:limit:").is_empty(),
+        "nothing is left of a limit nobody needs"
+    );
 }
 
 #[tokio::test]
@@ -236,12 +254,17 @@ async fn a_rate_lets_so_many_start_within_its_time_and_the_next_when_it_has_pass
     let look: f64 = world.redis.ask("ZSCORE hero:meta:limit:index slow");
     let first: Vec<(String, f64)> =
         world.redis.ask("ZRANGE hero:meta:limit:starts:slow 0 0 WITHSCORES");
-    assert!((look - first[0].1 - 3_600_000_000.0).abs() < 1.0, "the next look is when it may start");
+    assert!(
+        (look - first[0].1 - 3_600_000_000.0).abs() < 1.0,
+        "the next look is when it may start"
+    );
     world.finish(&life, &id("a"), done()).await;
     tend(&world).await;
     assert!(world.claim(&life, 9).await.attempts.is_empty(), "an end frees no start");
     // The hour has passed for one of the two.
-    world.redis.run(&format!("ZADD hero:meta:limit:starts:slow 1 {}", first[0].0.replace(' ', "_")));
+    world
+        .redis
+        .run(&format!("ZADD hero:meta:limit:starts:slow 1 {}", first[0].0.replace(' ', "_")));
     world.redis.ask_with::<i64, _>("ZREM hero:meta:limit:starts:slow", &[&first[0].0]);
     tend(&world).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
@@ -320,7 +343,13 @@ async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
         let builder = JobBuilder::new("osis", "1").id(name).instance(1).concurrent(concurrent);
         builder.build().expect("legal")
     };
-    let jobs = [to_one("s1", false), to_one("s2", false), to_one("c1", true), to_one("s3", false), to_one("c2", true)];
+    let jobs = [
+        to_one("s1", false),
+        to_one("s2", false),
+        to_one("c1", true),
+        to_one("s3", false),
+        to_one("c2", true),
+    ];
     world.accepts(&jobs).await;
     assert_eq!(ids(&world.claim(&one, 9).await.attempts), ["s1", "c1", "c2"]);
     assert_eq!(world.field("s2", "held_by").as_deref(), Some("@osis/default/1"));
@@ -342,7 +371,9 @@ async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
 async fn a_job_that_is_not_legal_is_no_concern_of_a_limit() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     world.accepts(&[job("a")]).await;
-    world.redis.run("HSET hero:job:b script 1 status dispatched group Not:Legal limits garbage held_by a:b");
+    world.redis.run(
+        "HSET hero:job:b script 1 status dispatched group Not:Legal limits garbage held_by a:b",
+    );
     world.redis.run("HSET hero:job:c script 1 status dispatched");
     world.redis.run("RPUSH hero:q:work:type:osis b c c");
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);

@@ -169,7 +169,9 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
         }
         let left = (0..walk.number).any(|number| {
             let status = walk.world.field(&format!("j{number}"), "status");
-            status.and_then(|status| status.parse::<JobStatus>().ok()).is_some_and(|s| !s.is_terminal())
+            status
+                .and_then(|status| status.parse::<JobStatus>().ok())
+                .is_some_and(|s| !s.is_terminal())
         });
         if !left {
             break;

@@ -193,7 +193,7 @@ local function take_places(id, attempt, of)
       redis.call('ZADD', LIMITS, integer(look), limit.name)
     end
   end
-  if #names > 0 then redis.call('HSET', JOB .. id, 'limits', cjson.encode(names)) end
+  if #names > 0 then redis.call('HSET', JOB .. id, 'limits', table.concat(names, ' ')) end
 end
 
 local LIMITED_BY = { script_type = true, group = true, instance = true, priority = true,

@@ -62,13 +62,11 @@ local function release_held(limit, number, at)
 end
 
 -- Gives up the places that a job has, and lets those go on that wait for them. `limits` is its
--- field. To be called before the job goes back to its queue, or it would come after them.
+-- field, their names. To be called before the job goes back to its queue, or it would come after them.
 local function leave_limits(id, limits, at)
   if not present(limits) then return end
   redis.call('HDEL', JOB .. id, 'limits')
-  local ok, names = pcall(cjson.decode, limits)
-  if not ok or type(names) ~= 'table' then return end
-  for _, limit in ipairs(names) do
+  for limit in string.gmatch(limits, '%S+') do
     if legal_limit(limit) and redis.call('ZREM', LIMIT_RUNNING .. limit, id) == 1 then
       release_held(limit, 1, at)
     end
