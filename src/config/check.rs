@@ -269,7 +269,8 @@ mod tests {
             ),
             (
                 "type = \"pyton\"\nrunning = 1",
-                "2:8: limit.x.type must be a configured script type: osis, python, sal, v"
+                "2:8: limit.x.type must be a configured script type: bash, node, osis, python, \
+                 sal, v"
                     .to_owned(),
             ),
         ] {
