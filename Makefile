@@ -6,18 +6,25 @@ RELEASE := target/release/hero
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test chaos test-system lint fmt bench deb deny clean
+.PHONY: help deps build demo test chaos foreign test-system lint fmt bench deb deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-deps: ## install what is missing: redis-server, from Debian's packages
+deps: ## install what is missing: redis-server, and python3-redis for tests, from Debian's packages
 	@if command -v redis-server > /dev/null; then \
 	    echo "redis-server is there: $$(redis-server --version | cut -d' ' -f3)"; \
 	else \
 	    echo "redis-server is missing: installing Debian's package with apt-get"; \
 	    $(ROOT) apt-get update -qq && \
 	    $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server; \
+	fi
+	@if /usr/bin/python3 -c 'import redis' 2> /dev/null; then \
+	    echo "python3-redis is there"; \
+	else \
+	    echo "python3-redis is missing: installing Debian's package with apt-get"; \
+	    $(ROOT) apt-get update -qq && \
+	    $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-redis; \
 	fi
 
 build: ## build target/release/hero
@@ -32,6 +39,9 @@ test: deps ## all tests, each on a private Redis of its own
 chaos: deps ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=...
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} \
 	    $(CARGO) test --locked --test integration chaos::storm -- --nocapture
+
+foreign: deps ## every pair of old and new programs, with JOBS=1000 jobs each
+	FOREIGN_JOBS=$${JOBS:-1000} $(CARGO) test --locked --test integration foreign:: -- --test-threads 2
 
 test-system: ## the package on a real Debian 12 with systemd, booted in a container; as root
 	CARGO=$(CARGO) tests/system/run

@@ -21,6 +21,7 @@ mod builder;
 mod dead;
 mod error;
 mod logs;
+mod migration;
 mod queues;
 mod wait;
 
@@ -28,6 +29,7 @@ pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
 pub use logs::LogFollower;
+pub use migration::blockers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,16 +59,17 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn open(config: &Config) -> Result<Self, ClientError> {
-        Self::with(&config.redis, config.job.clone())
+        let store = Store::open(&config.redis)?.beside(config.supervisor.served_legacy_queues())?;
+        Ok(Self::on(store, config.job.clone()))
     }
 
-    /// The same from the two tables it needs: where Redis is, and the bounds of jobs.
+    /// The same from the two tables it needs: where Redis is, and the bounds of jobs. Knows of no
+    /// queues with older names.
     ///
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self, ClientError> {
-        let store = Store::open(redis)?;
-        Ok(Self { waiters: Arc::new(Waiters::new(store.clone())), store, job })
+        Ok(Self::on(Store::open(redis)?, job))
     }
 
     /// Asks Redis for a sign of life.

@@ -9,6 +9,7 @@
 
 mod chaos;
 mod e2e;
+mod foreign;
 mod lifecycle_model;
 mod reliability_actor;
 mod reliability_bounds;

@@ -8,6 +8,7 @@ mod dev;
 mod exec;
 mod generate;
 mod job;
+mod migrate;
 mod output;
 mod queue;
 mod script;
@@ -76,6 +77,8 @@ enum Command {
     #[command(subcommand)]
     Dead(dead::Dead),
     #[command(subcommand)]
+    Migrate(migrate::Migrate),
+    #[command(subcommand)]
     Script(script_doc::ScriptCommand),
     Bench(bench::Bench),
     #[command(subcommand, hide = true)]
@@ -114,6 +117,7 @@ impl Cli {
             Command::Queue(queue) => block_on(queue.run(global)),
             Command::Actor(actor) => block_on(actor.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
+            Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
             Command::Bench(bench) => block_on(bench.run(global)),
             Command::Generate(generate) => generate.run(),

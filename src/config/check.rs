@@ -4,12 +4,14 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
+use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
 use super::limits::LimitConfig;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 use super::types::{EngineKind, RhaiLimits, TypeConfig};
 use super::unit::TASKS;
 use super::units::{format_duration, format_size};
+use crate::proto::keys::Keys;
 use crate::proto::target::ScriptType;
 
 /// Checks a whole configuration, all files merged.
@@ -19,6 +21,7 @@ use crate::proto::target::ScriptType;
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.redis.check()?;
     check_supervisor(&config.supervisor)?;
+    check_migration(&config.supervisor, &config.redis)?;
     check_job(&config.job)?;
     check_actor(&config.actor)?;
     config.sal.check()?;
@@ -44,25 +47,38 @@ const REDIS_STRING_MAX: u64 = 512 << 20;
 fn check_supervisor(supervisor: &SupervisorConfig) -> Result<(), Fault> {
     let key = |name| KeyPath::of(&["supervisor", name]);
     let tenth = Duration::from_millis(10);
-    duration(key("sweep_interval"), supervisor.sweep_interval, tenth..=HOUR)?;
-    check_migration(supervisor)
+    duration(key("sweep_interval"), supervisor.sweep_interval, tenth..=HOUR)
 }
 
-/// The only place that knows that `dual` is not there: without this check, it is accepted.
-fn check_migration(supervisor: &SupervisorConfig) -> Result<(), Fault> {
+fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result<(), Fault> {
+    const QUEUES_MAX: usize = 256;
     let key = |name| KeyPath::of(&["supervisor", name]);
-    if supervisor.migration == Migration::Dual {
-        let message = "must be \"canonical\": this version has no other";
-        return Err(Fault::new(key("migration"), message));
+    let (queues, circles) = (&supervisor.legacy_queues, &supervisor.rhailib_circles);
+    let keys = Keys::new(redis.namespace.clone());
+    if queues.len() > QUEUES_MAX || circles.len() > QUEUES_MAX {
+        let name = if queues.len() > QUEUES_MAX { "legacy_queues" } else { "rhailib_circles" };
+        return Err(Fault::new(key(name), format!("must be at most {QUEUES_MAX}")));
     }
-    for (name, is_empty) in [
-        ("legacy_queues", supervisor.legacy_queues.is_empty()),
-        ("rhailib_circles", supervisor.rhailib_circles.is_empty()),
-    ] {
-        if !is_empty {
-            let message = "must be empty: this version has only migration = \"canonical\"";
-            return Err(Fault::new(key(name), message));
+    for (place, queue) in queues.iter().enumerate() {
+        let legacy = &queue.legacy;
+        if !keys.is_legacy_queue(legacy) {
+            let shown: String = legacy.chars().take(80).flat_map(char::escape_debug).collect();
+            let message = format!("has `{shown}`, which is none of {}", Keys::LEGACY_FORM);
+            return Err(Fault::new(key("legacy_queues"), message));
         }
+        if queues[..place].iter().any(|before| before.legacy == *legacy) {
+            return Err(Fault::new(key("legacy_queues"), format!("has `{legacy}` twice")));
+        }
+    }
+    for (place, circle) in circles.iter().enumerate() {
+        if circles[..place].iter().any(|before| before.circle == circle.circle) {
+            let message = format!("has `{}` twice", circle.circle);
+            return Err(Fault::new(key("rhailib_circles"), message));
+        }
+    }
+    if supervisor.migration == Migration::Dual && queues.is_empty() {
+        let message = "must be \"canonical\", or supervisor.legacy_queues must name a queue";
+        return Err(Fault::new(key("migration"), message));
     }
     Ok(())
 }
@@ -381,29 +397,40 @@ mod tests {
     }
 
     #[test]
-    fn what_this_version_has_not_is_refused_and_says_so() {
-        let empty = "must be empty: this version has only migration = \"canonical\"";
+    fn older_names_are_checked_where_they_stand() {
+        let queue = |legacy: &str| format!("{{ legacy = \"{legacy}\", type = \"osis\" }}");
+        let queues = |list: &str| format!("[supervisor]\nlegacy_queues = [{list}]");
+        let w1 = queue("hero:work_queue:w1");
+        assert!(Config::from_toml("hero.toml".as_ref(), &queues(&w1)).is_ok());
+        let circles = |list: &str| format!("[supervisor]\nrhailib_circles = [{list}]");
+        let main = "{ circle = \"main\", type = \"osis\" }";
+        assert!(Config::from_toml("hero.toml".as_ref(), &circles(main)).is_ok());
         for (text, message) in [
             (
-                "supervisor.migration = \"dual\"",
-                "1:24: supervisor.migration must be \"canonical\": this version has no other"
-                    .to_owned(),
+                queues(&queue("hero:work_queue:a:b")),
+                "2:17: supervisor.legacy_queues has `hero:work",
             ),
+            (queues(&queue("hero:q:work:type:osis")), "2:17: supervisor.legacy_queues has `hero:q"),
             (
-                "[supervisor]\nlegacy_queues = [{ legacy = \"hero:work_queue:w1\", type = \"osis\" }]",
-                format!("2:17: supervisor.legacy_queues {empty}"),
+                queues(&format!("{w1}, {w1}")),
+                "2:17: supervisor.legacy_queues has `hero:work_queue:w1` twice",
             ),
+            (circles("{ circle = \"a:b\", type = \"osis\" }"), "circle `a:b` is not legal"),
             (
-                "[supervisor]\nrhailib_circles = [{ circle = \"main\", type = \"osis\" }]",
-                format!("2:19: supervisor.rhailib_circles {empty}"),
+                circles(&format!("{main}, {main}")),
+                "2:19: supervisor.rhailib_circles has `main` twice",
             ),
-            (
-                "[redis]\ntls_ca_file = \"/ca.pem\"",
-                "2:15: redis.tls_ca_file is for TLS, but redis.url does not begin with rediss"
-                    .to_owned(),
-            ),
+            ("supervisor.migration = \"dual\"".to_owned(), "1:24: supervisor.migration must be"),
         ] {
-            assert_eq!(refusal(text), format!("hero.toml:{message}"), "{text}");
+            let said = refusal(&text);
+            assert!(said.contains(message), "{text}: {said}");
         }
+    }
+
+    #[test]
+    fn what_this_version_has_not_is_refused_and_says_so() {
+        let text = "[redis]\ntls_ca_file = \"/ca.pem\"";
+        let message = "redis.tls_ca_file is for TLS, but redis.url does not begin with rediss";
+        assert_eq!(refusal(text), format!("hero.toml:2:15: {message}"));
     }
 }

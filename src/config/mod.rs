@@ -22,6 +22,7 @@ mod types;
 mod unit;
 mod units;
 
+pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
@@ -31,8 +32,8 @@ pub use load_max::Load;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{
-    ActorConfig, Config, JobConfig, LegacyQueue, LogConfig, LogLevel, Migration, RhailibCircle,
-    Role, SupervisorConfig, UnitActor, UnitConfig,
+    ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
+    UnitActor, UnitConfig,
 };
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};

@@ -13,6 +13,7 @@ use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
 use crate::proto::job::{JobBounds, Retention};
+use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::target::{Group, Instance, ScriptType};
 
 /// All that is in force: the defaults, and over them what the files say.
@@ -139,6 +140,16 @@ impl Default for SupervisorConfig {
     }
 }
 
+impl SupervisorConfig {
+    /// The legacy queues that are served: none unless `migration` is `dual`.
+    pub fn served_legacy_queues(&self) -> &[LegacyQueue] {
+        match self.migration {
+            Migration::Canonical => &[],
+            Migration::Dual => &self.legacy_queues,
+        }
+    }
+}
+
 /// Which names are used in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -147,31 +158,6 @@ pub enum Migration {
     Canonical,
     /// The older ones as well.
     Dual,
-}
-
-/// One queue with an older name, and whom its jobs are for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { legacy = \"…\", type = \"osis\" }")]
-pub struct LegacyQueue {
-    /// The older name, a whole key of Redis.
-    pub legacy: String,
-    /// The script type of its jobs.
-    #[serde(rename = "type")]
-    pub script_type: ScriptType,
-    /// The group they go to.
-    #[serde(default)]
-    pub group: Group,
-}
-
-/// One circle of rhailib, and which type runs its tasks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table such as { circle = \"…\", type = \"osis\" }")]
-pub struct RhailibCircle {
-    /// The name of the circle.
-    pub circle: String,
-    /// The script type of its tasks.
-    #[serde(rename = "type")]
-    pub script_type: ScriptType,
 }
 
 /// `[job]`: defaults and bounds of every job.

@@ -78,8 +78,9 @@ enum Role {
 
 /// Gives the role its slice of the configuration, and keeps the end by which it can be changed.
 fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
-    let store =
-        Store::open(&config.redis).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let store = Store::open(&config.redis)
+        .and_then(|store| store.beside(config.supervisor.served_legacy_queues()))
+        .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     let (report, beat_within) = (notify::reporter(), notify::beat_within());
     let (role, live) = match role {
         Unit::Supervisor => {

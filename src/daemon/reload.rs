@@ -80,8 +80,12 @@ impl Reload {
         info!("read the configuration again");
         // What needs a restart is not in force, and is named again by the next reload.
         let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
+        let supervisor = self.config.supervisor.clone();
         self.config = config;
         self.config.redis = redis;
+        self.config.supervisor.migration = supervisor.migration;
+        self.config.supervisor.legacy_queues = supervisor.legacy_queues;
+        self.config.supervisor.rhailib_circles = supervisor.rhailib_circles;
         self.config.actor.heartbeat = actor.heartbeat;
         self.config.actor.lease = actor.lease;
         Ok(restart)
@@ -92,6 +96,13 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let mut keys = Vec::new();
     if old.redis != new.redis {
         keys.push("[redis]");
+    }
+    // They are part of the scripts on the server.
+    if old.supervisor.served_legacy_queues() != new.supervisor.served_legacy_queues() {
+        keys.push("supervisor.migration and supervisor.legacy_queues");
+    }
+    if old.supervisor.rhailib_circles != new.supervisor.rhailib_circles {
+        keys.push("supervisor.rhailib_circles");
     }
     if old.actor.heartbeat != new.actor.heartbeat {
         keys.push("actor.heartbeat");

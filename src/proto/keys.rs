@@ -9,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::job::{BootId, JobId, JobStatus, UniqueKey};
+use super::legacy::{Circle, LegacyQueue, is_old_name};
 use super::target::{ActorId, IllegalName, Queue, ScriptType, name};
 
 name!(
@@ -33,12 +34,70 @@ impl Default for Namespace {
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
     namespace: Namespace,
+    /// The queues with older names that are served beside Hero's own.
+    legacy: Vec<LegacyQueue>,
 }
 
 impl Keys {
     /// The keys of `namespace`.
     pub fn new(namespace: Namespace) -> Self {
-        Self { namespace }
+        Self { namespace, legacy: Vec::new() }
+    }
+
+    /// The same, beside queues with older names.
+    ///
+    /// # Errors
+    /// The first name that is not one of [`Keys::LEGACY_FORM`].
+    pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, String> {
+        if let Some(illegal) = legacy.iter().find(|queue| !self.is_legacy_queue(&queue.legacy)) {
+            return Err(illegal.legacy.clone());
+        }
+        self.legacy = legacy.to_vec();
+        Ok(self)
+    }
+
+    /// The queues with older names that are served.
+    pub fn legacy(&self) -> &[LegacyQueue] {
+        &self.legacy
+    }
+
+    /// What the name of a legacy queue may be, in words a person can follow.
+    pub const LEGACY_FORM: &'static str = "NAMESPACE:work_queue:NAME, NAMESPACE:job:NAME or \
+         NAMESPACE:job:actor_queue:NAME, with 1 to 64 of A-Z, a-z, 0-9, _, . and - as the NAME";
+
+    /// Whether a key can be a legacy work queue.
+    pub fn is_legacy_queue(&self, key: &str) -> bool {
+        let name = |prefix| key.strip_prefix(self.key(format_args!("{prefix}")).as_str());
+        [name("work_queue:"), name("job:actor_queue:"), name("job:")]
+            .into_iter()
+            .flatten()
+            .any(|name| is_old_name(name.as_bytes()))
+    }
+
+    /// List: ids of jobs for one worker, as older programs spell it.
+    pub fn legacy_queue(&self, worker: &str) -> String {
+        self.key(format_args!("work_queue:{worker}"))
+    }
+
+    /// List: ids of jobs to stop, from older programs, for the worker of a legacy queue.
+    pub fn legacy_stops(&self, queue: &LegacyQueue) -> String {
+        let worker = queue.legacy.rsplit(':').next().unwrap_or_default();
+        self.key(format_args!("stop_queue:{worker}"))
+    }
+
+    /// Hash: what was last seen of a legacy queue or a circle.
+    pub fn seen(&self, name: &str) -> String {
+        self.key(format_args!("meta:legacy:seen:{name}"))
+    }
+
+    /// List: ids of the tasks of a circle. Outside the namespace, as rhailib spells it.
+    pub fn tasks(circle: &Circle) -> String {
+        format!("rhai_tasks:{circle}")
+    }
+
+    /// Sorted set: ids of tasks whose details have not appeared yet, by when they were taken.
+    pub fn late_tasks(&self, circle: &Circle) -> String {
+        self.key(format_args!("meta:legacy:late:{circle}"))
     }
 
     fn key(&self, rest: fmt::Arguments<'_>) -> String {
@@ -223,6 +282,11 @@ impl Keys {
             ("LIMIT_HELD", "meta:limit:held:"),
             ("LIMIT_RUNNING", "meta:limit:running:"),
             ("LIMIT_STARTS", "meta:limit:starts:"),
+            ("LEGACY_WORK", "work_queue:"),
+            ("LEGACY_STOP", "stop_queue:"),
+            ("LEGACY_REPLY", "reply:"),
+            ("SEEN", "meta:legacy:seen:"),
+            ("LATE", "meta:legacy:late:"),
         ];
         let line = |(name, rest): &(&str, &str)| {
             format!(
@@ -231,7 +295,19 @@ impl Keys {
                 self.namespace
             )
         };
-        constants.iter().map(line).collect::<Vec<_>>().concat()
+        let legacy = match self.legacy.as_slice() {
+            [] => "false".to_owned(),
+            queues => {
+                let queues: Vec<String> = queues.iter().map(LegacyQueue::lua).collect();
+                format!("{{ {} }}", queues.join(", "))
+            }
+        };
+        let mut lua = constants.iter().map(line).collect::<Vec<_>>().concat();
+        lua.push_str("local HERO = '");
+        lua.push_str(self.namespace.as_str());
+        lua.push_str(":'\nlocal TASKS = 'rhai_tasks:'\nlocal DETAILS = 'rhai_task_details:'\n");
+        lua.push_str(&["local LEGACY = ", &legacy, "\n"].concat());
+        lua
     }
 }
 
@@ -284,6 +360,9 @@ mod tests {
                 keys.held(&queue(Priority::Urgent)),
                 "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0",
             ),
+            (keys.seen("main"), "hero:meta:legacy:seen:main"),
+            (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),
+            (Keys::tasks(&"main".parse().expect("legal")), "rhai_tasks:main"),
         ] {
             assert_eq!(spelled, key);
             // The scripts must spell the same keys: each is a constant or starts with one.
@@ -296,6 +375,38 @@ mod tests {
                 "no constant of Lua begins {key}"
             );
         }
+    }
+
+    #[test]
+    fn legacy_queues_have_one_of_three_forms_and_reach_the_scripts() {
+        let keys = Keys::default();
+        assert!(keys.is_legacy_queue(&keys.legacy_queue("w1")));
+        for legal in ["hero:work_queue:w-1", "hero:job:osis_1", "hero:job:actor_queue:v"] {
+            assert!(keys.is_legacy_queue(legal), "{legal} was refused");
+        }
+        for illegal in [
+            "hero:work_queue:",
+            "hero:work_queue:a:b",
+            "hero:work_queue:a'b",
+            "hero:q:work:type:osis",
+            "prod:work_queue:w1",
+            "work_queue:w1",
+        ] {
+            assert!(!keys.is_legacy_queue(illegal), "{illegal} was accepted");
+        }
+        let queue = |legacy: &str| LegacyQueue {
+            legacy: legacy.to_owned(),
+            script_type: "osis".parse().expect("legal"),
+            group: "io".parse().expect("legal"),
+            instance: None,
+        };
+        assert_eq!(keys.legacy_stops(&queue("hero:job:actor_queue:v")), "hero:stop_queue:v");
+        assert!(keys.lua().ends_with("local LEGACY = false\n"));
+        assert_eq!(keys.clone().beside(&[queue("nonsense")]).err().as_deref(), Some("nonsense"));
+        let beside = keys.beside(&[queue("hero:work_queue:w1")]).expect("legal");
+        assert!(beside.lua().contains(
+            "{ { list = 'hero:work_queue:w1', type = 'osis', group = 'io', instance = '' } }"
+        ));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod job;
 pub mod keys;
+pub mod legacy;
 pub mod message;
 pub mod queue;
 pub mod report;

@@ -20,6 +20,7 @@ pub(super) struct Scripts {
     pub(super) purge: Script,
     pub(super) recover_boots: Script,
     pub(super) recover_foreign: Script,
+    pub(super) recover_legacy: Script,
     pub(super) recover_orphans: Script,
     pub(super) recover_pops: Script,
     pub(super) requeue: Script,
@@ -30,14 +31,19 @@ pub(super) struct Scripts {
     pub(super) stop: Script,
     pub(super) submit: Script,
     pub(super) tend_limits: Script,
+    pub(super) take_tasks: Script,
 }
 
 impl Scripts {
     pub(super) fn new(keys: &Keys) -> Self {
         let constants = keys.lua();
         let script = |body: &str| {
-            let shared = [include_str!("scripts/common.lua"), include_str!("scripts/limits.lua")];
-            Script::new(&[constants.as_str(), shared[0], shared[1], body].concat())
+            let shared = [
+                include_str!("scripts/legacy.lua"),
+                include_str!("scripts/common.lua"),
+                include_str!("scripts/limits.lua"),
+            ];
+            Script::new(&[constants.as_str(), shared[0], shared[1], shared[2], body].concat())
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
@@ -53,6 +59,7 @@ impl Scripts {
             purge: script(include_str!("scripts/purge.lua")),
             recover_boots: script(include_str!("scripts/recover_boots.lua")),
             recover_foreign: script(include_str!("scripts/recover_foreign.lua")),
+            recover_legacy: script(include_str!("scripts/recover_legacy.lua")),
             recover_orphans: script(include_str!("scripts/recover_orphans.lua")),
             recover_pops: script(include_str!("scripts/recover_pops.lua")),
             requeue: script(include_str!("scripts/requeue.lua")),
@@ -63,6 +70,7 @@ impl Scripts {
             stop: script(include_str!("scripts/stop.lua")),
             submit: script(include_str!("scripts/submit.lua")),
             tend_limits: script(include_str!("scripts/tend_limits.lua")),
+            take_tasks: script(include_str!("scripts/take_tasks.lua")),
         }
     }
 }

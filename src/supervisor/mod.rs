@@ -6,9 +6,12 @@ mod dead_boots;
 mod due_jobs;
 mod foreign_actors;
 mod large_fan_out;
+mod legacy_queues;
+mod legacy_stops;
 mod limits;
 mod lost_pops;
 mod orphans;
+mod rhailib_bridge;
 mod statistics;
 
 use std::sync::Arc;
@@ -87,6 +90,14 @@ impl Supervisor {
         duties.spawn(repeat::<lost_pops::LostPops>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<orphans::Orphans>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<statistics::Statistics>(self.clone(), Arc::clone(&tally)));
+        if self.store.has_legacy() {
+            duties.spawn(repeat::<legacy_queues::LegacyQueues>(self.clone(), Arc::clone(&tally)));
+            duties.spawn(repeat::<legacy_stops::LegacyStops>(self.clone(), Arc::clone(&tally)));
+        }
+        let circles = self.settings.borrow().supervisor.rhailib_circles.clone();
+        for circle in circles {
+            duties.spawn(rhailib_bridge::run(self.clone(), circle, Arc::clone(&tally)));
+        }
         info!("ready: {} duties", duties.len());
         (self.report)(Report::Ready);
 

@@ -9,6 +9,7 @@ mod claims;
 mod drain;
 mod endings;
 mod errand;
+mod legacy;
 mod messages;
 mod slots;
 mod waiting;
@@ -37,6 +38,7 @@ use claims::Claims;
 use drain::Drain;
 use endings::Endings;
 use errand::{Done, Errand, Errands};
+use legacy::Legacy;
 use slots::Slots;
 
 /// Outcomes that may wait for the loop; a thread with one more waits itself.
@@ -109,6 +111,7 @@ pub(super) struct Fetch {
     waker: Waker,
     waking: bool,
     waited_at: Instant,
+    legacy: Legacy,
 }
 
 impl Fetch {
@@ -118,12 +121,16 @@ impl Fetch {
         let settings = Arc::clone(&changes.borrow_and_update());
         let (sender, outcomes) = mpsc::channel(OUTCOMES_MAX);
         let workers = start_workers(life, &settings, &sender)?;
-        let slots = life
+        let slots: Vec<Slots> = life
             .actors
             .iter()
             .enumerate()
-            .map(|(place, id)| Slots::new(id.clone(), settings.tasks(place), life.store.keys()))
+            .map(|(place, id)| {
+                let legacy = life.store.legacy_lists(id);
+                Slots::new(id.clone(), settings.tasks(place), life.store.keys(), legacy)
+            })
             .collect();
+        let legacy = Legacy::watch(&life.store, &slots);
         let blocking = life.store.blocking();
         let waker = blocking.waker();
         Ok(Self {
@@ -159,6 +166,7 @@ impl Fetch {
             waker,
             waking: false,
             waited_at: Instant::now(),
+            legacy,
             life: Arc::clone(life),
         })
     }
@@ -185,6 +193,7 @@ impl Fetch {
                 () = self.log_written.notified() => {
                     self.log_due.get_or_insert_with(|| Instant::now() + LOG_LATENCY);
                 }
+                actor = self.legacy.found() => self.slots[actor].hungry = true,
                 () = sleep_until(timer) => {}
                 _ = shutdown.changed() => {}
                 () = self.life.vitals.strain_changed.notified() => {}
@@ -238,6 +247,7 @@ impl Fetch {
             self.begin_claiming();
         }
         self.begin_waiting(now);
+        self.legacy.look(&self.slots);
         // Last, since those before may have an errand to do at once.
         self.begin_errand();
     }

@@ -21,6 +21,9 @@ pub(super) struct Slots {
     from_background: Vec<String>,
     /// Claims so far.
     claims: u32,
+    /// Queues with older names, read after its own. They are never popped from outside a claim:
+    /// what others have pushed there would be lost with whoever popped it.
+    pub(super) legacy: Vec<String>,
     /// Lists that could not be read, and until when they are left alone.
     broken: Vec<(String, Instant)>,
     /// Lists of queues that were paused when it last claimed: a pop from one would only go back.
@@ -38,11 +41,12 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys) -> Self {
+    pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys, legacy: Vec<String>) -> Self {
         let read = |queues: &[Queue]| {
             queues.iter().flat_map(|queue| keys.work_as_read(queue)).collect::<Vec<String>>()
         };
         Self {
+            legacy,
             control: keys.control(&id),
             lists: read(&id.queues()),
             from_background: read(&id.queues_from_background()),
@@ -100,7 +104,9 @@ impl Slots {
         self.claims = self.claims.wrapping_add(1);
         let is_fair = fair_every > 0 && self.claims.is_multiple_of(fair_every);
         let order = if is_fair { &self.from_background } else { &self.lists };
-        order.iter().filter(|list| !self.is_left_alone(list)).cloned().collect()
+        // Those with older names come last.
+        let all = order.iter().chain(&self.legacy);
+        all.filter(|list| !self.is_left_alone(list)).cloned().collect()
     }
 
     fn is_left_alone(&self, list: &str) -> bool {
@@ -182,7 +188,7 @@ mod tests {
 
     fn slots(tasks: usize) -> Slots {
         let id = ActorId::from_unit("osis-default-1").expect("legal");
-        Slots::new(id, tasks, &Keys::default())
+        Slots::new(id, tasks, &Keys::default(), vec!["hero:work_queue:w1".to_owned()])
     }
 
     #[test]
@@ -253,6 +259,15 @@ mod tests {
         assert_eq!((slots.lists().count(), slots.awaited().count()), (all, all - 1));
         assert!(slots.pause(Vec::new()));
         assert_eq!(slots.awaited().count(), all);
+    }
+
+    #[test]
+    fn queues_with_older_names_are_claimed_from_last_and_never_waited_for() {
+        let mut slots = slots(1);
+        let claimed = slots.lists_to_claim(0);
+        assert_eq!(claimed.last().map(String::as_str), Some("hero:work_queue:w1"));
+        assert_eq!(claimed.len(), slots.lists().count() + 1);
+        assert!(!slots.reads("hero:work_queue:w1"));
     }
 
     #[test]

@@ -49,6 +49,17 @@ impl Plan {
         Ok(figures)
     }
 
+    /// The same enqueueing and draining on a stage that is `dual`.
+    pub(super) async fn measure_dual(&self, stage: &mut Stage) -> Result<Figures, Error> {
+        let store = Store::open(&stage.config.redis).map_err(|e| unavailable(e.to_string()))?;
+        let mut figures = Figures::new();
+        self.drain(stage, &store, &mut figures).await?;
+        stage.end_units(None).await?;
+        let renamed =
+            [("enqueue_per_s", "dual_enqueue_per_s"), ("drain_per_s", "dual_drain_per_s")];
+        Ok(renamed.iter().filter_map(|(from, to)| Some((*to, *figures.get(from)?))).collect())
+    }
+
     /// Enqueues the jobs while no actor runs, weighs them, and lets one actor drain them.
     async fn drain(
         &self,

@@ -11,12 +11,15 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use self::measure::{Figures, Plan};
+use super::exec::parsed;
 use super::stage::{Stage, unavailable};
 use super::{Global, output};
 use crate::client::Client;
-use crate::config::{ActorConfig, Config};
+use crate::config::{ActorConfig, Config, LegacyQueue, Migration, SupervisorConfig};
 use crate::daemon::Interrupts;
 use crate::error::Error;
+use crate::proto::keys::Keys;
+use crate::proto::target::Group;
 
 /// Measure Hero on a private Redis, beside what that Redis can do at most
 #[derive(Debug, Args)]
@@ -49,6 +52,9 @@ pub(super) struct Bench {
     /// Also measure a page of jobs and a claim among 1 000 and among 1 000 000 jobs, once
     #[arg(long)]
     large: bool,
+    /// Also measure enqueueing and draining beside a legacy queue (supervisor.migration = "dual")
+    #[arg(long)]
+    dual: bool,
 }
 
 /// Single measures against the configured Redis.
@@ -85,17 +91,22 @@ impl Bench {
         for number in 1..=self.runs {
             output::note(&format!("run {number} of {}", self.runs));
             let run = async |stage: &mut Stage| Plan { jobs }.measure(stage).await;
-            match self.on_a_stage(&mut interrupts, run).await? {
+            match self.on_a_stage(&mut interrupts, SupervisorConfig::default(), run).await? {
                 Ok(figures) => runs.push(figures),
                 Err(code) => return Ok(code),
+            }
+            if self.dual {
+                let run = async |stage: &mut Stage| Plan { jobs }.measure_dual(stage).await;
+                match self.on_a_stage(&mut interrupts, dual()?, run).await? {
+                    Ok(figures) => runs.push(figures),
+                    Err(code) => return Ok(code),
+                }
             }
         }
         if self.large {
             output::note("among 1 000 and among 1 000 000 jobs");
-            match self
-                .on_a_stage(&mut interrupts, async |stage| large::measure(stage).await)
-                .await?
-            {
+            let run = async |stage: &mut Stage| large::measure(stage).await;
+            match self.on_a_stage(&mut interrupts, SupervisorConfig::default(), run).await? {
                 Ok(figures) => runs.push(figures),
                 Err(code) => return Ok(code),
             }
@@ -114,10 +125,12 @@ impl Bench {
     async fn on_a_stage(
         &self,
         interrupts: &mut Interrupts,
+        supervisor: SupervisorConfig,
         run: impl AsyncFnOnce(&mut Stage) -> Result<Figures, Error>,
     ) -> Result<Result<Figures, ExitCode>, Error> {
         let actor = ActorConfig { tasks: self.tasks.into(), ..ActorConfig::default() };
-        let mut stage = Stage::open(Config { actor, ..Config::default() }, false).await?;
+        let mut stage =
+            Stage::open(Config { supervisor, actor, ..Config::default() }, false).await?;
         let measured = tokio::select! {
             measured = run(&mut stage) => measured.map(Ok),
             signal = interrupts.next() => Ok(Err(ExitCode::from(128 + signal))),
@@ -126,6 +139,22 @@ impl Bench {
         let measured = measured?;
         down.map(|()| measured)
     }
+}
+
+/// Beside one legacy queue, from which nobody else takes.
+fn dual() -> Result<SupervisorConfig, Error> {
+    let legacy = LegacyQueue {
+        legacy: Keys::default().legacy_queue("bench"),
+        script_type: parsed("osis")?,
+        group: Group::default(),
+        instance: None,
+    };
+    let legacy_queues = vec![legacy];
+    Ok(SupervisorConfig {
+        migration: Migration::Dual,
+        legacy_queues,
+        ..SupervisorConfig::default()
+    })
 }
 
 impl Harness {

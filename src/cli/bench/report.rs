@@ -38,7 +38,7 @@ const fn row(
 }
 
 /// In the order in which they are shown: Redis's own first.
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 19] = [
     row("ping_ms", "redis: PING round trip, p50", "ms", 3, Beside::Nothing),
     row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Beside::Nothing),
     row("enqueue_per_s", "enqueue one by one", "jobs/s", 0, Beside::Pings),
@@ -52,6 +52,20 @@ const ROWS: [Row; 17] = [
     row("idle_cpu_percent", "idle actor: share of a core", "%", 3, Beside::Nothing),
     row("queued_bytes", "redis memory per queued job", "bytes", 0, Beside::Nothing),
     row("finished_bytes", "redis memory per finished job", "bytes", 0, Beside::Nothing),
+    row(
+        "dual_enqueue_per_s",
+        "dual: enqueue one by one",
+        "jobs/s",
+        0,
+        Beside::Times("enqueue_per_s", "canonical"),
+    ),
+    row(
+        "dual_drain_per_s",
+        "dual: drain, one actor process",
+        "jobs/s",
+        0,
+        Beside::Times("drain_per_s", "canonical"),
+    ),
     row("page_of_few_ms", "page of 50 among 1 000 jobs", "ms", 3, Beside::Ping),
     row("page_of_many_ms", "page of 50 among 1 000 000", "ms", 3, beside_few("page_of_few_ms")),
     row("claim_of_few_ms", "claim among 1 000 jobs", "ms", 3, Beside::Ping),

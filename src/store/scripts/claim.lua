@@ -206,14 +206,85 @@ local function limited_by(hash)
   return job
 end
 
+-- An old worker has popped the copy of the job, and will say that it has started it. The entry in
+-- the ready index stays: the supervisor notes what the worker does, or puts the job back.
+local function leave_to_old_worker(id, list, legacy)
+  local queue = queue_of_list(list)
+  if not legacy_queue(list) and not redis.call('ZSCORE', READY .. queue, id) then
+    local first = redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
+    register(QUEUES, queue)
+    redis.call('ZADD', READY .. queue, integer(tonumber(first[2] or at) - 1), id)
+  end
+  seen(legacy, 'popped_at', at)
+  skip(id, 'an old worker has taken it')
+end
+
+-- Whether a job that an older program pushed has to wait for others. One that can only fail, for a
+-- prerequisite of its own has, waits as well, until the supervisor tells it.
+local function is_held_back(id, fields, old)
+  local prerequisites = list_of_ids(present(fields.prerequisites))
+  for _, prerequisite in ipairs(list_of_ids(present(fields.dependencies))) do
+    prerequisites[#prerequisites + 1] = prerequisite
+  end
+  local pending, over = {}, {}
+  for _, prerequisite in ipairs(prerequisites) do
+    local status = read(prerequisite, 'status')[1]
+    if not status or status == 'error' then
+      over[#over + 1] = prerequisite
+    elseif status ~= 'finished' then
+      pending[#pending + 1] = prerequisite
+    end
+  end
+  if #over + #pending == 0 then return false end
+  for _, prerequisite in ipairs(over) do redis.call('SADD', PENDING .. id, prerequisite) end
+  add_dependent(id, pending)
+  redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites', 'updated_at', when,
+    'legacy_origin', old.list)
+  enter('waiting_for_prerequisites', own_type, id, at)
+  return true
+end
+
+-- Takes over a job from a legacy queue: voids its copy in Hero's own, or makes a job of Hero's of
+-- what an older program wrote. Returns the work list it belongs to, nil if it cannot start.
+local function take_over(id, hash, legacy, old)
+  local fields = {}
+  for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
+  local queue = queue_of(fields.script_type, fields.group, fields.instance, fields.priority)
+  if legacy == old.list and queue then
+    redis.call('ZREM', READY .. queue, id)
+    local length = redis.pcall('LLEN', WORK .. queue)
+    if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
+      redis.call('LREM', WORK .. queue, 1, id)
+    end
+    return WORK .. queue
+  end
+  seen(old.list, 'pushed_at', at)
+  for i = 1, #hash, 2 do
+    -- In a spelling of their own.
+    if hash[i] == 'script_type' then hash[i + 1] = own_type end
+    if hash[i] == 'status' then hash[i + 1] = 'dispatched' end
+  end
+  -- From here on the job is for those that its queue was for.
+  local group = present(fields.group) or old.group ~= 'default' and old.group or nil
+  local instance = present(fields.instance) or present(old.instance)
+  redis.call('HSET', JOB .. id, 'legacy', old.list, 'script_type', own_type)
+  if group then redis.call('HSET', JOB .. id, 'group', group) end
+  if instance then redis.call('HSET', JOB .. id, 'instance', instance) end
+  if is_held_back(id, fields, old) then return nil end
+  queue = queue_of(own_type, group, instance, fields.priority) or 'type:' .. own_type
+  return WORK .. queue
+end
+
 local function take(id, list)
   if not legal_id(id) then return skip(id, 'no legal id') end
   local hash = redis.pcall('HGETALL', JOB .. id)
+  local old = LEGACY and legacy_queue(list)
   if hash.err or #hash == 0 then
-    unready_later(id, list)
+    if not old then unready_later(id, list) end
     return skip(id, hash.err and 'its key is no hash' or 'no such job')
   end
-  local status, attempt, size, typed, boot_id, is_limited = nil, 0, 0, false, nil, has_limits
+  local status, attempt, size, typed, boot_id, legacy = nil, 0, 0, false, nil, nil
+  local is_limited = has_limits
   for i = 1, #hash, 2 do
     local name, value = hash[i], hash[i + 1]
     size = size + #name + #value
@@ -225,24 +296,38 @@ local function take(id, list)
       typed = value ~= ''
     elseif name == 'boot_id' then
       boot_id = value
+    elseif name == 'legacy' then
+      legacy = value
     elseif name == 'concurrent' then
       is_limited = is_limited or value == 'false' or value == '0'
     end
   end
+  -- Older programs spell it as they like.
+  if old and string.lower(status or 'dispatched') == 'dispatched' then status = 'dispatched' end
+  if legacy and status == 'dispatched' and list ~= legacy and not withdraw(id, legacy) then
+    return leave_to_old_worker(id, list, legacy)
+  end
+  -- A job that older programs may take as well is theirs to run when they like.
   local held, limited = false, nil
-  if is_limited and status == 'dispatched' then held, limited = is_held(id, limited_by(hash), list) end
+  if is_limited and status == 'dispatched' and not old and not legacy then
+    held, limited = is_held(id, limited_by(hash), list)
+  end
   if held then
     if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
     return
   end
   -- By its ready entry alone the supervisor notices what a foreign actor has ended.
-  if status ~= 'finished' and status ~= 'error' then unready_later(id, list) end
+  if status ~= 'finished' and status ~= 'error' and not old then unready_later(id, list) end
   if status ~= 'dispatched' then
     -- A second copy of what a foreign actor has taken: it must stay in an index.
     if status == 'started' and not taken[id] and not is_ours(id, boot_id) then
       note_foreign_start(id, own_type, at)
     end
     return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
+  end
+  if old then
+    list = take_over(id, hash, legacy, old)
+    if not list then return end
   end
   attempt = attempt + 1
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,

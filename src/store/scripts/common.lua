@@ -215,6 +215,7 @@ local function push_back(id, queue, at)
   redis.call('ZADD', READY .. queue, integer(at + pushed), id)
   redis.pcall('RPUSH', WORK .. queue, id)
   pushed = pushed + 1
+  if LEGACY then copy_to_legacy(id, queue) end
 end
 
 -- Puts a job at the front of its queue: before all others in the ready index too, or those
@@ -226,6 +227,7 @@ local function push_front(id, queue, at)
   if first[2] then at = math.min(at, tonumber(first[2]) - 1) end
   redis.call('ZADD', READY .. queue, integer(at), id)
   redis.pcall('LPUSH', WORK .. queue, id)
+  if LEGACY then copy_to_legacy(id, queue, true) end
 end
 
 -- Ends the waiting of a job that a limit holds back. Returns whether it was one.
@@ -244,6 +246,7 @@ local function pull_out(id, queue)
   if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
     redis.call('LREM', WORK .. queue, 1, id)
   end
+  if LEGACY then withdraw(id, redis.call('HGET', JOB .. id, 'legacy')) end
 end
 
 -- Removes a job from the index of its state.
@@ -336,6 +339,8 @@ local function conclude(id, job, status, text, exit_code, at, retention)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   release_unique(id, job.unique_key)
   if job.reply ~= '0' then push_reply(id, status, text) end
+  if LEGACY then reply_to_legacy(id, text) end
+  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, text, when) end
 end
 
 -- Puts a job that used up its attempts among the dead letters of its type.
@@ -518,11 +523,18 @@ end
 
 -- A foreign actor has ended a job by writing its hash: what else belongs to an end follows.
 local function note_foreign_end(id, script_type, at, retention)
-  local f = read(id, 'status', 'unique_key', 'dependents', 'retention')
+  local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy')
   if is_end_known(id, f[1], script_type) then return end
   enter(f[1], script_type, id, at + keep(id, f[4], retention) * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or 'failed')
   release_unique(id, f[2])
+  local text = (f[1] == 'finished' and f[5] or f[6]) or ''
+  -- An old worker replies only in its own spelling, if at all.
+  if LEGACY and f[7] then
+    if redis.call('EXISTS', REPLY .. id) == 0 then push_reply(id, f[1], text) end
+    if redis.call('EXISTS', LEGACY_REPLY .. id) == 0 then reply_to_legacy(id, text) end
+  end
+  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, f[1], text, rfc3339(at)) end
   if present(f[3]) then
     tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention)
   end

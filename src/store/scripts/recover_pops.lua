@@ -28,9 +28,14 @@ local function head_of(queue)
 end
 
 local function settle(id, queue)
-  local f = read(id, 'status', 'boot_id')
+  local f = read(id, 'status', 'boot_id', 'legacy')
   if f[1] == 'dispatched' then
     redis.call('LPUSH', WORK .. queue, id)
+    -- The copy in its legacy queue may have been popped as well: there is one again from now on.
+    if f[3] then
+      withdraw(id, f[3])
+      copy_to_legacy(id, queue, true)
+    end
     count(type_of_queue(queue), 'recovered')
     put_back = put_back + 1
     return

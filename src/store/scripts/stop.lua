@@ -11,10 +11,19 @@
 
 local id, retention = ARGV[1], retention_of(ARGV[2])
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
-  'reply', 'unique_key', 'dependents', 'retention')
+  'reply', 'unique_key', 'dependents', 'retention', 'legacy')
 local status = f[1]
 if not status then return 'missing' end
 if status == 'finished' or status == 'error' then return 'ended' end
+
+-- What an old worker has, started or popped, it alone can stop.
+if LEGACY and f[12] and (status == 'started' and not is_ours(id, f[6])
+    or status == 'dispatched' and not withdraw(id, f[12])) then
+  return tell_old_worker(id, f[12]) and 'requested' or 'unowned'
+end
+if LEGACY and status == 'dispatched' and not f[12] then
+  for _, queue in ipairs(LEGACY) do redis.pcall('LREM', queue.list, 1, id) end
+end
 
 if status == 'started' then
   if ARGV[4] ~= '' then

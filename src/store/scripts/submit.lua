@@ -127,6 +127,9 @@ for queue, push in pairs(pushes) do
   register(QUEUES, queue)
   redis.call('ZADD', READY .. queue, unpack(push.entries))
   redis.call('RPUSH', WORK .. queue, unpack(push.ids))
+  if LEGACY then
+    for _, id in ipairs(push.ids) do copy_to_legacy(id, queue) end
+  end
 end
 write_counts()
 return results

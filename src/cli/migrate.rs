@@ -1,0 +1,184 @@
+//! `hero migrate …`: how far the move from older programs has come.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::table::Table;
+use super::time::brief;
+use super::{Global, output};
+use crate::client::blockers;
+use crate::config::{Migration, parse_duration};
+use crate::error::Error;
+use crate::store::{CircleState, LegacyState};
+
+/// Move from older programs to Hero
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  hero migrate status")]
+pub(super) enum Migrate {
+    Status(Status),
+}
+
+/// Show what older programs still do with their queues, and whether the next phase is safe
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero migrate status --quiet 1d\n\n\
+    What is shown is what supervisors in \"dual\" and actors have seen. An id that older programs\n\
+    push and pop among themselves within a moment may go unseen; a longer time of quiet is surer.")]
+pub(super) struct Status {
+    /// For how long older programs must have been silent before the next phase is safe
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
+    quiet: Duration,
+}
+
+/// All that is shown.
+struct Report {
+    migration: Migration,
+    queues: Vec<LegacyState>,
+    circles: Vec<CircleState>,
+    blockers: Vec<String>,
+}
+
+impl Migrate {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let Self::Status(Status { quiet }) = self;
+        let supervisor = global.config()?.supervisor;
+        let client = global.client()?;
+        let queues = client.legacy_queues(&supervisor.legacy_queues).await?;
+        let circles = client.rhailib_circles(&supervisor.rhailib_circles).await?;
+        let is_dual = supervisor.migration == Migration::Dual;
+        let blockers = queues.iter().flat_map(|state| blockers(state, is_dual, quiet)).collect();
+        let report = Report { migration: supervisor.migration, queues, circles, blockers };
+        output::print(global.json, || report.document(), || report.text())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Report {
+    /// What comes after the configuration that is in force.
+    fn next(&self) -> &'static str {
+        match (self.migration, self.queues.is_empty()) {
+            (_, true) => "none: no legacy queue is configured",
+            (Migration::Dual, false) => "supervisor.migration = \"canonical\"",
+            (Migration::Canonical, false) => "take the queues out of supervisor.legacy_queues",
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let mut table = Table::new(&[
+            "LEGACY QUEUE",
+            "TYPE",
+            ">DEPTH",
+            ">STOPS",
+            ">LAST PUSH",
+            ">LAST POP",
+            ">RUNNING ELSEWHERE",
+            ">WATCHED",
+        ]);
+        for state in &self.queues {
+            let ago =
+                |ms| state.ago(ms).map(|ago| format!("{} ago", brief(ago))).unwrap_or_default();
+            table.row([
+                state.queue.legacy.clone(),
+                state.queue.script_type.to_string(),
+                state.depth.to_string(),
+                state.stops.to_string(),
+                ago(state.pushed_at_ms),
+                ago(state.popped_at_ms),
+                state.foreign_running.to_string(),
+                state.ago(state.since_ms).map(brief).unwrap_or_default(),
+            ]);
+        }
+        if !self.queues.is_empty() {
+            text += &table.render();
+            text.push('\n');
+        }
+        let mut table = Table::new(&[
+            "CIRCLE",
+            "TYPE",
+            ">DEPTH",
+            ">LATE",
+            ">TAKEN",
+            ">REFUSED",
+            ">DROPPED",
+            ">LAST PUSH",
+        ]);
+        for state in &self.circles {
+            let count =
+                |name: &str| state.counts.get(name).copied().unwrap_or_default().to_string();
+            table.row([
+                state.circle.circle.to_string(),
+                state.circle.script_type.to_string(),
+                state.depth.to_string(),
+                state.late.to_string(),
+                count("taken"),
+                count("refused"),
+                count("dropped"),
+                state
+                    .ago(state.pushed_at_ms)
+                    .map(|ago| format!("{} ago", brief(ago)))
+                    .unwrap_or_default(),
+            ]);
+        }
+        if !self.circles.is_empty() {
+            text += &table.render();
+            text.push('\n');
+        }
+        text += &["next phase: ", self.next(), "\n"].concat();
+        if !self.queues.is_empty() {
+            text += if self.blockers.is_empty() { "safe: yes\n" } else { "safe: not yet\n" };
+        }
+        for blocker in &self.blockers {
+            text += &["  ", blocker, "\n"].concat();
+        }
+        text
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "migration": self.migration,
+            "next_phase": self.next(),
+            "safe": !self.queues.is_empty() && self.blockers.is_empty(),
+            "reasons": self.blockers,
+            "queues": self.queues.iter().map(|state| json!({
+                "legacy": state.queue.legacy,
+                "script_type": state.queue.script_type,
+                "group": state.queue.group,
+                "instance": state.queue.instance,
+                "depth": state.depth,
+                "stops": state.stops,
+                "foreign_running": state.foreign_running,
+                "last_push_s_ago": state.ago(state.pushed_at_ms).map(|ago| ago.as_secs_f64()),
+                "last_pop_s_ago": state.ago(state.popped_at_ms).map(|ago| ago.as_secs_f64()),
+                "watched_s": state.ago(state.since_ms).map(|ago| ago.as_secs_f64()),
+            })).collect::<Vec<Value>>(),
+            "circles": self.circles.iter().map(|state| json!({
+                "circle": state.circle.circle,
+                "script_type": state.circle.script_type,
+                "depth": state.depth,
+                "late": state.late,
+                "counts": state.counts,
+                "last_push_s_ago": state.ago(state.pushed_at_ms).map(|ago| ago.as_secs_f64()),
+            })).collect::<Vec<Value>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_queues_there_is_no_next_phase() {
+        let report = Report {
+            migration: Migration::Canonical,
+            queues: Vec::new(),
+            circles: Vec::new(),
+            blockers: Vec::new(),
+        };
+        assert_eq!(report.text(), "next phase: none: no legacy queue is configured\n");
+        assert_eq!(report.document()["safe"], false);
+    }
+}

@@ -1,0 +1,302 @@
+//! Life beside programs with older names: queues that stand beside Hero's own, tasks of rhailib
+//! that become jobs, and what is to be seen of both.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::attempts::{kept, millis};
+use super::link::Blocking;
+use super::scripts::Scripts;
+use super::{Store, StoreError};
+use crate::proto::job::{JobId, JobStatus, Retention};
+use crate::proto::keys::Keys;
+use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+use crate::proto::target::ActorId;
+
+/// What was noted of a queue or a circle.
+type Seen = BTreeMap<String, String>;
+
+/// What one sweep over legacy queues found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LegacySweep {
+    /// Jobs that old workers have started.
+    pub started: u64,
+    /// Jobs that they have ended.
+    pub ended: u64,
+    /// Jobs that they popped and lost, back in their queues.
+    pub put_back: u64,
+    /// Whether there may be more to find at once.
+    pub more: bool,
+}
+
+/// What one look at a circle brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TasksTaken {
+    /// Ids that were taken out of its list.
+    pub ids: u64,
+    /// Jobs made.
+    pub made: u64,
+    /// Tasks that wait for their details.
+    pub late: u64,
+    /// Some that were dropped or refused, each with the reason.
+    pub told: Vec<(String, String)>,
+}
+
+/// What is to be seen of a legacy queue. Times are milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyState {
+    /// Which queue.
+    pub queue: LegacyQueue,
+    /// Ids in it.
+    pub depth: u64,
+    /// Ids in the stop queue of its worker.
+    pub stops: u64,
+    /// Jobs of its type that foreign actors run.
+    pub foreign_running: u64,
+    /// When an older program was last seen to have pushed.
+    pub pushed_at_ms: Option<u64>,
+    /// When an old worker was last seen to have popped.
+    pub popped_at_ms: Option<u64>,
+    /// Since when supervisors look at it.
+    pub since_ms: Option<u64>,
+    /// When one last did.
+    pub sampled_at_ms: Option<u64>,
+    /// Now, by the same clock.
+    pub now_ms: u64,
+}
+
+impl LegacyState {
+    /// How long ago one of these times was.
+    pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
+        time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
+    }
+}
+
+/// What is to be seen of a circle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CircleState {
+    /// Which circle.
+    pub circle: RhailibCircle,
+    /// Ids in its list.
+    pub depth: u64,
+    /// Tasks that wait for their details.
+    pub late: u64,
+    /// When ids were last taken, in milliseconds since the epoch.
+    pub pushed_at_ms: Option<u64>,
+    /// How many tasks were taken, dropped, refused, doubled.
+    pub counts: BTreeMap<String, u64>,
+    /// Now, by the same clock.
+    pub now_ms: u64,
+}
+
+impl CircleState {
+    /// How long ago one of these times was.
+    pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
+        time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
+    }
+}
+
+impl Store {
+    /// The same Redis, beside queues with older names; as it was if there are none.
+    ///
+    /// # Errors
+    /// [`StoreError::Settings`] if one has an illegal name.
+    pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, StoreError> {
+        if legacy.is_empty() {
+            return Ok(self);
+        }
+        let keys = Keys::clone(&self.keys).beside(legacy).map_err(|name| {
+            let form = Keys::LEGACY_FORM;
+            StoreError::Settings(format!(
+                "the legacy queue `{}` is none of {form}",
+                name.escape_debug()
+            ))
+        })?;
+        self.scripts = Arc::new(Scripts::new(&keys));
+        self.keys = Arc::new(keys);
+        Ok(self)
+    }
+
+    /// The legacy queues that an actor takes from, after its own.
+    pub fn legacy_lists(&self, actor: &ActorId) -> Vec<String> {
+        let own = self.keys.legacy().iter().filter(|queue| queue.is_for(actor));
+        own.map(|queue| queue.legacy.clone()).collect()
+    }
+
+    /// Whether queues with older names are served.
+    pub fn has_legacy(&self) -> bool {
+        !self.keys.legacy().is_empty()
+    }
+
+    /// Notes what old workers have done with jobs that stand in legacy queues too.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recover_legacy(
+        &self,
+        retention: impl Into<Retention>,
+    ) -> Result<LegacySweep, StoreError> {
+        const PER_QUEUE: usize = 500;
+        const GRACE: Duration = Duration::from_secs(2);
+        let mut script = self.scripts.recover_legacy.prepare_invoke();
+        script.arg(kept(retention)).arg(PER_QUEUE).arg(millis(GRACE));
+        let (started, ended, put_back, more): (u64, u64, u64, u64) =
+            self.invoke("looking after legacy queues", &script).await?;
+        Ok(LegacySweep { started, ended, put_back, more: more == 1 })
+    }
+
+    /// Does what older clients ask for in the stop queues of legacy queues: stops jobs that wait
+    /// or that an actor of ours runs, and leaves those that old workers run to them. Returns how
+    /// many requests were done with.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn serve_legacy_stops(&self, retention: Retention) -> Result<u64, StoreError> {
+        const PER_QUEUE: usize = 100;
+        let mut done = 0;
+        for queue in self.keys.legacy() {
+            let list = self.keys.legacy_stops(queue);
+            let mut command = redis::cmd("LRANGE");
+            command.arg(&list).arg(0).arg(PER_QUEUE - 1);
+            let ids: Vec<Vec<u8>> = self.link.query("reading a stop queue", &command).await?;
+            for id in ids {
+                if self.serve_legacy_stop(&id, retention).await? {
+                    let mut command = redis::cmd("LREM");
+                    command.arg(&list).arg(0).arg(id);
+                    self.link.query::<u64>("clearing a stop queue", &command).await?;
+                    done += 1;
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Whether the request is done with. The script that stops a job leaves one alone that an old
+    /// worker has.
+    async fn serve_legacy_stop(&self, id: &[u8], retention: Retention) -> Result<bool, StoreError> {
+        let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
+            return Ok(true);
+        };
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(&id)).arg("status").arg("boot_id");
+        let (status, boot): (Option<String>, Option<String>) =
+            self.link.query("reading the state of a job", &command).await?;
+        let status = status.map(|status| status.to_lowercase());
+        if status.as_deref() == Some(JobStatus::Started.as_str()) && boot.is_none() {
+            return Ok(false);
+        }
+        let outcome = self.stop(&id, retention, None).await?;
+        // One whose copy is gone from its legacy queue is in the hands of an old worker.
+        Ok(outcome != super::StopOutcome::Requested || boot.is_some())
+    }
+
+    /// Makes jobs of the tasks that wait in a circle.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
+        /// How long the details of a task may take to appear.
+        const PATIENCE: Duration = Duration::from_mins(1);
+        let mut script = self.scripts.take_tasks.prepare_invoke();
+        script
+            .arg(circle.circle.as_str())
+            .arg(circle.script_type.as_str())
+            .arg(Self::TASKS_MAX)
+            .arg(millis(PATIENCE));
+        let (ids, made, late, told): (u64, u64, u64, Vec<Vec<u8>>) =
+            self.invoke("taking tasks of rhailib", &script).await?;
+        let mut told = told.iter().map(|text| String::from_utf8_lossy(text).into_owned());
+        let told = std::iter::from_fn(|| Some((told.next()?, told.next()?))).collect();
+        Ok(TasksTaken { ids, made, late, told })
+    }
+
+    /// The list of a circle, for [`Blocking::peek`].
+    pub fn tasks_list(circle: &RhailibCircle) -> String {
+        Keys::tasks(&circle.circle)
+    }
+
+    /// Most tasks that are taken in one step.
+    pub const TASKS_MAX: u64 = 200;
+
+    /// What is to be seen of legacy queues, whether they are served or not.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn legacy_states(
+        &self,
+        queues: &[LegacyQueue],
+    ) -> Result<Vec<LegacyState>, StoreError> {
+        let mut states = Vec::with_capacity(queues.len());
+        for queue in queues {
+            let mut pipeline = redis::pipe();
+            pipeline.cmd("LLEN").arg(&queue.legacy);
+            pipeline.cmd("LLEN").arg(self.keys.legacy_stops(queue));
+            pipeline.cmd("ZCARD").arg(self.keys.index(JobStatus::Started, &queue.script_type));
+            pipeline.cmd("HGETALL").arg(self.keys.seen(&queue.legacy));
+            pipeline.cmd("TIME");
+            let (depth, stops, foreign_running, seen, now): (u64, u64, u64, Seen, (u64, u64)) =
+                self.link.pipeline("reading a legacy queue", &pipeline).await?;
+            let time = |name: &str| seen.get(name).and_then(|text| text.parse().ok());
+            states.push(LegacyState {
+                queue: queue.clone(),
+                depth,
+                stops,
+                foreign_running,
+                pushed_at_ms: time("pushed_at"),
+                popped_at_ms: time("popped_at"),
+                since_ms: time("since"),
+                sampled_at_ms: time("sampled_at"),
+                now_ms: now.0 * 1000 + now.1 / 1000,
+            });
+        }
+        Ok(states)
+    }
+
+    /// What is to be seen of circles.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn circle_states(
+        &self,
+        circles: &[RhailibCircle],
+    ) -> Result<Vec<CircleState>, StoreError> {
+        let mut states = Vec::with_capacity(circles.len());
+        for circle in circles {
+            let mut pipeline = redis::pipe();
+            pipeline.cmd("LLEN").arg(Keys::tasks(&circle.circle));
+            pipeline.cmd("ZCARD").arg(self.keys.late_tasks(&circle.circle));
+            pipeline.cmd("HGETALL").arg(self.keys.seen(circle.circle.as_str()));
+            pipeline.cmd("TIME");
+            let (depth, late, mut seen, now): (u64, u64, Seen, (u64, u64)) =
+                self.link.pipeline("reading a circle", &pipeline).await?;
+            let pushed_at_ms = seen.remove("pushed_at").and_then(|text| text.parse().ok());
+            let counts =
+                seen.into_iter().filter_map(|(name, n)| Some((name, n.parse().ok()?))).collect();
+            let now_ms = now.0 * 1000 + now.1 / 1000;
+            let circle = circle.clone();
+            states.push(CircleState { circle, depth, late, pushed_at_ms, counts, now_ms });
+        }
+        Ok(states)
+    }
+}
+
+impl Blocking {
+    /// Waits until a list has an entry, and leaves it there: whoever waits for it in any way is
+    /// served all the same. Returns whether it has one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn peek(&mut self, list: &str, timeout: Duration) -> Result<bool, StoreError> {
+        let mut command = redis::cmd("BLMOVE");
+        command
+            .arg(list)
+            .arg(list)
+            .arg("LEFT")
+            .arg("LEFT")
+            .arg(format!("{:.3}", timeout.as_secs_f64().max(0.001)));
+        let entry: Option<Vec<u8>> =
+            self.query("waiting for older programs", &command, timeout).await?;
+        Ok(entry.is_some())
+    }
+}

@@ -1,0 +1,276 @@
+//! Every pair of old and new on one script type, and what each leaves behind.
+
+use super::{Program, bash, counting, dual, each_ran_once, jobs, lines, runs};
+use crate::support::{Hero, Redis, wait_until};
+
+const W1: &str = "hero:work_queue:w1";
+
+/// Submits so many counting jobs with Hero's own client; returns their ids.
+fn submit(redis: &Redis, hero: &Hero, prefix: &str, number: usize) -> Vec<String> {
+    (0..number)
+        .map(|n| {
+            let id = format!("{prefix}-{n}");
+            let script = counting(redis, &id, &format!("out-{id}"));
+            hero.run(&["submit", "-t", "bash", "--id", &id, "-e", &script]).code(0);
+            id
+        })
+        .collect()
+}
+
+/// Every job has finished with its own output.
+#[track_caller]
+fn all_finish(redis: &Redis, ids: &[String]) {
+    for id in ids {
+        wait_until(&format!("job {id} has finished"), || {
+            redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some("finished")
+        });
+        let output = redis.field(&format!("hero:job:{id}"), "output");
+        assert_eq!(output.as_deref().map(str::trim), Some(format!("out-{id}").as_str()));
+    }
+}
+
+/// Nothing is left of them but their hashes, in the index of their state.
+#[track_caller]
+fn nothing_is_left(redis: &Redis, jobs: usize) {
+    wait_until("all ends are known", || {
+        redis.ask::<usize>("ZCARD hero:meta:job:index:finished:type:bash") == jobs
+    });
+    wait_until("the ready index is empty", || {
+        redis.ask::<u64>("ZCARD hero:meta:queue:ready:type:bash") == 0
+    });
+    assert_eq!(redis.list(W1), [] as [&str; 0], "copies are left in the legacy queue");
+    assert_eq!(redis.ask::<u64>("ZCARD hero:meta:job:index:started:type:bash"), 0);
+}
+
+/// What an old client got as replies is what its scripts printed.
+#[track_caller]
+fn replies_are_right(printed: &str, jobs: usize) {
+    let lines = lines(printed);
+    assert_eq!(lines.len(), jobs);
+    for line in lines {
+        let id = line["id"].as_str().expect("an id");
+        let reply = line["reply"].as_str().unwrap_or_default().trim();
+        assert_eq!(reply, format!("out-{id}"), "the reply to {id}");
+    }
+}
+
+#[test]
+fn an_old_client_gets_its_results_from_a_hero_actor() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    let number = jobs(20);
+    let script = counting(&redis, "{id}", "out-{id}");
+    let printed = Program::run(&redis, "old_client", &["run", "w1", &script, &number.to_string()]);
+    replies_are_right(&printed, number);
+    each_ran_once(&redis, number);
+    nothing_is_left(&redis, number);
+    let id = lines(&printed)[0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(Program::run(&redis, "old_client", &["status", &id]).trim(), "finished");
+    assert!(Program::run(&redis, "old_client", &["list"]).lines().any(|line| line == id));
+    let ttl_s: i64 = redis.ask(&format!("TTL hero:q:reply:{id}"));
+    assert!((1..=60).contains(&ttl_s), "a reply that nobody reads stays for {ttl_s} s");
+}
+
+#[test]
+fn old_workers_alone_serve_a_hero_client_and_their_ends_are_noticed() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let _supervisor = hero.supervisor().start();
+    let _worker = Program::serve(&redis, "old_worker", &["w1"]);
+    let number = jobs(20);
+    let ids = submit(&redis, &hero, "n", number);
+    all_finish(&redis, &ids);
+    each_ran_once(&redis, number);
+    nothing_is_left(&redis, number);
+    let last = ids.last().expect("jobs");
+    let waited = hero.run(&["job", "wait", last]).code(0);
+    assert_eq!(waited.stdout.trim(), format!("out-{last}"));
+}
+
+#[test]
+fn old_and_new_on_one_type_share_the_work_of_old_and_new_clients_and_nothing_runs_twice() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let _supervisor = hero.supervisor().start();
+    let _worker = Program::serve(&redis, "old_worker", &["w1"]);
+    let _actor = hero.actor("bash-default-1").tasks(1).start();
+    let number = jobs(20);
+    let script = counting(&redis, "{id}", "out-{id}");
+    let old = Program::begin(&redis, "old_client", &["run", "w1", &script, &number.to_string()]);
+    let ids = submit(&redis, &hero, "n", number);
+    all_finish(&redis, &ids);
+    replies_are_right(&old.ends(), number);
+    each_ran_once(&redis, 2 * number);
+    assert_eq!(redis.list(W1), [] as [&str; 0]);
+}
+
+#[test]
+fn a_dependent_follows_what_an_old_worker_has_ended() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]).set("type.note.engine", "\"osis\"");
+    let _supervisor = hero.supervisor().start();
+    let _worker = Program::serve(&redis, "old_worker", &["w1"]);
+    let _actor = hero.actor("note-default-1").start();
+    hero.run(&["submit", "-t", "bash", "--id", "first", "-e", "echo 1"]).code(0);
+    hero.run(&["exec", "-t", "note", "--after", "first", "-e", "2"]).code(0).stdout("2\n");
+}
+
+#[test]
+fn a_job_of_an_old_client_waits_for_its_dependencies() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    redis.run("HSET hero:job:before status started");
+    let wait = ["submit", "w1", "echo late", r#"dependencies=["before"]"#];
+    let id = Program::run(&redis, "old_client", &wait).trim().to_owned();
+    let key = format!("hero:job:{id}");
+    wait_until("it waits", || {
+        redis.field(&key, "status").as_deref() == Some("waiting_for_prerequisites")
+    });
+    redis.run("HSET hero:job:before status finished");
+    wait_until("it has finished", || redis.field(&key, "status").as_deref() == Some("finished"));
+    let missing = ["submit", "w1", "echo never", r#"prerequisites=["nobody"]"#];
+    let id = Program::run(&redis, "old_client", &missing).trim().to_owned();
+    wait_until("it fails", || {
+        redis.field(&format!("hero:job:{id}"), "error").as_deref()
+            == Some("prerequisite failed: nobody")
+    });
+    assert!(redis.keys("hero:job:nobody").is_empty(), "a stub of a job was made");
+}
+
+#[test]
+fn a_job_whose_copy_an_old_worker_popped_is_left_to_it_and_comes_back_if_it_died() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let id = submit(&redis, &hero, "n", 1).remove(0);
+    // A worker that dies between its pop and its first word.
+    assert_eq!(redis.ask::<Option<String>>(&format!("LPOP {W1}")).as_deref(), Some(id.as_str()));
+    let actor = hero.actor("bash-default-1").start();
+    wait_until("the actor leaves it alone", || actor.err().contains("an old worker has taken it"));
+    assert!(runs(&redis).is_empty());
+    let _supervisor = hero.supervisor().start();
+    all_finish(&redis, &[id]);
+    each_ran_once(&redis, 1);
+}
+
+#[test]
+fn a_popped_copy_comes_back_for_old_workers_too() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let id = submit(&redis, &hero, "n", 1).remove(0);
+    redis.run(&format!("LPOP {W1}"));
+    let _supervisor = hero.supervisor().start();
+    let _worker = Program::serve(&redis, "old_worker", &["w1"]);
+    all_finish(&redis, &[id]);
+    each_ran_once(&redis, 1);
+}
+
+#[test]
+fn a_job_in_the_hands_of_a_dead_old_worker_is_recovered_by_its_timeout() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let _supervisor = hero.supervisor().start();
+    let mut worker = Program::serve(&redis, "old_worker", &["w1"]);
+    let marker = redis.folder().join("once");
+    let script = format!("if mkdir {}; then sleep 600; fi; echo again", marker.display());
+    hero.run(&["submit", "-t", "bash", "--id", "n", "--timeout", "1s", "-e", &script]).code(0);
+    wait_until("the old worker runs it", || marker.exists());
+    worker.kill();
+    let _actor = hero.actor("bash-default-1").start();
+    wait_until("it has finished elsewhere", || {
+        redis.field("hero:job:n", "output").is_some_and(|output| output.trim() == "again")
+    });
+    assert_eq!(redis.field("hero:job:n", "crashes").as_deref(), Some("1"));
+}
+
+#[test]
+fn kills_of_old_and_new_lose_nothing_that_hero_has_accepted() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1])
+        .set("actor.lease", "\"1s\"")
+        .set("job.timeout", "\"5s\"")
+        .set("job.crash_limit", "100");
+    let _supervisor = hero.supervisor().start();
+    let number = jobs(20);
+    let ids = submit(&redis, &hero, "n", number);
+    let script = counting(&redis, "{id}", "out-{id}");
+    let old: Vec<String> = (0..number)
+        .map(|_| Program::run(&redis, "old_client", &["submit", "w1", &script]).trim().to_owned())
+        .collect();
+    for round in 0..4 {
+        let mut worker = Program::serve(&redis, "old_worker", &["w1"]);
+        let mut actor = hero.actor("bash-default-1").tasks(2).start();
+        wait_until("some have run", || runs(&redis).len() > number / 4 * round);
+        worker.kill();
+        actor.kill();
+    }
+    let _actor = hero.actor("bash-default-1").start();
+    all_finish(&redis, &ids);
+    // What an old client gave to an old worker Hero has never seen: that worker takes it along when
+    // it is killed, one job a kill. All others end.
+    let status = |id: &String| redis.field(&format!("hero:job:{id}"), "status").unwrap_or_default();
+    let open = || old.iter().filter(|id| status(id) != "finished").count();
+    wait_until("nothing waits any more", || redis.list(W1).is_empty() && open() <= 4);
+}
+
+#[test]
+fn back_in_canonical_mode_copies_that_are_left_are_taken_out_and_old_names_stay_untouched() {
+    let redis = Redis::start();
+    let before = dual(&redis, &[W1]);
+    let ids = submit(&redis, &before, "n", 3);
+    assert_eq!(redis.list(W1).len(), 3);
+    let hero = bash(&redis);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    all_finish(&redis, &ids);
+    assert_eq!(redis.list(W1), [] as [&str; 0], "an old worker could still run these");
+    hero.run(&["exec", "-t", "bash", "-e", "echo 1"]).code(0).stdout("1\n");
+    assert!(redis.keys("hero:reply:").is_empty() && redis.keys("hero:work_queue:").is_empty());
+}
+
+#[test]
+fn a_legacy_queue_of_another_type_and_jobs_without_sense_stop_nothing() {
+    let redis = Redis::start();
+    let broken = "hero:work_queue:broken";
+    let hero = dual(&redis, &[broken, W1]);
+    redis.run(&format!("SET {broken} x"));
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    redis.run("HSET hero:job:odd status dispatched timeout soon script 1");
+    redis.ask_with::<i64, _>(&format!("RPUSH {W1}"), &["odd", "a:b", "nobody", ""]);
+    let id = Program::run(&redis, "old_client", &["submit", "w1", "echo 1", "status=Dispatched"]);
+    wait_until("it has finished", || {
+        redis.field(&format!("hero:job:{}", id.trim()), "status").as_deref() == Some("finished")
+    });
+    let ids = submit(&redis, &hero, "n", 2);
+    all_finish(&redis, &ids);
+}
+
+#[test]
+fn migrate_status_says_what_is_left_and_whether_the_next_phase_is_safe() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let status = |more: &[&str]| -> serde_json::Value {
+        let words = [&["--json", "migrate", "status"], more].concat();
+        serde_json::from_str(&hero.run(&words).code(0).stdout).expect("JSON")
+    };
+    let unwatched = status(&[]);
+    assert_eq!(unwatched["safe"], false);
+    assert!(
+        unwatched["reasons"][0].as_str().is_some_and(|reason| reason.contains("no supervisor"))
+    );
+    let id = Program::run(&redis, "old_client", &["submit", "w1", "echo 1"]).trim().to_owned();
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    wait_until("it has finished", || {
+        redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some("finished")
+    });
+    wait_until("it is watched", || status(&[])["queues"][0]["watched_s"].is_number());
+    let busy = status(&[]);
+    assert_eq!(busy["queues"][0]["depth"], 0);
+    assert!(busy["queues"][0]["last_push_s_ago"].is_number() && busy["safe"] == false);
+    wait_until("a moment of quiet", || status(&["--quiet", "100ms"])["safe"] == true);
+    assert_eq!(status(&["--quiet", "100ms"])["next_phase"], "supervisor.migration = \"canonical\"");
+    let text = hero.run(&["migrate", "status"]).code(0).stdout;
+    assert!(text.contains(W1) && text.contains("safe: not yet"), "{text}");
+    let none = bash(&redis).run(&["migrate", "status"]).code(0);
+    assert_eq!(none.stdout, "next phase: none: no legacy queue is configured\n");
+}
