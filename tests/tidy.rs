@@ -137,7 +137,8 @@ fn rust_faults(path: &str, text: &str, faults: &mut Vec<String>) {
 fn lua_faults(path: &str, text: &str, faults: &mut Vec<String>) {
     let header: Vec<&str> = text.lines().take_while(|line| line.starts_with("--")).collect();
     let header = header.join("\n");
-    let shared = path.ends_with("/common.lua") || path.ends_with("/legacy.lua");
+    let shared =
+        ["/common.lua", "/limits.lua", "/legacy.lua"].iter().any(|end| path.ends_with(end));
     let whole = header.contains("ARGV: ") && header.contains("returns ");
     if header.is_empty() || !shared && !whole {
         faults.push(format!(

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::time::MissedTickBehavior;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::identity::presence_of_all;
 use super::life::Life;
+use super::machine;
 use crate::proto::report::Report;
 use crate::store::Backoff;
 
@@ -28,6 +29,7 @@ pub(super) async fn run(life: &Life, every: Duration, started_at: Timestamp) {
             () = life.vitals.news.notified() => {}
             () = life.vitals.lease_lost.notified() => return,
         }
+        look_at_machine(life);
         let presence = presence_of_all(life, started_at);
         let asked_at = Instant::now();
         match life.store.heartbeat(&life.boot, life.lease, &presence).await {
@@ -53,6 +55,20 @@ pub(super) async fn run(life: &Life, every: Duration, started_at: Timestamp) {
     }
 }
 
+/// Looks whether the machine is past what it may be used for, and lets the fetch loop know.
+pub(super) fn look_at_machine(life: &Life) {
+    let strain = machine::strain(&life.settings().actor);
+    let said = strain.clone();
+    if life.vitals.strained(strain) {
+        if let Some(reason) = said {
+            warn!("takes no jobs for now: {reason}");
+        } else {
+            info!("takes jobs again: the machine is within its bounds");
+        }
+        life.vitals.strain_changed.notify_one();
+    }
+}
+
 /// One line for a person: `2 of 4 tasks busy, 18 231 done, redis ok`.
 fn status(life: &Life) -> String {
     let vitals = &life.vitals;
@@ -64,8 +80,9 @@ fn status(life: &Life) -> String {
         None => "redis ok".to_owned(),
     };
     let draining = vitals.actors.iter().filter(|a| a.draining.load(Ordering::Relaxed)).count();
+    let held = vitals.strain().map(|reason| format!(", holding: {reason}")).unwrap_or_default();
     let drains = if draining > 0 { ", draining" } else { "" };
-    format!("{running} of {tasks} tasks busy, {done} done, {redis}{drains}")
+    format!("{running} of {tasks} tasks busy, {done} done, {redis}{held}{drains}")
 }
 
 /// A number in groups of three digits.

@@ -99,6 +99,7 @@ pub(super) fn presence_of_all(life: &Life, started_at: Timestamp) -> Vec<Presenc
                     tasks: settings.tasks(place),
                     running: vitals.running.load(Relaxed),
                     state: if draining { ActorState::Draining } else { ActorState::Ready },
+                    holding: life.vitals.strain(),
                 },
             }
         })

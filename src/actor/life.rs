@@ -55,6 +55,10 @@ pub(super) struct Vitals {
     pub(super) actors: Vec<ActorVitals>,
     /// Something changed that others should hear of before the next heartbeat.
     pub(super) news: Notify,
+    /// Why the actors take nothing though they could, if their machine is past its bounds.
+    strain: Mutex<Option<String>>,
+    /// That has changed.
+    pub(super) strain_changed: Notify,
     /// Since when Redis has been away, if it is.
     away_since: Mutex<Option<Instant>>,
 }
@@ -80,6 +84,8 @@ impl Vitals {
             done: AtomicU64::new(0),
             actors: std::iter::repeat_with(ActorVitals::default).take(actors).collect(),
             news: Notify::new(),
+            strain: Mutex::new(None),
+            strain_changed: Notify::new(),
             away_since: Mutex::new(None),
         }
     }
@@ -105,6 +111,20 @@ impl Vitals {
     pub(super) fn since_turn(&self) -> Duration {
         let last = self.turned_ms.load(Ordering::Relaxed);
         Duration::from_millis(millis(self.born.elapsed()).saturating_sub(last))
+    }
+
+    /// Why the actors take nothing, if their machine is past its bounds.
+    pub(super) fn strain(&self) -> Option<String> {
+        self.strain.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes how the machine does. Returns whether its bounds were passed just now, one way or the
+    /// other.
+    pub(super) fn strained(&self, now: Option<String>) -> bool {
+        let mut strain = self.strain.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = strain.is_some() != now.is_some();
+        *strain = now;
+        news
     }
 
     /// Since when Redis has been away.

@@ -82,6 +82,7 @@ impl Actors {
             if !take_identity(&life, started_at, shutdown.clone()).await? {
                 return Ok(());
             }
+            heartbeat::look_at_machine(&life);
             let mut fetch = Fetch::new(&life)?;
             let names: Vec<String> = life.actors.iter().map(ToString::to_string).collect();
             info!(boot_id = %life.boot, "ready: {}", names.join(", "));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::{ActorConfig, ActorUnit, JobConfig};
 use crate::engine::Engine;
 use crate::proto::target::ScriptType;
+use crate::store::Limits;
 
 /// One state of the settings. A new one takes effect for what starts after it; jobs that run go
 /// on as they began.
@@ -18,6 +19,8 @@ pub struct Settings {
     pub job: JobConfig,
     /// `[actor]`. Heartbeat and lease stay as they were at the start.
     pub actor: ActorConfig,
+    /// `[limit.NAME]`.
+    pub limits: Limits,
     /// What runs each script type.
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
 }

@@ -12,7 +12,7 @@ use super::time::age;
 use super::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};
-use crate::proto::message::Control;
+use crate::proto::message::{Control, Presence};
 use crate::proto::target::{ActorId, IllegalName};
 use crate::store::PresenceOf;
 
@@ -120,7 +120,7 @@ fn table(actors: &[PresenceOf], now: Timestamp) -> String {
         let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
         table.row([
             actor.to_string(),
-            presence.state.as_str().to_owned(),
+            state(presence),
             presence.running.to_string(),
             presence.tasks.to_string(),
             presence.hostname.clone(),
@@ -131,6 +131,15 @@ fn table(actors: &[PresenceOf], now: Timestamp) -> String {
         ]);
     }
     table.render()
+}
+
+/// Whether it takes jobs, and if not, why.
+fn state(presence: &Presence) -> String {
+    let state = presence.state.as_str();
+    match &presence.holding {
+        Some(reason) => format!("{state}, holding: {reason}"),
+        None => state.to_owned(),
+    }
 }
 
 /// What the actor says of itself, and which one it is.

@@ -78,6 +78,9 @@ pub(super) struct JobOptions {
     /// While a job with this key is on its way, no second one is made: its id is the answer
     #[arg(long, value_name = "KEY")]
     unique_key: Option<String>,
+    /// What limits that look at keys count the job under
+    #[arg(long, value_name = "KEY")]
+    limit_key: Option<String>,
     /// An environment variable of the script; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
@@ -226,6 +229,7 @@ impl JobOptions {
         job.prerequisites = self.after.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
         job.after_any = self.after_any.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
         job.unique_key = self.unique_key.as_deref().map(parsed).transpose()?;
+        job.limit_key = self.limit_key.as_deref().map(parsed).transpose()?;
         job.env_vars = self.env.iter().cloned().collect();
         job.caller_id = self.caller.clone().unwrap_or_default();
         job.context_id = self.context.clone().unwrap_or_default();
@@ -300,6 +304,7 @@ mod tests {
             "--retention=7d",
             "--at=2030-01-01T00:00:00+01:00",
             "--unique-key=k",
+            "--limit-key=l",
             "--env=A=b=c",
             "--caller=me",
             "--context=here",
@@ -324,6 +329,7 @@ mod tests {
             ("after_any", r#"["z"]"#),
             ("run_at", "2029-12-31T23:00:00.000Z"),
             ("unique_key", "k"),
+            ("limit_key", "l"),
             ("retention", "604800"),
         ];
         assert_eq!(fields, expected.map(|(name, value)| (name, value.to_owned())));
@@ -345,6 +351,7 @@ mod tests {
             "--at=tomorrow",
             "--at=2030-01-01T00:00:00",
             "--unique-key=",
+            "--limit-key=",
         ] {
             assert_eq!(job(&[wrong]).expect_err(wrong).exit, Exit::Data, "{wrong}");
         }

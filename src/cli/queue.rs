@@ -20,7 +20,7 @@ use crate::store::QueueState;
 pub(super) enum Queue {
     /// List the queues: how many jobs wait, how long the first has waited, jobs ended per second
     #[command(after_help = "Example:\n  hero queue list --json\n\n\
-                            JOBS/S is that of the whole script type, sampled by the supervisor.")]
+                            HELD jobs wait for a place within a limit. JOBS/S is that of the whole script type, sampled by the supervisor.")]
     List,
     /// Let no actor take jobs from queues; running ones go on, new ones may be submitted
     #[command(after_help = "Examples:\n  hero queue pause type:python\n  \
@@ -142,11 +142,12 @@ impl Purge {
 }
 
 fn table(queues: &[QueueState]) -> String {
-    let mut table = Table::new(&["QUEUE", ">DEPTH", ">OLDEST WAIT", ">JOBS/S", "STATE"]);
+    let mut table = Table::new(&["QUEUE", ">DEPTH", ">HELD", ">OLDEST WAIT", ">JOBS/S", "STATE"]);
     for state in queues {
         table.row([
             state.queue.to_string(),
             state.depth.to_string(),
+            state.held.to_string(),
             state.oldest_wait.map(brief).unwrap_or_default(),
             state.type_throughput_per_s.map(|rate| format!("{rate:.1}")).unwrap_or_default(),
             if state.paused { "paused" } else { "open" }.to_owned(),
@@ -161,6 +162,7 @@ fn document(state: &QueueState) -> Value {
         "script_type": state.queue.target.script_type(),
         "priority": state.queue.priority.to_string().parse::<u8>().ok(),
         "depth": state.depth,
+        "held": state.held,
         "oldest_wait_s": state.oldest_wait.map(|wait| wait.as_secs_f64()),
         "type_throughput_per_s": state.type_throughput_per_s,
         "paused": state.paused,
@@ -177,14 +179,15 @@ mod tests {
         let mut state = QueueState {
             queue: "type:osis:prio:0".parse().expect("legal"),
             depth: 3,
+            held: 1,
             oldest_wait: Some(Duration::from_millis(1500)),
             type_throughput_per_s: None,
             paused: false,
         };
         assert_eq!(
             table(std::slice::from_ref(&state)),
-            "QUEUE             DEPTH  OLDEST WAIT  JOBS/S  STATE\n\
-             type:osis:prio:0      3        1.50s       -  open\n"
+            "QUEUE             DEPTH  HELD  OLDEST WAIT  JOBS/S  STATE\n\
+             type:osis:prio:0      3     1        1.50s       -  open\n"
         );
         assert_eq!(document(&state)["oldest_wait_s"], 1.5);
         state.paused = true;

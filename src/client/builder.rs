@@ -124,6 +124,13 @@ impl JobBuilder {
         self
     }
 
+    /// What limits that look at keys count it under.
+    #[must_use]
+    pub fn limit_key(mut self, key: &str) -> Self {
+        self.job.limit_key = self.parsed("limit_key", key);
+        self
+    }
+
     /// An environment variable of the script.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

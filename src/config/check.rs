@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
+use super::limits::LimitConfig;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 use super::types::{EngineKind, RhaiLimits, TypeConfig};
 use super::unit::TASKS;
 use super::units::{format_duration, format_size};
 use crate::proto::keys::Keys;
+use crate::proto::target::ScriptType;
 
 /// Checks a whole configuration, all files merged.
 ///
@@ -30,6 +32,9 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     size(KeyPath::of(&["sal", "download_size_max"]), config.sal.download_size_max, 1..=1 << 40)?;
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
+    }
+    for (name, limit) in &config.limits {
+        check_limit(&KeyPath::of(&["limit", name.as_str()]), limit, config)?;
     }
     config.check_units()
 }
@@ -132,7 +137,44 @@ fn check_actor(actor: &ActorConfig) -> Result<(), Fault> {
         );
         return Err(Fault::new(key("heartbeat"), message).or(key("lease")));
     }
-    duration(key("drain_timeout"), actor.drain_timeout, Duration::ZERO..=DAY)
+    duration(key("drain_timeout"), actor.drain_timeout, Duration::ZERO..=DAY)?;
+    number(key("fair_every"), actor.fair_every, 0..=10_000)?;
+    size(key("memory_min"), actor.memory_min, 0..=1 << 50)
+}
+
+fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<(), Fault> {
+    const NUMBER_MAX: u32 = 10_000;
+    let within = |key: &str, value: u32| {
+        if (1..=NUMBER_MAX).contains(&value) {
+            return Ok(());
+        }
+        let message = format!(
+            "must be from 1 to {NUMBER_MAX}, not {value}; to hold jobs back altogether, pause \
+             their queues"
+        );
+        Err(Fault::new(table.then(key), message))
+    };
+    if limit.running.is_none() && limit.rate.is_none() {
+        return Err(Fault::new(
+            table.clone(),
+            "needs running, such as 4, or rate, such as \"10/s\"",
+        ));
+    }
+    if let Some(running) = limit.running {
+        within("running", running)?;
+    }
+    if let Some(rate) = limit.rate {
+        within("rate", rate.number)?;
+        duration(table.then("rate"), rate.period, MILLISECOND..=DAY)?;
+    }
+    if let Some(script_type) = limit.script_type.as_ref()
+        && !config.types.contains_key(script_type)
+    {
+        let known: Vec<&str> = config.types.keys().map(ScriptType::as_str).collect();
+        let message = format!("must be a configured script type: {}", known.join(", "));
+        return Err(Fault::new(table.then("type"), message));
+    }
+    Ok(())
 }
 
 fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
@@ -236,6 +278,37 @@ fn not_above(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_says_what_it_lets_through_and_nothing_is_no_limit() {
+        let none = "to hold jobs back altogether, pause their queues";
+        for (text, message) in [
+            (
+                "running = 0",
+                format!("2:11: limit.x.running must be from 1 to 10000, not 0; {none}"),
+            ),
+            ("rate = \"0/s\"", format!("2:8: limit.x.rate must be from 1 to 10000, not 0; {none}")),
+            ("rate = \"5/2d\"", "2:8: limit.x.rate must be from 1ms to 1d, not 2d".to_owned()),
+            (
+                "per = \"caller\"",
+                "1:1: limit.x needs running, such as 4, or rate, such as \"10/s\"".to_owned(),
+            ),
+            (
+                "type = \"pyton\"\nrunning = 1",
+                "2:8: limit.x.type must be a configured script type: bash, node, osis, python, \
+                 sal, v"
+                    .to_owned(),
+            ),
+        ] {
+            let text = format!("[limit.x]\n{text}");
+            assert_eq!(refusal(&text), format!("hero.toml:{message}"), "{text}");
+        }
+        for text in ["[limit.X]\nrunning = 1", "[limit.x]\nper = \"job\"", "[limit.x]\nrate = 5"] {
+            assert!(Config::from_toml("hero.toml".as_ref(), text).is_err(), "{text}");
+        }
+        let legal = "[limit.x]\nper = \"key\"\nrunning = 10000\nrate = \"1/d\"";
+        assert!(Config::from_toml("hero.toml".as_ref(), legal).is_ok());
+    }
 
     fn refusal(text: &str) -> String {
         Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string()

@@ -86,6 +86,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         actor: layer.actor,
         osis: layer.osis,
         sal: layer.sal,
+        limits: layer.limits,
         types: types::resolve(layer.types)?,
         units: layer.units,
     };

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::connection::RedisConfig;
+use super::limits::{LimitConfig, LimitName};
+use super::load_max::Load;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
@@ -32,6 +34,9 @@ pub struct Config {
     pub osis: OsisConfig,
     /// `[sal]`.
     pub sal: SalConfig,
+    /// `[limit.NAME]`.
+    #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<LimitName, LimitConfig>,
     /// `[type.NAME]`, those that come with Hero among them.
     #[serde(rename = "type")]
     pub types: BTreeMap<ScriptType, TypeConfig>,
@@ -50,6 +55,7 @@ impl Default for Config {
             actor: ActorConfig::default(),
             osis: OsisConfig::default(),
             sal: SalConfig::default(),
+            limits: BTreeMap::new(),
             types: types::defaults(),
             units: BTreeMap::new(),
         }
@@ -67,6 +73,8 @@ pub(super) struct Layer {
     pub(super) actor: ActorConfig,
     pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
+    #[serde(rename = "limit")]
+    pub(super) limits: BTreeMap<LimitName, LimitConfig>,
     #[serde(rename = "type")]
     pub(super) types: BTreeMap<ScriptType, TypeLayer>,
     #[serde(rename = "unit")]
@@ -274,6 +282,13 @@ pub struct ActorConfig {
     /// How long an actor that is stopped waits for its running jobs.
     #[serde(with = "units::duration")]
     pub drain_timeout: Duration,
+    /// Every so many claims begin with the background queues; 0 for never.
+    pub fair_every: u32,
+    /// It takes nothing while the load of its machine is above this; 0 for no bound.
+    pub load_max: Load,
+    /// It takes nothing while its machine has less memory available; 0 for no bound.
+    #[serde(with = "units::size")]
+    pub memory_min: u64,
 }
 
 impl Default for ActorConfig {
@@ -283,6 +298,9 @@ impl Default for ActorConfig {
             heartbeat: Duration::from_secs(5),
             lease: Duration::from_secs(15),
             drain_timeout: Duration::from_secs(25),
+            fair_every: 8,
+            load_max: Load::default(),
+            memory_min: 0,
         }
     }
 }

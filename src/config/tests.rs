@@ -85,7 +85,7 @@ fn collect_key_paths(value: &Value, path: &str, paths: &mut BTreeSet<String>) {
         for (key, value) in table {
             let path = match path {
                 "" => key.clone(),
-                "type" | "unit" => format!("{path}.*"),
+                "limit" | "type" | "unit" => format!("{path}.*"),
                 _ => format!("{path}.{key}"),
             };
             collect_key_paths(value, &path, paths);
@@ -119,7 +119,19 @@ fn the_shipped_file_has_every_key_and_its_examples_are_legal() {
     documented.extend(key_paths(&shipped_examples()));
     let missing: Vec<_> = every_key.difference(&documented).collect();
     assert!(missing.is_empty(), "not in etc/hero.toml: {missing:?}");
-    for key in ["unit.*.role", "unit.*.tasks", "unit.*.actors.group", "unit.*.actors.tasks"] {
+    for key in [
+        "unit.*.role",
+        "unit.*.tasks",
+        "unit.*.actors.group",
+        "unit.*.actors.tasks",
+        "limit.*.per",
+        "limit.*.type",
+        "limit.*.group",
+        "limit.*.caller",
+        "limit.*.key",
+        "limit.*.running",
+        "limit.*.rate",
+    ] {
         assert!(every_key.contains(key), "{key} is in none of the examples");
     }
     assert!(matches!(examples.unit("mixed"), Ok(Unit::Actors(actors)) if actors.len() == 2));
@@ -143,7 +155,7 @@ fn unknown_keys_are_refused_with_the_nearest_known() {
         (
             "[actor]\nzzz = 4",
             "2:1: unknown key `zzz` in [actor]; known are `tasks`, `heartbeat`, `lease`, \
-             `drain_timeout`",
+             `drain_timeout`, `fair_every`, `load_max`, `memory_min`",
         ),
         (
             "[type.Bash]\nengine = \"command\"",

@@ -22,7 +22,7 @@ use crate::engine::{self, Engine, GuestRedis, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::target::ScriptType;
-use crate::store::{Backoff, Guest, Store, StoreError};
+use crate::store::{Backoff, Guest, Limits, Store, StoreError};
 use crate::supervisor::{self, Supervisor};
 use logging::Logging;
 use reload::{Live, Reload};
@@ -143,7 +143,8 @@ fn actor_settings(
         engines.insert(script_type.clone(), engine);
     }
     let (job, actor) = (config.job.clone(), config.actor.clone());
-    Ok(actor::Settings { actors, job, actor, engines })
+    let limits = Limits::new(&config.limits);
+    Ok(actor::Settings { actors, job, actor, limits, engines })
 }
 
 /// What scripts reach through this process. Nothing of it is opened before a script uses it.

@@ -264,6 +264,12 @@ impl Keys {
         self.key(format_args!("meta:queue:marks"))
     }
 
+    /// Sorted set, the other index of `dispatched`: ids of a queue that a limit holds back, by
+    /// dispatch.
+    pub fn held(&self, queue: &Queue) -> String {
+        self.key(format_args!("meta:queue:held:{queue}"))
+    }
+
     /// Set: names of the queues that somebody has paused.
     pub fn paused(&self) -> String {
         self.key(format_args!("meta:queue:paused"))
@@ -345,7 +351,6 @@ impl Keys {
             ("SLOW", "meta:queue:slow"),
             ("CRON", "meta:cron:"),
             ("EVENTS", "meta:job:events"),
-            ("PAUSED", "meta:queue:paused"),
             ("OSIS_CONTEXTS", "meta:osis:contexts"),
             ("OSIS_COUNT", "meta:osis:count:"),
             ("OSIS_BODY", "meta:osis:body:"),
@@ -353,6 +358,13 @@ impl Keys {
             ("OSIS_IDS", "meta:osis:ids:"),
             ("OSIS_INDEX", "meta:osis:index:"),
             ("OSIS_STATE", "meta:osis:state:"),
+            ("PAUSED", "meta:queue:paused"),
+            ("HELD", "meta:queue:held:"),
+            ("LIMITS", "meta:limit:index"),
+            ("LIMIT_PROBES", "meta:limit:probes"),
+            ("LIMIT_HELD", "meta:limit:held:"),
+            ("LIMIT_RUNNING", "meta:limit:running:"),
+            ("LIMIT_STARTS", "meta:limit:starts:"),
             ("LEGACY_WORK", "work_queue:"),
             ("LEGACY_STOP", "stop_queue:"),
             ("LEGACY_REPLY", "reply:"),
@@ -439,7 +451,6 @@ mod tests {
             (keys.slow_queues(), "hero:meta:queue:slow"),
             (keys.events(), "hero:meta:job:events"),
             (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
-            (keys.paused(), "hero:meta:queue:paused"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),
             (keys.object_bodies(&shared, &person), "hero:meta:osis:body:a%3ab:person"),
@@ -449,6 +460,11 @@ mod tests {
             (
                 keys.object_index(&shared, &person, &city),
                 "hero:meta:osis:index:a%3ab:person:home.city",
+            ),
+            (keys.paused(), "hero:meta:queue:paused"),
+            (
+                keys.held(&queue(Priority::Urgent)),
+                "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0",
             ),
             (keys.seen("main"), "hero:meta:legacy:seen:main"),
             (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),

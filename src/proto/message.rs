@@ -171,6 +171,9 @@ pub struct Presence {
     pub running: usize,
     /// Whether it takes jobs.
     pub state: ActorState,
+    /// Why it takes none for now though it is ready: its machine is past its bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holding: Option<String>,
 }
 
 impl Presence {

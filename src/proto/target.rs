@@ -253,12 +253,24 @@ impl ActorId {
     /// The nine queues this actor takes from, first come first: for each priority its own, its
     /// group's, its type's.
     pub fn queues(&self) -> Vec<Queue> {
+        self.queues_in(Priority::ALL)
+    }
+
+    /// The same queues from the other end of the priorities, for a claim now and then, so that a
+    /// flood of urgent jobs starves no others.
+    pub fn queues_from_background(&self) -> Vec<Queue> {
+        let mut priorities = Priority::ALL;
+        priorities.reverse();
+        self.queues_in(priorities)
+    }
+
+    fn queues_in(&self, priorities: [Priority; 3]) -> Vec<Queue> {
         let targets = [
             Target::instance(self.script_type.clone(), self.group.clone(), self.instance),
             Target::group(self.script_type.clone(), self.group.clone()),
             Target::any(self.script_type.clone()),
         ];
-        Priority::ALL
+        priorities
             .into_iter()
             .flat_map(|priority| {
                 targets.iter().map(move |target| Queue { target: target.clone(), priority })
@@ -410,6 +422,17 @@ mod tests {
                 "type:sal:prio:2",
             ]
         );
+    }
+
+    #[test]
+    fn from_the_background_end_only_the_priorities_change_places() {
+        let actor = actor("sal-io-3");
+        let (forwards, backwards) = (actor.queues(), actor.queues_from_background());
+        let thirds = |queues: &[Queue]| queues.chunks(3).map(<[Queue]>::to_vec).collect::<Vec<_>>();
+        let mut expected = thirds(&forwards);
+        expected.reverse();
+        assert_eq!(thirds(&backwards), expected);
+        assert_eq!(backwards[0].to_string(), "type:sal:group:io:inst:3:prio:2");
     }
 
     #[test]

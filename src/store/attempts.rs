@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::{Store, StoreError};
+use super::{Limits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::target::{ActorId, Queue, ScriptType};
 
@@ -23,6 +23,8 @@ pub struct Claim<'a> {
     pub popped: &'a [(String, Vec<u8>)],
     /// The largest hash to be handed out, in bytes.
     pub size_max_bytes: u64,
+    /// What may run at once, and start within a time.
+    pub limits: &'a Limits,
 }
 
 /// What a claim brought.
@@ -130,6 +132,7 @@ impl Store {
         for (list, id) in claim.popped {
             script.arg(list).arg(id.as_slice());
         }
+        script.arg(claim.limits.as_argument());
         let answer: Value = self.invoke("claiming jobs", &script).await?;
         self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))
     }

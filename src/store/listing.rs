@@ -149,7 +149,7 @@ impl Store {
                 .await?
                 .iter()
                 .filter(|queue| script_type.is_none_or(|only| only == queue.target.script_type()))
-                .map(|queue| self.keys.ready(queue))
+                .flat_map(|queue| [self.keys.ready(queue), self.keys.held(queue)])
                 .collect()),
             JobStatus::Started => {
                 let mut command = redis::cmd("ZRANGE");

@@ -25,6 +25,8 @@ pub struct QueueState {
     pub queue: Queue,
     /// Entries in its list.
     pub depth: u64,
+    /// Jobs of it that a limit holds back; they stand in no list.
+    pub held: u64,
     /// How long the job that was dispatched first has waited.
     pub oldest_wait: Option<Duration>,
     /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
@@ -46,7 +48,10 @@ impl Store {
         pipeline.ignore_errors().cmd("TIME");
         for queue in &queues {
             pipeline.cmd("LLEN").arg(self.keys.work(queue));
-            pipeline.cmd("ZRANGE").arg(self.keys.ready(queue)).arg(0).arg(0).arg("WITHSCORES");
+            pipeline.cmd("ZCARD").arg(self.keys.held(queue));
+            for index in [self.keys.ready(queue), self.keys.held(queue)] {
+                pipeline.cmd("ZRANGE").arg(index).arg(0).arg(0).arg("WITHSCORES");
+            }
             let rate = self.keys.rate(queue.target.script_type());
             pipeline.cmd("HGET").arg(rate).arg("per_s");
         }
@@ -60,13 +65,15 @@ impl Store {
             .map(|queue| {
                 // A key of another type holds no entries.
                 let depth = answers.next().map(read)?.unwrap_or_default();
-                let first: Vec<(String, f64)> = answers.next().and_then(read)?;
+                let held = answers.next().and_then(read)?;
+                let mut first: Vec<(String, f64)> = answers.next().and_then(read)?;
+                first.extend(answers.next().and_then(read::<Vec<(String, f64)>>)?);
                 let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
                 #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-                let waited = first.first().map(|(_, score)| now_us - *score as i64);
+                let waited = first.iter().map(|(_, score)| now_us - *score as i64).max();
                 let oldest_wait = waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
                 let paused = paused.contains(&queue);
-                Some(QueueState { queue, depth, oldest_wait, type_throughput_per_s, paused })
+                Some(QueueState { queue, depth, held, oldest_wait, type_throughput_per_s, paused })
             })
             .collect::<Option<_>>()
             .ok_or_else(unexpected)

@@ -40,6 +40,7 @@ pub(super) struct Scripts {
     pub(super) start: Script,
     pub(super) stop: Script,
     pub(super) submit: Script,
+    pub(super) tend_limits: Script,
     pub(super) take_tasks: Script,
 }
 
@@ -47,8 +48,12 @@ impl Scripts {
     pub(super) fn new(keys: &Keys) -> Self {
         let constants = keys.lua();
         let script = |body: &str| {
-            let shared = [include_str!("scripts/legacy.lua"), include_str!("scripts/common.lua")];
-            Script::new(&[constants.as_str(), shared[0], shared[1], body].concat())
+            let shared = [
+                include_str!("scripts/legacy.lua"),
+                include_str!("scripts/common.lua"),
+                include_str!("scripts/limits.lua"),
+            ];
+            Script::new(&[constants.as_str(), shared[0], shared[1], shared[2], body].concat())
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
@@ -94,6 +99,7 @@ impl Scripts {
             start: script(include_str!("scripts/start.lua")),
             stop: script(include_str!("scripts/stop.lua")),
             submit: script(include_str!("scripts/submit.lua")),
+            tend_limits: script(include_str!("scripts/tend_limits.lua")),
             take_tasks: script(include_str!("scripts/take_tasks.lua")),
         }
     }

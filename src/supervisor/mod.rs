@@ -9,6 +9,7 @@ mod foreign_actors;
 mod large_fan_out;
 mod legacy_queues;
 mod legacy_stops;
+mod limits;
 mod long_waits;
 mod lost_pops;
 mod orphans;
@@ -92,6 +93,7 @@ impl Supervisor {
         duties.spawn(repeat::<due_jobs::DueJobs>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<foreign_actors::ForeignActors>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<large_fan_out::LargeFanOut>(self.clone(), Arc::clone(&tally)));
+        duties.spawn(repeat::<limits::HeldJobs>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<long_waits::LongWaits>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<lost_pops::LostPops>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<orphans::Orphans>(self.clone(), Arc::clone(&tally)));

@@ -5,7 +5,7 @@
 //! very entry the store will look at: the end of a lease, the due time of a schedule, the mark of
 //! a sweep, the time at which a foreign actor's job is looked at next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -13,8 +13,8 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobId, JobStatus};
 use hero::proto::target::Queue;
 use hero::store::{
-    Appearance, Claim, DeleteOutcome, Ending, PresenceOf, Recorded, RetryOutcome, StopOutcome,
-    Submitted, Verdict,
+    Appearance, Claim, DeleteOutcome, Ending, Limits, PresenceOf, Recorded, RetryOutcome,
+    StopOutcome, Submitted, Verdict,
 };
 use jiff::Timestamp;
 
@@ -235,6 +235,7 @@ impl Walk {
             wanted,
             popped: &popped,
             size_max_bytes: 1 << 20,
+            limits: &Limits::default(),
         };
         let claimed = self.world.store.claim(&claim).await.expect("redis answers");
         let ids: Vec<&str> = claimed.attempts.iter().map(|attempt| attempt.id.as_str()).collect();
@@ -551,8 +552,29 @@ impl Walk {
             self.world.redis.ask_with::<redis::Value, _>(&format!("HSET {marks}"), &aged);
         }
         self.world.store.recover_pops(RETENTION).await.expect("redis answers");
+        let before = self.model.ready.clone();
         self.model.recover_pops();
+        self.take_over_order(&before);
         "lost pops are recovered".to_owned()
+    }
+
+    /// A sweep goes through queues and types in no order, and what the ends that it notices send on
+    /// its way comes in none: that order is Redis's. Whatever waited before keeps its own.
+    fn take_over_order(&mut self, before: &BTreeMap<String, Vec<String>>) {
+        for (queue, ready) in &mut self.model.ready {
+            let known = before.get(queue).map_or(&[][..], Vec::as_slice);
+            let index = self.world.key(&format!("meta:queue:ready:{queue}"));
+            let list = self.world.key(&format!("q:work:{queue}"));
+            let real: Vec<String> = self.world.redis.ask(&format!("ZRANGE {index} 0 -1"));
+            if differ_in_news_alone(ready, &real, known) {
+                *ready = real;
+            }
+            let real = self.world.redis.list(&list);
+            let own = self.model.lists.entry(queue.clone()).or_default();
+            if differ_in_news_alone(own.make_contiguous(), &real, known) {
+                *own = real.into();
+            }
+        }
     }
 
     /// A first sweep only leaves marks: what was popped just now may yet be claimed.
@@ -587,7 +609,9 @@ impl Walk {
             .recover_foreign(LEASE, LEASE, CRASH_LIMIT, RETENTION)
             .await
             .expect("redis answers");
+        let before = self.model.ready.clone();
         self.model.recover_foreign(&overdue);
+        self.take_over_order(&before);
         format!("jobs of strangers are looked after, overdue {overdue:?}")
     }
 
@@ -656,6 +680,20 @@ impl Walk {
         }
         "connections are dropped".to_owned()
     }
+}
+
+/// Whether two lists hold the same, and all but what is new in the same order.
+fn differ_in_news_alone(model: &[String], real: &[String], known: &[String]) -> bool {
+    let sorted = |list: &[String]| {
+        let mut list = list.to_vec();
+        list.sort();
+        list
+    };
+    let old = |list: &[String]| -> Vec<String> {
+        let known = |id: &&String| known.contains(id) || id.starts_with("nobody");
+        list.iter().filter(known).cloned().collect()
+    };
+    sorted(model) == sorted(real) && old(model) == old(real)
 }
 
 fn legal(id: &str) -> JobId {

@@ -5,6 +5,8 @@ mod claim;
 mod control;
 mod cron;
 mod finish;
+mod limits;
+mod limits_walk;
 mod listing;
 mod lua;
 mod moves;

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hero::client::JobBuilder;
+use hero::config::Config;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::message::{ActorState, Presence};
 use hero::proto::target::{ActorId, Queue, ScriptType};
-use hero::store::{Attempt, Claim, Claimed, Ending, LogEntry, Recorded, Store, Submitted, Verdict};
+use hero::store::{
+    Attempt, Claim, Claimed, Ending, Limits, LogEntry, Recorded, Store, Submitted, Verdict,
+};
 
 use super::Redis;
 
@@ -69,6 +72,7 @@ impl Life {
             tasks: 4,
             running: 0,
             state: ActorState::Ready,
+            holding: None,
         }
     }
 }
@@ -78,6 +82,7 @@ pub(crate) struct World {
     pub(crate) redis: Redis,
     pub(crate) store: Store,
     namespace: String,
+    limits: Limits,
 }
 
 impl World {
@@ -95,7 +100,13 @@ impl World {
     /// One in a namespace of an own Redis.
     pub(crate) fn on(redis: Redis, namespace: &str) -> Self {
         let store = Store::open(&redis.config(namespace)).expect("settings that lead to redis");
-        Self { redis, store, namespace: namespace.to_owned() }
+        Self { redis, store, namespace: namespace.to_owned(), limits: Limits::default() }
+    }
+
+    /// With these limits, as the configuration writes them, for every claim from now on.
+    pub(crate) fn limit(&mut self, text: &str) {
+        let config = Config::from_toml("hero.toml".as_ref(), text).expect("a configuration");
+        self.limits = Limits::new(&config.limits);
     }
 
     /// Submits jobs and sends them on their way, all of which must be accepted.
@@ -159,6 +170,7 @@ impl World {
             wanted,
             popped,
             size_max_bytes: SIZE_MAX,
+            limits: &self.limits,
         };
         let claimed = self.store.claim(&claim).await.expect("claiming");
         self.check();
@@ -253,7 +265,9 @@ impl World {
     fn indexes(&self) -> BTreeMap<String, Vec<String>> {
         let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut link = self.redis.link();
-        for part in ["meta:queue:ready:", "meta:boot:running:", "meta:job:index:"] {
+        for part in
+            ["meta:queue:ready:", "meta:queue:held:", "meta:boot:running:", "meta:job:index:"]
+        {
             for key in self.redis.keys(&self.key(part)) {
                 let members: Vec<String> = redis::cmd("ZRANGE")
                     .arg(&key)
@@ -280,7 +294,7 @@ impl World {
         let mut pipeline = redis::pipe();
         let names = ["status", "script_type", "group", "instance", "priority", "boot_id"];
         for key in &keys {
-            pipeline.cmd("HMGET").arg(key).arg(&names).arg("created_at");
+            pipeline.cmd("HMGET").arg(key).arg(&names).arg("created_at").arg("held_by");
         }
         let hashes: Vec<redis::Value> = if keys.is_empty() {
             Vec::new()
@@ -305,6 +319,37 @@ impl World {
         assert!(indexes.is_empty(), "indexes hold what is no job: {indexes:?}");
         self.check_order();
         self.check_beside();
+        self.check_limits();
+    }
+
+    /// Places in limits are those of jobs that run, and what a limit holds back is held.
+    #[track_caller]
+    fn check_limits(&self) {
+        let prefix = self.key("meta:limit:running:");
+        for key in self.redis.keys(&prefix) {
+            for id in self.redis.ask::<Vec<String>>(&format!("ZRANGE {key} 0 -1")) {
+                let limits = self.field(&id, "limits").unwrap_or_default();
+                let has_place = limits.split(' ').any(|name| name == &key[prefix.len()..]);
+                assert!(has_place, "{id} has a place in {key} and only {limits}");
+                assert_eq!(self.field(&id, "status").as_deref(), Some("started"), "{id} in {key}");
+            }
+        }
+        let (mut by_limit, mut by_queue) = (BTreeSet::new(), BTreeSet::new());
+        let prefix = self.key("meta:limit:held:");
+        for key in self.redis.keys(&prefix) {
+            for entry in self.redis.ask::<Vec<String>>(&format!("ZRANGE {key} 0 -1")) {
+                let id = entry.split(' ').nth(1).expect("a queue and an id");
+                assert_eq!(self.field(id, "held_by").as_deref(), Some(&key[prefix.len()..]));
+                by_limit.insert(entry);
+            }
+        }
+        let prefix = self.key("meta:queue:held:");
+        for key in self.redis.keys(&prefix) {
+            let queue = &key[prefix.len()..];
+            let ids: Vec<String> = self.redis.ask(&format!("ZRANGE {key} 0 -1"));
+            by_queue.extend(ids.into_iter().map(|id| format!("{queue} {id}")));
+        }
+        assert_eq!(by_limit, by_queue, "what limits hold back, and what is held");
     }
 
     /// What stands beside the indexes: unique keys are held by jobs on their way, and only jobs
@@ -360,7 +405,8 @@ fn assert_stands(id: &str, fields: &[Option<String>], stands: &[String]) {
                 "" | "1" => String::new(),
                 other => format!(":prio:{other}"),
             };
-            format!("meta:queue:ready:type:{}{target}{priority}", text(1))
+            let index = if fields[7].is_some() { "held" } else { "ready" };
+            format!("meta:queue:{index}:type:{}{target}{priority}", text(1))
         }
         "started" if !text(5).is_empty() => format!("meta:boot:running:{}", text(5)),
         _ if text(1).is_empty() => format!("meta:job:index:{status}:type:unknown"),

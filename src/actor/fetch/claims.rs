@@ -51,18 +51,20 @@ impl Fetch {
             .partition(|(actor, _)| self.slots[*actor].free() > 0);
         self.popped = keep;
         self.errands.extend(back.into_iter().map(|(_, woken)| Errand::PutBack(woken)));
+        let fair_every = self.settings.actor.fair_every;
         let due: Vec<(usize, usize, Vec<String>)> = self
             .slots
-            .iter()
+            .iter_mut()
             .enumerate()
             .filter(|(_, slots)| slots.wants_claim())
-            .map(|(actor, slots)| (actor, slots.free(), slots.claimed_lists().cloned().collect()))
+            .map(|(actor, slots)| (actor, slots.free(), slots.lists_to_claim(fair_every)))
             .collect();
         if due.is_empty() {
             return;
         }
         let size_max_bytes = self.settings.job.script_size_max.saturating_add(HASH_MARGIN_BYTES);
         let mut popped = std::mem::take(&mut self.popped);
+        let limits = self.settings.limits.clone();
         let life = Arc::clone(&self.life);
         self.claiming = Some(Box::pin(async move {
             let mut answers = Vec::with_capacity(due.len());
@@ -79,6 +81,7 @@ impl Fetch {
                     wanted,
                     popped: &own,
                     size_max_bytes,
+                    limits: &limits,
                 };
                 let claimed = match life.store.claim(&claim).await {
                     Ok(claimed) => claimed,

@@ -197,6 +197,7 @@ impl Fetch {
                 actor = self.legacy.found() => self.slots[actor].hungry = true,
                 () = sleep_until(timer) => {}
                 _ = shutdown.changed() => {}
+                () = self.life.vitals.strain_changed.notified() => {}
                 Ok(()) = self.changes.changed() => self.take_over_settings(),
             }
             self.tell_vitals();
@@ -229,7 +230,9 @@ impl Fetch {
             return;
         }
         self.retry_at = None;
+        let held = self.life.vitals.strain().is_some();
         for slots in &mut self.slots {
+            slots.hold(held);
             slots.mend(now);
         }
         if now.duration_since(self.reconciled_at) >= self.life.lease {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::proto::keys::Keys;
-use crate::proto::target::ActorId;
+use crate::proto::target::{ActorId, Queue};
 
 /// How long a list that could not be read is left alone.
 const BROKEN_FOR: Duration = Duration::from_secs(30);
@@ -17,6 +17,10 @@ pub(super) struct Slots {
     pub(super) control: String,
     /// Its work lists, first come first.
     lists: Vec<String>,
+    /// The same from the background end.
+    from_background: Vec<String>,
+    /// Claims so far.
+    claims: u32,
     /// Queues with older names, read after its own. They are never popped from outside a claim:
     /// what others have pushed there would be lost with whoever popped it.
     pub(super) legacy: Vec<String>,
@@ -30,29 +34,37 @@ pub(super) struct Slots {
     pub(super) running: usize,
     /// Whether it takes no more jobs for now.
     pub(super) draining: bool,
+    /// Whether its machine is past what it may be used for.
+    held: bool,
     /// Whether its queues may hold something: true until a claim has found them empty.
     pub(super) hungry: bool,
 }
 
 impl Slots {
     pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys, legacy: Vec<String>) -> Self {
+        let read = |queues: &[Queue]| {
+            queues.iter().flat_map(|queue| keys.work_as_read(queue)).collect::<Vec<String>>()
+        };
         Self {
             legacy,
             control: keys.control(&id),
-            lists: id.queues().iter().flat_map(|queue| keys.work_as_read(queue)).collect(),
+            lists: read(&id.queues()),
+            from_background: read(&id.queues_from_background()),
+            claims: 0,
             broken: Vec::new(),
             paused: Vec::new(),
             id,
             tasks,
             running: 0,
             draining: false,
+            held: false,
             hungry: true,
         }
     }
 
     /// How many more jobs it may take.
     pub(super) fn free(&self) -> usize {
-        if self.draining { 0 } else { self.tasks.saturating_sub(self.running) }
+        if self.draining || self.held { 0 } else { self.tasks.saturating_sub(self.running) }
     }
 
     /// Whether a claim is due.
@@ -92,13 +104,23 @@ impl Slots {
         self.lists.iter().filter(|list| !self.is_left_alone(list))
     }
 
-    /// The lists to claim from now, those with older names last.
-    pub(super) fn claimed_lists(&self) -> impl Iterator<Item = &String> {
-        self.lists().chain(self.legacy.iter().filter(|list| !self.is_left_alone(list)))
+    /// The lists for the next claim: every so many claims from the background end, unless 0.
+    pub(super) fn lists_to_claim(&mut self, fair_every: u32) -> Vec<String> {
+        self.claims = self.claims.wrapping_add(1);
+        let is_fair = fair_every > 0 && self.claims.is_multiple_of(fair_every);
+        let order = if is_fair { &self.from_background } else { &self.lists };
+        // Those with older names come last.
+        let all = order.iter().chain(&self.legacy);
+        all.filter(|list| !self.is_left_alone(list)).cloned().collect()
     }
 
     fn is_left_alone(&self, list: &str) -> bool {
         self.broken.iter().any(|(broken, _)| broken == list)
+    }
+
+    /// The lists to read now.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
+        self.lists.iter().filter(|list| !self.is_left_alone(list))
     }
 
     /// Whether it reads this list at all.
@@ -143,6 +165,19 @@ impl Slots {
             self.hungry = true;
         }
         self.running = self.running.saturating_sub(1);
+    }
+
+    /// Takes nothing while its machine is past what it may be used for.
+    pub(super) fn hold(&mut self, held: bool) {
+        if self.held && !held {
+            self.hungry = true;
+        }
+        self.held = held;
+    }
+
+    /// Whether it takes nothing for that reason.
+    pub(super) fn is_held(&self) -> bool {
+        self.held
     }
 
     /// Starts or ends draining.
@@ -198,6 +233,28 @@ mod tests {
     }
 
     #[test]
+    fn every_so_many_claims_begin_at_the_background_end() {
+        let mut slots = slots(1);
+        let background = |list: &String| list.ends_with(":prio:2");
+        let fair = |slots: &mut Slots, every| background(&slots.lists_to_claim(every)[0]);
+        let seen: Vec<bool> = (0..6).map(|_| fair(&mut slots, 3)).collect();
+        assert_eq!(seen, [false, false, true, false, false, true]);
+        assert!((0..20).all(|_| !fair(&mut slots, 0)), "0 is never");
+        assert!(fair(&mut slots, 1));
+    }
+
+    #[test]
+    fn an_actor_whose_machine_is_past_its_bounds_takes_nothing_until_it_is_not() {
+        let mut slots = slots(2);
+        slots.hungry = false;
+        slots.hold(true);
+        assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
+        slots.hold(true);
+        slots.hold(false);
+        assert!(slots.wants_claim(), "what came meanwhile was not waited for");
+    }
+
+    #[test]
     fn a_paused_list_is_claimed_from_but_not_waited_for() {
         let mut slots = slots(1);
         let all = slots.lists().count();
@@ -211,9 +268,9 @@ mod tests {
 
     #[test]
     fn queues_with_older_names_are_claimed_from_last_and_never_waited_for() {
-        let slots = slots(1);
-        let claimed: Vec<&String> = slots.claimed_lists().collect();
-        assert_eq!(claimed.last().map(|list| list.as_str()), Some("hero:work_queue:w1"));
+        let mut slots = slots(1);
+        let claimed = slots.lists_to_claim(0);
+        assert_eq!(claimed.last().map(String::as_str), Some("hero:work_queue:w1"));
         assert_eq!(claimed.len(), slots.lists().count() + 1);
         assert!(!slots.reads("hero:work_queue:w1"));
     }

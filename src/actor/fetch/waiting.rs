@@ -24,9 +24,10 @@ impl Fetch {
             .collect();
         if self.waiting.is_some() {
             // A wait that does not look at all it should is woken, and begun anew; so is one that
-            // could still take work while the process shuts down.
+            // could still take work while the process shuts down or its machine is strained.
             let lacks = wanted.iter().any(|list| !self.waiting_for.contains(list));
-            if !self.waking && (lacks || self.waiting_for_work && self.drain.has_begun()) {
+            let may_take_nothing = self.drain.has_begun() || self.slots.iter().any(Slots::is_held);
+            if !self.waking && (lacks || self.waiting_for_work && may_take_nothing) {
                 self.waking = true;
                 self.errands.push_front(Errand::Wake(self.waker.clone()));
             }

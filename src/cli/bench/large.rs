@@ -59,6 +59,7 @@ async fn claim(stage: &Stage, store: &Store) -> Result<Duration, Error> {
             wanted: 1,
             popped: &[],
             size_max_bytes: stage.config.job.script_size_max,
+            limits: &crate::store::Limits::default(),
         };
         let began = Instant::now();
         let claimed = store.claim(&claim).await.map_err(unreachable)?;

@@ -90,6 +90,7 @@ impl Job {
             "retention" => self.retention = seconds(name, value)?,
             "run_at" => self.run_at = run_at(value)?,
             "unique_key" => self.unique_key = strict(name, value)?,
+            "limit_key" => self.limit_key = strict(name, value)?,
             "reply" => self.reply = value != "0",
             "status" => {
                 self.status = value.parse().map_err(|error| InvalidJob::new(name, said(&error)))?;
@@ -160,6 +161,7 @@ impl Job {
         put("prerequisite_names", (!names.is_empty()).then(|| json!(names).to_string()));
         put("run_at", self.run_at.map(written_time));
         put("unique_key", self.unique_key.as_ref().map(ToString::to_string));
+        put("limit_key", self.limit_key.as_ref().map(ToString::to_string));
         put("retention", self.retention.map(|kept| written_seconds(kept).to_string()));
         put("reply", (!self.reply).then(|| "0".to_owned()));
         for (name, value) in &self.extra {
@@ -417,6 +419,7 @@ mod tests {
             ("instance", "0"),
             ("script_type", "Osis"),
             ("unique_key", "a\nb"),
+            ("limit_key", "a\nb"),
             ("status", "done"),
             ("env_vars", r#"{"A=B":"1"}"#),
         ] {
@@ -492,6 +495,7 @@ mod tests {
         "retention",
         "run_at",
         "unique_key",
+        "limit_key",
         "reply",
         "created_at",
         "updated_at",

@@ -31,6 +31,14 @@ name!(
     |name| (1..=256).contains(&name.len()) && !name.iter().any(u8::is_ascii_control)
 );
 
+name!(
+    /// Jobs with one limit key are counted together by the limits that look at it.
+    LimitKey,
+    "limit key",
+    "1 to 256 bytes without control characters",
+    |name| (1..=256).contains(&name.len()) && !name.iter().any(u8::is_ascii_control)
+);
+
 impl JobId {
     /// A new id: a random UUID.
     pub fn random() -> Self {

@@ -6,7 +6,7 @@ mod json;
 mod status;
 
 pub use hash::InvalidJob;
-pub use id::{BootId, JobId, UniqueKey};
+pub use id::{BootId, JobId, LimitKey, UniqueKey};
 pub use status::JobStatus;
 
 use std::collections::BTreeMap;
@@ -82,6 +82,8 @@ pub struct Job {
     pub run_at: Option<Timestamp>,
     /// At most one job with this key is on its way at a time.
     pub unique_key: Option<UniqueKey>,
+    /// What limits that look at keys count it under.
+    pub limit_key: Option<LimitKey>,
     /// How long it is kept after its end; without it, what the configuration says.
     pub retention: Option<Duration>,
     /// Whether a reply is pushed when it ends.
@@ -140,6 +142,7 @@ impl Job {
             prerequisite_names: BTreeMap::new(),
             run_at: None,
             unique_key: None,
+            limit_key: None,
             retention: None,
             reply: true,
             status: JobStatus::Created,

@@ -3,6 +3,7 @@
 -- A job moves from one state to another only through the functions here, and stands in exactly
 -- one index while it is in a state:
 --   dispatched  READY..queue                  by dispatch
+--               HELD..queue                   likewise, if a limit holds it back
 --   started     RUNNING..boot                 by start
 --   the others  INDEX..status..':type:'..type by the time that matters to the state
 -- All scores are microseconds of Redis's clock.
@@ -72,6 +73,11 @@ end
 
 local function legal_id(id)
   return type(id) == 'string' and #id <= 64 and string.match(id, '^[A-Za-z0-9_-]+$') and id
+end
+
+local function legal_limit(name)
+  return type(name) == 'string' and #name <= 200 and string.match(name, '^[A-Za-z0-9_.@/=#-]+$')
+    and name
 end
 
 local function present(value)
@@ -229,9 +235,18 @@ local function push_front(id, queue, at)
   if LEGACY then copy_to_legacy(id, queue, true) end
 end
 
--- Takes a waiting job out of its queue and the ready index.
+-- Ends the waiting of a job that a limit holds back. Returns whether it was one.
+local function unhold(id, queue)
+  if redis.call('ZREM', HELD .. queue, id) == 0 then return false end
+  local limit = legal_limit(redis.call('HGET', JOB .. id, 'held_by'))
+  if limit then redis.call('ZREM', LIMIT_HELD .. limit, queue .. ' ' .. id) end
+  redis.call('HDEL', JOB .. id, 'held_by')
+  return true
+end
+
+-- Takes a waiting job out of its queue and the ready index, or from where a limit holds it back.
 local function pull_out(id, queue)
-  redis.call('ZREM', READY .. queue, id)
+  if redis.call('ZREM', READY .. queue, id) == 0 and unhold(id, queue) then return end
   local length = redis.pcall('LLEN', WORK .. queue)
   if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
     redis.call('LREM', WORK .. queue, 1, id)

@@ -31,8 +31,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us)
     return moved_on and f[2] == boot and 'done' or 'lost'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'stop_requested', 'retention', 'legacy')
+    'stop_requested', 'retention', 'legacy', 'limits')
   if not f[5] then return 'lost' end
+  leave_limits(id, f[10], at)
   local script_type = legal_type(f[1]) or fallback_type
   -- An exit code that is there is that of an earlier attempt.
   if f[6] ~= '1' and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end

@@ -13,6 +13,7 @@ local function purge(id)
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'reply',
     'unique_key', 'dependents', 'retention')
   local script_type = legal_type(f[2])
+  unhold(id, queue)
   -- By its ready entry alone the supervisor notices what a foreign actor has ended.
   if f[1] ~= 'finished' and f[1] ~= 'error' then redis.call('ZREM', READY .. queue, id) end
   if f[1] == 'started' and not is_ours(id, f[6]) then
@@ -44,6 +45,14 @@ for _, list in ipairs(lists) do
     for _, id in ipairs(ids) do purge(id) end
   end
 end
+-- Those that a limit holds back wait in it as well.
+local held = redis.call('ZCARD', HELD .. queue)
+if held > 0 and taken_out < most then
+  local ids = redis.call('ZRANGE', HELD .. queue, 0, most - taken_out - 1)
+  for _, id in ipairs(ids) do purge(id) end
+  taken_out, held = taken_out + #ids, redis.call('ZCARD', HELD .. queue)
+end
+left = left + held
 if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
 return { purged, taken_out, left }

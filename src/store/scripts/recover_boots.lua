@@ -25,8 +25,9 @@ local function recover(id, boot)
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
     'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
-    'retention')
+    'retention', 'limits')
   local script_type = type_of_job(f[3], f[12])
+  if f[2] == boot then leave_limits(id, f[15], at) end
   if f[1] == 'finished' or f[1] == 'error' then
     return note_foreign_end(id, script_type, at, retention)
   end

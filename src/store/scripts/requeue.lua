@@ -8,10 +8,12 @@ local given_back = 0
 -- Last first, so that the first ends up in front.
 for number = tonumber(ARGV[2]), 1, -1 do
   local id, queue = ARGV[1 + 2 * number], ARGV[2 + 2 * number]
-  local f = read(id, 'status', 'attempt', 'script_type', 'group', 'instance', 'priority')
+  local f = read(id, 'status', 'attempt', 'script_type', 'group', 'instance', 'priority',
+    'limits')
   queue = present(queue) or queue_of(f[3], f[4], f[5], f[6])
   -- One that names no queue stays the boot's, and is ended when its lease is over.
   if (queue or f[1] ~= 'started') and redis.call('ZREM', RUNNING .. boot, id) == 1 then
+    leave_limits(id, f[7], at)
     if f[1] == 'started' then
       moving(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),

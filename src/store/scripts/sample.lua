@@ -57,7 +57,7 @@ for _, script_type in ipairs(some_types()) do
 end
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, EXPIRED_PER_STEP)) do
   local length = redis.pcall('LLEN', WORK .. queue)
-  if length == 0 and redis.call('ZCARD', READY .. queue) == 0 then
+  if length == 0 and redis.call('EXISTS', READY .. queue, HELD .. queue) == 0 then
     redis.call('SREM', QUEUES, queue)
     redis.call('HDEL', MARKS, queue)
   end

@@ -1,0 +1,93 @@
+//! Limits as the claim is told of them, and the looking after those that hold jobs back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Store, StoreError};
+use crate::config::{LimitConfig, LimitName};
+
+/// The limits of a configuration, as the claim reads them. Cheap to clone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits(Arc<str>);
+
+impl Limits {
+    /// Those of this configuration.
+    pub fn new(limits: &BTreeMap<LimitName, LimitConfig>) -> Self {
+        if limits.is_empty() {
+            return Self::default();
+        }
+        let all: Vec<Value> = limits.iter().map(|(name, limit)| entry(name, limit)).collect();
+        Self(Value::from(all).to_string().into())
+    }
+
+    pub(super) fn as_argument(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What is absent is left out: Lua's JSON has a `null` that is not nil.
+fn entry(name: &LimitName, limit: &LimitConfig) -> Value {
+    let mut entry = serde_json::Map::from_iter([("name".to_owned(), json!(name))]);
+    let mut put = |key: &str, value: Option<Value>| {
+        entry.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    put("per", limit.per.map(|per| json!(per.as_str())));
+    put("type", limit.script_type.as_ref().map(|name| json!(name)));
+    put("group", limit.group.as_ref().map(|name| json!(name)));
+    put("caller", limit.caller.as_ref().map(|text| json!(text)));
+    put("key", limit.key.as_ref().map(|key| json!(key)));
+    put("running", limit.running.map(|number| json!(number)));
+    put("rate", limit.rate.map(|rate| json!(rate.number)));
+    let period_us = limit.rate.and_then(|rate| u64::try_from(rate.period.as_micros()).ok());
+    put("period_us", period_us.map(|us| json!(us)));
+    Value::Object(entry)
+}
+
+/// What a look at the limits that hold jobs has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tended {
+    /// Held jobs that went back to their queues, to try once more.
+    pub released: u64,
+    /// Places of jobs that did not run any more.
+    pub taken_back: u64,
+    /// How long until the next look, if some limit holds jobs.
+    pub next: Option<Duration>,
+}
+
+impl Store {
+    /// Looks after the limits that hold jobs and are due, up to `most` of them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
+        let mut script = self.scripts.tend_limits.prepare_invoke();
+        script.arg(most);
+        let (released, taken_back, next_us): (u64, u64, i64) =
+            self.invoke("looking after limits", &script).await?;
+        let next = u64::try_from(next_us).ok().map(Duration::from_micros);
+        Ok(Tended { released, taken_back, next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_claim_is_told_only_what_a_limit_says() {
+        assert_eq!(Limits::new(&BTreeMap::new()).as_argument(), "");
+        let limit = LimitConfig {
+            key: Some("api".parse().expect("legal")),
+            rate: Some("10/s".parse().expect("legal")),
+            ..LimitConfig::default()
+        };
+        let limits = BTreeMap::from([("a".parse().expect("legal"), limit)]);
+        assert_eq!(
+            Limits::new(&limits).as_argument(),
+            r#"[{"key":"api","name":"a","period_us":1000000,"rate":10}]"#
+        );
+    }
+}

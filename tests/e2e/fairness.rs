@@ -1,0 +1,54 @@
+//! What an actor leaves to others: background jobs their turn, and a strained machine its rest.
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::{field, until};
+
+/// How many of a flood of urgent jobs had started before the one in the background did.
+fn urgent_before_background(fair_every: &str) -> usize {
+    const URGENT: usize = 48;
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.fair_every", fair_every);
+    hero.run(&["submit", "-t", "osis", "--priority", "2", "--id", "last", "-e", "1"]).code(0);
+    for number in 0..URGENT {
+        let (id, script) = (format!("j{number}"), "let n = 0; for i in 0..20000 { n += i; } n");
+        hero.run(&["submit", "-t", "osis", "--priority", "0", "--id", &id, "-e", script]).code(0);
+    }
+    let _osis = hero.actor("osis-default-1").tasks(1).start();
+    until(&redis, "last", "finished");
+    let started = |id: &str| field(&redis, id, "started_at").filter(|at| !at.is_empty());
+    let own = started("last").expect("it ran");
+    (0..URGENT).filter(|number| started(&format!("j{number}")).is_some_and(|at| at < own)).count()
+}
+
+#[test]
+fn a_flood_of_urgent_jobs_does_not_starve_one_in_the_background() {
+    let before = urgent_before_background("4");
+    assert!(before < 4, "{before} urgent jobs went first");
+}
+
+#[test]
+fn without_the_guard_urgent_jobs_all_go_first() {
+    assert!(urgent_before_background("0") > 20);
+}
+
+#[test]
+fn an_actor_takes_nothing_while_its_machine_is_past_a_bound_and_says_why() {
+    let redis = Redis::start();
+    let strained = Hero::on(&redis).set("actor.memory_min", "\"1000000GiB\"");
+    let held = strained.actor("osis-default-1").start();
+    wait_until("its presence says so", || {
+        strained.run(&["actor", "list"]).code(0).stdout.contains("ready, holding: memory ")
+    });
+    strained.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    // It goes on beating, and answers; only jobs it leaves to others.
+    let ping = r#"{"cmd":"ping","reply_to":"hero:q:reply:me"}"#;
+    redis.ask_with::<i64, _>("RPUSH hero:q:ctl:type:osis:group:default:inst:1", &[ping]);
+    redis.run("BLPOP hero:q:reply:me 20");
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    assert_eq!(held.err().matches("takes no jobs for now").count(), 1, "{}", held.err());
+    let free = Hero::on(&redis).set("actor.load_max", "100000").set("actor.memory_min", "\"1B\"");
+    let _other = free.actor("osis-default-2").start();
+    until(&redis, "a", "finished");
+    assert_eq!(field(&redis, "a", "actor").as_deref(), Some("osis:default:2"));
+}

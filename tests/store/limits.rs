@@ -1,0 +1,384 @@
+//! Limits inside the claim: who gets a place, who waits for one, and who lets go of it.
+
+use std::time::Duration;
+
+use hero::client::JobBuilder;
+use hero::proto::job::{Job, JobId, JobStatus};
+use hero::store::{ListQuery, Verdict};
+
+use crate::support::{Life, RETENTION, World, ids, job, queue};
+
+const ONE: &str = "[limit.one]\nrunning = 1";
+const HELD: &str = "meta:queue:held:type:osis";
+
+fn world(limits: &str) -> World {
+    let mut world = World::new();
+    world.limit(limits);
+    world
+}
+
+fn done() -> Verdict {
+    Verdict::Finished { output: String::new(), exit_code: None }
+}
+
+fn id(name: &str) -> JobId {
+    name.parse().expect("a legal id")
+}
+
+fn with_key(name: &str, key: &str) -> Job {
+    JobBuilder::new("osis", "1").id(name).limit_key(key).build().expect("a legal job")
+}
+
+fn serial(name: &str) -> Job {
+    JobBuilder::new("osis", "1").id(name).concurrent(false).build().expect("a legal job")
+}
+
+/// Everything that waits for its time in a limit is due.
+async fn tend(world: &World) {
+    for limit in world.redis.ask::<Vec<String>>("ZRANGE hero:meta:limit:index 0 -1") {
+        world.redis.run(&format!("ZADD hero:meta:limit:index 1 {limit}"));
+    }
+    world.store.tend_limits(100).await.expect("looking after limits");
+    world.check();
+}
+
+#[tokio::test]
+async fn no_more_run_than_the_limit_and_each_end_lets_the_next_go_in_order() {
+    let (world, life) = (world("[limit.two]\nrunning = 2"), Life::of("osis-default-1"));
+    let jobs: Vec<Job> = ["a", "b", "c", "d", "e"].map(job).into();
+    world.accepts(&jobs).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
+    assert_eq!(world.status("c"), JobStatus::Dispatched);
+    assert_eq!(world.indexes_of("c"), [HELD]);
+    assert_eq!(world.field("c", "held_by").as_deref(), Some("two"));
+    assert!(world.work("type:osis").is_empty(), "what is held blocks nobody");
+    assert!(world.claim(&life, 9).await.attempts.is_empty());
+    world.finish(&life, &id("b"), done()).await;
+    assert_eq!(world.work("type:osis"), ["c"]);
+    assert_eq!(world.field("c", "held_by"), None);
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
+    world.finish(&life, &id("a"), done()).await;
+    world.finish(&life, &id("c"), done()).await;
+    assert_eq!(world.work("type:osis"), ["d", "e"], "in the order of their dispatch");
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["d", "e"]);
+    for name in ["d", "e"] {
+        world.finish(&life, &id(name), done()).await;
+        assert_eq!(world.field(name, "limits"), None);
+    }
+    assert!(world.redis.keys("hero:meta:limit:running:").is_empty());
+}
+
+#[tokio::test]
+async fn jobs_behind_those_that_a_limit_holds_go_on() {
+    let (world, life) =
+        (world("[limit.api]\nkey = \"api\"\nrunning = 1"), Life::of("osis-default-1"));
+    world
+        .accepts(&[with_key("a", "api"), with_key("b", "api"), job("c"), with_key("d", "other")])
+        .await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "c", "d"]);
+    assert_eq!(world.indexes_of("b"), [HELD]);
+}
+
+#[tokio::test]
+async fn what_is_counted_separately_does_not_share_a_place() {
+    let limits = "[limit.callers]\nper = \"caller\"\nrunning = 1";
+    let (world, life) = (world(limits), Life::of("osis-default-1"));
+    let long = "x".repeat(300);
+    let of = |name: &str, caller: &str| {
+        JobBuilder::new("osis", "1").id(name).caller_id(caller).build().expect("legal")
+    };
+    let jobs = [
+        of("a1", "a"),
+        of("a2", "a"),
+        of("b1", "b: \n*"),
+        of("b2", "b: \n*"),
+        of("c1", &long),
+        job("d1"),
+        job("d2"),
+    ];
+    world.accepts(&jobs).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a1", "b1", "c1", "d1"]);
+    assert_eq!(world.field("a2", "held_by").as_deref(), Some("callers=a"));
+    for name in ["b2", "d2"] {
+        let by = world.field(name, "held_by").expect("it is held");
+        assert!(by.starts_with("callers#"), "{by}: what is no plain word is hashed");
+    }
+}
+
+#[tokio::test]
+async fn groups_and_types_are_counted_separately_too() {
+    let limits =
+        "[limit.groups]\nper = \"group\"\nrunning = 1\n[limit.types]\nper = \"type\"\nrunning = 2";
+    let world = world(limits);
+    let (osis, sal) = (Life::of("osis-io-1"), Life::of("sal-io-1"));
+    let of = |kind: &str, name: &str, group: Option<&str>| {
+        let builder = JobBuilder::new(kind, "1").id(name);
+        let builder = if let Some(group) = group { builder.group(group) } else { builder };
+        builder.build().expect("legal")
+    };
+    let jobs = [
+        of("osis", "io1", Some("io")),
+        of("osis", "io2", Some("io")),
+        of("osis", "any1", None),
+        of("osis", "any2", None),
+        of("sal", "sal1", Some("io")),
+    ];
+    world.accepts(&jobs).await;
+    assert_eq!(ids(&world.claim(&osis, 9).await.attempts), ["io1", "any1"]);
+    assert_eq!(ids(&world.claim(&sal, 9).await.attempts), ["sal1"]);
+    assert_eq!(world.field("io2", "held_by").as_deref(), Some("groups=osis/io"));
+    assert_eq!(world.field("any2", "held_by").as_deref(), Some("groups=osis/default"));
+}
+
+#[tokio::test]
+async fn nobody_overtakes_those_that_have_waited_for_longer() {
+    let (world, life) = (world(ONE), Life::of("osis-default-1"));
+    world.accepts(&[job("a"), job("b"), job("c")]).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
+    world.finish(&life, &id("a"), done()).await;
+    // Its place is free and it is popped by somebody who takes his time; another comes, more urgent.
+    let popped: String = world.redis.ask("LPOP hero:q:work:type:osis");
+    assert_eq!(popped, "b");
+    let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
+    world.accepts(&[urgent]).await;
+    let list = "hero:q:work:type:osis".to_owned();
+    let claimed = world.claim_popped(&life, 9, &[(list, popped.into_bytes())]).await;
+    assert_eq!(ids(&claimed.attempts), ["b"]);
+    world.finish(&life, &id("b"), done()).await;
+    assert_eq!(
+        ids(&world.claim(&life, 9).await.attempts),
+        ["c"],
+        "it waited before the urgent one came"
+    );
+    world.finish(&life, &id("c"), done()).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["urgent"]);
+}
+
+#[tokio::test]
+async fn every_way_out_of_running_gives_the_place_back() {
+    let world = world(ONE);
+    let mut life = Life::of("osis-default-1");
+    let names: Vec<String> = (0..6).map(|n| format!("j{n}")).collect();
+    for name in &names {
+        world.accepts(&[job(name)]).await;
+    }
+    let next = async |life: &Life| {
+        let claimed = world.claim(life, 9).await;
+        assert_eq!(claimed.attempts.len(), 1, "one place, and it is free");
+        claimed.attempts[0].id.clone()
+    };
+    let first = next(&life).await;
+    let failed = Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true };
+    world.finish(&life, &first, failed).await;
+    let second = next(&life).await;
+    let delay = Duration::from_hours(1);
+    let again = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
+    world.finish(&life, &second, again).await;
+    let third = next(&life).await;
+    world.store.requeue(&life.boot, &[(third.clone(), None)]).await.expect("giving back");
+    world.check();
+    assert_eq!(next(&life).await, third, "it is in front of those that were held");
+    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+    world.check();
+    life = Life::of("osis-default-2");
+    assert_eq!(next(&life).await, third, "a crash keeps the order as well");
+    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.store.recover_boots(None, 1, RETENTION).await.expect("recovering");
+    world.check();
+    assert_eq!(world.status(third.as_str()), JobStatus::Error);
+    life = Life::of("osis-default-3");
+    let fourth = next(&life).await;
+    assert_eq!(fourth, id("j3"));
+    // A stranger ends it while it runs.
+    world.redis.run("HSET hero:job:j3 status finished");
+    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+    world.check();
+    life = Life::of("osis-default-4");
+    assert_eq!(next(&life).await, id("j4"));
+}
+
+#[tokio::test]
+async fn a_place_whose_job_is_gone_is_taken_back() {
+    let (world, life) = (world(ONE), Life::of("osis-default-1"));
+    world.accepts(&[job("a"), job("b")]).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
+    world.redis.run("DEL hero:job:a");
+    world.redis.run(&format!("ZREM hero:meta:boot:running:{} a", life.boot));
+    world.redis.run("ZADD hero:meta:limit:index 1 one");
+    let tended = world.store.tend_limits(100).await.expect("looking after limits");
+    world.check();
+    assert_eq!((tended.taken_back, tended.released), (1, 1));
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
+}
+
+#[tokio::test]
+async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait() {
+    let (world, life) = (world(ONE), Life::of("osis-default-1"));
+    let jobs: Vec<Job> = ["a", "b", "c", "d", "e"].map(job).into();
+    world.accepts(&jobs).await;
+    world.claim(&life, 9).await;
+    let status = Some(JobStatus::Dispatched);
+    let query = ListQuery { status, limit: 9, ..ListQuery::default() };
+    assert_eq!(world.store.list_jobs(&query).await.expect("listing").items.len(), 4);
+    let seen = world.store.queue_states().await.expect("listing");
+    assert_eq!((seen[0].depth, seen[0].held), (0, 4));
+    assert!(seen[0].oldest_wait.is_some());
+    world.store.sample(Duration::ZERO).await.expect("sampling");
+    assert_eq!(world.store.queue_states().await.expect("listing").len(), 1, "it is not given up");
+    world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
+    world.check();
+    assert_eq!(world.field("b", "error").as_deref(), Some("stopped"));
+    world.store.delete(&id("c"), RETENTION).await.expect("deleting");
+    world.check();
+    world.store.retry(&id("b")).await.expect("running again");
+    world.check();
+    assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 3);
+    world.check();
+    assert!(world.redis.keys("hero:meta:limit:held:").is_empty());
+    world.finish(&life, &id("a"), done()).await;
+    tend(&world).await;
+    assert!(
+        world.redis.keys("hero:meta:limit:").is_empty(),
+        "nothing is left of a limit nobody needs"
+    );
+}
+
+#[tokio::test]
+async fn a_rate_lets_so_many_start_within_its_time_and_the_next_when_it_has_passed() {
+    let (world, life) = (world("[limit.slow]\nrate = \"2/h\""), Life::of("osis-default-1"));
+    let jobs: Vec<Job> = ["a", "b", "c", "d", "e"].map(job).into();
+    world.accepts(&jobs).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
+    let look: f64 = world.redis.ask("ZSCORE hero:meta:limit:index slow");
+    let first: Vec<(String, f64)> =
+        world.redis.ask("ZRANGE hero:meta:limit:starts:slow 0 0 WITHSCORES");
+    assert!(
+        (look - first[0].1 - 3_600_000_000.0).abs() < 1.0,
+        "the next look is when it may start"
+    );
+    world.finish(&life, &id("a"), done()).await;
+    tend(&world).await;
+    assert!(world.claim(&life, 9).await.attempts.is_empty(), "an end frees no start");
+    // The hour has passed for one of the two.
+    world
+        .redis
+        .run(&format!("ZADD hero:meta:limit:starts:slow 1 {}", first[0].0.replace(' ', "_")));
+    world.redis.ask_with::<i64, _>("ZREM hero:meta:limit:starts:slow", &[&first[0].0]);
+    tend(&world).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
+    world.redis.run("DEL hero:meta:limit:starts:slow");
+    tend(&world).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["d", "e"]);
+}
+
+#[tokio::test]
+async fn a_limit_that_is_lowered_below_what_runs_holds_until_enough_have_ended() {
+    let (mut world, life) = (world("[limit.one]\nrunning = 3"), Life::of("osis-default-1"));
+    let jobs: Vec<Job> = ["a", "b", "c", "d"].map(job).into();
+    world.accepts(&jobs).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b", "c"]);
+    world.limit(ONE);
+    for name in ["a", "b"] {
+        world.finish(&life, &id(name), done()).await;
+        assert!(world.claim(&life, 9).await.attempts.is_empty());
+    }
+    world.finish(&life, &id("c"), done()).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["d"]);
+}
+
+#[tokio::test]
+async fn jobs_of_a_limit_that_was_raised_or_removed_do_not_wait_for_ever() {
+    for limits in ["[limit.one]\nrunning = 100", ""] {
+        let (mut world, life) = (world(ONE), Life::of("osis-default-1"));
+        let jobs: Vec<Job> = (0..40).map(|n| job(&format!("j{n}"))).collect();
+        world.accepts(&jobs).await;
+        assert_eq!(world.claim(&life, 99).await.attempts.len(), 1);
+        world.limit(limits);
+        let mut taken = 1;
+        for _ in 0..7 {
+            tend(&world).await;
+            taken += world.claim(&life, 99).await.attempts.len();
+        }
+        assert_eq!(taken, 40, "{limits}");
+    }
+}
+
+#[tokio::test]
+async fn a_held_job_whose_actors_are_gone_does_not_keep_the_place_from_others() {
+    let (world, life) = (world(ONE), Life::of("osis-default-1"));
+    let nobody = JobBuilder::new("osis", "1").id("b").group("gone").build().expect("legal");
+    let gone = Life::of("osis-gone-1");
+    world.accepts(&[job("a"), nobody, job("c")]).await;
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+    assert!(world.claim(&gone, 9).await.attempts.is_empty());
+    assert!(world.claim(&life, 9).await.attempts.is_empty());
+    world.finish(&life, &id("a"), done()).await;
+    assert_eq!(world.work("type:osis:group:gone"), ["b"]);
+    tend(&world).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
+}
+
+#[tokio::test]
+async fn a_job_under_two_limits_needs_a_place_in_both_and_takes_none_while_it_waits() {
+    let limits = "[limit.all]\nrunning = 2\n[limit.keys]\nper = \"key\"\nrunning = 1";
+    let (world, life) = (world(limits), Life::of("osis-default-1"));
+    world.accepts(&[with_key("a", "k"), with_key("b", "k"), job("c"), job("d")]).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "c"]);
+    assert_eq!(world.field("b", "held_by").as_deref(), Some("keys=k"));
+    assert_eq!(world.field("d", "held_by").as_deref(), Some("all"));
+    world.finish(&life, &id("a"), done()).await;
+    assert_eq!(world.work("type:osis"), ["b", "d"]);
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
+    world.finish(&life, &id("c"), done()).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["d"]);
+}
+
+#[tokio::test]
+async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
+    let world = World::new();
+    let (one, two) = (Life::of("osis-default-1"), Life::of("osis-default-2"));
+    let to_one = |name: &str, concurrent: bool| {
+        let builder = JobBuilder::new("osis", "1").id(name).instance(1).concurrent(concurrent);
+        builder.build().expect("legal")
+    };
+    let jobs = [
+        to_one("s1", false),
+        to_one("s2", false),
+        to_one("c1", true),
+        to_one("s3", false),
+        to_one("c2", true),
+    ];
+    world.accepts(&jobs).await;
+    assert_eq!(ids(&world.claim(&one, 9).await.attempts), ["s1", "c1", "c2"]);
+    assert_eq!(world.field("s2", "held_by").as_deref(), Some("@osis/default/1"));
+    // Every actor has a lane of its own.
+    world.accepts(&[serial("t1"), serial("t2")]).await;
+    assert_eq!(ids(&world.claim(&two, 9).await.attempts), ["t1"]);
+    world.store.requeue(&one.boot, &[(id("s1"), None)]).await.expect("giving back");
+    world.check();
+    assert_eq!(ids(&world.claim(&one, 9).await.attempts), ["s1"], "before those behind it");
+    for name in ["s1", "s2", "s3"] {
+        world.finish(&one, &id(name), done()).await;
+        let next = world.claim(&one, 9).await;
+        assert!(next.attempts.len() <= 1);
+    }
+    assert_eq!(world.status("s3"), JobStatus::Finished);
+}
+
+#[tokio::test]
+async fn a_job_that_is_not_legal_is_no_concern_of_a_limit() {
+    let (world, life) = (world(ONE), Life::of("osis-default-1"));
+    world.accepts(&[job("a")]).await;
+    world.redis.run(
+        "HSET hero:job:b script 1 status dispatched group Not:Legal limits garbage held_by a:b",
+    );
+    world.redis.run("HSET hero:job:c script 1 status dispatched");
+    world.redis.run("RPUSH hero:q:work:type:osis b c c");
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
+    assert_eq!(world.indexes_of("c"), [HELD], "also one that names no type");
+    world.finish(&life, &id("b"), done()).await;
+    world.finish(&life, &id("a"), done()).await;
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
+}
