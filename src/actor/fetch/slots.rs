@@ -99,11 +99,6 @@ impl Slots {
         self.paused.len()
     }
 
-    /// The lists to read now.
-    pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
-        self.lists.iter().filter(|list| !self.is_left_alone(list))
-    }
-
     /// The lists for the next claim: every so many claims from the background end, unless 0.
     pub(super) fn lists_to_claim(&mut self, fair_every: u32) -> Vec<String> {
         self.claims = self.claims.wrapping_add(1);
