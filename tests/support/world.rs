@@ -190,6 +190,7 @@ impl World {
             wanted,
             popped: &[],
             size_max_bytes: SIZE_MAX,
+            limits: &self.limits,
         };
         let claimed = self.store.claim(&claim).await.expect("claiming");
         claimed.attempts.into_iter().map(|attempt| attempt.id).collect()

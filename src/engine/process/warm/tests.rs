@@ -1,5 +1,6 @@
 //! Forks of a warm interpreter beside cold starts: the same results, and nothing that stays.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -170,13 +171,14 @@ fn a_fork_is_shut_into_the_sandbox() {
 }
 
 fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Cancel) -> Failure {
-    let env = std::collections::BTreeMap::new();
+    let (env, inputs) = (BTreeMap::new(), BTreeMap::new());
     let script = Script {
         job_id: "job-1",
         caller_id: "",
         context_id: "",
         source,
         env: &env,
+        inputs: &inputs,
         deadline: Instant::now() + Duration::from_millis(timeout_ms),
     };
     engine.run(&script, cancel, &World::new().log).expect_err("it is ended")
