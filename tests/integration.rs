@@ -11,6 +11,7 @@ mod chaos;
 mod e2e;
 mod foreign;
 mod lifecycle_model;
+mod osis;
 mod reliability_actor;
 mod reliability_bounds;
 mod reliability_dead;

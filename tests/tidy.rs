@@ -57,6 +57,7 @@ const RESERVED: [Reserved; 5] = [
             "meta:actor",
             "meta:boot",
             "meta:type",
+            "meta:osis",
             "\"job:",
             "'job:",
             ":job:{",

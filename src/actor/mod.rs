@@ -11,6 +11,7 @@ mod life;
 mod log_buffer;
 mod log_file;
 mod machine;
+mod objects;
 mod settings;
 mod verdict;
 mod workers;
@@ -28,6 +29,7 @@ use crate::proto::target::ActorId;
 use crate::store::{Backoff, Store, StoreError};
 use fetch::Fetch;
 use life::{Life, Vitals};
+pub use objects::RedisObjects;
 pub use settings::Settings;
 
 /// Why an actor could not start or go on.

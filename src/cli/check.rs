@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, Unit};
-use crate::engine;
+use crate::engine::{self, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
@@ -80,7 +80,8 @@ pub(super) fn availability(config: &Config) -> Vec<(ScriptType, Option<String>)>
     let types = config.types.iter();
     types
         .map(|(name, of_type)| {
-            let engine = engine::build(name.clone(), of_type, &config.job, &config.sal);
+            let engine =
+                engine::build(name.clone(), of_type, &config.job, &config.sal, &Outside::default());
             (name.clone(), engine.unavailable())
         })
         .collect()

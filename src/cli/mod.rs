@@ -10,10 +10,12 @@ mod generate;
 mod job;
 mod migrate;
 mod output;
+mod progress;
 mod queue;
 mod script;
 mod script_doc;
 mod stage;
+mod submit;
 mod table;
 mod time;
 
@@ -67,7 +69,7 @@ enum Command {
     Dev(dev::Dev),
     Check(check::Check),
     Exec(exec::Exec),
-    Submit(exec::Submit),
+    Submit(submit::Submit),
     #[command(subcommand)]
     Job(job::Job),
     #[command(subcommand)]

@@ -24,6 +24,10 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     check_migration(&config.supervisor, &config.redis)?;
     check_job(&config.job)?;
     check_actor(&config.actor)?;
+    config.osis.check()?;
+    let of_osis = |name| KeyPath::of(&["osis", name]);
+    size(of_osis("object_size_max"), config.osis.object_size_max, 1..=64 << 20)?;
+    number(of_osis("objects_max"), config.osis.objects_max, 1..=1_000_000_000_000)?;
     config.sal.check()?;
     size(KeyPath::of(&["sal", "download_size_max"]), config.sal.download_size_max, 1..=1 << 40)?;
     for (name, script_type) in &config.types {

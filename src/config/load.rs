@@ -84,6 +84,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         supervisor: layer.supervisor,
         job: layer.job,
         actor: layer.actor,
+        osis: layer.osis,
         sal: layer.sal,
         limits: layer.limits,
         types: types::resolve(layer.types)?,

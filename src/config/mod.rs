@@ -12,6 +12,7 @@ mod files;
 mod limits;
 mod load;
 mod load_max;
+mod osis;
 mod redis_url;
 mod sal;
 mod schema;
@@ -26,15 +27,18 @@ pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
+pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;
 pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use load_max::Load;
+pub use osis::OsisConfig;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use schema::{
     ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
     UnitActor, UnitConfig,
 };
+pub(crate) use source::place;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::Load;
+use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
@@ -29,6 +30,8 @@ pub struct Config {
     pub job: JobConfig,
     /// `[actor]`.
     pub actor: ActorConfig,
+    /// `[osis]`.
+    pub osis: OsisConfig,
     /// `[sal]`.
     pub sal: SalConfig,
     /// `[limit.NAME]`.
@@ -50,6 +53,7 @@ impl Default for Config {
             supervisor: SupervisorConfig::default(),
             job: JobConfig::default(),
             actor: ActorConfig::default(),
+            osis: OsisConfig::default(),
             sal: SalConfig::default(),
             limits: BTreeMap::new(),
             types: types::defaults(),
@@ -67,6 +71,7 @@ pub(super) struct Layer {
     pub(super) supervisor: SupervisorConfig,
     pub(super) job: JobConfig,
     pub(super) actor: ActorConfig,
+    pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,

@@ -18,7 +18,7 @@ use tracing::{debug, info, warn};
 
 use crate::actor::{self, ActorError, Actors};
 use crate::config::{ActorUnit, Config, ConfigError, Unit};
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::target::ScriptType;
@@ -58,7 +58,9 @@ pub fn run(
         let shutdown = signals::shutdown().map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
-        tokio::spawn(Reload { file, unit, config, live, logging }.run(hangups));
+        tokio::spawn(
+            Reload { file, unit, config, live, logging, store: store.clone() }.run(hangups),
+        );
         if redis_answers(&store, wait, shutdown.clone()).await? {
             warn_of_eviction(&store).await;
             match role {
@@ -90,7 +92,8 @@ fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
             (Role::Supervisor(role), Live::Supervisor(live))
         }
         Unit::Actors(actors) => {
-            let (live, settings) = watch::channel(Arc::new(actor_settings(config, actors)?));
+            let (live, settings) =
+                watch::channel(Arc::new(actor_settings(config, actors, &store)?));
             let store = store.clone();
             (Role::Actors(Actors { store, settings, beat_within, report }), Live::Actors(live))
         }
@@ -107,7 +110,12 @@ fn supervisor_settings(config: &Config) -> supervisor::Settings {
 }
 
 /// One engine per script type; refuses a type that cannot run on this machine.
-fn actor_settings(config: &Config, actors: Vec<ActorUnit>) -> Result<actor::Settings, Error> {
+fn actor_settings(
+    config: &Config,
+    actors: Vec<ActorUnit>,
+    store: &Store,
+) -> Result<actor::Settings, Error> {
+    let outside = outside(config, store);
     let mut engines: BTreeMap<ScriptType, Arc<dyn Engine>> = BTreeMap::new();
     for actor in &actors {
         let script_type = &actor.id.script_type;
@@ -115,7 +123,8 @@ fn actor_settings(config: &Config, actors: Vec<ActorUnit>) -> Result<actor::Sett
             let message = format!("script type {script_type} is not configured");
             return Err(Error::new(Exit::Config, message));
         };
-        let engine = engine::build(script_type.clone(), settings, &config.job, &config.sal);
+        let engine =
+            engine::build(script_type.clone(), settings, &config.job, &config.sal, &outside);
         if let Some(reason) = engine.unavailable() {
             let message = format!("{script_type}: not available: {reason}");
             return Err(Error::new(Exit::Unavailable, message));
@@ -125,6 +134,13 @@ fn actor_settings(config: &Config, actors: Vec<ActorUnit>) -> Result<actor::Sett
     let (job, actor) = (config.job.clone(), config.actor.clone());
     let limits = Limits::new(&config.limits);
     Ok(actor::Settings { actors, job, actor, limits, engines })
+}
+
+/// What scripts reach through this process. Nothing of it is opened before a script uses it.
+fn outside(config: &Config, store: &Store) -> Outside {
+    let runtime = tokio::runtime::Handle::current();
+    let objects = actor::RedisObjects::new(store.clone(), config.osis.clone(), runtime);
+    Outside { osis: config.osis.clone(), objects: Some(Arc::new(objects)) }
 }
 
 /// Says so if Redis may throw jobs away. That it cannot be asked keeps nothing from running.

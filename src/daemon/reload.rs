@@ -12,6 +12,7 @@ use super::notify;
 use crate::actor;
 use crate::config::{Config, Unit};
 use crate::error::Error;
+use crate::store::Store;
 use crate::supervisor;
 
 /// Where the settings of the running role are changed.
@@ -29,6 +30,7 @@ pub(super) struct Reload {
     pub(super) config: Config,
     pub(super) live: Live,
     pub(super) logging: Logging,
+    pub(super) store: Store,
 }
 
 impl Reload {
@@ -72,7 +74,11 @@ impl Reload {
                     restart.push("the unit's actors");
                     settings.borrow().actors.clone()
                 };
-                settings.send_replace(Arc::new(super::actor_settings(&config, actors)?));
+                settings.send_replace(Arc::new(super::actor_settings(
+                    &config,
+                    actors,
+                    &self.store,
+                )?));
             }
             _ => restart.push("the unit's role"),
         }

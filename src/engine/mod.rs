@@ -4,10 +4,12 @@
 //! runtime, and may block there for as long as its deadline allows.
 
 mod cancel;
+mod outside;
 pub mod process;
 pub mod rhai;
 
 pub use cancel::{Cancel, StopReason};
+pub use outside::{Objects, Outside};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +30,13 @@ pub fn build(
     config: &TypeConfig,
     job: &JobConfig,
     sal: &SalConfig,
+    outside: &Outside,
 ) -> Arc<dyn Engine> {
     match config.engine {
-        EngineKind::Osis => Arc::new(rhai::RhaiEngine::osis(script_type, &config.limits, job)),
+        EngineKind::Osis => {
+            let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
+            Arc::new(engine.with_outside(outside))
+        }
         EngineKind::Sal => Arc::new(rhai::RhaiEngine::sal(script_type, &config.limits, job, sal)),
         EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
     }
@@ -108,6 +114,12 @@ pub enum Stream {
 pub trait Log: Send + Sync {
     /// One line, without its line end. Bytes that are no UTF-8 have been replaced.
     fn line(&self, stream: Stream, line: &str);
+
+    /// How far the job has come, from 0 to 1, and what it says of that. A script may tell as often
+    /// as it likes; the latest counts. Who only wants lines may leave it out.
+    fn progress(&self, fraction: f64, text: &str) {
+        let _ = (fraction, text);
+    }
 }
 
 /// Runs the scripts of one script type.

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use super::job::{BootId, JobId, JobStatus, UniqueKey};
 use super::legacy::{Circle, LegacyQueue, is_old_name};
+use super::object::{Context, Field, ObjectType};
 use super::target::{ActorId, IllegalName, Queue, ScriptType, name};
 
 name!(
@@ -218,6 +219,12 @@ impl Keys {
         self.key(format_args!("meta:job:dependents:{id}"))
     }
 
+    /// String, TTL: how many jobs of a whole, which is submitted all or none, are stored by now.
+    /// With `:` and a job's id behind it, what that job will be.
+    pub fn staged(&self, whole: &JobId) -> String {
+        self.key(format_args!("meta:job:staged:{whole}"))
+    }
+
     /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
     pub fn settling(&self) -> String {
         self.key(format_args!("meta:job:settling"))
@@ -242,6 +249,47 @@ impl Keys {
     /// Set: names of the queues that somebody has paused.
     pub fn paused(&self) -> String {
         self.key(format_args!("meta:queue:paused"))
+    }
+
+    /// Sorted set, all of score 0: contexts that have objects, as key parts.
+    pub fn object_contexts(&self) -> String {
+        self.key(format_args!("meta:osis:contexts"))
+    }
+
+    /// Hash: how many objects a context has, type by type, and of all types under `%`.
+    pub fn object_counts(&self, context: &Context) -> String {
+        self.key(format_args!("meta:osis:count:{}", context.as_key_part()))
+    }
+
+    /// Hash: an object's fields as JSON, by its id.
+    pub fn object_bodies(&self, context: &Context, of: &ObjectType) -> String {
+        self.key(format_args!("meta:osis:body:{}:{of}", context.as_key_part()))
+    }
+
+    /// Hash: what the store itself knows of an object, by its id.
+    pub fn object_heads(&self, context: &Context, of: &ObjectType) -> String {
+        self.key(format_args!("meta:osis:head:{}:{of}", context.as_key_part()))
+    }
+
+    /// Sorted set, all of score 0: ids of objects.
+    pub fn object_ids(&self, context: &Context, of: &ObjectType) -> String {
+        self.key(format_args!("meta:osis:ids:{}:{of}", context.as_key_part()))
+    }
+
+    /// Sorted set, all of score 0: entries of the index on a field.
+    pub fn object_index(&self, context: &Context, of: &ObjectType, field: &Field) -> String {
+        self.key(format_args!("meta:osis:index:{}:{of}:{field}", context.as_key_part()))
+    }
+
+    /// Hash: the fields that have an index, each `ready`, or `@` and the last id that is in it.
+    pub fn object_indexes(&self, context: &Context, of: &ObjectType) -> String {
+        self.key(format_args!("meta:osis:state:{}:{of}", context.as_key_part()))
+    }
+
+    /// Whether a key is of this namespace, whatever it is for.
+    pub fn is_own(&self, key: &[u8]) -> bool {
+        let namespace = self.namespace.as_str().as_bytes();
+        key.strip_prefix(namespace).is_some_and(|rest| rest.first() == Some(&b':'))
     }
 
     /// Whether a key is a reply list of this namespace, the only place where a stranger may ask
@@ -272,6 +320,7 @@ impl Keys {
             ("UNIQUE", "meta:job:unique:"),
             ("PENDING", "meta:job:pending:"),
             ("DEPENDENTS", "meta:job:dependents:"),
+            ("STAGED", "meta:job:staged:"),
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
@@ -282,6 +331,13 @@ impl Keys {
             ("LIMIT_HELD", "meta:limit:held:"),
             ("LIMIT_RUNNING", "meta:limit:running:"),
             ("LIMIT_STARTS", "meta:limit:starts:"),
+            ("OSIS_CONTEXTS", "meta:osis:contexts"),
+            ("OSIS_COUNT", "meta:osis:count:"),
+            ("OSIS_BODY", "meta:osis:body:"),
+            ("OSIS_HEAD", "meta:osis:head:"),
+            ("OSIS_IDS", "meta:osis:ids:"),
+            ("OSIS_INDEX", "meta:osis:index:"),
+            ("OSIS_STATE", "meta:osis:state:"),
             ("LEGACY_WORK", "work_queue:"),
             ("LEGACY_STOP", "stop_queue:"),
             ("LEGACY_REPLY", "reply:"),
@@ -324,6 +380,9 @@ mod tests {
         let id: JobId = "job-1".parse().expect("legal");
         let boot: BootId = "b7e151628aed4a6abf7158809cf4f3c7".parse().expect("legal");
         let unique: UniqueKey = "daily report".parse().expect("legal");
+        let (person, shared): (ObjectType, Context) =
+            ("person".parse().expect("legal"), "a:b".parse().expect("legal"));
+        let city: Field = "home.city".parse().expect("legal");
         let queue = |priority| Queue {
             target: Target::instance(osis.clone(), actor.group.clone(), actor.instance),
             priority,
@@ -352,6 +411,7 @@ mod tests {
             (keys.unique(&unique), "hero:meta:job:unique:daily report"),
             (keys.pending(&id), "hero:meta:job:pending:job-1"),
             (keys.dependents(&id), "hero:meta:job:dependents:job-1"),
+            (keys.staged(&id), "hero:meta:job:staged:job-1"),
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
@@ -359,6 +419,16 @@ mod tests {
             (
                 keys.held(&queue(Priority::Urgent)),
                 "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0",
+            ),
+            (keys.object_contexts(), "hero:meta:osis:contexts"),
+            (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),
+            (keys.object_bodies(&shared, &person), "hero:meta:osis:body:a%3ab:person"),
+            (keys.object_heads(&shared, &person), "hero:meta:osis:head:a%3ab:person"),
+            (keys.object_ids(&shared, &person), "hero:meta:osis:ids:a%3ab:person"),
+            (keys.object_indexes(&shared, &person), "hero:meta:osis:state:a%3ab:person"),
+            (
+                keys.object_index(&shared, &person, &city),
+                "hero:meta:osis:index:a%3ab:person:home.city",
             ),
             (keys.seen("main"), "hero:meta:legacy:seen:main"),
             (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),

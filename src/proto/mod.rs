@@ -5,6 +5,7 @@ pub mod job;
 pub mod keys;
 pub mod legacy;
 pub mod message;
+pub mod object;
 pub mod queue;
 pub mod report;
 pub mod target;

@@ -14,6 +14,7 @@ mod link;
 mod listing;
 mod logs;
 mod memory;
+mod objects;
 mod presence;
 mod queues;
 mod recovery;
@@ -21,6 +22,7 @@ mod schedule;
 mod scripts;
 mod sentinel;
 mod statistics;
+mod whole;
 
 pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};
 pub use backoff::Backoff;
@@ -32,10 +34,12 @@ pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use limits::{Limits, Tended};
 pub use link::{Blocking, Waker};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};
-pub use logs::LogLine;
+pub use logs::{LogEntry, LogLine};
+pub use objects::Reindexed;
 pub use presence::{Appearance, PresenceOf};
 pub use queues::QueueState;
 pub use recovery::Recovered;
+pub use whole::Whole;
 
 use std::sync::Arc;
 

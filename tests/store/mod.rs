@@ -18,3 +18,4 @@ mod recovery;
 mod schedule;
 mod statistics;
 mod submit;
+mod whole;

@@ -233,13 +233,19 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_page_is_what_the_functions_say() {
-        let page = pages::markdown("sal", sal(&RhaiLimits::default()).expect("sal").groups());
-        let committed = include_str!("../../../docs/sal.md");
-        assert!(
-            page == committed,
-            "docs/sal.md is not up to date: hero script doc --markdown -t sal > docs/sal.md"
-        );
+    fn the_committed_pages_are_what_the_functions_say() {
+        let limits = RhaiLimits::default();
+        for (name, engine, committed) in [
+            ("sal", sal(&limits), include_str!("../../../docs/sal.md")),
+            ("osis", osis(&limits), include_str!("../../../docs/osis.md")),
+        ] {
+            let page = pages::markdown(name, engine.expect(name).groups());
+            assert!(
+                page == committed,
+                "docs/{name}.md is not up to date: \
+                 hero script doc --markdown -t {name} > docs/{name}.md"
+            );
+        }
     }
 
     #[test]

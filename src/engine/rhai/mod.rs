@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use ::rhai::{AST, Dynamic, EvalAltResult, Scope};
 
-use super::{Cancel, Engine, Failure, Log, Script, Success};
-use crate::config::{JobConfig, RhaiLimits, SalConfig};
+use super::{Cancel, Engine, Failure, Log, Outside, Script, Success};
+use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::proto::target::ScriptType;
 use cache::Cache;
 pub use check::{Finding, nearest};
@@ -36,18 +36,34 @@ pub struct RhaiEngine {
     interpreter: ::rhai::Engine,
     cache: Cache,
     groups: Vec<Group>,
+    osis: Option<osis::Settings>,
     sal: Option<sal::Settings>,
     output_bytes_max: u64,
 }
 
 impl RhaiEngine {
-    /// One whose scripts have no way to the outside.
+    /// One whose scripts have no way to the outside but to the objects that they keep. These are
+    /// nowhere yet: see [`RhaiEngine::with_outside`].
     pub fn osis(script_type: ScriptType, limits: &RhaiLimits, job: &JobConfig) -> Self {
         let mut interpreter = osis::engine(limits);
         let mut functions = Functions::new(&mut interpreter);
         osis::register(&mut functions);
+        osis::register_objects(&mut functions);
         let groups = functions.finish();
-        Self::new(script_type, interpreter, groups, None, job)
+        let mut engine = Self::new(script_type, interpreter, groups, None, job);
+        let (limits, config) = (limits.clone(), OsisConfig::default());
+        engine.osis = Some(osis::Settings { limits, config, objects: None });
+        engine
+    }
+
+    /// The same with a store for the objects of its scripts.
+    #[must_use]
+    pub fn with_outside(mut self, outside: &Outside) -> Self {
+        if let Some(settings) = &mut self.osis {
+            settings.config = outside.osis.clone();
+            settings.objects.clone_from(&outside.objects);
+        }
+        self
     }
 
     /// One whose scripts reach the system, within what `sal` allows.
@@ -74,7 +90,15 @@ impl RhaiEngine {
         job: &JobConfig,
     ) -> Self {
         let output_bytes_max = job.output_size_max;
-        Self { script_type, interpreter, cache: Cache::default(), groups, sal, output_bytes_max }
+        Self {
+            script_type,
+            interpreter,
+            cache: Cache::default(),
+            groups,
+            osis: None,
+            sal,
+            output_bytes_max,
+        }
     }
 
     /// Every function that its scripts have beside those of the language.
@@ -108,7 +132,7 @@ impl RhaiEngine {
 
 impl Engine for RhaiEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
-        let running = Running::new(script, cancel, log, self.sal.as_ref());
+        let running = Running::new(script, cancel, log, self.osis.as_ref(), self.sal.as_ref());
         // A panic in a function or in the interpreter is the script's failure, not the actor's.
         // What it leaves half done is this run's alone: the cache's locks shrug off poison.
         let result = running

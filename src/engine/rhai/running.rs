@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use scoped_tls_hkt::scoped_thread_local;
 
-use super::sal;
+use super::{osis, sal};
 use crate::engine::process::Scratch;
 use crate::engine::process::child::timeout_until;
 use crate::engine::{Cancel, Failure, Log, Script, StopReason, Stream};
@@ -58,6 +58,10 @@ pub(super) struct Running<'a> {
     scratch: OnceCell<Scratch>,
     /// Where relative paths start, once the script has chosen.
     folder: RefCell<Option<PathBuf>>,
+    /// The context whose objects the script has chosen to use, if not its own.
+    pub(super) context: RefCell<Option<String>>,
+    /// What the functions of OSIS keep to; none in an engine without them.
+    pub(super) osis: Option<&'a osis::Settings>,
     /// What the functions of SAL keep to; none in an engine without them.
     pub(super) sal: Option<&'a sal::Settings>,
 }
@@ -67,6 +71,7 @@ impl<'a> Running<'a> {
         script: &'a Script<'a>,
         cancel: &'a Cancel,
         log: &'a dyn Log,
+        osis: Option<&'a osis::Settings>,
         sal: Option<&'a sal::Settings>,
     ) -> Self {
         Self {
@@ -79,6 +84,8 @@ impl<'a> Running<'a> {
             memory_before: Cell::new(None),
             scratch: OnceCell::new(),
             folder: RefCell::new(None),
+            context: RefCell::new(None),
+            osis,
             sal,
         }
     }

@@ -461,12 +461,16 @@ fn the_scripts_of_the_examples_do_their_work() {
         for entry in std::fs::read_dir(examples.join(folder)).expect("examples") {
             let path = entry.expect("an entry").path();
             let source = std::fs::read_to_string(&path).expect("a script");
+            assert_eq!(engine.check(&source, &[]), [], "{}", path.display());
+            seen += 1;
+            // Those that keep objects run where there is a store: in the integration tests.
+            if source.contains("osis_") {
+                continue;
+            }
             let output = world.run(engine, &source);
             let output = output.unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
             let expected = expected(&source).unwrap_or_else(|| panic!("{}", path.display()));
             assert_eq!(output, expected.trim_end(), "{}", path.display());
-            assert_eq!(engine.check(&source, &[]), [], "{}", path.display());
-            seen += 1;
         }
         assert!(seen >= 2, "{folder}");
     }

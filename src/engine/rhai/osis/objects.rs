@@ -1,0 +1,367 @@
+//! The functions by which scripts keep objects and find them.
+
+use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
+use jiff::Timestamp;
+
+use super::asking::{Answered, Failed, Job, Outcome, UNEXPECTED, operation, shown};
+use super::values::{self, Given, Values};
+use crate::engine::rhai::functions::Functions;
+use crate::proto::object::{
+    Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write,
+};
+
+/// The most changes of one batch.
+const BATCH_MAX: usize = 1000;
+
+/// Adds all of them to an interpreter.
+pub(in crate::engine::rhai) fn register(functions: &mut Functions<'_>) {
+    functions.group(
+        "osis",
+        "Objects that outlive the script, apart for each context (CONTEXT_ID). An object is a map; \
+         the store sees to its `id`, `version`, `created_at` and `modified_at`. Strings, numbers, \
+         booleans, (), arrays and maps come back as they were; anything else is refused.",
+    );
+    one_by_one(functions);
+    many(functions);
+}
+
+fn one_by_one(functions: &mut Functions<'_>) {
+    functions.add(
+        "osis_new",
+        ["type"],
+        "Makes a new object of a type: a map with an id of its own, and the time. It is kept once \
+         it is given to osis_set.",
+        r#"
+let ann = osis_new("person");
+ann.name = "Ann";
+osis_set("person", ann) == ann.id
+// → true"#,
+        |object_type: &str| operation("osis_new", object_type, |_| new(object_type)),
+    );
+    functions.add(
+        "osis_set",
+        ["type", "object"],
+        "Keeps an object and gives its id; one without an id gets one. An object that has a \
+         version, as from osis_get, is kept only if nobody has changed it since: otherwise the \
+         error says `stale version`. Without a version it replaces whatever is there.",
+        r#"
+let id = osis_set("person", #{id: "bob", name: "Bob"});
+let bob = osis_get("person", id);
+osis_set("person", bob);
+let seen = "";
+try { osis_set("person", bob) } catch (error) { seen = error; }
+seen.contains("stale version")
+// → true"#,
+        |object_type: &str, object: Map| {
+            operation("osis_set", &named(object_type, &object), |job| {
+                set(job, object_type, &object)
+            })
+        },
+    );
+    functions
+        .add(
+            "osis_get",
+            ["type", "id"],
+            "Gives an object, or () if there is none.",
+            r#"
+osis_set("person", #{id: "cas", age: 41});
+[osis_get("person", "cas").age, osis_get("person", "nobody") == ()]
+// → [41,true]"#,
+            |object_type: &str, id: Dynamic| {
+                operation("osis_get", &format!("{object_type} {id}"), |job| {
+                    get(job, object_type, &id)
+                })
+            },
+        )
+        .gives("map or ()");
+    functions.add(
+        "osis_exists",
+        ["type", "id"],
+        "Tells whether there is such an object.",
+        r#"
+osis_set("person", #{id: "dora"});
+[osis_exists("person", "dora"), osis_exists("person", "nobody")]
+// → [true,false]"#,
+        |object_type: &str, id: Dynamic| {
+            operation("osis_exists", &format!("{object_type} {id}"), |job| {
+                match job.ask(Ask::Exists(object_type.parse()?, values::id(&id)?))? {
+                    Answer::Exists(is_there) => Ok(is_there),
+                    _ => Err(UNEXPECTED.into()),
+                }
+            })
+        },
+    );
+    functions
+        .add(
+            "osis_delete",
+            ["type", "id"],
+            "Deletes an object, and tells whether it was there. With a version it does so only if \
+             nobody has changed the object since.",
+            r#"
+osis_set("person", #{id: "eve"});
+[osis_delete("person", "eve"), osis_delete("person", "eve")]
+// → [true,false]"#,
+            |object_type: &str, id: Dynamic| delete(object_type, &id, None),
+        )
+        .or(["type", "id", "version"], |object_type: &str, id: Dynamic, version: INT| {
+            delete(object_type, &id, Some(version))
+        });
+}
+
+fn many(functions: &mut Functions<'_>) {
+    functions
+        .add(
+            "osis_list",
+            ["type"],
+            "Gives the ids of all objects of a type, in order; for more than an array may hold, a \
+             page of them: those after an id, so many at the most.",
+            r#"
+for id in ["a", "b", "c"] { osis_set("letter", #{id: id}); }
+[osis_list("letter"), osis_list("letter", "a", 1)]
+// → [["a","b","c"],["b"]]"#,
+            |object_type: &str| {
+                operation("osis_list", object_type, |job| list(job, object_type, None))
+            },
+        )
+        .or(["type", "after", "limit"], |object_type: &str, after: &str, limit: INT| {
+            operation("osis_list", object_type, |job| list(job, object_type, Some((after, limit))))
+        });
+    functions
+        .add(
+            "osis_find",
+            ["type", "query"],
+            "Gives the objects that a query means: conditions with =, !=, <, <=, >, >=, `in [..]`, \
+             `starts with`, joined by `and`, `or` and parentheses, then `order by FIELD asc` or \
+             `desc`, then `limit N`. Without an order they come by id. A map means equality of \
+             all its entries. The fields must have an index, by [osis.index] of the configuration; \
+             id has one. With the last object of a page it gives the page after it.",
+            r#"
+for n in 1..6 { osis_set("track", #{id: `t${n}`, title: `Song ${n}`}); }
+let query = `id > "t1" order by id desc limit 2`;
+let page = osis_find("track", query);
+let next = osis_find("track", query, page[1]);
+[page.map(|track| track.id), next.map(|track| track.id)]
+// → [["t5","t4"],["t3","t2"]]"#,
+            |object_type: &str, query: &str| {
+                operation("osis_find", object_type, |job| {
+                    find(job, object_type, Query::parse(query)?, None)
+                })
+            },
+        )
+        .or(["type", "values"], |object_type: &str, values: Map| {
+            operation("osis_find", object_type, |job| find(job, object_type, equal(&values)?, None))
+        })
+        .or(["type", "query", "after"], |object_type: &str, query: &str, after: Map| {
+            operation("osis_find", object_type, |job| {
+                find(job, object_type, Query::parse(query)?, Some(&after))
+            })
+        });
+    functions.add(
+        "osis_batch",
+        ["changes"],
+        "Makes several changes as one, all of them or none: maps with `set` and `object`, or with \
+         `delete` and `id`, each with the type after `set` or `delete`. Gives for each the id that \
+         was set, or whether what was deleted was there.",
+        r#"
+osis_set("account", #{id: "a", cents: 500});
+osis_set("account", #{id: "b", cents: 0});
+let from = osis_get("account", "a");
+let to = osis_get("account", "b");
+from.cents -= 200;
+to.cents += 200;
+osis_batch([
+    #{set: "account", object: from},
+    #{set: "account", object: to},
+    #{delete: "account", id: "closed"},
+])
+// → ["a","b",false]"#,
+        |changes: Array| operation("osis_batch", "", |job| batch(job, &changes)),
+    );
+    functions.add(
+        "osis_use",
+        ["context"],
+        "Lets the functions that follow in this script work on the objects of another context, if \
+         [osis.access] of the configuration grants it to the caller. Gives the one before.",
+        r"
+let own = osis_use(CONTEXT_ID);
+own == CONTEXT_ID
+// → true",
+        |context: &str| operation("osis_use", context, |job| use_context(job, context)),
+    );
+}
+
+fn named(object_type: &str, object: &Map) -> String {
+    match object.get("id").filter(|id| !id.is_unit()) {
+        Some(id) => format!("{object_type} {id}"),
+        None => object_type.to_owned(),
+    }
+}
+
+fn new_id() -> Outcome<ObjectId> {
+    Ok(uuid::Uuid::new_v4().to_string().parse()?)
+}
+
+fn new(object_type: &str) -> Outcome<Map> {
+    let _: ObjectType = object_type.parse()?;
+    let now = values::time(Timestamp::now().as_millisecond());
+    Ok(Map::from([
+        ("id".into(), new_id()?.to_string().into()),
+        ("created_at".into(), now.clone().into()),
+        ("modified_at".into(), now.into()),
+    ]))
+}
+
+fn setting(object_type: &str, object: &Map) -> Outcome<Write> {
+    let Given { id, version, created_ms, body } = values::given(object)?;
+    Ok(Write {
+        object_type: object_type.parse()?,
+        id: id.map_or_else(new_id, Ok)?,
+        expected: version,
+        change: Change::Set { body, created_ms },
+    })
+}
+
+fn set(job: Job<'_>, object_type: &str, object: &Map) -> Outcome<String> {
+    let write = setting(object_type, object)?;
+    let id = write.id.to_string();
+    job.write(vec![write])?;
+    Ok(id)
+}
+
+fn get(job: Job<'_>, object_type: &str, id: &Dynamic) -> Outcome<Dynamic> {
+    match job.ask(Ask::Get(object_type.parse()?, values::id(id)?))? {
+        Answer::Object(None) => Ok(Dynamic::UNIT),
+        Answer::Object(Some(object)) => {
+            Ok(Values::new(&job.settings.limits).object(object)?.into())
+        }
+        _ => Err(UNEXPECTED.into()),
+    }
+}
+
+fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> Answered<bool> {
+    operation("osis_delete", &format!("{object_type} {id}"), |job| {
+        let expected = version.map(|version| values::version(&version.into())).transpose()?;
+        let (object_type, id) = (object_type.parse()?, values::id(id)?);
+        let written =
+            job.write(vec![Write { object_type, id, expected, change: Change::Delete }])?;
+        Ok(written.first().is_some_and(|written| written.existed))
+    })
+}
+
+fn list(job: Job<'_>, object_type: &str, page: Option<(&str, INT)>) -> Outcome<Array> {
+    let most = job.settings.limits.array_len_max.min(9_999);
+    let (after, limit) = match page {
+        None => (None, most + 1),
+        Some((after, limit)) => {
+            let after = (!after.is_empty()).then(|| after.parse()).transpose()?;
+            (after, limited(limit, most)?)
+        }
+    };
+    let object_type: ObjectType = object_type.parse()?;
+    let Answer::Ids(ids) = job.ask(Ask::Ids { object_type, after, limit })? else {
+        return Err(UNEXPECTED.into());
+    };
+    if ids.len() > most {
+        return Err(format!(
+            "there are more than {most}; take them page by page: osis_list(type, after, limit)"
+        )
+        .into());
+    }
+    Ok(ids.into_iter().map(|id| id.to_string().into()).collect())
+}
+
+fn limited(limit: INT, most: usize) -> Outcome<usize> {
+    match usize::try_from(limit) {
+        Ok(limit) if (1..=most).contains(&limit) => Ok(limit),
+        _ => Err(format!("a limit is a number from 1 to {most}").into()),
+    }
+}
+
+fn equal(values: &Map) -> Outcome<Query> {
+    let mut pairs: Vec<(Field, serde_json::Value)> = Vec::new();
+    for (name, value) in values {
+        pairs.push((name.parse()?, values::to_json(value, name, 1)?));
+    }
+    Ok(Query::equal(&pairs)?)
+}
+
+fn find(job: Job<'_>, object_type: &str, query: Query, after: Option<&Map>) -> Outcome<Array> {
+    let most = job.settings.limits.array_len_max.min(9_999);
+    if query.limit.is_some_and(|limit| limit > most) {
+        return Err(format!("a limit is a number from 1 to {most}").into());
+    }
+    let after = match after.map(values::given).transpose()? {
+        None => None,
+        Some(Given { id: Some(id), body, .. }) => Some((id, body)),
+        Some(Given { id: None, .. }) => {
+            return Err("a page goes on after an object, and this map has no id".into());
+        }
+    };
+    let object_type: ObjectType = object_type.parse()?;
+    let ask = Ask::Find { object_type, query, after, limit: most + 1 };
+    let Answer::Objects(objects) = job.ask(ask)? else { return Err(UNEXPECTED.into()) };
+    if objects.len() > most {
+        return Err(format!("it means more than {most} objects; add `limit` to the query").into());
+    }
+    Ok(Values::new(&job.settings.limits).objects(objects)?)
+}
+
+fn batch(job: Job<'_>, changes: &Array) -> Outcome<Array> {
+    if changes.len() > BATCH_MAX {
+        return Err(format!("a batch has at most {BATCH_MAX} changes").into());
+    }
+    let mut writes = Vec::with_capacity(changes.len());
+    for (index, change) in changes.iter().enumerate() {
+        let write = change_of(change).map_err(|failed| match failed {
+            Failed::Why(why) => Failed::Why(format!("change {index}: {why}")),
+            Failed::Ended => Failed::Ended,
+        })?;
+        writes.push(write);
+    }
+    if writes.is_empty() {
+        return Ok(Array::new());
+    }
+    let ids: Vec<Option<String>> = writes
+        .iter()
+        .map(|write| matches!(write.change, Change::Set { .. }).then(|| write.id.to_string()))
+        .collect();
+    let written = job.write(writes)?;
+    let told = ids.into_iter().zip(written);
+    Ok(told.map(|(id, written)| id.map_or_else(|| written.existed.into(), Into::into)).collect())
+}
+
+fn change_of(change: &Dynamic) -> Outcome<Write> {
+    const FORM: &str = "it is a map with `set` and `object`, or with `delete` and `id`";
+    let change = change.flatten_clone();
+    let map = change.read_lock::<Map>().ok_or(FORM)?;
+    let text = |name: &str| map.get(name)?.read_lock::<ImmutableString>().map(|text| text.clone());
+    match (text("set"), text("delete")) {
+        (Some(object_type), None) => {
+            let object = map.get("object").ok_or(FORM)?.flatten_clone();
+            let object = object.read_lock::<Map>().ok_or(FORM)?;
+            setting(&object_type, &object)
+        }
+        (None, Some(object_type)) => Ok(Write {
+            object_type: object_type.parse()?,
+            id: values::id(map.get("id").ok_or(FORM)?)?,
+            expected: map.get("version").map(values::version).transpose()?,
+            change: Change::Delete,
+        }),
+        _ => Err(FORM.into()),
+    }
+}
+
+fn use_context(job: Job<'_>, context: &str) -> Outcome<String> {
+    let _: Context = context.parse()?;
+    let script = job.running.script;
+    let is_own = context == script.context_id;
+    if !is_own && !job.settings.config.grants(script.caller_id, context) {
+        return Err(format!(
+            "not allowed: osis.access grants it not to the caller `{}`",
+            shown(script.caller_id)
+        )
+        .into());
+    }
+    let before = job.running.context.replace(Some(context.to_owned()));
+    Ok(before.unwrap_or_else(|| script.context_id.to_owned()))
+}

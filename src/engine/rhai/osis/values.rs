@@ -1,0 +1,285 @@
+//! Values of scripts as JSON, and back to the very same values. What JSON has no form for is
+//! refused rather than changed.
+
+use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
+use jiff::Timestamp;
+use serde_json::{Number, Value};
+
+use crate::config::RhaiLimits;
+use crate::proto::object::{OWN_FIELDS, Object, ObjectId};
+
+/// How deep an object may nest: readers of JSON refuse more.
+const NESTING_MAX: usize = 127;
+
+/// What a script gives to be kept: its own fields apart from those of the store.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) id: Option<ObjectId>,
+    pub(super) version: Option<u64>,
+    pub(super) created_ms: Option<i64>,
+    pub(super) body: serde_json::Map<String, Value>,
+}
+
+/// Reads what a script gives.
+pub(super) fn given(map: &Map) -> Result<Given, String> {
+    let of = |name: &str| map.get(name).filter(|value| !value.is_unit());
+    let created_ms = match of("created_at") {
+        None => None,
+        Some(value) => {
+            let text = value.read_lock::<ImmutableString>();
+            let time = text.and_then(|text| text.parse::<Timestamp>().ok());
+            Some(
+                time.ok_or("created_at is no time such as 2026-01-31T12:00:00.000Z")?
+                    .as_millisecond(),
+            )
+        }
+    };
+    let version = match of("version") {
+        None => None,
+        Some(value) => Some(version(value)?),
+    };
+    let own = |name: &str| OWN_FIELDS.contains(&name);
+    let body = map.iter().filter(|(name, _)| !own(name));
+    let body = body.map(|(name, value)| Ok((name.to_string(), to_json(value, name, 1)?)));
+    Ok(Given {
+        id: of("id").map(id).transpose()?,
+        version,
+        created_ms,
+        body: body.collect::<Result<_, String>>()?,
+    })
+}
+
+/// An id as a script gives it: a text, or a whole number.
+pub(super) fn id(value: &Dynamic) -> Result<ObjectId, String> {
+    let text = match (value.as_int(), value.read_lock::<ImmutableString>()) {
+        (Ok(number), _) => number.to_string(),
+        (_, Some(text)) => text.to_string(),
+        _ => return Err(format!("an id is a string, not {}", value.type_name())),
+    };
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+/// A version as a script gives it.
+pub(super) fn version(value: &Dynamic) -> Result<u64, String> {
+    let number = value.as_int().ok().and_then(|number| u64::try_from(number).ok());
+    number.ok_or_else(|| "a version is a whole number from 0".to_owned())
+}
+
+/// A value as JSON. `place` is where it stands in its object, for a message.
+pub(super) fn to_json(value: &Dynamic, place: &str, nesting: usize) -> Result<Value, String> {
+    if nesting > NESTING_MAX {
+        return Err(format!("the object nests deeper than {NESTING_MAX} levels"));
+    }
+    // A value that a closure has captured is behind a lock.
+    if value.is_shared() {
+        return to_json(&value.flatten_clone(), place, nesting);
+    }
+    if let Some(array) = value.read_lock::<Array>() {
+        let elements = array.iter().map(|element| to_json(element, place, nesting + 1));
+        return elements.collect();
+    }
+    if let Some(map) = value.read_lock::<Map>() {
+        let fields = map.iter();
+        let fields =
+            fields.map(|(name, value)| Ok((name.to_string(), to_json(value, name, nesting + 1)?)));
+        return fields.collect();
+    }
+    if value.is_unit() {
+        return Ok(Value::Null);
+    }
+    if let Some(text) = value.read_lock::<ImmutableString>() {
+        return Ok(Value::String(text.to_string()));
+    }
+    if let Ok(number) = value.as_int() {
+        return Ok(number.into());
+    }
+    if let Ok(truth) = value.as_bool() {
+        return Ok(truth.into());
+    }
+    if let Ok(number) = value.as_float() {
+        let number = Number::from_f64(number);
+        return number.map(Value::Number).ok_or_else(|| format!("{place} is no finite number"));
+    }
+    let what = value.type_name();
+    Err(format!("{place} is of type {what}, which is not kept; keep a string of it"))
+}
+
+/// Makes values of what was kept, within the limits that Rhai keeps only for what it makes itself.
+pub(super) struct Values<'a> {
+    limits: &'a RhaiLimits,
+    entries_left: usize,
+    elements_left: usize,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(limits: &'a RhaiLimits) -> Self {
+        Self { limits, entries_left: limits.map_len_max, elements_left: limits.array_len_max }
+    }
+
+    /// Objects as scripts see them.
+    pub(super) fn objects(&mut self, objects: Vec<Object>) -> Result<Array, String> {
+        self.takes_elements(objects.len())?;
+        objects.into_iter().map(|object| Ok(self.object(object)?.into())).collect()
+    }
+
+    /// An object as scripts see it.
+    pub(super) fn object(&mut self, object: Object) -> Result<Map, String> {
+        self.takes_entries(object.body.len() + OWN_FIELDS.len())?;
+        let mut map = Map::new();
+        for (name, value) in object.body {
+            map.insert(name.into(), self.value(value)?);
+        }
+        map.insert("id".into(), object.id.to_string().into());
+        map.insert(
+            "version".into(),
+            Dynamic::from(INT::try_from(object.version).unwrap_or(INT::MAX)),
+        );
+        map.insert("created_at".into(), time(object.created_ms).into());
+        map.insert("modified_at".into(), time(object.modified_ms).into());
+        Ok(map)
+    }
+
+    fn value(&mut self, value: Value) -> Result<Dynamic, String> {
+        Ok(match value {
+            Value::Null => Dynamic::UNIT,
+            Value::Bool(truth) => truth.into(),
+            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(number), _) => number.into(),
+                (None, Some(number)) => number.into(),
+                (None, None) => number.to_string().into(),
+            },
+            Value::String(text) => {
+                if text.len() as u64 > self.limits.string_size_max {
+                    return Err("a string in it is longer than type.NAME.limits.string_size_max \
+                                allows"
+                        .to_owned());
+                }
+                text.into()
+            }
+            Value::Array(elements) => {
+                self.takes_elements(elements.len())?;
+                let elements = elements.into_iter().map(|element| self.value(element));
+                elements.collect::<Result<Array, _>>()?.into()
+            }
+            Value::Object(fields) => {
+                self.takes_entries(fields.len())?;
+                let fields = fields.into_iter();
+                let fields = fields.map(|(name, value)| Ok((name.into(), self.value(value)?)));
+                fields.collect::<Result<Map, String>>()?.into()
+            }
+        })
+    }
+
+    fn takes_entries(&mut self, entries: usize) -> Result<(), String> {
+        take(&mut self.entries_left, entries, "maps", "map_len_max", self.limits.map_len_max)
+    }
+
+    fn takes_elements(&mut self, elements: usize) -> Result<(), String> {
+        take(
+            &mut self.elements_left,
+            elements,
+            "arrays",
+            "array_len_max",
+            self.limits.array_len_max,
+        )
+    }
+}
+
+fn take(left: &mut usize, more: usize, what: &str, limit: &str, max: usize) -> Result<(), String> {
+    match left.checked_sub(more) {
+        Some(less) => {
+            *left = less;
+            Ok(())
+        }
+        None => Err(format!(
+            "it would be {what} of more than {max} entries, which type.NAME.limits.{limit} does \
+             not allow; ask for fewer"
+        )),
+    }
+}
+
+/// A time as scripts see it.
+pub(super) fn time(ms: i64) -> String {
+    Timestamp::from_millisecond(ms).map(|time| format!("{time:.3}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = Dynamic> {
+        let leaf = prop_oneof![
+            Just(Dynamic::UNIT),
+            any::<bool>().prop_map(Dynamic::from),
+            any::<INT>().prop_map(Dynamic::from),
+            any::<f64>().prop_filter("kept as JSON", |f| f.is_finite()).prop_map(Dynamic::from),
+            ".{0,8}".prop_map(Dynamic::from),
+        ];
+        leaf.prop_recursive(6, 60, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Dynamic::from),
+                proptest::collection::btree_map(".{0,6}", inner, 0..6).prop_map(|map| {
+                    map.into_iter().map(|(k, v)| (k.into(), v)).collect::<Map>().into()
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_comes_back_as_it_was(value in value()) {
+            let json = to_json(&value, "x", 1).expect("kept");
+            let text = serde_json::to_string(&json).expect("JSON");
+            let read: Value = serde_json::from_str(&text).expect("JSON");
+            let back = Values::new(&RhaiLimits::default()).value(read).expect("within limits");
+            // The same type and value: 1 is not 1.0.
+            prop_assert_eq!(format!("{back:?}"), format!("{value:?}"));
+        }
+    }
+
+    #[test]
+    fn what_json_has_no_form_for_is_refused_by_its_place() {
+        for (value, expected) in [
+            (Dynamic::from(f64::NAN), "x is no finite number"),
+            (Dynamic::from(vec![1_u8]), "x is of type blob, which is not kept"),
+            (Dynamic::from('c'), "x is of type char"),
+        ] {
+            let message = to_json(&value, "x", 1).expect_err(expected);
+            assert!(message.starts_with(expected), "{message}");
+        }
+        let mut deep = Dynamic::UNIT;
+        for _ in 0..1000 {
+            deep = vec![deep].into();
+        }
+        let message = to_json(&deep, "x", 1).expect_err("too deep");
+        assert_eq!(message, "the object nests deeper than 127 levels");
+    }
+
+    #[test]
+    fn what_was_kept_stays_within_the_limits_of_the_script() {
+        let limits = RhaiLimits {
+            map_len_max: 6,
+            array_len_max: 3,
+            string_size_max: 4,
+            ..RhaiLimits::default()
+        };
+        let object = |body: Value| Object {
+            id: "a".parse().expect("legal"),
+            version: 1,
+            created_ms: 0,
+            modified_ms: 1,
+            body: body.as_object().cloned().expect("a map"),
+        };
+        let made = |body: Value| Values::new(&limits).object(object(body));
+        let map = made(serde_json::json!({ "a": [1, 2], "b": "text" })).expect("fits");
+        assert_eq!(map["created_at"].to_string(), "1970-01-01T00:00:00.000Z");
+        for (body, limit) in [
+            (serde_json::json!({ "a": 1, "b": 2, "c": 3 }), "map_len_max"),
+            (serde_json::json!({ "a": [1, 2, 3, 4] }), "array_len_max"),
+            (serde_json::json!({ "a": "texts" }), "string_size_max"),
+        ] {
+            assert!(made(body).expect_err(limit).contains(limit), "{limit}");
+        }
+    }
+}

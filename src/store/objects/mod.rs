@@ -1,0 +1,300 @@
+//! Objects of scripts: get, write, list. Finding them is in `find`, their indexes in `index`.
+//!
+//! The bodies of one type in one context are one hash, and their heads another; ids and entries of
+//! indexes stand in sorted sets by their bytes alone. No call scans, and each has its bound.
+
+mod find;
+mod index;
+
+pub use index::Reindexed;
+
+use std::collections::BTreeMap;
+
+use redis::{FromRedisValue, Value};
+
+use super::{Store, StoreError};
+use crate::config::OsisConfig;
+use crate::proto::object::{
+    Answer, Ask, Change, Context, Field, Object, ObjectError, ObjectId, ObjectType, Write, Written,
+};
+
+/// The most bytes that the bodies of one answer may have together, but for a single one.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+/// How often a write is tried again because an index was declared elsewhere meanwhile.
+const DECLARED_MEANWHILE_MAX: usize = 5;
+
+impl From<StoreError> for ObjectError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+type Result<T> = std::result::Result<T, ObjectError>;
+
+/// Everything that operations on the objects of one context work with.
+pub(super) struct Objects<'a> {
+    store: &'a Store,
+    context: &'a Context,
+    config: &'a OsisConfig,
+}
+
+impl Store {
+    /// The most changes of one write.
+    pub const OBJECT_CHANGES_MAX: usize = 1000;
+    /// The most ids or objects of one page.
+    pub const OBJECT_PAGE_MAX: usize = 10_000;
+
+    /// Answers what is asked of the objects of a context.
+    ///
+    /// # Errors
+    /// [`ObjectError`].
+    pub async fn objects(
+        &self,
+        context: &Context,
+        ask: Ask,
+        config: &OsisConfig,
+    ) -> Result<Answer> {
+        let objects = Objects { store: self, context, config };
+        Ok(match ask {
+            Ask::Get(object_type, id) => Answer::Object(objects.get(&object_type, &id).await?),
+            Ask::Exists(object_type, id) => {
+                let mut command = redis::cmd("HEXISTS");
+                command.arg(self.keys.object_heads(context, &object_type)).arg(id.as_str());
+                Answer::Exists(self.link.query("looking for an object", &command).await?)
+            }
+            Ask::Write(writes) => Answer::Written(objects.write(&writes).await?),
+            Ask::Ids { object_type, after, limit } => {
+                Answer::Ids(objects.ids(&object_type, after.as_ref(), limit).await?)
+            }
+            Ask::Find { object_type, query, after, limit } => {
+                Answer::Objects(objects.find(&object_type, &query, after.as_ref(), limit).await?)
+            }
+        })
+    }
+
+    /// Objects by their ids, and how many of the ids were looked at: as many as fit one answer.
+    ///
+    /// # Errors
+    /// [`ObjectError::Unavailable`].
+    pub async fn objects_by_id(
+        &self,
+        context: &Context,
+        object_type: &ObjectType,
+        ids: &[ObjectId],
+    ) -> Result<(Vec<Object>, usize)> {
+        let config = OsisConfig::default();
+        let objects = Objects { store: self, context, config: &config };
+        objects.read(object_type, ids, ANSWER_BYTES_MAX).await
+    }
+
+    /// How many objects of each type a context has.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn object_counts(
+        &self,
+        context: &Context,
+    ) -> std::result::Result<BTreeMap<ObjectType, u64>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.object_counts(context));
+        let counts: Vec<(String, u64)> = self.link.query("counting objects", &command).await?;
+        let legal = |(name, count): (String, u64)| Some((name.parse().ok()?, count));
+        Ok(counts.into_iter().filter_map(legal).collect())
+    }
+
+    /// Up to `limit` contexts that have objects, those after one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn object_contexts(
+        &self,
+        after: Option<&Context>,
+        limit: usize,
+    ) -> std::result::Result<Vec<Context>, StoreError> {
+        let from = after.map_or("-".to_owned(), |after| format!("({}", after.as_key_part()));
+        let mut command = redis::cmd("ZRANGEBYLEX");
+        command.arg(self.keys.object_contexts()).arg(from).arg("+").arg("LIMIT").arg(0).arg(limit);
+        let parts: Vec<String> = self.link.query("listing contexts", &command).await?;
+        Ok(parts.iter().filter_map(|part| Context::from_key_part(part)).collect())
+    }
+}
+
+impl Objects<'_> {
+    async fn get(&self, object_type: &ObjectType, id: &ObjectId) -> Result<Option<Object>> {
+        let (objects, _) = self.read(object_type, std::slice::from_ref(id), u64::MAX >> 12).await?;
+        Ok(objects.into_iter().next())
+    }
+
+    /// Reads objects by their ids, as many as `bytes_max` allows but at least one; gives how many
+    /// of the ids were looked at.
+    async fn read(
+        &self,
+        object_type: &ObjectType,
+        ids: &[ObjectId],
+        bytes_max: u64,
+    ) -> Result<(Vec<Object>, usize)> {
+        const READING: &str = "reading objects";
+        if ids.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        let mut script = self.store.scripts.objects_read.prepare_invoke();
+        script.arg(self.context.as_key_part()).arg(object_type.as_str()).arg(bytes_max);
+        for id in ids {
+            script.arg(id.as_str());
+        }
+        let answer: Vec<Value> = self.store.invoke(READING, &script).await?;
+        let mut answer = answer.into_iter();
+        let looked = answer.next().and_then(|looked| usize::from_redis_value(looked).ok());
+        let looked = looked.ok_or_else(|| StoreError::unexpected(READING))?;
+        let objects = answer.map(|object| {
+            let (id, head, body): (String, String, Vec<u8>) =
+                FromRedisValue::from_redis_value(object)
+                    .map_err(|_| StoreError::unexpected(READING))?;
+            object_of(&id, &head, &body).ok_or_else(|| damaged(object_type, &id))
+        });
+        Ok((objects.collect::<Result<_>>()?, looked))
+    }
+
+    async fn ids(
+        &self,
+        object_type: &ObjectType,
+        after: Option<&ObjectId>,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>> {
+        let from = after.map_or("-".to_owned(), |after| format!("({after}"));
+        let mut command = redis::cmd("ZRANGEBYLEX");
+        command.arg(self.store.keys.object_ids(self.context, object_type)).arg(from).arg("+");
+        command.arg("LIMIT").arg(0).arg(limit.min(Store::OBJECT_PAGE_MAX));
+        let ids: Vec<String> = self.store.link.query("listing objects", &command).await?;
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Makes all of the changes, or none.
+    async fn write(&self, writes: &[Write]) -> Result<Vec<Written>> {
+        const WRITING: &str = "writing objects";
+        if writes.len() > Store::OBJECT_CHANGES_MAX {
+            let most = Store::OBJECT_CHANGES_MAX;
+            return Err(ObjectError::TooMuch(format!("more than {most} changes at once")));
+        }
+        let mut bodies = Vec::with_capacity(writes.len());
+        for write in writes {
+            bodies.push(self.encoded(write)?);
+        }
+        // Fields that others have declared and this configuration does not know.
+        let mut elsewhere: Vec<(ObjectType, Field)> = Vec::new();
+        for _ in 0..DECLARED_MEANWHILE_MAX {
+            let mut script = self.store.scripts.objects_write.prepare_invoke();
+            script.arg(self.context.as_key_part()).arg(self.config.objects_max).arg(writes.len());
+            for (write, body) in writes.iter().zip(&bodies) {
+                let (doing, created_ms) = match &write.change {
+                    Change::Set { created_ms, .. } => ("set", *created_ms),
+                    Change::Delete => ("delete", None),
+                };
+                script
+                    .arg(doing)
+                    .arg(write.object_type.as_str())
+                    .arg(write.id.as_str())
+                    .arg(write.expected.map(|version| version.to_string()).unwrap_or_default())
+                    .arg(created_ms.map(|ms| ms.to_string()).unwrap_or_default())
+                    .arg(body.as_slice())
+                    .arg(self.terms(write, &elsewhere));
+            }
+            let answer: Vec<Value> = self.store.invoke(WRITING, &script).await?;
+            match self.written(writes, answer)? {
+                Written_::Done(written) => return Ok(written),
+                Written_::Fields(fields) => elsewhere.extend(fields),
+            }
+        }
+        Err(StoreError::unexpected(WRITING).into())
+    }
+
+    fn encoded(&self, write: &Write) -> Result<Vec<u8>> {
+        let Change::Set { body, .. } = &write.change else { return Ok(Vec::new()) };
+        let encoded = serde_json::to_vec(body)
+            .map_err(|error| ObjectError::TooMuch(format!("not written as JSON: {error}")))?;
+        let max = self.config.object_size_max;
+        if encoded.len() as u64 > max { Err(ObjectError::TooLarge { max }) } else { Ok(encoded) }
+    }
+
+    /// The fields that have an index and their terms, as the head of the object has them.
+    fn terms(&self, write: &Write, elsewhere: &[(ObjectType, Field)]) -> String {
+        let Change::Set { body, .. } = &write.change else { return "[]".to_owned() };
+        let others = elsewhere.iter().filter(|(of, _)| *of == write.object_type);
+        let fields = self.config.indexes(&write.object_type).chain(others.map(|(_, field)| field));
+        let mut flat = Vec::new();
+        for field in fields {
+            flat.push(serde_json::Value::from(field.as_str()));
+            flat.push(field.term(body).indexed().into());
+        }
+        serde_json::Value::from(flat).to_string()
+    }
+
+    fn written(&self, writes: &[Write], answer: Vec<Value>) -> Result<Written_> {
+        let unexpected = || ObjectError::from(StoreError::unexpected("writing objects"));
+        let mut answer = answer.into_iter();
+        let mut next = || answer.next().ok_or_else(unexpected);
+        let what: String = FromRedisValue::from_redis_value(next()?).map_err(|_| unexpected())?;
+        let number = |value: Value| u64::from_redis_value(value).map_err(|_| unexpected());
+        match what.as_str() {
+            "ok" => {
+                let mut written = Vec::with_capacity(writes.len());
+                for _ in writes {
+                    let (version, existed) = (number(next()?)?, number(next()?)? == 1);
+                    written.push(Written { version, existed });
+                }
+                Ok(Written_::Done(written))
+            }
+            "stale" => {
+                let place = usize::try_from(number(next()?)?).unwrap_or_default();
+                let found = number(next()?)?;
+                let write = place.checked_sub(1).and_then(|place| writes.get(place));
+                let write = write.ok_or_else(unexpected)?;
+                Err(ObjectError::Stale {
+                    object_type: write.object_type.clone(),
+                    id: write.id.clone(),
+                    expected: write.expected.unwrap_or_default(),
+                    found,
+                })
+            }
+            "full" => Err(ObjectError::Full { max: self.config.objects_max }),
+            "fields" => {
+                let mut names =
+                    answer.map(|name| String::from_redis_value(name).map_err(|_| unexpected()));
+                let of = names.next().ok_or_else(unexpected)??;
+                let of: ObjectType = of.parse().map_err(|_| unexpected())?;
+                let mut fields = Vec::new();
+                for name in names {
+                    let field: Field = name?.parse().map_err(|_| unexpected())?;
+                    if !self.config.indexes(&of).any(|known| *known == field) {
+                        fields.push((of.clone(), field));
+                    }
+                }
+                Ok(Written_::Fields(fields))
+            }
+            _ => Err(unexpected()),
+        }
+    }
+}
+
+/// What a write came to.
+enum Written_ {
+    Done(Vec<Written>),
+    /// Nothing was written: these fields have an index as well.
+    Fields(Vec<(ObjectType, Field)>),
+}
+
+fn object_of(id: &str, head: &str, body: &[u8]) -> Option<Object> {
+    let mut numbers = head.lines().next()?.split(' ');
+    Some(Object {
+        id: id.parse().ok()?,
+        version: numbers.next()?.parse().ok()?,
+        created_ms: numbers.next()?.parse().ok()?,
+        modified_ms: numbers.next()?.parse().ok()?,
+        body: serde_json::from_slice(body).ok()?,
+    })
+}
+
+fn damaged(object_type: &ObjectType, id: &str) -> ObjectError {
+    let id = id.escape_debug();
+    ObjectError::Unavailable(format!("what redis holds of {object_type} {id} is no object"))
+}

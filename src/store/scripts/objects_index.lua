@@ -1,0 +1,48 @@
+-- Builds the index on a field of a type, some objects at a time, or takes it away. From `begin` on
+-- whoever writes an object puts it into the index himself, so each step has only to bring in what
+-- has stayed as it was read.
+--
+-- ARGV: 1 context  2 type  3 field  4 `begin`, `step` or `drop`
+--       for a step: 5 `@` and the last id that was looked at, or `ready`
+--       and for each object: id, version, term
+-- returns how far the index is: `ready`, or `@` and an id; '' if there is none
+
+local kind, field, doing = ARGV[1] .. ':' .. ARGV[2], ARGV[3], ARGV[4]
+local heads, states = OSIS_HEAD .. kind, OSIS_STATE .. kind
+local index = OSIS_INDEX .. kind .. ':' .. field
+local state = redis.call('HGET', states, field)
+
+if doing == 'drop' then
+  redis.call('HDEL', states, field)
+  redis.call('UNLINK', index)
+  return ''
+end
+if doing == 'begin' then
+  if not state and redis.call('HLEN', heads) > 0 then
+    state = '@'
+    redis.call('HSET', states, field, state)
+  end
+  return state or ''
+end
+if not state or state == 'ready' then return state or '' end
+for place = 6, #ARGV, 3 do
+  local id, version, term = ARGV[place], ARGV[place + 1], ARGV[place + 2]
+  local head = redis.call('HGET', heads, id)
+  if head and string.match(head, '^%d+') == version then
+    local first, encoded = string.match(head, '^(.-)\n(.*)$')
+    local kept = {}
+    local terms = cjson.decode(encoded)
+    for at = 1, #terms, 2 do
+      if terms[at] ~= field then
+        kept[#kept + 1] = terms[at]
+        kept[#kept + 1] = terms[at + 1]
+      end
+    end
+    kept[#kept + 1] = field
+    kept[#kept + 1] = term
+    redis.call('HSET', heads, id, first .. '\n' .. cjson.encode(kept))
+    redis.call('ZADD', index, 0, term .. '\0' .. id)
+  end
+end
+redis.call('HSET', states, field, ARGV[5])
+return ARGV[5]

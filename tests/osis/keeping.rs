@@ -1,0 +1,183 @@
+//! Keeping objects: versions, batches, limits, contexts.
+
+use serde_json::json;
+
+use super::*;
+
+#[tokio::test]
+async fn an_object_comes_back_as_it_was_and_counts_its_writes() {
+    let place = Place::with_indexes(&["name"]);
+    let body = json!({ "name": "Ann", "": [1, 1.0, null, { "é\n\"": true }], "big": i64::MIN });
+    assert_eq!(place.set("a", body.clone()).await, Written { version: 1, existed: false });
+    assert_eq!(place.set("a", body.clone()).await, Written { version: 2, existed: true });
+    let object = place.get("a").await.expect("there");
+    assert_eq!((object.version, serde_json::Value::from(object.body)), (2, body));
+    assert!(object.created_ms > 1_600_000_000_000 && object.created_ms <= object.modified_ms);
+    assert_eq!(place.get("b").await, None);
+}
+
+#[tokio::test]
+async fn a_stale_version_writes_nothing_and_is_named() {
+    let place = Place::with_indexes(&["n"]);
+    place.set("a", json!({ "n": 1 })).await;
+    let two = place.write(vec![setting("a", json!({ "n": 2 }), Some(1))]).await;
+    assert_eq!(two, Ok(vec![Written { version: 2, existed: true }]));
+    for (write, expected) in [
+        (setting("a", json!({ "n": 3 }), Some(1)), 1),
+        (deleting("a", Some(1)), 1),
+        (setting("a", json!({}), Some(0)), 0),
+    ] {
+        let stale = ObjectError::Stale { object_type: thing(), id: id_of("a"), expected, found: 2 };
+        assert!(stale.to_string().starts_with("stale version: thing a has version 2"));
+        assert_eq!(place.write(vec![write]).await, Err(stale));
+    }
+    assert_eq!(place.found("n = 2").await, ["a"]);
+    assert_eq!(place.found("n != 2").await, [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn of_two_writers_of_one_version_one_wins() {
+    let place = Place::with_indexes(&["writer"]);
+    place.set("a", json!({})).await;
+    for version in 1..30 {
+        let one = place.write(vec![setting("a", json!({ "writer": 1 }), Some(version))]);
+        let two = place.write(vec![setting("a", json!({ "writer": 2 }), Some(version))]);
+        let (one, two) = tokio::join!(one, two);
+        assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
+        let winner = if one.is_ok() { 1 } else { 2 };
+        assert_eq!(place.found(&format!("writer = {winner}")).await, ["a"]);
+        assert_eq!(place.found(&format!("writer = {}", 3 - winner)).await, [] as [&str; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_made_whole_or_not_at_all() {
+    let place = Place::with_indexes(&["n"]);
+    place.set("a", json!({ "n": 1 })).await;
+    let stale = vec![
+        setting("a", json!({ "n": 2 }), Some(1)),
+        setting("b", json!({ "n": 2 }), None),
+        deleting("a", Some(1)),
+    ];
+    assert!(matches!(place.write(stale).await, Err(ObjectError::Stale { found: 2, .. })));
+    assert_eq!((place.found("n = 2").await, place.get("b").await), (Vec::new(), None));
+    let whole = vec![
+        setting("a", json!({ "n": 2 }), Some(1)),
+        setting("b", json!({ "n": 3 }), Some(0)),
+        setting("b", json!({ "n": 4 }), Some(1)),
+        deleting("a", Some(2)),
+    ];
+    let written = place.write(whole).await.expect("written");
+    assert_eq!(written.iter().map(|w| w.version).collect::<Vec<_>>(), [1 + 1, 1, 2, 0]);
+    assert_eq!(place.found("n > 0").await, ["b"]);
+}
+
+#[tokio::test]
+async fn a_batch_that_empties_and_refills_a_type_keeps_its_indexes() {
+    let place = Place::with_indexes(&["n"]);
+    place.set("a", json!({ "n": 1 })).await;
+    let writes = vec![deleting("a", None), setting("b", json!({ "n": 2 }), None)];
+    place.write(writes).await.expect("written");
+    place.set("b", json!({ "n": 3 })).await;
+    assert_eq!(
+        (place.found("n = 3").await, place.found("n < 3").await),
+        (vec!["b".into()], vec![])
+    );
+}
+
+#[tokio::test]
+async fn the_last_object_leaves_nothing_behind() {
+    let place = Place::with_indexes(&["n", "s"]);
+    for id in ["a", "b"] {
+        place.set(id, json!({ "n": 1, "s": "x" })).await;
+    }
+    let there = |written: Vec<Written>| written.iter().map(|w| w.existed).collect::<Vec<_>>();
+    let gone = place.write(vec![deleting("a", None), deleting("a", None), deleting("b", None)]);
+    assert_eq!(there(gone.await.expect("deleted")), [true, false, true]);
+    assert_eq!(place.redis.keys("hero:"), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn contexts_do_not_see_each_other_however_they_are_called() {
+    let mut place = Place::with_indexes(&["n"]);
+    let contexts = ["", "%", "a", "a:b", "a:thing", "{x}", "*", "é\n", "a%3ab"];
+    for (number, context) in contexts.iter().enumerate() {
+        place.context = context.parse().expect("short enough");
+        place.set("same", json!({ "n": number })).await;
+    }
+    for (number, context) in contexts.iter().enumerate() {
+        place.context = context.parse().expect("short enough");
+        assert_eq!(place.found(&format!("n = {number}")).await, ["same"], "{context}");
+        assert_eq!(place.found("").await, ["same"], "{context}");
+        let counts = place.store.object_counts(&place.context).await.expect("counted");
+        assert_eq!(counts, [(thing(), 1)].into(), "{context}");
+    }
+    let mut listed: Vec<String> = Vec::new();
+    loop {
+        let after = listed.last().map(|last| last.parse().expect("legal"));
+        let page = place.store.object_contexts(after.as_ref(), 2).await.expect("listed");
+        if page.is_empty() {
+            break;
+        }
+        listed.extend(page.iter().map(Context::text));
+    }
+    listed.sort();
+    let mut all = contexts.map(str::to_owned);
+    all.sort();
+    assert_eq!(listed, all);
+}
+
+#[tokio::test]
+async fn ids_may_be_any_text_and_are_listed_in_pages() {
+    let place = Place::with_indexes(&["n"]);
+    let ids = ["*", "a b", "a:b", "é", "{x}", "-", "[", "(", "%", "0"];
+    for id in ids {
+        place.set(id, json!({ "n": 1 })).await;
+    }
+    let mut sorted = ids.map(str::to_owned);
+    sorted.sort();
+    assert_eq!(place.found("n = 1").await, sorted);
+    assert_eq!(
+        place.found("n = 1 order by n desc").await,
+        sorted.iter().rev().cloned().collect::<Vec<_>>()
+    );
+    let mut listed: Vec<ObjectId> = Vec::new();
+    loop {
+        let after = listed.last().cloned();
+        let page = place.ask(Ask::Ids { object_type: thing(), after, limit: 3 }).await;
+        match page.expect("listed") {
+            Answer::Ids(page) if page.is_empty() => break,
+            Answer::Ids(page) => listed.extend(page),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(listed.iter().map(ToString::to_string).collect::<Vec<_>>(), sorted);
+}
+
+#[tokio::test]
+async fn size_and_number_are_bounded_by_name() {
+    let mut place = Place::with_indexes(&[]);
+    place.config.object_size_max = 10_000_010;
+    place.config.objects_max = 2;
+    let text = "x".repeat(10_000_000);
+    place.set("large", json!({ "t": text })).await;
+    assert_eq!(place.get("large").await.expect("there").body["t"], text);
+    let larger = setting("larger", json!({ "t": text, "more": 1 }), None);
+    let refused = place.write(vec![larger]).await.expect_err("too large").to_string();
+    assert!(refused.contains("osis.object_size_max"), "{refused}");
+    place.set("b", json!({})).await;
+    let refused = place.write(vec![setting("c", json!({}), None)]).await.expect_err("full");
+    assert!(refused.to_string().contains("osis.objects_max"), "{refused}");
+    // What is there may still be changed, and exchanged.
+    place.set("b", json!({ "n": 1 })).await;
+    place.write(vec![deleting("b", None), setting("c", json!({}), None)]).await.expect("as many");
+}
+
+#[tokio::test]
+async fn what_redis_holds_of_somebody_elses_making_is_named_not_followed() {
+    let place = Place::with_indexes(&["n"]);
+    place.set("a", json!({ "n": 1 })).await;
+    place.redis.run("HSET hero:meta:osis:body:%:thing a {");
+    let refused = place.ask(Ask::Get(thing(), id_of("a"))).await.expect_err("no object");
+    assert_eq!(refused.to_string(), "what redis holds of thing a is no object");
+}

@@ -1,0 +1,172 @@
+//! The functions as scripts call them, in a real actor.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Hero, Redis, wait_until};
+
+fn world() -> (Redis, Hero) {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("osis.index.person", "[\"email\", \"age\", \"name\"]")
+        .set("osis.access.alice", "[\"shared\"]");
+    (redis, hero)
+}
+
+/// What the last line of an example says that it gives.
+fn told(example: &str) -> Option<&str> {
+    example.rsplit_once("// → ").map(|(_, told)| told.trim_end())
+}
+
+#[test]
+fn every_example_of_the_documentation_gives_what_it_says() {
+    let (_redis, hero) = world();
+    let _osis = hero.actor("osis-default-1").start();
+    let documented = hero.run(&["--json", "script", "doc", "-t", "osis"]).code(0).stdout;
+    let documented: Value = serde_json::from_str(&documented).expect("one JSON document");
+    let mut seen = 0;
+    for function in documented.as_array().expect("functions") {
+        let example = function["example"].as_str().expect("an example");
+        let context = format!("example {seen}");
+        let done = hero.run(&["exec", "-t", "osis", "--context", &context, "-e", example]).code(0);
+        if let Some(told) = told(example) {
+            assert_eq!(done.stdout.trim_end(), told, "{}", function["name"]);
+        }
+        seen += 1;
+    }
+    assert!(seen > 8);
+}
+
+#[test]
+fn the_scripts_of_the_examples_do_their_work() {
+    let (_redis, hero) = world();
+    let _osis = hero.actor("osis-default-1").start();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/osis");
+    let mut keeps = 0;
+    for entry in std::fs::read_dir(folder).expect("examples") {
+        let path = entry.expect("an entry").path();
+        let source = std::fs::read_to_string(&path).expect("a script");
+        let told = told(&source).unwrap_or_else(|| panic!("{}", path.display()));
+        let file = path.to_str().expect("a name");
+        // Twice: what it keeps does not trouble it.
+        for _ in 0..2 {
+            hero.run(&["exec", file]).code(0).stdout(&format!("{told}\n"));
+        }
+        keeps += usize::from(source.contains("osis_set"));
+    }
+    assert!(keeps > 0, "no example keeps objects");
+}
+
+#[test]
+fn actors_share_objects_and_contexts_are_apart() {
+    let (_redis, hero) = world();
+    let first = hero.actor("osis-default-1").start();
+    hero.run(&[
+        "exec",
+        "-t",
+        "osis",
+        "--context",
+        "c",
+        "-e",
+        "osis_set(\"person\", #{id: \"a\", age: 7})",
+    ])
+    .code(0)
+    .stdout("a\n");
+    drop(first);
+    let _second = hero.actor("osis-default-2").start();
+    let find = "osis_find(\"person\", \"age > 5\").map(|p| p.id)";
+    hero.run(&["exec", "-t", "osis", "--context", "c", "-e", find]).code(0).stdout("[\"a\"]\n");
+    hero.run(&["exec", "-t", "osis", "--context", "d", "-e", find]).code(0).stdout("[]\n");
+    hero.run(&["exec", "-t", "osis", "-e", find]).code(0).stdout("[]\n");
+}
+
+#[test]
+fn another_context_is_open_only_to_whom_it_is_granted() {
+    let (_redis, hero) = world();
+    let _osis = hero.actor("osis-default-1").start();
+    let put = "let own = osis_use(\"shared\"); osis_set(\"person\", #{id: \"a\"}); osis_use(own); \
+               [own, osis_exists(\"person\", \"a\")]";
+    hero.run(&["exec", "-t", "osis", "--caller", "alice", "--context", "hers", "-e", put])
+        .code(0)
+        .stdout("[\"hers\",false]\n");
+    hero.run(&[
+        "exec",
+        "-t",
+        "osis",
+        "--context",
+        "shared",
+        "-e",
+        "osis_exists(\"person\", \"a\")",
+    ])
+    .code(0)
+    .stdout("true\n");
+    for caller in ["bob", ""] {
+        hero.run(&["exec", "-t", "osis", "--caller", caller, "-e", put])
+            .code(1)
+            .says("osis_use shared: not allowed: osis.access");
+    }
+    hero.run(&["exec", "-t", "osis", "--caller", "alice", "-e", "osis_use(\"other\")"])
+        .code(1)
+        .says("osis_use other: not allowed");
+}
+
+#[test]
+fn failures_name_the_operation_and_its_object() {
+    let (_redis, hero) = world();
+    let _osis = hero.actor("osis-default-1").start();
+    for (source, said) in [
+        ("osis_get(\"no type\", 1)", "osis_get no type 1: object type `no type` is not legal"),
+        ("osis_get(\"person\", \"\")", "osis_get person : object id `` is not legal"),
+        ("osis_get(\"person\", 1.5)", "osis_get person 1.5: an id is a string, not f64"),
+        ("osis_set(\"person\", #{id: 1, f: || 1})", "osis_set person 1: f is of type Fn"),
+        ("osis_set(\"person\", #{version: -1})", "osis_set person: a version is a whole number"),
+        ("osis_set(\"person\", #{created_at: \"soon\"})", "osis_set person: created_at is no time"),
+        (
+            "let m = #{}; for i in 0..1000 { m = #{m: m}; } osis_set(\"person\", m)",
+            "osis_set person: the object nests",
+        ),
+        ("osis_find(\"person\", \"age >\")", "osis_find person: query, column 6: expected a value"),
+        ("osis_find(\"person\", \"city = 'x'\")", ": no index on person.city; declare it"),
+        (
+            "osis_find(\"person\", \"age > 1 limit 99999\")",
+            "osis_find person: a limit is a number from 1",
+        ),
+        ("osis_find(\"person\", \"\", #{})", "osis_find person: a page goes on after an object"),
+        ("osis_list(\"person\", \"\", 0)", "osis_list person: a limit is a number from 1"),
+        ("osis_batch([1])", "osis_batch: change 0: it is a map with `set`"),
+        (
+            "osis_batch([#{set: \"person\", object: #{id: 1}}, #{delete: \"person\"}])",
+            "osis_batch: change 1: it is",
+        ),
+        (
+            "osis_set(\"person\", #{id: 1}); osis_delete(\"person\", 1, 7)",
+            "osis_delete person 1: stale version: person 1 has version 1, not 7",
+        ),
+    ] {
+        // Nothing was ever there: an index is asked for only where there are objects.
+        hero.run(&["exec", "-t", "osis", "-e", source]).code(1).says(said);
+    }
+}
+
+#[test]
+fn a_script_that_waits_for_the_store_can_be_stopped_and_learns_of_its_absence() {
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis).set("actor.lease", "\"30s\"").set("job.log_to_journal", "true");
+    let osis = hero.actor("osis-default-1").start();
+    let script = "for i in 0..1000000 { osis_set(\"n\", #{id: i % 10, n: i}); }";
+    let id = hero.run(&["submit", "-t", "osis", "-e", script]).code(0).stdout.trim().to_owned();
+    wait_until("it has begun", || !redis.keys("hero:meta:osis:body:").is_empty());
+    hero.run(&["job", "stop", &id]).code(0);
+    hero.run(&["job", "wait", &id]).code(1).says("stopped_by_request");
+    // While redis is away the script gets an error that it can catch.
+    let patient = "let said = \"\"; while said == \"\" { try { osis_get(\"n\", 1); sleep(0.01); } \
+                   catch (error) { said = error; } } print(said)";
+    let id = hero.run(&["submit", "-t", "osis", "-e", patient]).code(0).stdout.trim().to_owned();
+    let key = format!("hero:job:{id}");
+    wait_until("it runs", || redis.field(&key, "status").as_deref() == Some("started"));
+    redis.kill();
+    wait_until("it has caught the error", || osis.err().contains("osis_get n 1: redis at"));
+    redis.start_again();
+    hero.run(&["job", "wait", &id]).code(0);
+}
