@@ -174,16 +174,12 @@ impl World {
         for (of_type, command) in [
             interpreter("shut_python", command),
             interpreter("ports_python", command),
-            interpreter("warm_python", command),
             interpreter("open_python", command),
             interpreter("shut_bash", bash),
             interpreter("open_bash", bash),
         ] {
             hero = hero.set(&format!("{of_type}.engine"), "\"command\"");
             hero = hero.set(&format!("{of_type}.command"), command);
-            if of_type.ends_with("warm_python") {
-                hero = hero.set(&format!("{of_type}.warm"), "true");
-            }
             if of_type.contains("open") {
                 hero = hero.set(&format!("{of_type}.sandbox.enabled"), "false");
                 continue;
@@ -281,11 +277,6 @@ fn judge(title: &str, lines: &[Line]) {
 
 fn try_all(title: &str, escapes: &[Escape]) {
     try_in(title, escapes, "shut_python");
-}
-
-/// The same, with the forks of an interpreter that is kept ready.
-fn try_warm(title: &str, escapes: &[Escape]) {
-    try_in(&format!("{title}, WARM"), escapes, "warm_python");
 }
 
 #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]

@@ -1,6 +1,6 @@
 //! The network and the sockets of others.
 
-use super::{Escape, Open, bash, python, try_all, try_warm};
+use super::{Escape, Open, bash, python, try_all};
 
 const ESCAPES: [Escape; 21] = [
     python("connect to a port of this machine", "socket.create_connection(('127.0.0.1', TCP), 5)\nreturn True"),
@@ -29,9 +29,4 @@ const ESCAPES: [Escape; 21] = [
 #[test]
 fn no_script_reaches_anybody_by_a_socket() {
     try_all("NETWORK", &ESCAPES);
-}
-
-#[test]
-fn no_warm_script_reaches_anybody_by_a_socket() {
-    try_warm("NETWORK", &ESCAPES);
 }
