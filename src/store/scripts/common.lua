@@ -324,7 +324,7 @@ local function conclude(id, job, status, text, exit_code, at, retention)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   release_unique(id, job.unique_key)
   if job.reply ~= '0' then push_reply(id, status, text) end
-  if LEGACY then reply_to_legacy(id, text) end
+  if LEGACY then reply_to_legacy(id, text, job.legacy) end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, text, when) end
 end
 
