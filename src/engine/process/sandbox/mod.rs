@@ -23,11 +23,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::fcntl_dupfd_cloexec;
 use seccompiler::BpfProgram;
 
 use self::limits::Limits;
 use self::policy::Policy;
 use crate::config::{Require, SalConfig, SandboxConfig};
+
+/// Below this are the numbers of the standard descriptors and of the channel of progress.
+const FIRST_FREE: i32 = 10;
 
 /// What the children of one engine are shut into.
 #[derive(Debug, Clone)]
@@ -100,6 +104,8 @@ impl Sandbox {
             Some(policy) => files::rules(policy, program, home, more)?,
             None => None,
         };
+        // Its number must not be one that the child gives to something else before it is used.
+        let rules = rules.map(|rules| fcntl_dupfd_cloexec(rules, FIRST_FREE)).transpose()?;
         let (confined, filter) = (self.policy.is_some(), self.filter.clone());
         Ok(Cell { confined, limits: self.limits, rules, filter })
     }
