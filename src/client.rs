@@ -23,13 +23,16 @@ mod error;
 mod logs;
 mod migration;
 mod objects;
+mod queues;
 mod wait;
+mod whole;
 
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub use error::ClientError;
 pub use logs::LogFollower;
 pub use migration::blockers;
+pub use whole::{Graph, Node};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,8 +43,8 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{
-    DeleteOutcome, JobSummary, ListQuery, LogLine, Page, PresenceOf, QueueState, RetryOutcome,
-    StopOutcome, Store, StoreError, Submitted,
+    DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, StopOutcome, Store,
+    StoreError, Submitted,
 };
 use wait::Waiters;
 
@@ -153,7 +156,10 @@ impl Client {
     }
 
     /// What can be told of a job before it is sent.
-    fn check(&self, job: &Job) -> Result<(), InvalidJob> {
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if it has no script type or breaks a bound of `[job]`.
+    pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
         if job.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }
@@ -228,28 +234,6 @@ impl Client {
 
     async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<String>), ClientError> {
         self.store.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
-    }
-
-    /// Reads up to `limit` lines of a job's log, after the line named or from the start.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchJob`] if there is neither a log nor a job.
-    pub async fn get_job_logs(
-        &self,
-        id: &JobId,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<LogLine>, ClientError> {
-        let lines = self.store.read_log(id, after, limit).await?;
-        if lines.is_empty() && after.is_none() {
-            self.outcome(id).await?;
-        }
-        Ok(lines)
-    }
-
-    /// Follows a job's log from its start to the job's end, on a connection of its own.
-    pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
-        LogFollower::new(self.store.clone(), id.clone())
     }
 
     /// One page of jobs; the page names where the next one begins.
@@ -341,14 +325,6 @@ impl Client {
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<PresenceOf>, ClientError> {
         Ok(self.store.actors(script_type).await?)
-    }
-
-    /// Every queue that may hold jobs, in order of their names.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
-        Ok(self.store.queue_states().await?)
     }
 
     /// The counters of a script type: submitted, started, finished, failed, retried, dead,

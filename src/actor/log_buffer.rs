@@ -3,18 +3,24 @@
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use super::log_file;
 use crate::engine::{Log, Stream};
 use crate::proto::job::JobId;
+use crate::store::LogEntry;
 
 /// What one line costs beside its text, so that empty lines are bounded too.
 const LINE_OVERHEAD_BYTES: u64 = 16;
-
-/// A line on its way: 1 or 2 for the stream, and the text.
-pub(super) type Line = (u8, String);
+/// The longest text that goes with progress, in characters.
+const PROGRESS_TEXT_CHARS_MAX: usize = 200;
+/// How often progress is written at the most.
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// The same as a part of the time that the job has run: whoever waits for a day needs no news
+/// four times a second, and they would push the lines out of the log.
+const PROGRESS_PER_RUN: u32 = 200;
 
 /// Bounded by the bytes a job may log in all.
 #[derive(Debug)]
@@ -22,22 +28,28 @@ pub(super) struct LogBuffer {
     lines: Mutex<Lines>,
     size_max_bytes: u64,
     written: Arc<Notify>,
+    began: Instant,
     /// The job, if its lines go to the daemon's own log as well.
     to_journal: Option<JobId>,
 }
 
 #[derive(Debug, Default)]
 struct Lines {
-    waiting: Vec<Line>,
+    waiting: Vec<LogEntry>,
     size_bytes: u64,
     full: bool,
     file: Option<File>,
+    /// What has not been taken yet; older news are nothing to anybody.
+    progress: Option<LogEntry>,
+    /// Progress that comes before this time waits.
+    progress_at: Option<Instant>,
 }
 
 impl LogBuffer {
     /// `written` is notified whenever a line comes into an empty buffer.
     pub(super) fn new(size_max_bytes: u64, written: Arc<Notify>) -> Self {
-        Self { lines: Mutex::default(), size_max_bytes, written, to_journal: None }
+        let began = Instant::now();
+        Self { lines: Mutex::default(), size_max_bytes, written, began, to_journal: None }
     }
 
     /// Lines go to the daemon's own log as well, under the job's id.
@@ -50,13 +62,31 @@ impl LogBuffer {
         self.lock().file = Some(file);
     }
 
-    /// Takes what waits.
-    pub(super) fn take(&self) -> Vec<Line> {
-        std::mem::take(&mut self.lock().waiting)
+    /// Takes what waits and is due. Progress that is not makes the next take worth while at the
+    /// time that comes with it.
+    pub(super) fn take(&self, now: Instant) -> (Vec<LogEntry>, Option<Instant>) {
+        let mut inner = self.lock();
+        let later = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
+        let mut entries = std::mem::take(&mut inner.waiting);
+        if later.is_none()
+            && let Some(progress) = inner.progress.take()
+        {
+            entries.push(progress);
+            let ran = now.saturating_duration_since(self.began);
+            inner.progress_at = Some(now + PROGRESS_EVERY.max(ran / PROGRESS_PER_RUN));
+        }
+        (entries, later)
+    }
+
+    /// Takes all that waits: the job has ended.
+    pub(super) fn take_rest(&self) -> Vec<LogEntry> {
+        let mut inner = self.lock();
+        let progress = inner.progress.take();
+        std::mem::take(&mut inner.waiting).into_iter().chain(progress).collect()
     }
 
     /// Puts back lines that could not be written, before those that came since.
-    pub(super) fn put_back(&self, mut lines: Vec<Line>) {
+    pub(super) fn put_back(&self, mut lines: Vec<LogEntry>) {
         let mut inner = self.lock();
         lines.append(&mut inner.waiting);
         inner.waiting = lines;
@@ -73,7 +103,7 @@ impl Lines {
         if let Some(file) = &mut self.file {
             log_file::append(file, line);
         }
-        self.waiting.push((fd, line.to_owned()));
+        self.waiting.push(LogEntry::Line { fd, line: line.to_owned() });
     }
 }
 
@@ -104,11 +134,28 @@ impl Log for LogBuffer {
             self.written.notify_one();
         }
     }
+
+    fn progress(&self, fraction: f64, text: &str) {
+        let line: String = text.chars().take(PROGRESS_TEXT_CHARS_MAX).collect();
+        let entry = LogEntry::Progress { fraction, text: line };
+        let first = self.lock().progress.replace(entry).is_none();
+        if first {
+            self.written.notify_one();
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn line(fd: u8, line: &str) -> LogEntry {
+        LogEntry::Line { fd, line: line.to_owned() }
+    }
+
+    fn progress(fraction: f64) -> LogEntry {
+        LogEntry::Progress { fraction, text: "at it".to_owned() }
+    }
 
     #[test]
     fn a_log_beyond_its_share_is_cut_off_and_says_so_once() {
@@ -116,20 +163,55 @@ mod tests {
         for _ in 0..1000 {
             log.line(Stream::Stdout, "ten bytes.");
         }
-        let lines = log.take();
+        let lines = log.take_rest();
         assert_eq!(lines.len(), 4);
-        assert_eq!(lines[3], (2, "log cut off here: more than 100 bytes".to_owned()));
+        assert_eq!(lines[3], line(2, "log cut off here: more than 100 bytes"));
         log.line(Stream::Stdout, "more");
-        assert!(log.take().is_empty());
+        assert!(log.take_rest().is_empty());
     }
 
     #[test]
     fn lines_put_back_come_before_later_ones() {
         let log = LogBuffer::new(1000, Arc::default());
         log.line(Stream::Stdout, "a");
-        let taken = log.take();
+        let taken = log.take_rest();
         log.line(Stream::Stderr, "b");
         log.put_back(taken);
-        assert_eq!(log.take(), [(1, "a".to_owned()), (2, "b".to_owned())]);
+        assert_eq!(log.take_rest(), [line(1, "a"), line(2, "b")]);
+    }
+
+    #[test]
+    fn of_much_progress_the_latest_is_taken_and_no_more_often_than_it_may() {
+        let log = LogBuffer::new(1000, Arc::default());
+        let now = log.began;
+        for n in 1..100_u8 {
+            log.progress(f64::from(n) / 100.0, "at it");
+        }
+        assert_eq!(log.take(now), (vec![progress(0.99)], None));
+        log.progress(1.0, "at it");
+        log.line(Stream::Stdout, "a");
+        let soon = now + PROGRESS_EVERY;
+        assert_eq!(log.take(now), (vec![line(1, "a")], Some(soon)), "lines wait for nothing");
+        assert_eq!(log.take(soon), (vec![progress(1.0)], None));
+        assert_eq!(log.take(soon), (Vec::new(), None), "nothing is said twice");
+    }
+
+    #[test]
+    fn a_job_that_runs_for_a_day_tells_its_progress_less_often() {
+        let log = LogBuffer::new(1000, Arc::default());
+        let late = log.began + Duration::from_hours(24);
+        log.progress(0.1, "");
+        let _ = log.take(late);
+        log.progress(0.2, "");
+        assert_eq!(log.take(late).1, Some(late + Duration::from_hours(24) / PROGRESS_PER_RUN));
+        assert_eq!(log.take_rest().len(), 1, "the end waits for nothing");
+    }
+
+    #[test]
+    fn a_text_of_progress_is_cut_to_its_bound() {
+        let log = LogBuffer::new(1000, Arc::default());
+        log.progress(0.5, &"ä".repeat(10_000));
+        let text = "ä".repeat(PROGRESS_TEXT_CHARS_MAX);
+        assert_eq!(log.take_rest(), [LogEntry::Progress { fraction: 0.5, text }]);
     }
 }

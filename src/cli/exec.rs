@@ -1,4 +1,4 @@
-//! `hero exec` and `hero submit`: from the arguments to a job, and to its end.
+//! `hero exec`: from the arguments to a job, and to its end.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
 
+use super::progress::{Bar, View};
 use super::script::Source;
 use super::{Global, output, script_doc};
-use crate::client::{Client, ClientError, JobBuilder, LogFollower};
+use crate::client::{Client, ClientError, JobBuilder};
 use crate::config::{Config, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
@@ -36,20 +36,9 @@ pub(super) struct Exec {
     wait: Option<Duration>,
 }
 
-/// Submit a script and print the id of the job
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
-                        hero submit --at 2026-12-24T18:00:00+01:00 feast.py\n  \
-                        hero submit --after \"$(hero submit first.py)\" second.py\n  \
-                        hero submit --after-any ID --retention 7d clean_up.py")]
-pub(super) struct Submit {
-    #[command(flatten)]
-    options: JobOptions,
-}
-
 /// What a job can be told.
 #[derive(Debug, Args)]
-struct JobOptions {
+pub(super) struct JobOptions {
     #[command(flatten)]
     source: Source,
     /// The script type; without it the file's extension tells: .rhai osis, .py python,
@@ -109,15 +98,6 @@ struct JobOptions {
     id: Option<String>,
 }
 
-impl Submit {
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let config = global.config()?;
-        let id = Client::open(&config)?.submit(self.options.job(&config)?).await?;
-        output::print(global.json, || json!({ "id": id }), || format!("{id}\n"))?;
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
@@ -125,9 +105,9 @@ impl Exec {
         let client = Client::open(&config)?;
         let script_type = job.script_type.clone();
         let id = client.submit(job).await?;
-        let log = client.follow_job_logs(&id);
+        let view = View { log: client.follow_job_logs(&id), lines: true, bar: Bar::new() };
         tokio::select! {
-            ended = wait(&client, &id, Some(log), self.wait, global.json) => ended,
+            ended = wait(&client, &id, Some(view), self.wait, global.json) => ended,
             never = tell_if_alone(&client, script_type.as_ref()) => match never {},
         }
     }
@@ -146,18 +126,18 @@ async fn tell_if_alone(client: &Client, script_type: Option<&ScriptType>) -> Inf
     std::future::pending().await
 }
 
-/// Waits for the end of a job and prints what it left; with a log, prints that as it grows.
+/// Waits for the end of a job and prints what it left; with a view, shows that meanwhile.
 pub(super) async fn wait(
     client: &Client,
     id: &JobId,
-    log: Option<LogFollower>,
+    view: Option<View>,
     patience: Option<Duration>,
     json: bool,
 ) -> Result<ExitCode, Error> {
     let mut interrupts = Interrupts::listen()
         .map_err(|error| Error::new(Exit::Unavailable, format!("cannot take signals: {error}")))?;
     let ended = tokio::select! {
-        ended = end(client, id, log, patience) => ended,
+        ended = end(client, id, view, patience) => ended,
         signal = interrupts.next() => {
             output::note(&format!(
                 "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
@@ -178,38 +158,25 @@ pub(super) async fn wait(
 async fn end(
     client: &Client,
     id: &JobId,
-    log: Option<LogFollower>,
+    view: Option<View>,
     patience: Option<Duration>,
 ) -> Result<String, ClientError> {
     let ended = client.await_result(id, patience);
-    let Some(mut log) = log else { return ended.await };
+    let Some(mut view) = view else { return ended.await };
     tokio::pin!(ended);
     let ended = loop {
         tokio::select! {
             biased;
             ended = &mut ended => break ended,
             // Without a log the job still has an end.
-            more = print_some(&mut log) => if !more { break ended.await; },
+            more = view.show_some() => if !more { break ended.await; },
         }
     };
     if !matches!(ended, Err(ClientError::GaveUp { .. } | ClientError::Store(_))) {
-        log.job_ended();
-        while print_some(&mut log).await {}
+        view.log.job_ended();
+        while view.show_some().await {}
     }
     ended
-}
-
-/// Prints the next lines of a log; `false` if there are no more.
-async fn print_some(log: &mut LogFollower) -> bool {
-    match log.next().await {
-        Ok(Some(lines)) => {
-            for line in lines {
-                output::note(&line.line);
-            }
-            true
-        }
-        Ok(None) | Err(_) => false,
-    }
 }
 
 /// A job that was submitted is worth its id in the message.
@@ -230,7 +197,8 @@ fn explained(id: &JobId, error: ClientError) -> Error {
 }
 
 impl JobOptions {
-    fn job(&self, config: &Config) -> Result<Job, Error> {
+    /// The job they make.
+    pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
         let script_type = self.source.script_type(self.script_type.as_deref(), config)?;
         let script = self.source.read(config.job.script_size_max)?;
         if self.check {

@@ -11,10 +11,12 @@ mod job;
 mod migrate;
 mod osis;
 mod output;
+mod progress;
 mod queue;
 mod script;
 mod script_doc;
 mod stage;
+mod submit;
 mod table;
 mod time;
 
@@ -68,7 +70,7 @@ enum Command {
     Dev(dev::Dev),
     Check(check::Check),
     Exec(exec::Exec),
-    Submit(exec::Submit),
+    Submit(submit::Submit),
     #[command(subcommand)]
     Job(job::Job),
     #[command(subcommand)]

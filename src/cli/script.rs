@@ -22,6 +22,11 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// A script in a file, or as text.
+    pub(super) fn of(file: Option<PathBuf>, eval: Option<String>) -> Self {
+        Self { file, eval }
+    }
+
     /// The text of the script.
     ///
     /// # Errors

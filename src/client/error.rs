@@ -42,6 +42,50 @@ pub enum ClientError {
     /// A prerequisite does not exist.
     #[error("prerequisite {0} does not exist; submit it first")]
     UnknownPrerequisite(String),
+    /// Another job that is on its way, or is to be submitted with it, holds its unique key.
+    #[error("its unique key is held by job {0}")]
+    KeyHeld(JobId),
+    /// One of many jobs is refused, and so none was stored.
+    #[error("{name}: {error}; none of the jobs was submitted")]
+    Refused {
+        /// Its place among them, from 0.
+        place: usize,
+        /// Its name in its graph, else its id.
+        name: String,
+        /// Why.
+        error: Box<ClientError>,
+    },
+    /// Jobs that are to be submitted wait for each other in a circle; the first is named again at
+    /// the end.
+    #[error("jobs wait for each other in a circle: {}", circle(.0))]
+    Cycle(Vec<String>),
+    /// A job of a graph waits for one that is neither in the graph nor anywhere else.
+    #[error("job `{job}` waits for `{prerequisite}`, which is neither a job of the graph nor one \
+             that exists{}", did_you_mean(.nearest.as_deref()))]
+    UnknownInGraph {
+        /// The job's name.
+        job: String,
+        /// What it waits for.
+        prerequisite: String,
+        /// The name in the graph that is most like it.
+        nearest: Option<String>,
+    },
+    /// More jobs than can be submitted all or none.
+    #[error("{jobs} jobs are too many to be submitted all or none: {most} at the most")]
+    TooMany {
+        /// How many.
+        jobs: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// They wait for more jobs that were submitted before than can be looked at in one step.
+    #[error("the jobs wait {jobs} times for jobs submitted before: {most} times at the most")]
+    TooManyOthers {
+        /// How often.
+        jobs: usize,
+        /// How often they may.
+        most: usize,
+    },
     /// The job's state does not allow it.
     #[error("cannot {doing} job {id}: it is {status}")]
     WrongState {
@@ -92,13 +136,33 @@ impl ClientError {
             | Self::Name(_)
             | Self::IdTaken(_)
             | Self::UnknownPrerequisite(_)
+            | Self::KeyHeld(_)
+            | Self::Cycle(_)
+            | Self::UnknownInGraph { .. }
+            | Self::TooMany { .. }
+            | Self::TooManyOthers { .. }
             | Self::WrongState { .. }
             | Self::NoDeadLetter { .. } => Exit::Data,
+            Self::Refused { error, .. } => error.exit(),
             Self::NoSuchJob(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,
             Self::GaveUp { .. } => Exit::GaveUp,
         }
     }
+}
+
+/// A long circle by its two ends.
+fn circle(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    if names.len() <= SHOWN {
+        return names.join(" → ");
+    }
+    let (first, last) = (&names[..SHOWN / 2], &names[names.len() - SHOWN / 2..]);
+    format!("{} → … {} more … → {}", first.join(" → "), names.len() - SHOWN, last.join(" → "))
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 impl From<ClientError> for Error {

@@ -1,13 +1,52 @@
-//! Following the log of a job while it runs.
+//! The log of a job: read as it is, or followed while the job runs.
 
 use std::time::Duration;
 
-use super::ClientError;
+use jiff::Timestamp;
+
+use super::{Client, ClientError};
 use crate::proto::job::JobId;
 use crate::store::{Blocking, LogLine, Store, StoreError};
 
 /// How long one read waits for lines before the job's state is looked at.
 const WAIT: Duration = Duration::from_millis(500);
+
+impl Client {
+    /// Reads up to `limit` lines of a job's log, after the line named or from the start.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`] if there is neither a log nor a job.
+    pub async fn get_job_logs(
+        &self,
+        id: &JobId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<LogLine>, ClientError> {
+        let lines = self.store.read_log(id, after, limit).await?;
+        if lines.is_empty() && after.is_none() {
+            self.outcome(id).await?;
+        }
+        Ok(lines)
+    }
+
+    /// Follows a job's log from its start to the job's end, on a connection of its own.
+    pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
+        LogFollower::new(self.store.clone(), id.clone(), None)
+    }
+
+    /// The same from a place on, as [`LogLine::id`] and [`LogLine::place_before`] name it.
+    pub fn follow_job_logs_after(&self, id: &JobId, place: String) -> LogFollower {
+        LogFollower::new(self.store.clone(), id.clone(), Some(place))
+    }
+
+    /// What Redis's clock says, by which logs and schedules go.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn now(&self) -> Result<Timestamp, ClientError> {
+        Ok(self.store.now().await?)
+    }
+}
 
 /// Reads a job's log to the job's end.
 pub struct LogFollower {
@@ -19,8 +58,8 @@ pub struct LogFollower {
 }
 
 impl LogFollower {
-    pub(super) fn new(store: Store, id: JobId) -> Self {
-        Self { connection: store.blocking(), store, id, after: None, ended: false }
+    pub(super) fn new(store: Store, id: JobId, after: Option<String>) -> Self {
+        Self { connection: store.blocking(), store, id, after, ended: false }
     }
 
     /// The next lines; `None` once the job has ended and its log is read. Waits as long as it

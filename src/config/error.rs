@@ -87,11 +87,11 @@ impl From<usize> for Step {
 
 /// A way from the top of a file to a value, written `unit.mixed.actors[0].tasks`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct KeyPath(pub(super) Vec<Step>);
+pub(crate) struct KeyPath(pub(super) Vec<Step>);
 
 impl KeyPath {
     /// The path made of table keys alone.
-    pub(super) fn of(keys: &[&str]) -> Self {
+    pub(crate) fn of(keys: &[&str]) -> Self {
         Self(keys.iter().map(|key| Step::from(*key)).collect())
     }
 
@@ -155,7 +155,7 @@ impl Fault {
 
 /// Puts what the TOML and serde crates say into this crate's words. `path` is that of the key or
 /// value they point at. A value is never repeated: it may be a secret in the wrong place.
-pub(super) fn explain(message: &str, path: Option<&KeyPath>) -> String {
+pub(crate) fn explain(message: &str, path: Option<&KeyPath>) -> String {
     let expected = message.rsplit_once(", expected ").map_or("", |(_, expected)| expected);
     if message.starts_with("unknown field `") {
         return unknown_key(path, &backticked(expected));

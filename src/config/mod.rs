@@ -25,6 +25,7 @@ pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, Place};
+pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;
 pub use osis::OsisConfig;
 pub use redis_url::{RedisUrl, SentinelUrl};
@@ -33,6 +34,7 @@ pub use schema::{
     ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
     UnitActor, UnitConfig,
 };
+pub(crate) use source::place;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

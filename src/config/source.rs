@@ -64,7 +64,7 @@ impl<'t> Source<'t> {
 }
 
 /// The place of a byte in a text; without one, the file as a whole.
-pub(super) fn place(file: &Path, text: &str, offset: Option<usize>) -> Place {
+pub(crate) fn place(file: &Path, text: &str, offset: Option<usize>) -> Place {
     let position = offset.map(|offset| {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

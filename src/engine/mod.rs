@@ -117,6 +117,12 @@ pub enum Stream {
 pub trait Log: Send + Sync {
     /// One line, without its line end. Bytes that are no UTF-8 have been replaced.
     fn line(&self, stream: Stream, line: &str);
+
+    /// How far the job has come, from 0 to 1, and what it says of that. A script may tell as often
+    /// as it likes; the latest counts. Who only wants lines may leave it out.
+    fn progress(&self, fraction: f64, text: &str) {
+        let _ = (fraction, text);
+    }
 }
 
 /// Runs the scripts of one script type.

@@ -219,6 +219,12 @@ impl Keys {
         self.key(format_args!("meta:job:dependents:{id}"))
     }
 
+    /// String, TTL: how many jobs of a whole, which is submitted all or none, are stored by now.
+    /// With `:` and a job's id behind it, what that job will be.
+    pub fn staged(&self, whole: &JobId) -> String {
+        self.key(format_args!("meta:job:staged:{whole}"))
+    }
+
     /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
     pub fn settling(&self) -> String {
         self.key(format_args!("meta:job:settling"))
@@ -232,6 +238,11 @@ impl Keys {
     /// Hash: where the sweeps of recovery stand, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
+    }
+
+    /// Set: names of the queues that somebody has paused.
+    pub fn paused(&self) -> String {
+        self.key(format_args!("meta:queue:paused"))
     }
 
     /// Sorted set, all of score 0: contexts that have objects, as key parts.
@@ -303,9 +314,11 @@ impl Keys {
             ("UNIQUE", "meta:job:unique:"),
             ("PENDING", "meta:job:pending:"),
             ("DEPENDENTS", "meta:job:dependents:"),
+            ("STAGED", "meta:job:staged:"),
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
+            ("PAUSED", "meta:queue:paused"),
             ("OSIS_CONTEXTS", "meta:osis:contexts"),
             ("OSIS_COUNT", "meta:osis:count:"),
             ("OSIS_BODY", "meta:osis:body:"),
@@ -386,9 +399,11 @@ mod tests {
             (keys.unique(&unique), "hero:meta:job:unique:daily report"),
             (keys.pending(&id), "hero:meta:job:pending:job-1"),
             (keys.dependents(&id), "hero:meta:job:dependents:job-1"),
+            (keys.staged(&id), "hero:meta:job:staged:job-1"),
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
+            (keys.paused(), "hero:meta:queue:paused"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),
             (keys.object_bodies(&shared, &person), "hero:meta:osis:body:a%3ab:person"),

@@ -66,6 +66,8 @@ pub enum Control {
     Resume,
     /// Drain, then exit.
     Shutdown,
+    /// Look at the queues again: one of them has been paused, or goes on.
+    Wake,
     /// Answer into this list.
     Ping {
         /// The key of the list, to be checked before anything is pushed.
@@ -100,10 +102,11 @@ impl Control {
             Some("drain") => Ok(Self::Drain),
             Some("resume") => Ok(Self::Resume),
             Some("shutdown") => Ok(Self::Shutdown),
+            Some("wake") => Ok(Self::Wake),
             Some("ping") => word("reply_to")
                 .map(|reply_to| Self::Ping { reply_to })
                 .ok_or_else(|| unreadable("ping names no reply_to")),
-            _ => Err(unreadable("its cmd is not stop, drain, resume, shutdown or ping")),
+            _ => Err(unreadable("its cmd is not stop, drain, resume, shutdown, wake or ping")),
         }
     }
 
@@ -114,6 +117,7 @@ impl Control {
             Self::Drain => serde_json::json!({"cmd": "drain"}),
             Self::Resume => serde_json::json!({"cmd": "resume"}),
             Self::Shutdown => serde_json::json!({"cmd": "shutdown"}),
+            Self::Wake => serde_json::json!({"cmd": "wake"}),
             Self::Ping { reply_to } => serde_json::json!({"cmd": "ping", "reply_to": reply_to}),
         }
         .to_string()
@@ -213,7 +217,7 @@ mod tests {
     #[test]
     fn every_control_message_reads_back_as_it_is_written() {
         let ping = Control::Ping { reply_to: "hero:q:reply:x".to_owned() };
-        for message in [Control::Drain, Control::Resume, Control::Shutdown, ping] {
+        for message in [Control::Drain, Control::Resume, Control::Shutdown, Control::Wake, ping] {
             assert_eq!(Control::parse(message.to_json().as_bytes()), Ok(message));
         }
     }

@@ -7,5 +7,6 @@ pub mod keys;
 pub mod legacy;
 pub mod message;
 pub mod object;
+pub mod queue;
 pub mod report;
 pub mod target;

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use super::queue::Queue;
+
 /// A name that breaks its form. The message says which name, which value, and the legal form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} `{}` is not legal: {form}", shortened(.value))]
@@ -348,54 +350,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// One work queue: a target at a priority. Written as its target, with `:prio:N` unless the
-/// priority is normal.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Queue {
-    /// For whom the jobs in it are.
-    pub target: Target,
-    /// How soon they are taken.
-    pub priority: Priority,
-}
-
-impl Queue {
-    const FORM: &'static str = "type:T, type:T:group:G or type:T:group:G:inst:I, with :prio:N";
-}
-
-impl fmt::Display for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.target.fmt(f)?;
-        match self.priority {
-            Priority::Normal => Ok(()),
-            other => write!(f, ":prio:{other}"),
-        }
-    }
-}
-
-impl FromStr for Queue {
-    type Err = IllegalName;
-
-    fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let illegal = || IllegalName { what: "queue", value: value.to_owned(), form: Self::FORM };
-        let (target, priority) = match value.rsplit_once(":prio:") {
-            Some((target, priority)) => (target, priority.parse()?),
-            None => (value, Priority::Normal),
-        };
-        let parts: Vec<&str> = target.split(':').collect();
-        let target = match parts.as_slice() {
-            ["type", script_type] => Target::any(script_type.parse()?),
-            ["type", script_type, "group", group] => {
-                Target::group(script_type.parse()?, group.parse()?)
-            }
-            ["type", script_type, "group", group, "inst", instance] => {
-                Target::instance(script_type.parse()?, group.parse()?, instance.parse()?)
-            }
-            _ => return Err(illegal()),
-        };
-        Ok(Self { target, priority })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -480,24 +434,6 @@ mod tests {
             let _ = text.parse::<ActorId>();
             let _ = ActorId::from_unit(&text);
             let _ = text.parse::<Queue>();
-        }
-
-        #[test]
-        fn every_queue_reads_back_as_it_is_written(
-            script_type in "[a-z][a-z0-9_]{0,31}",
-            group in proptest::option::of("[a-z0-9][a-z0-9_.-]{0,63}"),
-            instance in proptest::option::of(1u16..),
-            priority in 0usize..3,
-        ) {
-            let queue = Queue {
-                target: Target::of(
-                    script_type.parse().expect("legal"),
-                    group.map(|group| group.parse().expect("legal")),
-                    instance.map(|number| Instance::try_from(number).expect("legal")),
-                ),
-                priority: Priority::ALL[priority],
-            };
-            prop_assert_eq!(queue.to_string().parse(), Ok(queue));
         }
     }
 }

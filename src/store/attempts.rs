@@ -40,6 +40,8 @@ pub struct Claimed {
     pub more: bool,
     /// Whether the boot holds no lease any more: nothing was claimed, nor ever will be.
     pub fenced: bool,
+    /// Those of the lists whose queues are paused.
+    pub paused: Vec<String>,
 }
 
 /// One claimed job: an attempt to run it.
@@ -133,7 +135,8 @@ impl Store {
     }
 
     fn read_claim(&self, answer: Value) -> Option<Claimed> {
-        let [jobs, skipped, broken, more, fenced]: [Value; 5] = array(answer)?.try_into().ok()?;
+        let [jobs, skipped, broken, more, fenced, paused]: [Value; 6] =
+            array(answer)?.try_into().ok()?;
         let mut skipped = array(skipped)?.into_iter();
         let skipped_number = number(&skipped.next()?)?;
         Some(Claimed {
@@ -146,6 +149,7 @@ impl Store {
             broken: pairs(array(broken)?.into_iter()),
             more: number(&more)? == 1,
             fenced: number(&fenced)? == 1,
+            paused: array(paused)?.iter().map(text).collect::<Option<_>>()?,
         })
     }
 

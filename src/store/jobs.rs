@@ -8,7 +8,7 @@ use crate::proto::job::{InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::target::ScriptType;
 
 /// What stands before a prerequisite that only has to end; see `ANY` in `common.lua`.
-const ANY: char = '?';
+pub(super) const ANY: char = '?';
 
 /// What became of one submitted job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,12 +93,9 @@ impl Store {
         let results: Vec<(String, String)> = self.invoke("submitting jobs", &script).await?;
         results
             .into_iter()
-            .map(|(code, detail)| match code.as_str() {
-                "exists" => Some(Submitted::Exists),
-                "duplicate" => detail.parse().ok().map(Submitted::Duplicate),
-                "unknown_prerequisite" => Some(Submitted::UnknownPrerequisite(detail)),
-                "broken_queue" => Some(Submitted::BrokenQueue(detail)),
-                status => status.parse().ok().map(Submitted::Accepted),
+            .map(|(code, detail)| match code.parse() {
+                Ok(status) => Some(Submitted::Accepted(status)),
+                Err(_) => refused(&code, detail),
             })
             .collect::<Option<Vec<_>>>()
             .filter(|results| results.len() == jobs.len())
@@ -193,6 +190,17 @@ impl Store {
             };
             (status, text)
         }))
+    }
+}
+
+/// Why a script did not take a job.
+pub(super) fn refused(code: &str, detail: String) -> Option<Submitted> {
+    match code {
+        "exists" => Some(Submitted::Exists),
+        "duplicate" => detail.parse().ok().map(Submitted::Duplicate),
+        "unknown_prerequisite" => Some(Submitted::UnknownPrerequisite(detail)),
+        "broken_queue" => Some(Submitted::BrokenQueue(detail)),
+        _ => None,
     }
 }
 

@@ -1,10 +1,9 @@
-//! Pages of jobs and the state of queues. Nothing here scans: a page costs the page, however many
+//! Pages of jobs. Nothing here scans: a page costs the page, however many
 //! jobs there are.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use redis::Value;
@@ -100,19 +99,6 @@ const SUMMARY_FIELDS: [&str; 10] = [
     "run_at",
 ];
 
-/// One work queue as it stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QueueState {
-    /// The queue.
-    pub queue: Queue,
-    /// Entries in its list.
-    pub depth: u64,
-    /// How long the job that was dispatched first has waited.
-    pub oldest_wait: Option<Duration>,
-    /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
-    pub type_throughput_per_s: Option<f64>,
-}
-
 /// An entry of an index: the score and the id.
 type Entry = (i64, JobId);
 
@@ -200,7 +186,7 @@ impl Store {
         Ok(types)
     }
 
-    async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
+    pub(super) async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
         let mut command = redis::cmd("SMEMBERS");
         command.arg(self.keys.queues());
         let queues: Vec<String> = self.link.query("listing queues", &command).await?;
@@ -266,44 +252,9 @@ impl Store {
         let read_one = |(id, fields)| summary(id, &read::<Vec<Option<Vec<u8>>>>(fields)?);
         Ok(ids.into_iter().zip(hashes).filter_map(read_one).collect())
     }
-
-    /// The state of every queue that may hold jobs, in the order of their names.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn queue_states(&self) -> Result<Vec<QueueState>, StoreError> {
-        let queues = self.queues().await?;
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors().cmd("TIME");
-        for queue in &queues {
-            pipeline.cmd("LLEN").arg(self.keys.work(queue));
-            pipeline.cmd("ZRANGE").arg(self.keys.ready(queue)).arg(0).arg(0).arg("WITHSCORES");
-            let rate = self.keys.rate(queue.target.script_type());
-            pipeline.cmd("HGET").arg(rate).arg("per_s");
-        }
-        let mut answers =
-            self.link.pipeline::<Vec<Value>>("listing queues", &pipeline).await?.into_iter();
-        let unexpected = || StoreError::unexpected("listing queues");
-        let now: (i64, i64) = answers.next().and_then(read).ok_or_else(unexpected)?;
-        let now_us = now.0 * 1_000_000 + now.1;
-        queues
-            .into_iter()
-            .map(|queue| {
-                // A key of another type holds no entries.
-                let depth = answers.next().map(read)?.unwrap_or_default();
-                let first: Vec<(String, f64)> = answers.next().and_then(read)?;
-                let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
-                #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-                let waited = first.first().map(|(_, score)| now_us - *score as i64);
-                let oldest_wait = waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
-                Some(QueueState { queue, depth, oldest_wait, type_throughput_per_s })
-            })
-            .collect::<Option<_>>()
-            .ok_or_else(unexpected)
-    }
 }
 
-fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
+pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
     redis::from_redis_value(value).ok()
 }
 

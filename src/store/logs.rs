@@ -2,54 +2,109 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use redis::streams::{StreamRangeReply, StreamReadReply};
 
 use super::attempts::millis;
 use super::link::Blocking;
 use super::{Store, StoreError};
-use crate::proto::job::JobId;
+use crate::proto::job::{BootId, JobId};
 
 /// Most lines that one log keeps; older ones go first.
 const LINES_MAX: usize = 100_000;
+/// The number that tells progress from lines: that of the descriptor on which children tell it.
+const PROGRESS_FD: u8 = 3;
+
+/// What an actor writes into a log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LogEntry {
+    /// A line of a stream: 1 for standard output, 2 for standard error.
+    Line {
+        /// Which of the two.
+        fd: u8,
+        /// The text, without its line end.
+        line: String,
+    },
+    /// How far the job has come, which its hash tells as well.
+    Progress {
+        /// From 0 to 1.
+        fraction: f64,
+        /// At what it is; may be empty.
+        text: String,
+    },
+}
 
 /// One line of a log.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LogLine {
     /// Its place in the stream, to go on reading after it: `MILLISECONDS-NUMBER`.
     pub id: String,
-    /// 1 for standard output, 2 for standard error.
+    /// 1 for standard output, 2 for standard error, 3 for progress.
     pub fd: u8,
     /// The text, without its line end.
     pub line: String,
+    /// How far the job had come, from 0 to 1, where this is about progress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+}
+
+impl LogLine {
+    /// The place before all that was logged at this time or later, by Redis's clock.
+    pub fn place_before(time: Timestamp) -> String {
+        match time.as_millisecond() {
+            ms @ 1.. => format!("{}-{}", ms - 1, u64::MAX),
+            _ => "0-0".to_owned(),
+        }
+    }
 }
 
 impl Store {
-    /// Appends lines to the logs of jobs, in one round trip. `keep` is how long a log outlives
-    /// its last line.
+    /// What Redis's clock says, in whole milliseconds.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+        let command = redis::cmd("TIME");
+        let (s, us): (i64, i64) = self.link.query("asking redis for the time", &command).await?;
+        let ms = s.saturating_mul(1000).saturating_add(us / 1000);
+        Timestamp::from_millisecond(ms)
+            .map_err(|_| StoreError::unexpected("asking redis for the time"))
+    }
+
+    /// Appends to the logs of jobs that `boot` runs, in one round trip. `keep` is how long a log
+    /// outlives its last line.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn append_logs<'a>(
         &self,
-        lines: impl IntoIterator<Item = (&'a JobId, u8, &'a str)>,
+        boot: &BootId,
+        entries: impl IntoIterator<Item = (&'a JobId, &'a LogEntry)>,
         keep: Duration,
     ) -> Result<(), StoreError> {
         let mut pipeline = redis::pipe();
-        let mut last: Option<&JobId> = None;
-        for (id, fd, line) in lines {
+        let (mut last, mut loaded): (Option<&JobId>, bool) = (None, false);
+        for (id, entry) in entries {
             let log = self.keys.log(id);
-            pipeline
-                .cmd("XADD")
-                .arg(&log)
-                .arg("MAXLEN")
-                .arg("~")
-                .arg(LINES_MAX)
-                .arg("*")
-                .arg("fd")
-                .arg(fd)
-                .arg("line")
-                .arg(line)
-                .ignore();
+            let command = pipeline.cmd("XADD").arg(&log).arg("MAXLEN").arg("~").arg(LINES_MAX);
+            match entry {
+                LogEntry::Line { fd, line } => {
+                    command.arg("*").arg("fd").arg(fd).arg("line").arg(line).ignore();
+                }
+                LogEntry::Progress { fraction, text } => {
+                    let fraction = ((fraction * 10_000.0).round() / 10_000.0).to_string();
+                    command.arg("*").arg("fd").arg(PROGRESS_FD).arg("line").arg(text);
+                    command.arg("progress").arg(&fraction).ignore();
+                    // A pipeline cannot be tried again when Redis has forgotten a script: so it
+                    // goes along, once; it is short.
+                    if !std::mem::replace(&mut loaded, true) {
+                        pipeline.load_script(&self.scripts.progress).ignore();
+                    }
+                    let mut script = self.scripts.progress.prepare_invoke();
+                    script.arg(boot.as_str()).arg(id.as_str()).arg(fraction).arg(text);
+                    pipeline.invoke_script(&script).ignore();
+                }
+            }
             if last != Some(id) {
                 pipeline.cmd("PEXPIRE").arg(&log).arg(millis(keep)).ignore();
                 last = Some(id);
@@ -111,7 +166,10 @@ impl Store {
 }
 
 fn log_line(entry: redis::streams::StreamId) -> LogLine {
-    let fd = entry.get::<u8>("fd").filter(|fd| *fd == 2).unwrap_or(1);
+    let fd = entry.get::<u8>("fd").filter(|fd| matches!(fd, 2 | 3)).unwrap_or(1);
     let line = entry.get::<Vec<u8>>("line").unwrap_or_default();
-    LogLine { fd, line: String::from_utf8_lossy(&line).into_owned(), id: entry.id }
+    let line = String::from_utf8_lossy(&line).into_owned();
+    // What a stranger wrote there may be anything.
+    let progress = entry.get::<f64>("progress").filter(|fraction| (0.0..=1.0).contains(fraction));
+    LogLine { fd, line, progress: progress.filter(|_| fd == PROGRESS_FD), id: entry.id }
 }

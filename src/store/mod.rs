@@ -16,11 +16,13 @@ mod logs;
 mod memory;
 mod objects;
 mod presence;
+mod queues;
 mod recovery;
 mod schedule;
 mod scripts;
 mod sentinel;
 mod statistics;
+mod whole;
 
 pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};
 pub use backoff::Backoff;
@@ -31,11 +33,13 @@ pub use guest::Guest;
 pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use link::{Blocking, Waker};
-pub use listing::{Cursor, JobSummary, ListQuery, Page, QueueState};
-pub use logs::LogLine;
+pub use listing::{Cursor, JobSummary, ListQuery, Page};
+pub use logs::{LogEntry, LogLine};
 pub use objects::Reindexed;
 pub use presence::{Appearance, PresenceOf};
+pub use queues::QueueState;
 pub use recovery::Recovered;
+pub use whole::Whole;
 
 use std::sync::Arc;
 

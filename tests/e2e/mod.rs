@@ -1,14 +1,18 @@
 //! The whole of it: the real program, its units as processes, a Redis of its own.
 
+mod batches;
 mod commands;
 mod control;
 mod deaths;
 mod dev;
+mod graphs;
 mod jobs;
 mod limits;
 mod load;
 mod outage;
+mod progress;
 mod protocol;
+mod queues;
 mod scripts;
 mod shutdown;
 mod supervisor;

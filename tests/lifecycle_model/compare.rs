@@ -10,8 +10,9 @@ use crate::support::World;
 
 /// Keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 8] = [
+const LASTING: [&str; 9] = [
     "meta:queue:index",
+    "meta:queue:paused",
     "meta:type:index",
     "meta:actor:index",
     "meta:boot:index",

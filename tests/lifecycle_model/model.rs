@@ -110,6 +110,8 @@ pub(super) struct Model {
     pub(super) counts: BTreeMap<(String, &'static str), i64>,
     /// Boots that hold a lease, and whether it has run out.
     pub(super) leases: BTreeMap<String, bool>,
+    /// Queues that nothing is taken from.
+    pub(super) paused: BTreeSet<String>,
 }
 
 /// A job that ended: its id, whether it finished, and who waits for it.
@@ -300,10 +302,16 @@ impl Model {
             }
             return taken;
         }
-        for (queue, id) in popped {
-            self.take(boot, script_type, queue, id, &mut taken);
+        let paused = self.paused.clone();
+        for (queue, id) in popped.iter().rev().filter(|(queue, _)| paused.contains(queue)) {
+            self.lists.entry(queue.clone()).or_default().push_front(id.clone());
         }
-        for queue in queues {
+        for (queue, id) in popped {
+            if !paused.contains(queue) {
+                self.take(boot, script_type, queue, id, &mut taken);
+            }
+        }
+        for queue in queues.iter().filter(|queue| !paused.contains(*queue)) {
             while taken.len() < wanted {
                 let Some(id) = self.lists.get_mut(queue).and_then(VecDeque::pop_front) else {
                     break;
@@ -335,6 +343,30 @@ impl Model {
             }
             _ => self.count(of, "skipped"),
         }
+    }
+
+    /// How many jobs were ended.
+    pub(super) fn purge(&mut self, queue: &str) -> u64 {
+        let (mut purged, mut ended) = (0, VecDeque::new());
+        for id in self.lists.remove(queue).unwrap_or_default() {
+            let Some(job) = self.jobs.get(&id) else { continue };
+            let (status, foreign) = (job.status, job.is_foreign());
+            if status.is_terminal() {
+                continue;
+            }
+            if let Some(ready) = self.ready.get_mut(queue) {
+                ready.retain(|entry| *entry != id);
+            }
+            if foreign {
+                self.note_foreign_start(&id);
+            } else if status == Dispatched {
+                self.leave(&id);
+                ended.push_back(self.conclude(&id, false));
+                purged += 1;
+            }
+        }
+        self.tell_dependents(ended);
+        purged
     }
 
     fn note_foreign_start(&mut self, id: &str) {

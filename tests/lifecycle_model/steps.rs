@@ -81,7 +81,8 @@ impl Walk {
             78..82 => self.end_as_a_stranger(),
             82..85 => self.appear().await,
             85..88 => self.lose_lease(),
-            88..97 => self.sweep().await,
+            88..96 => self.sweep().await,
+            96 => self.pause().await,
             97 => self.push_garbage(),
             98 => self.expire(),
             _ => self.disturb().await,
@@ -304,6 +305,28 @@ impl Walk {
                 Verdict::Retry { error, exit_code, delay }
             }
         }
+    }
+
+    /// Pauses a queue, lets one go on, or empties one.
+    async fn pause(&mut self) -> String {
+        let names: Vec<String> = self.model.lists.keys().cloned().collect();
+        let Some(name) = self.rng.choice(names) else { return "no queue to pause".to_owned() };
+        let queue: Queue = name.parse().expect("a legal queue");
+        if self.rng.u8(..4) == 0 {
+            let purged = self.world.store.purge(&queue, RETENTION).await.expect("redis answers");
+            assert_eq!(purged, self.model.purge(&name), "purge {name}");
+            return format!("purge {name}: {purged}");
+        }
+        let queues = [queue];
+        let news = if self.model.paused.contains(&name) {
+            self.model.paused.remove(&name);
+            self.world.store.resume(&queues).await
+        } else {
+            self.model.paused.insert(name.clone());
+            self.world.store.pause(&queues).await
+        };
+        assert_eq!(news.expect("redis answers"), [true]);
+        format!("pause {name}: {}", self.model.paused.contains(&name))
     }
 
     async fn requeue(&mut self) -> String {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use hero::proto::job::JobId;
 use hero::proto::message::Control;
-use hero::store::Woken;
+use hero::store::{LogEntry, Verdict, Woken};
 
-use crate::support::{Life, RETENTION, World, job, script_type, wait_until};
+use crate::support::{Life, RETENTION, World, job, line, script_type, wait_until};
 
 #[tokio::test]
 async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
@@ -109,8 +110,9 @@ async fn a_wait_can_be_woken_from_another_connection() {
 async fn log_lines_are_read_in_order_and_followed() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
-    let lines = [(&own, 1, "one"), (&own, 2, "two \u{e9}")];
-    world.store.append_logs(lines, RETENTION).await.expect("logging");
+    let lines = [line(1, "one"), line(2, "two \u{e9}")];
+    let lines = lines.iter().map(|line| (&own, line));
+    world.store.append_logs(&life.boot, lines, RETENTION).await.expect("logging");
     let read = world.store.read_log(&own, None, 9).await.expect("reading");
     let shown: Vec<(u8, &str)> = read.iter().map(|line| (line.fd, line.line.as_str())).collect();
     assert_eq!(shown, [(1, "one"), (2, "two \u{e9}")]);
@@ -124,9 +126,53 @@ async fn log_lines_are_read_in_order_and_followed() {
     let none = world.store.follow_log(&mut link, &own, last, wait).await.expect("following");
     assert!(none.is_empty());
     assert!(world.redis.ask::<i64>("TTL hero:meta:job:log:a") > 0);
-    world.store.append_logs([(&own, 1, "three")], RETENTION).await.expect("logging");
+    world
+        .store
+        .append_logs(&life.boot, [(&own, &line(1, "three"))], RETENTION)
+        .await
+        .expect("logging");
     let more = world.store.follow_log(&mut link, &own, last, wait).await.expect("following");
     assert_eq!(more[0].line, "three");
     // Only to see that the job's own state has nothing to do with it.
     world.accepts(&[job("b")]).await;
+}
+
+#[tokio::test]
+async fn progress_is_in_the_log_and_in_the_hash_of_a_job_that_is_ones_own_alone() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    let progress = |fraction| LogEntry::Progress { fraction, text: "at it".to_owned() };
+    let entries = [line(1, "one"), progress(0.123_456), progress(0.5)];
+    // Whatever Redis has forgotten of scripts.
+    world.redis.run("SCRIPT FLUSH");
+    let logged = entries.iter().map(|entry| (&own, entry));
+    world.store.append_logs(&life.boot, logged, RETENTION).await.expect("logging");
+    let read = world.store.read_log(&own, None, 9).await.expect("reading");
+    let shown: Vec<_> = read.iter().map(|l| (l.fd, l.line.as_str(), l.progress)).collect();
+    let expected = [(1, "one", None), (3, "at it", Some(0.1235)), (3, "at it", Some(0.5))];
+    assert_eq!(shown, expected);
+    let field = |id: &str, name: &str| world.redis.field(&format!("hero:job:{id}"), name);
+    assert_eq!(field("a", "progress").as_deref(), Some("0.5"));
+    assert_eq!(field("a", "progress_text").as_deref(), Some("at it"));
+    // A word that comes too late makes no hash of a job that is gone, and changes none.
+    let gone: JobId = "gone".parse().expect("legal");
+    let other = Life::of("osis-default-2");
+    let late = [(&gone, &progress(0.9)), (&own, &progress(0.9))];
+    world.store.append_logs(&other.boot, late, RETENTION).await.expect("logging");
+    assert_eq!(field("gone", "progress"), None);
+    assert_eq!(field("a", "progress").as_deref(), Some("0.5"));
+}
+
+#[tokio::test]
+async fn the_progress_of_an_attempt_goes_with_it() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    let progress = LogEntry::Progress { fraction: 0.5, text: String::new() };
+    world.store.append_logs(&life.boot, [(&own, &progress)], RETENTION).await.expect("logging");
+    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    world.finish(&life, &own, done).await;
+    assert!(world.redis.field("hero:job:a", "progress").is_some());
+    world.store.retry(&own).await.expect("running it again");
+    assert_eq!(world.redis.field("hero:job:a", "progress"), None);
+    assert_eq!(world.redis.field("hero:job:a", "progress_text"), None);
 }

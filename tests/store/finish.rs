@@ -7,7 +7,7 @@ use hero::proto::job::{BootId, JobId, JobStatus, Retention};
 use hero::proto::message::{Ending as Ended, Reply};
 use hero::store::{Ending, Recorded, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job, wait_until};
+use crate::support::{Life, RETENTION, World, ids, job, line, wait_until};
 
 fn finished(output: &str) -> Verdict {
     Verdict::Finished { output: output.to_owned(), exit_code: None }
@@ -64,7 +64,11 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     world.accepts(&[job("odd")]).await;
     world.redis.run("HSET hero:job:odd retention soon");
     let long: JobId = "long".parse().expect("legal");
-    world.store.append_logs([(&long, 1, "x")], half).await.expect("writing a log");
+    world
+        .store
+        .append_logs(&life.boot, [(&long, &line(1, "x"))], half)
+        .await
+        .expect("writing a log");
     let stopped = "stopped".parse().expect("legal");
     world.store.stop(&stopped, retention, None).await.expect("stopping");
     let claimed = world.claim(&life, 9).await;

@@ -7,7 +7,7 @@ use hero::proto::message::Control;
 use hero::store::{DeleteOutcome, RetryOutcome, StopOutcome, Submitted, Verdict};
 use jiff::Timestamp;
 
-use crate::support::{Life, RETENTION, World, ids, job};
+use crate::support::{Life, RETENTION, World, ids, job, line};
 
 fn id(name: &str) -> JobId {
     name.parse().expect("a legal id")
@@ -178,7 +178,11 @@ async fn every_job_that_does_not_run_can_be_deleted_and_leaves_nothing() {
 async fn the_log_of_a_deleted_job_goes_with_it() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
-    world.store.append_logs([(&own, 1, "line")], RETENTION).await.expect("logging");
+    world
+        .store
+        .append_logs(&life.boot, [(&own, &line(1, "line"))], RETENTION)
+        .await
+        .expect("logging");
     let done = Verdict::Finished { output: String::new(), exit_code: None };
     world.finish(&life, &own, done).await;
     assert_eq!(world.store.read_log(&own, None, 9).await.expect("reading").len(), 1);

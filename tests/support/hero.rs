@@ -67,6 +67,20 @@ impl Hero {
         self.begin_with_input(args, "")
     }
 
+    /// Starts a command at a terminal of its own, on which all that it writes is standard output.
+    #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
+    pub(crate) fn begin_at_terminal(&self, args: &[&str]) -> Process {
+        let words: Vec<String> = std::iter::once(env!("CARGO_BIN_EXE_hero"))
+            .chain(args.iter().copied())
+            .map(|word| format!("'{word}'"))
+            .collect();
+        let mut command = Command::new("script");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.args(["-qefc", &words.join(" "), "/dev/null"]).stdin(Stdio::null());
+        command.env_clear().env("PATH", path).env("HERO_CONFIG", self.config(&[]));
+        Process::start(command, &args.join(" "), self.new_file("out"), self.new_file("err"))
+    }
+
     fn begin_with_input(&self, args: &[&str], input: &str) -> Process {
         let stdin = self.new_file("in");
         fs::write(&stdin, input).expect("writing the input");

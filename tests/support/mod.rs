@@ -8,4 +8,4 @@ mod world;
 pub(crate) use hero::{Hero, Process};
 pub(crate) use redis::Redis;
 pub(crate) use wait::wait_until;
-pub(crate) use world::{Life, RETENTION, World, ids, job, queue, script_type};
+pub(crate) use world::{Life, RETENTION, World, ids, job, line, queue, script_type};

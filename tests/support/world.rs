@@ -8,7 +8,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::message::{ActorState, Presence};
 use hero::proto::target::{ActorId, Queue, ScriptType};
-use hero::store::{Attempt, Claim, Claimed, Ending, Recorded, Store, Submitted, Verdict};
+use hero::store::{Attempt, Claim, Claimed, Ending, LogEntry, Recorded, Store, Submitted, Verdict};
 
 use super::Redis;
 
@@ -19,6 +19,11 @@ const SIZE_MAX: u64 = 1 << 20;
 /// A job of type `osis` with this id, all else at its default.
 pub(crate) fn job(id: &str) -> Job {
     JobBuilder::new("osis", "1").id(id).build().expect("a legal job")
+}
+
+/// A line of a log.
+pub(crate) fn line(fd: u8, line: &str) -> LogEntry {
+    LogEntry::Line { fd, line: line.to_owned() }
 }
 
 /// A queue by its name.
@@ -152,6 +157,37 @@ impl World {
         let claimed = self.store.claim(&claim).await.expect("claiming");
         self.check();
         claimed
+    }
+
+    /// Claims without a look at the whole world: for tests with very many jobs.
+    pub(crate) async fn store_claim(&self, life: &Life, wanted: usize) -> Vec<JobId> {
+        self.hold_lease(life);
+        let queues = life.actor.queues();
+        let lists: Vec<String> =
+            queues.iter().flat_map(|queue| self.store.keys().work_as_read(queue)).collect();
+        let claim = Claim {
+            boot: &life.boot,
+            actor: &life.actor,
+            lists: &lists,
+            wanted,
+            popped: &[],
+            size_max_bytes: SIZE_MAX,
+        };
+        let claimed = self.store.claim(&claim).await.expect("claiming");
+        claimed.attempts.into_iter().map(|attempt| attempt.id).collect()
+    }
+
+    /// Records that jobs finished, likewise.
+    pub(crate) async fn store_finish(&self, life: &Life, jobs: Vec<JobId>) {
+        let script_type = &life.actor.script_type;
+        let ending = |id| Ending {
+            id,
+            script_type: script_type.clone(),
+            verdict: Verdict::Finished { output: String::new(), exit_code: None },
+        };
+        let endings: Vec<Ending> = jobs.into_iter().map(ending).collect();
+        let recorded = self.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
+        assert!(recorded.iter().all(|recorded| *recorded == Recorded::Recorded));
     }
 
     /// Gives a life the lease that its first heartbeat would have given it, unless it has one.

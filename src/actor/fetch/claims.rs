@@ -88,6 +88,9 @@ impl Fetch {
             }
             self.slots[actor].hungry = claimed.more || claimed.attempts.len() >= wanted;
             self.note_void(actor, &claimed);
+            if !claimed.fenced && self.slots[actor].pause(claimed.paused) {
+                info!(actor = %self.slots[actor].id, paused = self.slots[actor].paused_number(), "queues were paused or go on");
+            }
             if !claimed.attempts.is_empty() {
                 failpoint::reached(failpoint::AFTER_CLAIM);
             }

@@ -8,11 +8,10 @@ use std::time::Instant;
 use tracing::{error, warn};
 
 use super::Fetch;
-use crate::actor::log_buffer::Line;
 use crate::failpoint;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
-use crate::store::{Ending, Recorded, StoreError, Verdict};
+use crate::store::{Ending, LogEntry, Recorded, StoreError, Verdict};
 
 /// Endings of one batch.
 const BATCH_LEN_MAX: usize = 256;
@@ -22,7 +21,7 @@ const BACKED_UP_LEN: usize = 1024;
 /// One ending, and the last lines of its log.
 struct Waiting {
     ending: Ending,
-    lines: Vec<Line>,
+    lines: Vec<LogEntry>,
 }
 
 /// What waits to be recorded.
@@ -41,7 +40,7 @@ pub(super) struct Batch {
 
 /// Log lines of running jobs that came back.
 pub(super) struct Flush {
-    lines: Vec<(JobId, Vec<Line>)>,
+    lines: Vec<(JobId, Vec<LogEntry>)>,
     written: Result<(), StoreError>,
 }
 
@@ -51,7 +50,7 @@ impl Endings {
         id: JobId,
         script_type: ScriptType,
         verdict: Verdict,
-        lines: Vec<Line>,
+        lines: Vec<LogEntry>,
     ) {
         self.waiting.push(Waiting { ending: Ending { id, script_type, verdict }, lines });
     }
@@ -144,12 +143,14 @@ impl Fetch {
             return;
         }
         self.log_due = None;
-        let lines: Vec<(JobId, Vec<Line>)> = self
-            .running
-            .iter()
-            .map(|(id, running)| (id.clone(), running.log.take()))
-            .filter(|(_, lines)| !lines.is_empty())
-            .collect();
+        let mut lines = Vec::new();
+        for (id, running) in &self.running {
+            let (entries, later) = running.log.take(now);
+            self.log_due = self.log_due.into_iter().chain(later).min();
+            if !entries.is_empty() {
+                lines.push((id.clone(), entries));
+            }
+        }
         if lines.is_empty() {
             return;
         }
@@ -176,7 +177,7 @@ impl Fetch {
     }
 
     /// To the job if it still runs, else to its ending.
-    fn put_lines_back(&mut self, id: &JobId, lines: Vec<Line>) {
+    fn put_lines_back(&mut self, id: &JobId, lines: Vec<LogEntry>) {
         if let Some(running) = self.running.get(id) {
             running.log.put_back(lines);
         } else if let Some(waiting) = self.endings.waiting.iter_mut().find(|w| w.ending.id == *id) {
@@ -187,9 +188,9 @@ impl Fetch {
 
 async fn append<'a>(
     life: &crate::actor::life::Life,
-    logs: impl Iterator<Item = (&'a JobId, &'a Vec<Line>)>,
+    logs: impl Iterator<Item = (&'a JobId, &'a Vec<LogEntry>)>,
 ) -> Result<(), StoreError> {
-    let lines = logs.flat_map(|(id, lines)| lines.iter().map(move |(fd, line)| (id, *fd, &**line)));
+    let entries = logs.flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)));
     let job = &life.settings().job;
-    life.store.append_logs(lines, job.retention + job.timeout_max).await
+    life.store.append_logs(&life.boot, entries, job.retention + job.timeout_max).await
 }

@@ -38,6 +38,7 @@ impl Fetch {
                 info!(actor = %id, "was told to shut down");
                 self.drain.requested();
             }
+            Control::Wake => self.slots[actor].look_again(),
             Control::Ping { reply_to } => self.errands.push_back(Errand::Pong(reply_to)),
         }
     }

@@ -22,6 +22,8 @@ pub(super) struct Slots {
     pub(super) legacy: Vec<String>,
     /// Lists that could not be read, and until when they are left alone.
     broken: Vec<(String, Instant)>,
+    /// Lists of queues that were paused when it last claimed: a pop from one would only go back.
+    paused: Vec<String>,
     /// How many jobs it runs at once.
     pub(super) tasks: usize,
     /// How many it runs now.
@@ -39,6 +41,7 @@ impl Slots {
             control: keys.control(&id),
             lists: id.queues().iter().flat_map(|queue| keys.work_as_read(queue)).collect(),
             broken: Vec::new(),
+            paused: Vec::new(),
             id,
             tasks,
             running: 0,
@@ -62,7 +65,29 @@ impl Slots {
         !self.hungry && self.free() > 0
     }
 
-    /// The lists to wait for now.
+    /// The lists to wait for.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = &String> {
+        self.lists().filter(|list| !self.paused.contains(list))
+    }
+
+    /// A claim has said which of its lists are paused. Returns whether that is news.
+    pub(super) fn pause(&mut self, paused: Vec<String>) -> bool {
+        let news = self.paused != paused;
+        self.paused = paused;
+        news
+    }
+
+    /// Looks at its queues again, should one of them go on.
+    pub(super) fn look_again(&mut self) {
+        self.hungry = self.free() > 0;
+    }
+
+    /// How many of its lists are paused, as far as it knows.
+    pub(super) fn paused_number(&self) -> usize {
+        self.paused.len()
+    }
+
+    /// The lists to read now.
     pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
         self.lists.iter().filter(|list| !self.is_left_alone(list))
     }
@@ -170,6 +195,18 @@ mod tests {
         assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
         slots.drain(false);
         assert!(slots.wants_claim());
+    }
+
+    #[test]
+    fn a_paused_list_is_claimed_from_but_not_waited_for() {
+        let mut slots = slots(1);
+        let all = slots.lists().count();
+        assert!(slots.pause(vec!["hero:q:work:type:osis".to_owned()]));
+        assert!(!slots.pause(vec!["hero:q:work:type:osis".to_owned()]));
+        // The claim learns when it goes on.
+        assert_eq!((slots.lists().count(), slots.awaited().count()), (all, all - 1));
+        assert!(slots.pause(Vec::new()));
+        assert_eq!(slots.awaited().count(), all);
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Fetch {
             .slots
             .iter()
             .filter(|slots| slots.wants_wait())
-            .flat_map(|slots| slots.lists().cloned())
+            .flat_map(|slots| slots.awaited().cloned())
             .collect();
         if self.waiting.is_some() {
             // A wait that does not look at all it should is woken, and begun anew; so is one that
@@ -62,7 +62,13 @@ impl Fetch {
         self.waiting_for_work = false;
         self.waited_at = Instant::now();
         match woken {
-            Ok(None) => self.redis_answered(),
+            Ok(None) => {
+                self.redis_answered();
+                // A claim tells whether a paused queue goes on, should nobody have said so.
+                for slots in self.slots.iter_mut().filter(|slots| slots.paused_number() > 0) {
+                    slots.look_again();
+                }
+            }
             Ok(Some(woken)) => {
                 self.redis_answered();
                 self.on_entry(woken);

@@ -7,14 +7,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::exec::{parsed, wait};
+use super::progress::View;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
+use crate::store::LogLine;
 
 /// Look at jobs, wait for them, stop, retry or delete them
 #[derive(Debug, Subcommand)]
@@ -64,7 +67,8 @@ pub(super) struct Wait {
 
 /// Print the log of a job
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+#[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                        hero job logs --since 10m 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
                         With --json and -f, one document a line as the log grows.")]
 pub(super) struct Logs {
     /// The job
@@ -72,6 +76,9 @@ pub(super) struct Logs {
     /// Go on until the job has ended
     #[arg(short, long)]
     follow: bool,
+    /// Only what was logged since: a time in RFC 3339, or so long ago, such as 10m
+    #[arg(long, value_name = "DURATION|TIME")]
+    since: Option<String>,
 }
 
 /// Delete every job that does not run
@@ -90,7 +97,9 @@ impl Job {
             Self::List(list) => list.run(&client, global.json).await,
             Self::Show(One { id }) => show::run(&client, &parsed(&id)?, global.json).await,
             Self::Wait(Wait { id, wait: patience }) => {
-                wait(&client, &parsed(&id)?, None, patience, global.json).await
+                let id = parsed(&id)?;
+                let view = View::of_progress(&client, &id).await?;
+                wait(&client, &id, view, patience, global.json).await
             }
             Self::Logs(logs) => logs.run(&client, global.json).await,
             Self::Stop(many) => {
@@ -157,25 +166,38 @@ impl Logs {
 
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let id = parsed(&self.id)?;
-        if self.follow {
+        let since = match &self.since {
+            Some(text) => Some(LogLine::place_before(since(text, client.now().await?)?)),
+            None => None,
+        };
+        if self.follow || since.is_some() {
             // Said at once for a job that does not exist, not when the first wait is over.
             client.get_job_status(&id).await?;
-            let mut log = client.follow_job_logs(&id);
+        }
+        if self.follow {
+            let mut log = match since {
+                Some(place) => client.follow_job_logs_after(&id, place),
+                None => client.follow_job_logs(&id),
+            };
             while let Some(lines) = log.next().await? {
                 for line in lines {
-                    output::print(json, || json!(line), || format!("{}\n", line.line))?;
+                    if json {
+                        output::json(&json!(line))?;
+                    } else if line.progress.is_none() {
+                        output::line(&line.line)?;
+                    }
                 }
             }
             return Ok(ExitCode::SUCCESS);
         }
         let mut document: Vec<Value> = Vec::new();
-        let mut after: Option<String> = None;
+        let mut after = since;
         loop {
             let lines = client.get_job_logs(&id, after.as_deref(), Self::PAGE).await?;
             for line in &lines {
                 if json {
                     document.push(json!(line));
-                } else {
+                } else if line.progress.is_none() {
                     output::line(&line.line)?;
                 }
             }
@@ -189,4 +211,17 @@ impl Logs {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A time, or one so long before now.
+fn since(text: &str, now: Timestamp) -> Result<Timestamp, Error> {
+    if let Ok(time) = text.parse() {
+        return Ok(time);
+    }
+    let ago = parse_duration(text).ok().and_then(|ago| now.checked_sub(ago).ok());
+    ago.ok_or_else(|| {
+        let message = "--since: expected a duration such as 10m, or a time in RFC 3339 such as \
+                       2026-12-24T18:00:00+01:00";
+        Error::new(Exit::Data, message)
+    })
 }

@@ -22,7 +22,7 @@ pub(in crate::cli) async fn run(
 }
 
 /// The fields in the order of a job's life, those of one line aligned, the long ones below.
-const ORDER: [&str; 30] = [
+const ORDER: [&str; 32] = [
     "id",
     "status",
     "script_type",
@@ -52,6 +52,8 @@ const ORDER: [&str; 30] = [
     "dependents_more",
     "env_vars",
     "log_path",
+    "progress",
+    "progress_text",
     "exit_code",
 ];
 /// Texts of any length, shown last.

@@ -10,13 +10,13 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use super::channel::Channel;
 use super::command;
-use super::lines::{Lines, Tail};
 use super::orphans::{self, Registered, Run};
+use super::pipe::Pipe;
 use crate::engine::{Cancel, Log, StopReason, Stream};
 
 /// What to run. The environment holds nothing but `env`.
@@ -49,6 +49,8 @@ pub struct Watch<'a> {
     pub log: Option<&'a dyn Log>,
     /// Whether standard output is logged too, not only captured.
     pub log_stdout: bool,
+    /// Whether it gets a descriptor to tell progress and its output on: see [`super::channel`].
+    pub channel: bool,
 }
 
 /// Why a child is no more.
@@ -77,6 +79,8 @@ pub struct Report {
     pub stderr: Vec<u8>,
     /// The end of its standard error, as text of at most 4 KiB.
     pub stderr_tail: String,
+    /// The output that it told, if it told one.
+    pub told_output: Option<String>,
 }
 
 /// How often orphans are looked at while a child runs: they may be many before it ends.
@@ -88,7 +92,7 @@ const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Those of starting it; once it runs, only a failure of `poll(2)` itself, and then it is killed.
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
-    let mut child = Running::start(spec)?;
+    let mut child = Running::start(spec, watch)?;
     let watched = child.watch(watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();
@@ -102,77 +106,8 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
         stdout: std::mem::take(&mut child.stdout.kept),
         stderr: std::mem::take(&mut child.stderr.kept),
         stderr_tail: child.stderr.tail.text(),
+        told_output: child.channel.as_mut().and_then(Channel::take_output),
     })
-}
-
-/// One of the two pipes, read without blocking.
-struct Pipe {
-    /// None once the other end is closed.
-    read_end: Option<OwnedFd>,
-    stream: Stream,
-    kept: Vec<u8>,
-    lines: Lines,
-    tail: Tail,
-}
-
-impl Pipe {
-    fn new(read_end: Option<impl Into<OwnedFd>>, stream: Stream) -> io::Result<Self> {
-        let read_end = read_end.map(Into::into);
-        if let Some(read_end) = &read_end {
-            let flags = rustix::fs::fcntl_getfl(read_end)?;
-            rustix::fs::fcntl_setfl(read_end, flags | OFlags::NONBLOCK)?;
-        }
-        let (lines, tail) = (Lines::default(), Tail::default());
-        Ok(Self { read_end, stream, kept: Vec::new(), lines, tail })
-    }
-
-    /// Reads what is there, at most a few buffers of it, so that one stream cannot keep the other
-    /// or the clock from being looked at. Returns how many bytes did not fit into `kept`.
-    fn read(&mut self, watch: &Watch<'_>) -> u64 {
-        const READS_AT_ONCE: usize = 4;
-        let mut buffer = [0_u8; 16 * 1024];
-        let mut lost: u64 = 0;
-        for _ in 0..READS_AT_ONCE {
-            let Some(read_end) = &self.read_end else { break };
-            match rustix::io::read(read_end, &mut buffer) {
-                Ok(0) => self.close(watch),
-                Ok(count) => lost += self.take(&buffer[..count], watch),
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                Err(_) => self.close(watch),
-            }
-        }
-        lost
-    }
-
-    fn take(&mut self, bytes: &[u8], watch: &Watch<'_>) -> u64 {
-        let bytes_max = match self.stream {
-            Stream::Stdout => watch.stdout_bytes_max,
-            Stream::Stderr => watch.stderr_bytes_max,
-        };
-        let room = bytes_max.saturating_sub(self.kept.len() as u64);
-        let fits = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        self.kept.extend_from_slice(&bytes[..fits]);
-        if self.stream == Stream::Stderr {
-            self.tail.push(bytes);
-        }
-        if let Some(log) = self.log(watch) {
-            self.lines.push(bytes, &mut |line| log.line(self.stream, line));
-        }
-        (bytes.len() - fits) as u64
-    }
-
-    fn close(&mut self, watch: &Watch<'_>) {
-        self.read_end = None;
-        if let Some(log) = self.log(watch) {
-            self.lines.finish(&mut |line| log.line(self.stream, line));
-        }
-    }
-
-    fn log<'a>(&self, watch: &Watch<'a>) -> Option<&'a dyn Log> {
-        let wanted = self.stream == Stream::Stderr || watch.log_stdout;
-        watch.log.filter(|_| wanted)
-    }
 }
 
 /// A child that has been started and not yet reaped.
@@ -185,6 +120,7 @@ struct Running {
     exited: OwnedFd,
     stdout: Pipe,
     stderr: Pipe,
+    channel: Option<Channel>,
     /// Why we are ending it, once we are.
     why: Option<Ended>,
     /// When the grace is over and it is killed; none before it was asked and after it was killed.
@@ -192,10 +128,12 @@ struct Running {
 }
 
 impl Running {
-    fn start(spec: &Spec<'_>) -> io::Result<Self> {
+    fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
         let run = Run::next();
+        let mut channel = None;
         let (mut child, registered) = Registered::start(Some(run), || {
-            command(&spec.program)
+            let mut command = command(&spec.program);
+            command
                 .args(&spec.args)
                 .env_clear()
                 .envs(spec.env.iter().map(|(name, value)| (name, value)))
@@ -204,8 +142,11 @@ impl Running {
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
-                .process_group(0)
-                .spawn()
+                .process_group(0);
+            if watch.channel {
+                channel = Some(Channel::new(&mut command, watch.stdout_bytes_max)?);
+            }
+            command.spawn()
         })?;
         match Self::parts(&mut child) {
             Ok((group, exited, stdout, stderr)) => {
@@ -218,6 +159,7 @@ impl Running {
                     exited,
                     stdout,
                     stderr,
+                    channel,
                     why,
                     kill_at,
                 })
@@ -271,6 +213,9 @@ impl Running {
             if ready.stderr {
                 self.stderr.read(watch);
             }
+            if ready.channel && self.hears_too_much(watch) && self.why.is_none() {
+                self.end(Ended::TooMuchOutput, watch);
+            }
             if ready.exited {
                 return Ok(Ended::Itself);
             }
@@ -290,9 +235,13 @@ impl Running {
             waits.push(PollFd::from_borrowed_fd(cancelled, PollFlags::IN));
         }
         let first_pipe = waits.len();
-        let pipes = [self.stdout.read_end.as_ref(), self.stderr.read_end.as_ref()];
-        for read_end in pipes.into_iter().flatten() {
-            waits.push(PollFd::from_borrowed_fd(read_end.as_fd(), PollFlags::IN));
+        let [stdout, stderr, channel] = [
+            self.stdout.read_end.as_ref().map(AsFd::as_fd),
+            self.stderr.read_end.as_ref().map(AsFd::as_fd),
+            self.channel.as_ref().and_then(Channel::descriptor),
+        ];
+        for read_end in [stdout, stderr, channel].into_iter().flatten() {
+            waits.push(PollFd::from_borrowed_fd(read_end, PollFlags::IN));
         }
         match poll(&mut waits, Some(&timeout_until(until))) {
             Ok(_) => {}
@@ -302,9 +251,17 @@ impl Running {
         let mut is_ready = waits[first_pipe..].iter().map(|wait| !wait.revents().is_empty());
         Ok(Ready {
             exited: !waits[0].revents().is_empty(),
-            stdout: self.stdout.read_end.is_some() && is_ready.next().unwrap_or(false),
-            stderr: self.stderr.read_end.is_some() && is_ready.next().unwrap_or(false),
+            stdout: stdout.is_some() && is_ready.next().unwrap_or(false),
+            stderr: stderr.is_some() && is_ready.next().unwrap_or(false),
+            channel: channel.is_some() && is_ready.next().unwrap_or(false),
         })
+    }
+
+    /// Reads what was told. Returns whether an output was more than there may be.
+    fn hears_too_much(&mut self, watch: &Watch<'_>) -> bool {
+        let Some(channel) = &mut self.channel else { return false };
+        channel.read(watch.log);
+        channel.is_too_large()
     }
 
     /// Ends it: asks first, unless its job is already somebody else's.
@@ -336,9 +293,16 @@ impl Running {
                 self.why = Some(Ended::TooMuchOutput);
             }
             self.stderr.read(watch);
+            let _ = self.hears_too_much(watch);
         }
         self.stdout.close(watch);
         self.stderr.close(watch);
+        if let Some(channel) = &mut self.channel {
+            channel.close(watch.log);
+            if channel.is_too_large() && self.why.is_none() {
+                self.why = Some(Ended::TooMuchOutput);
+            }
+        }
     }
 }
 
@@ -353,11 +317,14 @@ impl Drop for Running {
     }
 }
 
+/// Which of the descriptors there is something to read from.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Ready {
     exited: bool,
     stdout: bool,
     stderr: bool,
+    channel: bool,
 }
 
 fn group_of(child: &Child) -> Option<Pid> {

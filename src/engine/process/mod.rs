@@ -1,10 +1,12 @@
 //! Child processes, the engine of every other script type, and the only place that starts any.
 
 mod cache;
+mod channel;
 pub mod child;
 mod lines;
 mod orphans;
 mod path;
+mod pipe;
 mod prepare;
 mod proc;
 mod python;
@@ -91,6 +93,7 @@ impl Engine for CommandEngine {
             stderr_bytes_max: 0,
             log: Some(log),
             log_stdout: false,
+            channel: true,
         };
         let report = child::run(&spec, &watch).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
@@ -99,11 +102,12 @@ impl Engine for CommandEngine {
             Ended::Timeout => Err(Failure::Timeout),
             Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
             Ended::TooMuchOutput => Err(failure(format!(
-                "output too large: more than {} bytes on standard output",
+                "output too large: more than {} bytes",
                 self.job.output_size_max
             ))),
             Ended::Itself if report.status.success() => {
-                Ok(Success { output: output_text(&report.stdout), exit_code: Some(0) })
+                let output = report.told_output.unwrap_or_else(|| output_text(&report.stdout));
+                Ok(Success { output, exit_code: Some(0) })
             }
             Ended::Itself => Err(self.failed(&report, &prepared.script)),
         }

@@ -149,6 +149,7 @@ fn the_environment_is_clean_and_says_who_the_job_is() {
             "GREETING",
             "HERO_CALLER_ID",
             "HERO_CONTEXT_ID",
+            "HERO_FD",
             "HERO_JOB_ID",
             "HERO_RUN_ID",
             "HOME",
@@ -255,7 +256,7 @@ fn output_without_end_is_stopped_at_its_limit() {
     let job = Job::default();
     let engine = engine_with(&["/bin/bash", "{script}"], 100_000, 5_000);
     let result = job.run(&engine, "echo $$ >&2; yes");
-    assert_eq!(message(result), "output too large: more than 100000 bytes on standard output");
+    assert_eq!(message(result), "output too large: more than 100000 bytes");
     assert_gone(&job.log.text()[0]);
     let exactly = job.run(&engine, "head -c 100000 /dev/zero").expect("it fits");
     assert_eq!(exactly.output.len(), 100_000);
@@ -323,12 +324,12 @@ fn an_interpreter_that_is_elsewhere_is_found_by_its_name() {
 fn an_interpreter_that_cannot_be_executed_fails_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("broken");
-    std::fs::write(&file, "\0\0no program").expect("written");
+    std::fs::write(&file, "#!/no/such/program\n").expect("written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     std::fs::set_permissions(&file, mode).expect("executable");
     let path = file.to_str().expect("text");
     let message = message(Job::default().run(&engine_with(&[path], 1000, 100), ""));
-    assert_eq!(message, format!("cannot run {path}: exec format error"));
+    assert_eq!(message, format!("cannot run {path}: no such file or directory"));
 }
 
 /// A process in a session of its own whose parent is gone, then whatever else the script does once

@@ -55,6 +55,7 @@ impl Tool<'_> {
             stderr_bytes_max: SAID_BYTES_MAX,
             log,
             log_stdout: true,
+            channel: false,
         };
         let report = child::run(&spec, &watch).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))

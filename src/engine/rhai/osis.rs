@@ -71,7 +71,18 @@ pub(super) fn register(functions: &mut Functions<'_>) {
             "sleep(0.01);",
             sleep,
         )
-        .or(["seconds"], |seconds: INT| sleep(seconds_of(seconds)));
+        .or(["seconds"], |seconds: INT| sleep(float_of(seconds)));
+    functions
+        .add(
+            "progress",
+            ["fraction", "text"],
+            "Tells those who wait for the job how far it has come, from 0 to 1, and at what it is.",
+            "progress(0.4, \"reading\");",
+            |fraction: FLOAT, text: &str| progress(fraction, text),
+        )
+        .or(["fraction", "text"], |fraction: INT, text: &str| progress(float_of(fraction), text))
+        .or(["fraction"], |fraction: FLOAT| progress(fraction, ""))
+        .or(["fraction"], |fraction: INT| progress(float_of(fraction), ""));
 }
 
 fn set_limits(engine: &mut Engine, limits: &RhaiLimits) {
@@ -92,9 +103,18 @@ fn log(stream: Stream, text: &str) {
     let _ = with(|running| running.log_text(stream, text));
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody sleeps for so long that it matters")]
-fn seconds_of(seconds: INT) -> FLOAT {
-    seconds as FLOAT
+#[expect(clippy::cast_precision_loss, reason = "nobody gives a number for which it matters")]
+fn float_of(number: INT) -> FLOAT {
+    number as FLOAT
+}
+
+/// What is beyond 0 and 1 by a rounding, or by a miscount, is no reason to fail a job.
+fn progress(fraction: FLOAT, text: &str) -> Result<(), Box<EvalAltResult>> {
+    if fraction.is_nan() {
+        return Err("progress: the fraction is not a number".into());
+    }
+    let _ = with(|running| running.log.progress(fraction.clamp(0.0, 1.0), text));
+    Ok(())
 }
 
 /// Rhai's own would sleep through stop and timeout.

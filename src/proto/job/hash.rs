@@ -177,10 +177,9 @@ impl Job {
             .map(|(name, value)| {
                 let value = match name {
                     "instance" | "priority" | "timeout" | "retries" | "attempt" | "crashes"
-                    | "exit_code" | "concurrent" | "env_vars" | "prerequisites" | "after_any"
-                    | "prerequisite_names" | "dependents" | "dependents_more" | "retention" => {
-                        serde_json::from_str(&value).unwrap_or(Value::String(value))
-                    }
+                    | "exit_code" | "progress" | "concurrent" | "env_vars" | "prerequisites"
+                    | "after_any" | "prerequisite_names" | "dependents" | "dependents_more"
+                    | "retention" => serde_json::from_str(&value).unwrap_or(Value::String(value)),
                     _ => Value::String(value),
                 };
                 (name.to_owned(), value)

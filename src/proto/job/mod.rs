@@ -2,6 +2,7 @@
 
 mod hash;
 mod id;
+mod json;
 mod status;
 
 pub use hash::InvalidJob;

@@ -5,13 +5,15 @@
 --       4 how many jobs at the most, popped ones included
 --       5 bytes that one hash may have
 --       6 how many ids were popped before, then for each: its work list, the id
--- returns { jobs, skipped, broken, more, fenced }
+-- returns { jobs, skipped, broken, more, fenced, paused }
 --       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
 --       skipped  { how many, a few of them: id, why, … }
 --       broken   { work list, error, … } of lists that cannot be read
 --       more     1 if ids were skipped until the step's share was used up: ask again
 --       fenced   1 if the boot holds no lease: what it claimed now nobody would ever recover, so it
 --                gets nothing, and what strangers pushed and it popped goes back
+--       paused   the work lists of queues that are paused: nothing was taken from them, and what
+--                was popped from one went back to its front
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -36,8 +38,24 @@ if not may_own(boot) then
       redis.pcall('LPUSH', ARGV[i], ARGV[i + 1])
     end
   end
-  return { {}, { 0 }, {}, 0, 1 }
+  return { {}, { 0 }, {}, 0, 1, {} }
 end
+
+-- The lists to leave alone. One cheap question as long as nothing is paused.
+local paused, is_paused = {}, {}
+local function look_for_paused()
+  local lists, queues = { unpack(KEYS) }, {}
+  for i = 7, 5 + 2 * tonumber(ARGV[6]), 2 do lists[#lists + 1] = ARGV[i] end
+  if #lists == 0 then return end
+  for place, list in ipairs(lists) do queues[place] = queue_of_list(list) end
+  for place, is in ipairs(redis.call('SMISMEMBER', PAUSED, unpack(queues))) do
+    if is == 1 and not is_paused[lists[place]] then
+      is_paused[lists[place]] = true
+      paused[#paused + 1] = lists[place]
+    end
+  end
+end
+if redis.call('EXISTS', PAUSED) == 1 then look_for_paused() end
 
 local function skip(id, why)
   skipped[1] = skipped[1] + 1
@@ -179,13 +197,16 @@ local function take(id, list)
   jobs[#jobs + 1] = { id, list, attempt, size <= size_max and hash or {} }
 end
 
+for i = 5 + 2 * tonumber(ARGV[6]), 7, -2 do
+  if is_paused[ARGV[i]] then redis.pcall('LPUSH', ARGV[i], ARGV[i + 1]) end
+end
 for i = 7, 6 + 2 * tonumber(ARGV[6]), 2 do
-  take(ARGV[i + 1], ARGV[i])
+  if not is_paused[ARGV[i]] then take(ARGV[i + 1], ARGV[i]) end
 end
 
 local pops = 0
 for _, list in ipairs(KEYS) do
-  while #jobs < wanted and pops < POPS_PER_STEP do
+  while not is_paused[list] and #jobs < wanted and pops < POPS_PER_STEP do
     local ids = redis.pcall('LPOP', list, math.min(wanted - #jobs, POPS_PER_STEP - pops))
     if not ids then break end
     if ids.err then
@@ -207,4 +228,4 @@ for queue, ids in pairs(unready) do
 end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()
-return { jobs, skipped, broken, (#jobs < wanted and pops >= POPS_PER_STEP) and 1 or 0, 0 }
+return { jobs, skipped, broken, (#jobs < wanted and pops >= POPS_PER_STEP) and 1 or 0, 0, paused }

@@ -146,6 +146,27 @@ local function some_types()
   return redis.call('SRANDMEMBER', TYPES, TYPES_PER_STEP)
 end
 
+-- Messages in a control list at the most, and how long one that nobody reads stays.
+local CONTROL_LEN_MAX = 10000
+local CONTROL_TTL_S = 86400
+
+-- Puts messages into the control list of one actor.
+local function tell_actor(list, messages)
+  redis.call('RPUSH', list, unpack(messages))
+  redis.call('LTRIM', list, -CONTROL_LEN_MAX, -1)
+  redis.call('EXPIRE', list, CONTROL_TTL_S)
+end
+
+-- Hands messages to every actor of a type that was heard of within a time.
+local function tell_actors_of(script_type, messages, at, within_us)
+  for _, actor in ipairs(redis.call('ZRANGEBYSCORE', ACTORS, integer(at - within_us), '+inf')) do
+    local own, group, instance = string.match(actor, '^([^:]+):([^:]+):([^:]+)$')
+    if own == script_type then
+      tell_actor(CONTROL .. own .. ':group:' .. group .. ':inst:' .. instance, messages)
+    end
+  end
+end
+
 -- Lets the script go on though Redis has reached its maxmemory. Redis refuses such a script only at
 -- its first write that takes memory, not after one that cannot, which this is. What keeps accepted
 -- jobs going must not be refused: a boot that cannot renew its lease would lose its jobs.
@@ -303,7 +324,7 @@ local function conclude(id, job, status, text, exit_code, at, retention)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   release_unique(id, job.unique_key)
   if job.reply ~= '0' then push_reply(id, status, text) end
-  if LEGACY then reply_to_legacy(id, text) end
+  if LEGACY then reply_to_legacy(id, text, job.legacy) end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, text, when) end
 end
 

@@ -17,7 +17,8 @@ for _, script_type in ipairs(some_types()) do
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
       -- Whoever ran it before has no part in it any more: a foreign actor that takes it now leaves
       -- no boot, and its job must not look as if that of before were running it.
-      redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
+      redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',
+        'progress_text')
       push_back(id, queue, at)
       dispatched = dispatched + 1
     end

@@ -30,7 +30,7 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us)
     return moved_on and f[2] == boot and 'done' or 'lost'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'stop_requested', 'retention')
+    'stop_requested', 'retention', 'legacy')
   if not f[5] then return 'lost' end
   local script_type = legal_type(f[1]) or fallback_type
   -- An exit code that is there is that of an earlier attempt.
@@ -44,7 +44,8 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us)
   end
   local status = kind == 'finished' and 'finished' or 'error'
   if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
-  local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[8] }
+  local job = {
+    script_type = script_type, reply = f[2], unique_key = f[3], retention = f[8], legacy = f[9] }
   conclude(id, job, status, text, exit_code, at, retention)
   concluded[status .. ' ' .. script_type] = { status, script_type }
   if kind == 'dead' then bury(id, script_type) end

@@ -15,7 +15,8 @@ for number = tonumber(ARGV[2]), 1, -1 do
     if f[1] == 'started' then
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
         'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))
-      redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
+      redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',
+        'progress_text')
       push_front(id, queue, at)
       given_back = given_back + 1
     end

@@ -22,7 +22,7 @@ redis.call('LREM', DEAD .. f[2], 1, id)
 redis.call('PERSIST', JOB .. id)
 redis.call('DEL', REPLY .. id)
 redis.call('HDEL', JOB .. id, 'attempt', 'crashes', 'error', 'output', 'exit_code', 'started_at',
-  'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested')
+  'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text')
 redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
 push_back(id, queue, at)
 return { 'dispatched', '' }

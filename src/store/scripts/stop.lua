@@ -9,8 +9,6 @@
 --         'ended'      it was terminal already
 --         'missing'
 
-local CONTROL_LEN_MAX = 10000
-local CONTROL_TTL_S = 86400
 local id, retention = ARGV[1], retention_of(ARGV[2])
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
   'reply', 'unique_key', 'dependents', 'retention', 'legacy')
@@ -43,10 +41,7 @@ if status == 'started' then
   local script_type, group, instance = string.match(f[7] or '', '^([^:]+):([^:]+):([^:]+)$')
   local queue = queue_of(script_type, group, instance)
   if not queue then return 'unowned' end
-  local list = CONTROL .. string.sub(queue, #'type:' + 1)
-  redis.call('RPUSH', list, ARGV[3])
-  redis.call('LTRIM', list, -CONTROL_LEN_MAX, -1)
-  redis.call('EXPIRE', list, CONTROL_TTL_S)
+  tell_actor(CONTROL .. string.sub(queue, #'type:' + 1), { ARGV[3] })
   return 'requested'
 end
 

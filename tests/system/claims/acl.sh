@@ -71,6 +71,12 @@ works() {
     as_client job show "$second"
     as_client job logs "$second"
     as_client queue list
+    as_client queue pause type:osis
+    first=$(as_client submit -t osis -e '1')
+    as_client queue resume type:osis
+    is 1 as_client job wait "$first"
+    as_client submit -t sal -e '1'
+    as_client queue purge --yes type:sal
     as_client dead list
     as_client check > /dev/null
     as_client actor list

@@ -250,6 +250,7 @@ impl Run {
             stderr_bytes_max: bytes_max,
             log: (!self.silent).then_some(running.log),
             log_stdout: true,
+            channel: false,
         };
         Ok(child::run(&spec, &watch)?)
     }

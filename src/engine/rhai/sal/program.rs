@@ -104,6 +104,7 @@ impl Program {
             stderr_bytes_max: bytes_max,
             log: self.log.then_some(job.running.log),
             log_stdout: true,
+            channel: false,
         };
         let report = child::run(&spec, &watch)
             .map_err(|error| format!("cannot run {name}: {}", reason(&error)))?;

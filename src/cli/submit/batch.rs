@@ -1,0 +1,196 @@
+//! `hero submit --batch`: one job a line, as JSON.
+
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::input;
+use crate::cli::output;
+use crate::client::{Client, ClientError};
+use crate::config::{Config, format_size};
+use crate::error::{Error, Exit};
+use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::store::Store;
+
+/// What a line may have beside its script: escapes, variables, prerequisites.
+const LINE_MARGIN_BYTES: u64 = 1 << 20;
+
+/// What became of the lines so far.
+#[derive(Default)]
+struct Tally {
+    json: bool,
+    ids: Vec<Value>,
+    refused: Vec<Value>,
+}
+
+/// Submits the jobs of a file, a thousand in a round trip, or all of them in one step or none.
+pub(super) async fn run(
+    client: &Client,
+    config: &Config,
+    path: &Path,
+    all_or_none: bool,
+    json: bool,
+) -> Result<(), Error> {
+    let bytes_max = config.job.script_size_max.saturating_mul(2).saturating_add(LINE_MARGIN_BYTES);
+    let mut lines = Lines { from: input::open(path)?, path, bytes_max, number: 0 };
+    let mut tally = Tally { json, ..Tally::default() };
+    if all_or_none {
+        submit_whole(client, &mut lines, &mut tally).await?;
+    } else {
+        while submit_some(client, &mut lines, &mut tally).await? {}
+    }
+    tally.end(path)
+}
+
+/// Submits up to a thousand jobs. Returns whether there may be more.
+async fn submit_some(
+    client: &Client,
+    lines: &mut Lines<'_>,
+    tally: &mut Tally,
+) -> Result<bool, Error> {
+    let (mut jobs, mut numbers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    let mut more = true;
+    while jobs.len() < Store::SUBMIT_MAX {
+        match lines.next(client)? {
+            None => {
+                more = false;
+                break;
+            }
+            Some(Ok(job)) => {
+                jobs.push(job);
+                numbers.push(lines.number);
+            }
+            Some(Err(error)) => refused.push((lines.number, Err(error.into()))),
+        }
+    }
+    let submitted = client.submit_all(&jobs).await.map_err(|error| {
+        let first = numbers.first().copied().unwrap_or_default();
+        let message = format!("{}: from line {first} on: {error}", lines.path.display());
+        Error::new(error.exit(), message)
+    })?;
+    let mut results: Vec<(u64, Result<JobId, ClientError>)> =
+        numbers.into_iter().zip(submitted).chain(refused).collect();
+    results.sort_by_key(|(number, _)| *number);
+    for (number, result) in results {
+        tally.add(lines.path, number, result)?;
+    }
+    Ok(more)
+}
+
+async fn submit_whole(
+    client: &Client,
+    lines: &mut Lines<'_>,
+    tally: &mut Tally,
+) -> Result<(), Error> {
+    let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
+    while let Some(line) = lines.next(client)? {
+        match line {
+            Ok(job) => {
+                jobs.push(job);
+                numbers.push(lines.number);
+            }
+            Err(error) => tally.refuse(lines.path, lines.number, &error.into()),
+        }
+        if jobs.len() > Store::WHOLE_MAX {
+            let (jobs, most) = (jobs.len(), Store::WHOLE_MAX);
+            return Err(ClientError::TooMany { jobs, most }.into());
+        }
+    }
+    if !tally.refused.is_empty() {
+        return Ok(());
+    }
+    match client.submit_all_or_none(&jobs).await {
+        Ok(ids) => numbers
+            .into_iter()
+            .zip(ids)
+            .try_for_each(|(number, id)| tally.add(lines.path, number, Ok(id))),
+        Err(ClientError::Refused { place, error, .. }) => {
+            tally.refuse(lines.path, numbers.get(place).copied().unwrap_or_default(), &error);
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Tally {
+    fn add(
+        &mut self,
+        path: &Path,
+        number: u64,
+        result: Result<JobId, ClientError>,
+    ) -> Result<(), Error> {
+        match result {
+            Ok(id) if self.json => self.ids.push(id.as_str().into()),
+            Ok(id) => output::line(id.as_str())?,
+            Err(error) => self.refuse(path, number, &error),
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, path: &Path, number: u64, error: &ClientError) {
+        output::note(&format!("hero: {}:{number}: {error}", path.display()));
+        self.refused.push(json!({ "line": number, "error": error.to_string() }));
+    }
+
+    fn end(self, path: &Path) -> Result<(), Error> {
+        if self.json {
+            output::json(&json!({ "ids": self.ids, "refused": self.refused }))?;
+        }
+        match self.refused.len() {
+            0 => Ok(()),
+            1 => Err(Error::new(Exit::Data, format!("{}: 1 line was refused", path.display()))),
+            number => {
+                let message = format!("{}: {number} lines were refused", path.display());
+                Err(Error::new(Exit::Data, message))
+            }
+        }
+    }
+}
+
+/// The lines of the file, each as a job.
+struct Lines<'a> {
+    from: Box<dyn BufRead>,
+    path: &'a Path,
+    bytes_max: u64,
+    /// Of the line that was read last, from 1.
+    number: u64,
+}
+
+impl Lines<'_> {
+    /// The next line that is not empty; none at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has a line that is too long for any job: where the next one
+    /// begins is not worth knowing.
+    fn next(&mut self, client: &Client) -> Result<Option<Result<Job, InvalidJob>>, Error> {
+        loop {
+            self.number += 1;
+            let mut bytes = Vec::new();
+            let mut line = self.from.as_mut().take(self.bytes_max + 1);
+            let read = line.read_until(b'\n', &mut bytes);
+            let read = read.map_err(|error| input::unreadable(self.path, &error))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if read as u64 > self.bytes_max {
+                let (path, most) = (self.path.display(), format_size(self.bytes_max));
+                let message = format!("{path}:{}: the line is longer than {most}", self.number);
+                return Err(Error::new(Exit::Data, message));
+            }
+            let text = bytes.trim_ascii();
+            if !text.is_empty() {
+                let job = job_of(text);
+                return Ok(Some(job.and_then(|job| client.check(&job).map(|()| job))));
+            }
+        }
+    }
+}
+
+fn job_of(line: &[u8]) -> Result<Job, InvalidJob> {
+    match serde_json::from_slice(line) {
+        Ok(Value::Object(object)) => Job::from_json(&object),
+        Ok(_) => Err(InvalidJob::new("the line", "is no JSON object")),
+        Err(error) => Err(InvalidJob::new("the line", format!("is no JSON: {error}"))),
+    }
+}

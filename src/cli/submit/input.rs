@@ -1,0 +1,49 @@
+//! The files that `hero submit` reads, within their bounds.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use crate::config::format_size;
+use crate::error::{Error, Exit};
+
+/// The file, or standard input for `-`.
+pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// A whole file as text. One that is larger is refused before it is read.
+pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, Error> {
+    let too_large = || {
+        let most = format_size(bytes_max);
+        Error::new(Exit::Data, format!("{}: larger than {most}, the most", path.display()))
+    };
+    if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > bytes_max) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    let read = open(path)?.take(bytes_max + 1).read_to_end(&mut bytes);
+    if read.map_err(|error| unreadable(path, &error))? as u64 > bytes_max {
+        return Err(too_large());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Error::new(Exit::Data, format!("{}: not UTF-8 text: byte {at} is not", path.display()))
+    })
+}
+
+/// Why a file could not be read.
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Error {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::new(Exit::NotFound, format!("no such file: {path}")),
+        io::ErrorKind::PermissionDenied => {
+            Error::new(Exit::NotPermitted, format!("cannot read {path}: permission denied"))
+        }
+        _ => Error::new(Exit::Data, format!("cannot read {path}: {error}")),
+    }
+}

@@ -1,0 +1,132 @@
+//! `hero submit`: one job, a file of many, or a graph, sent on their way without waiting.
+
+mod batch;
+mod graph;
+mod input;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use self::graph::GraphFile;
+use super::exec::JobOptions;
+use super::table::escape_lines;
+use super::{Global, output};
+use crate::client::Client;
+use crate::config::Config;
+use crate::error::Error;
+
+/// What cannot be said of all jobs of a file at once.
+const OF_ONE_JOB: [&str; 17] = [
+    "script_type",
+    "group",
+    "instance",
+    "priority",
+    "timeout",
+    "retries",
+    "after",
+    "after_any",
+    "retention",
+    "at",
+    "delay",
+    "unique_key",
+    "env",
+    "caller",
+    "context",
+    "no_concurrent",
+    "id",
+];
+
+/// Submit a script and print the id of the job; or many, from a file
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
+                        hero submit --at 2026-12-24T18:00:00+01:00 feast.py\n  \
+                        hero submit --after \"$(hero submit first.py)\" second.py\n  \
+                        hero submit --after-any ID --retention 7d clean_up.py\n  \
+                        hero submit --graph release.toml\n  \
+                        echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n\
+                        A graph has a table [job.NAME] for each job, with script or file, type,\n\
+                        after, after_any (names of the graph, or ids) and the options above. A\n\
+                        batch has a job a line, its members named as the fields of the hash.")]
+pub(super) struct Submit {
+    #[command(flatten)]
+    options: JobOptions,
+    /// Submit all jobs of this TOML file, or none; `-` reads standard input
+    #[arg(long, value_name = "FILE", group = "Source", conflicts_with_all = OF_ONE_JOB)]
+    graph: Option<PathBuf>,
+    /// Submit the jobs of this file, one a line as JSON; `-` reads standard input
+    #[arg(long, value_name = "FILE", group = "Source", conflicts_with_all = OF_ONE_JOB)]
+    batch: Option<PathBuf>,
+    /// Submit all jobs of the batch, or none if one is refused
+    #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
+    all_or_none: bool,
+}
+
+impl Submit {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        if let Some(file) = &self.graph {
+            submit_graph(file, &config, global.json).await?;
+        } else if let Some(file) = &self.batch {
+            let client = Client::open(&config)?;
+            batch::run(&client, &config, file, self.all_or_none, global.json).await?;
+        } else {
+            let id = Client::open(&config)?.submit(self.options.job(&config)?).await?;
+            output::print(global.json, || json!({ "id": id }), || format!("{id}\n"))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn submit_graph(file: &Path, config: &Config, json: bool) -> Result<(), Error> {
+    let text = graph::read_file(file)?;
+    let (read, graph) = GraphFile::parse(file, &text, config)?;
+    let client = Client::open(config)?;
+    let ids = client.submit_graph(&graph).await.map_err(|error| read.explained(error))?;
+    output::print(
+        json,
+        || json!({ "jobs": ids }),
+        || {
+            let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
+            lines.collect::<Vec<_>>().concat()
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        submit: Submit,
+    }
+
+    #[test]
+    fn a_file_of_jobs_stands_alone() {
+        let read = |args: &[&str]| Line::try_parse_from([&["submit"], args].concat());
+        for good in [
+            &["--graph", "g.toml"][..],
+            &["--batch", "-"],
+            &["--batch", "b", "--all-or-none"],
+            &["-e", "1", "-t", "osis"],
+        ] {
+            assert!(read(good).is_ok(), "{good:?}");
+        }
+        for wrong in [
+            &["--graph", "g.toml", "-e", "1"][..],
+            &["--graph", "g.toml", "--batch", "b"],
+            &["--graph", "g.toml", "-t", "osis"],
+            &["--batch", "b", "--env", "A=b"],
+            &["--graph", "g.toml", "--all-or-none"],
+            &["-e", "1", "--all-or-none"],
+            &[],
+        ] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! One work queue, and what a person means by the name of one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::target::{IllegalName, Priority, Target};
+
+/// One work queue: a target at a priority. Written as its target, with `:prio:N` unless the
+/// priority is normal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Queue {
+    /// For whom the jobs in it are.
+    pub target: Target,
+    /// How soon they are taken.
+    pub priority: Priority,
+}
+
+impl Queue {
+    const FORM: &'static str = "type:T, type:T:group:G or type:T:group:G:inst:I, with :prio:N";
+
+    /// The queues that a person means by a name: with a priority that one, without one those of
+    /// all priorities.
+    ///
+    /// # Errors
+    /// [`IllegalName`] if it is no name of a queue.
+    pub fn all_named(name: &str) -> Result<Vec<Self>, IllegalName> {
+        let queue: Self = name.parse()?;
+        if name.contains(":prio:") {
+            return Ok(vec![queue]);
+        }
+        let of = |priority| Self { target: queue.target.clone(), priority };
+        Ok(Priority::ALL.into_iter().map(of).collect())
+    }
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.target.fmt(f)?;
+        match self.priority {
+            Priority::Normal => Ok(()),
+            other => write!(f, ":prio:{other}"),
+        }
+    }
+}
+
+impl FromStr for Queue {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        let illegal = || IllegalName { what: "queue", value: value.to_owned(), form: Self::FORM };
+        let (target, priority) = match value.rsplit_once(":prio:") {
+            Some((target, priority)) => (target, priority.parse()?),
+            None => (value, Priority::Normal),
+        };
+        let parts: Vec<&str> = target.split(':').collect();
+        let target = match parts.as_slice() {
+            ["type", script_type] => Target::any(script_type.parse()?),
+            ["type", script_type, "group", group] => {
+                Target::group(script_type.parse()?, group.parse()?)
+            }
+            ["type", script_type, "group", group, "inst", instance] => {
+                Target::instance(script_type.parse()?, group.parse()?, instance.parse()?)
+            }
+            _ => return Err(illegal()),
+        };
+        Ok(Self { target, priority })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::target::Instance;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_name_without_a_priority_means_the_queues_of_all() {
+        let named = |name: &str| -> Vec<String> {
+            Queue::all_named(name).expect("legal").iter().map(Queue::to_string).collect()
+        };
+        assert_eq!(named("type:osis"), ["type:osis:prio:0", "type:osis", "type:osis:prio:2"]);
+        assert_eq!(named("type:osis:group:io:prio:1"), ["type:osis:group:io"]);
+        assert!(Queue::all_named("osis").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn every_queue_reads_back_as_it_is_written(
+            script_type in "[a-z][a-z0-9_]{0,31}",
+            group in proptest::option::of("[a-z0-9][a-z0-9_.-]{0,63}"),
+            instance in proptest::option::of(1u16..),
+            priority in 0usize..3,
+        ) {
+            let queue = Queue {
+                target: Target::of(
+                    script_type.parse().expect("legal"),
+                    group.map(|group| group.parse().expect("legal")),
+                    instance.map(|number| Instance::try_from(number).expect("legal")),
+                ),
+                priority: Priority::ALL[priority],
+            };
+            prop_assert_eq!(queue.to_string().parse(), Ok(queue));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Queues as a whole: how they stand, pause and go on, and an end to all that waits in one.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use redis::Value;
+
+use super::attempts::{kept, millis};
+use super::listing::read;
+use super::{Store, StoreError};
+use crate::proto::job::Retention;
+use crate::proto::message::Control;
+use crate::proto::target::Queue;
+
+/// Within this time an actor was heard of that is told of a pause. One that beats more seldom
+/// finds out by itself.
+const HEARD_OF_WITHIN: Duration = Duration::from_mins(1);
+/// Entries of a queue that one step of a purge takes out.
+const PURGED_PER_STEP: u64 = 500;
+
+/// One work queue as it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueState {
+    /// The queue.
+    pub queue: Queue,
+    /// Entries in its list.
+    pub depth: u64,
+    /// How long the job that was dispatched first has waited.
+    pub oldest_wait: Option<Duration>,
+    /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
+    pub type_throughput_per_s: Option<f64>,
+    /// Whether nothing is taken from it until somebody resumes it.
+    pub paused: bool,
+}
+
+impl Store {
+    /// The state of every queue that may hold jobs or is paused, in the order of their names.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn queue_states(&self) -> Result<Vec<QueueState>, StoreError> {
+        let paused = self.paused_queues().await?;
+        let queues: BTreeSet<Queue> =
+            self.queues().await?.into_iter().chain(paused.iter().cloned()).collect();
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors().cmd("TIME");
+        for queue in &queues {
+            pipeline.cmd("LLEN").arg(self.keys.work(queue));
+            pipeline.cmd("ZRANGE").arg(self.keys.ready(queue)).arg(0).arg(0).arg("WITHSCORES");
+            let rate = self.keys.rate(queue.target.script_type());
+            pipeline.cmd("HGET").arg(rate).arg("per_s");
+        }
+        let mut answers =
+            self.link.pipeline::<Vec<Value>>("listing queues", &pipeline).await?.into_iter();
+        let unexpected = || StoreError::unexpected("listing queues");
+        let now: (i64, i64) = answers.next().and_then(read).ok_or_else(unexpected)?;
+        let now_us = now.0 * 1_000_000 + now.1;
+        queues
+            .into_iter()
+            .map(|queue| {
+                // A key of another type holds no entries.
+                let depth = answers.next().map(read)?.unwrap_or_default();
+                let first: Vec<(String, f64)> = answers.next().and_then(read)?;
+                let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
+                #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
+                let waited = first.first().map(|(_, score)| now_us - *score as i64);
+                let oldest_wait = waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
+                let paused = paused.contains(&queue);
+                Some(QueueState { queue, depth, oldest_wait, type_throughput_per_s, paused })
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(unexpected)
+    }
+
+    async fn paused_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
+        let mut command = redis::cmd("SMEMBERS");
+        command.arg(self.keys.paused());
+        let queues: Vec<String> = self.link.query("listing paused queues", &command).await?;
+        Ok(queues.iter().filter_map(|queue| queue.parse().ok()).collect())
+    }
+
+    /// Pauses queues: no actor of Hero takes anything from them until they are resumed. Returns
+    /// for each whether it was not paused before.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
+        self.pause_or_resume("pausing queues", "pause", queues).await
+    }
+
+    /// Lets paused queues go on. Returns for each whether it was paused.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
+        self.pause_or_resume("resuming queues", "resume", queues).await
+    }
+
+    async fn pause_or_resume(
+        &self,
+        doing: &'static str,
+        what: &str,
+        queues: &[Queue],
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut script = self.scripts.pause.prepare_invoke();
+        script.arg(what).arg(millis(HEARD_OF_WITHIN)).arg(Control::Wake.to_json());
+        for queue in queues {
+            script.arg(queue.to_string());
+        }
+        self.invoke(doing, &script).await
+    }
+
+    /// Ends every job that waits in a queue in `error`, as a stop would; what comes into it
+    /// meanwhile stays. Returns how many jobs that were.
+    ///
+    /// # Errors
+    /// [`StoreError`], with the jobs before it ended.
+    pub async fn purge(
+        &self,
+        queue: &Queue,
+        retention: impl Into<Retention>,
+    ) -> Result<u64, StoreError> {
+        let retention = kept(retention);
+        let (mut purged, mut still_to_go) = (0, None);
+        loop {
+            let most = still_to_go.unwrap_or(PURGED_PER_STEP).min(PURGED_PER_STEP);
+            if most == 0 {
+                return Ok(purged);
+            }
+            let mut script = self.scripts.purge.prepare_invoke();
+            script.arg(queue.to_string()).arg(most).arg(&retention);
+            let (ended, taken_out, left): (u64, u64, u64) =
+                self.invoke("purging a queue", &script).await?;
+            purged += ended;
+            // What was there at the first step, and no more: others may go on to submit.
+            still_to_go = Some(still_to_go.map_or(left, |number| number.saturating_sub(taken_out)));
+            if left == 0 {
+                return Ok(purged);
+            }
+        }
+    }
+}

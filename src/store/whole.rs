@@ -1,0 +1,247 @@
+//! Jobs that are submitted all or none: staged in portions that nobody sees, and committed by one
+//! script that only gives them their names.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::time::Duration;
+
+use redis::ScriptInvocation;
+
+use super::attempts::kept;
+use super::jobs::{ANY, Submitted, refused};
+use super::{Store, StoreError};
+use crate::proto::job::{Job, JobId, JobStatus, Retention};
+use crate::proto::target::ScriptType;
+
+/// What became of jobs that were submitted all or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whole {
+    /// All of them are on their way.
+    Accepted,
+    /// One of them cannot be accepted, and so none was.
+    Refused {
+        /// Its place among them, from 0.
+        place: usize,
+        /// Why: anything but [`Submitted::Accepted`].
+        why: Submitted,
+    },
+    /// It took so long to store them that the first had expired; none was accepted.
+    TooSlow,
+}
+
+/// How long staged jobs wait for their commit.
+const STAGED_FOR: Duration = Duration::from_mins(10);
+/// What one script stages at the most: jobs, and what they are made of.
+const JOBS_PER_STEP: usize = 1000;
+const ENTRIES_PER_STEP: usize = 20_000;
+const BYTES_PER_STEP: usize = 4 << 20;
+/// As `DEPENDENTS_FIELD_BYTES` in `common.lua`.
+const DEPENDENTS_FIELD_BYTES: usize = 32_768;
+
+impl Store {
+    /// Most jobs that can be submitted all or none: the time of the script that commits them grows
+    /// with their number.
+    pub const WHOLE_MAX: usize = 20_000;
+    /// Most prerequisites outside of the whole that all of its jobs may name together.
+    pub const WHOLE_OTHERS_MAX: usize = 20_000;
+
+    /// Stores jobs and sends them on their way, all or none, in one atomic step after they were
+    /// staged. They may wait for each other, in any order, but not in a circle; that is the
+    /// caller's to see, as are their bounds, their script types, and that no two have the same id
+    /// or unique key.
+    ///
+    /// # Errors
+    /// [`StoreError`]. After a connection was lost the jobs may have been submitted all the same:
+    /// submitting them again says [`Submitted::Exists`] of the first.
+    pub async fn submit_whole(
+        &self,
+        jobs: &[Job],
+        retention: impl Into<Retention>,
+    ) -> Result<Whole, StoreError> {
+        let parts = parts_of(jobs);
+        let whole = JobId::random();
+        let mut next = 0;
+        while next < jobs.len() {
+            let mut stage = self.scripts.stage.prepare_invoke();
+            let number = step_len(&jobs[next..], &parts[next..]);
+            stage.arg(whole.as_str()).arg(STAGED_FOR.as_secs()).arg(number);
+            for (job, part) in jobs[next..].iter().zip(&parts[next..]).take(number) {
+                part.stage(job, &mut stage);
+            }
+            self.invoke::<u64>("staging jobs", &stage).await?;
+            next += number;
+        }
+        let mut commit = self.scripts.commit.prepare_invoke();
+        commit.arg(whole.as_str()).arg(kept(retention)).arg(jobs.len());
+        for (job, part) in jobs.iter().zip(&parts) {
+            part.commit(job, &mut commit);
+        }
+        let doing = "submitting jobs all or none";
+        let (place, code, detail): (i64, String, String) = self.invoke(doing, &commit).await?;
+        match place {
+            0 => Ok(Whole::Accepted),
+            -1 => Ok(Whole::TooSlow),
+            place => {
+                let place = usize::try_from(place - 1).unwrap_or_default();
+                let why = refused(&code, detail).filter(|_| place < jobs.len());
+                why.map(|why| Whole::Refused { place, why })
+                    .ok_or_else(|| StoreError::unexpected(doing))
+            }
+        }
+    }
+}
+
+/// What a job has to do with others, told apart by whether these are of the same whole.
+#[derive(Debug, Default)]
+struct Part {
+    /// Entries of its pending set.
+    within: Vec<String>,
+    /// Prerequisites that were there before, written alike.
+    others: Vec<String>,
+    /// The field `dependents`, without its brackets.
+    dependents: String,
+    /// Those for which it has no room.
+    more: Vec<JobId>,
+}
+
+fn parts_of(jobs: &[Job]) -> Vec<Part> {
+    let places: HashMap<&JobId, usize> =
+        jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
+    let mut parts: Vec<Part> = jobs.iter().map(|_| Part::default()).collect();
+    for (place, job) in jobs.iter().enumerate() {
+        let strict = job.prerequisites.iter().map(|id| (id, id.to_string()));
+        let any = job.after_any.iter().map(|id| (id, format!("{ANY}{id}")));
+        let mut told = BTreeSet::new();
+        for (id, entry) in strict.chain(any) {
+            match places.get(id) {
+                Some(prerequisite) => {
+                    parts[place].within.push(entry);
+                    if told.insert(prerequisite) {
+                        parts[*prerequisite].add_dependent(&job.id);
+                    }
+                }
+                None => parts[place].others.push(entry),
+            }
+        }
+    }
+    parts
+}
+
+/// How many of the jobs one script stages.
+fn step_len(jobs: &[Job], parts: &[Part]) -> usize {
+    let (mut entries, mut bytes) = (0, 0);
+    jobs.iter()
+        .zip(parts)
+        .take(JOBS_PER_STEP)
+        .take_while(|(job, part)| {
+            let first = entries == 0;
+            entries += 1 + part.within.len() + part.more.len();
+            bytes += job.script.len() + part.dependents.len();
+            first || entries <= ENTRIES_PER_STEP && bytes <= BYTES_PER_STEP
+        })
+        .count()
+}
+
+impl Part {
+    fn add_dependent(&mut self, id: &JobId) {
+        // With its two brackets, as the scripts measure it.
+        if !self.dependents.is_empty() && self.dependents.len() + 2 >= DEPENDENTS_FIELD_BYTES {
+            self.more.push(id.clone());
+            return;
+        }
+        let comma = if self.dependents.is_empty() { "" } else { "," };
+        let _ = write!(self.dependents, "{comma}\"{id}\"");
+    }
+
+    fn stage(&self, job: &Job, script: &mut ScriptInvocation<'_>) {
+        script.arg(job.id.as_str()).arg(self.within.len());
+        for entry in &self.within {
+            script.arg(entry.as_str());
+        }
+        script.arg(self.more.len());
+        for id in &self.more {
+            script.arg(id.as_str());
+        }
+        let mut fields = job.submitted_fields();
+        if !self.dependents.is_empty() {
+            fields.push(("dependents", format!("[{}]", self.dependents)));
+        }
+        if !self.more.is_empty() {
+            fields.push(("dependents_more", self.more.len().to_string()));
+        }
+        let waits = !self.within.is_empty();
+        let status = if waits { JobStatus::WaitingForPrerequisites } else { JobStatus::Created };
+        fields.push(("status", status.to_string()));
+        fields.push(("created_at", String::new()));
+        script.arg(2 * fields.len());
+        for (name, value) in fields {
+            script.arg(name).arg(value);
+        }
+    }
+
+    fn commit(&self, job: &Job, script: &mut ScriptInvocation<'_>) {
+        let named = |value: Option<String>| value.unwrap_or_default();
+        script
+            .arg(job.id.as_str())
+            .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
+            .arg(job.group.as_ref().map_or("", |group| group.as_str()))
+            .arg(named(job.instance.map(|instance| instance.to_string())))
+            .arg(job.priority.as_str())
+            .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
+            .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()))
+            .arg(self.within.len())
+            .arg(u8::from(!self.more.is_empty()))
+            .arg(self.others.len());
+        for entry in &self.others {
+            script.arg(entry.as_str());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(id: &str, prerequisites: &[&str], after_any: &[&str]) -> Job {
+        let legal = |ids: &[&str]| ids.iter().map(|id| id.parse().expect("legal")).collect();
+        let mut job = Job::new(id.parse().expect("legal"), "1");
+        (job.prerequisites, job.after_any) = (legal(prerequisites), legal(after_any));
+        job
+    }
+
+    #[test]
+    fn each_job_knows_who_waits_for_it_within_the_whole_and_what_it_waits_for_outside() {
+        let parts = parts_of(&[
+            job("c", &["a", "b"], &["a", "old"]),
+            job("a", &[], &[]),
+            job("b", &["a"], &[]),
+        ]);
+        assert_eq!(parts[0].within, ["a", "b", "?a"]);
+        assert_eq!(parts[0].others, ["?old"]);
+        assert_eq!(parts[1].dependents, r#""c","b""#);
+        assert_eq!(parts[2].dependents, r#""c""#);
+    }
+
+    #[test]
+    fn dependents_beyond_the_field_go_to_the_list_beside_it() {
+        let mut jobs = vec![job("a", &[], &[])];
+        jobs.extend((0..5000).map(|n| job(&format!("job-{n}"), &["a"], &[])));
+        let parts = parts_of(&jobs);
+        let first: Vec<String> =
+            serde_json::from_str(&format!("[{}]", parts[0].dependents)).expect("JSON");
+        assert!(parts[0].dependents.len() + 2 >= DEPENDENTS_FIELD_BYTES);
+        assert!(parts[0].dependents.len() < DEPENDENTS_FIELD_BYTES + 64);
+        assert_eq!(first.len() + parts[0].more.len(), 5000);
+        assert_eq!(parts[0].more[0].as_str(), format!("job-{}", first.len()));
+    }
+
+    #[test]
+    fn a_step_stages_at_least_one_job_and_no_more_than_its_share() {
+        let many: Vec<Job> = (0..2500).map(|n| job(&format!("j{n}"), &[], &[])).collect();
+        assert_eq!(step_len(&many, &parts_of(&many)), JOBS_PER_STEP);
+        let mut large = job("large", &[], &[]);
+        large.script = "1".repeat(BYTES_PER_STEP + 1);
+        let large = [large, job("small", &[], &[])];
+        assert_eq!(step_len(&large, &parts_of(&large)), 1);
+    }
+}

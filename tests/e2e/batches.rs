@@ -1,0 +1,85 @@
+//! Many jobs of one file, each by itself or all or none.
+
+use std::fmt::Write;
+
+use crate::support::{Hero, Redis};
+
+#[test]
+fn a_batch_prints_an_id_for_each_line_in_order_and_names_what_it_refuses() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let lines = [
+        r#"{"id": "a", "script_type": "osis", "script": "40 + 2"}"#,
+        r#"{"script_type": "osis", "script": "1", "retries": -1}"#,
+        "",
+        r#"{"id": "b", "script_type": "osis", "script": "2", "prerequisites": ["a"]}"#,
+        "not json",
+        r#"{"script": "1"}"#,
+        r#"{"id": "c", "script_type": "osis", "script": "1", "prerequisites": ["nobody"]}"#,
+        r#"{"id": "a", "script_type": "osis", "script": "1"}"#,
+        r#"{"id": "d", "script_type": "osis", "script": "4", "status": "finished"}"#,
+        "[1]",
+    ];
+    let done = hero.run_with_input(&["submit", "--batch", "-"], &lines.join("\n"));
+    let done = done.code(65).stdout("a\nb\n");
+    let done =
+        done.says("hero: -:2: invalid job: retries").says("hero: -:5: invalid job: the line");
+    let done = done.says("hero: -:6: invalid job: script_type is missing");
+    let done = done.says("hero: -:7: prerequisite nobody does not exist");
+    let done = done.says("hero: -:8: job id a is taken");
+    let done = done.says("hero: -:9: invalid job: status is written by hero alone");
+    done.says("hero: -:10: invalid job: the line").says("7 lines were refused");
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "b"]).code(0).stdout("2\n");
+}
+
+#[test]
+fn a_batch_of_thousands_keeps_the_order_of_its_lines() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let (mut lines, mut ids) = (String::new(), String::new());
+    for number in 0..2500 {
+        let _ = writeln!(lines, r#"{{"id":"j{number}","script_type":"osis","script":"1"}}"#);
+        let _ = writeln!(ids, "j{number}");
+    }
+    std::fs::write(redis.folder().join("jobs.jsonl"), lines).expect("writing a file");
+    hero.run(&["submit", "--batch", "jobs.jsonl"]).code(0).stdout(&ids);
+    assert_eq!(redis.list("hero:q:work:type:osis").concat(), ids.replace('\n', ""));
+    hero.run(&["submit", "--batch", "none.jsonl"]).code(66).says("no such file");
+}
+
+#[test]
+fn a_batch_of_all_or_none_is_refused_whole_for_one_line() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let line = |id: &str, after: &str| {
+        format!(r#"{{"id":"{id}","script_type":"osis","script":"1","prerequisites":[{after}]}}"#)
+    };
+    let submit = |lines: &[String]| {
+        let args = ["submit", "--batch", "-", "--all-or-none"];
+        hero.run_with_input(&args, &lines.join("\n"))
+    };
+    let unknown = [line("a", ""), line("b", "\"nobody\"")];
+    submit(&unknown).code(65).stdout("").says("-:2: prerequisite nobody does not exist");
+    let wrong = [line("a", ""), "{}".to_owned()];
+    submit(&wrong).code(65).stdout("").says("-:2: invalid job: script is missing");
+    let circle = [line("a", "\"b\""), line("b", "\"a\"")];
+    submit(&circle).code(65).stdout("").says("in a circle: a → b → a");
+    let twice = [line("a", ""), line("a", "")];
+    submit(&twice).code(65).stdout("").says("-:2: job id a is taken");
+    assert!(redis.keys("hero:job:").is_empty());
+    submit(&[line("b", "\"a\""), line("a", "")]).code(0).stdout("b\na\n");
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "b"]).code(0);
+}
+
+#[test]
+fn a_batch_may_be_answered_as_one_document() {
+    let redis = Redis::start();
+    let lines = "{\"id\":\"a\",\"script_type\":\"osis\",\"script\":\"1\"}\n{}\n";
+    let done = Hero::on(&redis).run_with_input(&["--json", "submit", "--batch", "-"], lines);
+    let document: serde_json::Value =
+        serde_json::from_str(&done.code(65).stdout).expect("one document");
+    assert_eq!(document["ids"], serde_json::json!(["a"]));
+    assert_eq!(document["refused"][0]["line"], 2);
+}

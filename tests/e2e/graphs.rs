@@ -1,0 +1,213 @@
+//! Whole graphs of jobs, from their file to the last of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{field, until};
+use crate::support::{Hero, Redis, wait_until};
+
+/// A file in the folder of the test.
+fn file(redis: &Redis, name: &str, text: &str) -> PathBuf {
+    let path = redis.folder().join(name);
+    std::fs::write(&path, text).expect("writing a file");
+    path
+}
+
+fn ids(json: &str) -> BTreeMap<String, String> {
+    let document: Value = serde_json::from_str(json).expect("one document");
+    serde_json::from_value(document["jobs"].clone()).expect("ids by name")
+}
+
+#[test]
+fn a_graph_is_submitted_from_its_file_and_runs_in_its_order() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("type.bash.engine", "\"command\"")
+        .set("type.bash.command", r#"["/bin/bash", "{script}"]"#);
+    file(&redis, "load.rhai", "6 * 7");
+    let order = redis.folder().join("order");
+    let note = |name: &str| format!("echo {name} >> {}", order.display());
+    let text = format!(
+        "[defaults]\ntype = \"bash\"\n\
+         [job.merge]\nscript = '{}'\nafter = [\"left\", \"right\", \"before\"]\n\
+         [job.left]\nscript = '{}'\nafter = [\"load\"]\n\
+         [job.right]\nscript = '{}'\nafter = [\"load\"]\n\
+         [job.load]\nfile = \"load.rhai\"\ntype = \"osis\"\n\
+         [job.fails]\nscript = 'exit 3'\nafter = [\"merge\"]\n\
+         [job.never]\nscript = '{}'\nafter = [\"fails\"]\n\
+         [job.\"clean up\"]\nscript = '{}'\nafter_any = [\"never\"]\n",
+        note("merge"),
+        note("side"),
+        note("side"),
+        note("never"),
+        note("clean"),
+    );
+    file(&redis, "g.toml", &text);
+    hero.run(&["submit", "-t", "bash", "-e", "true", "--id", "before"]).code(0);
+    let printed = hero.run(&["submit", "--graph", "g.toml"]).code(0).stdout;
+    let first = printed.lines().next().expect("one line a job");
+    let (name, last) = first.split_once("  ").expect("a name and an id");
+    assert_eq!((name, printed.lines().count()), ("clean up", 7));
+    let _units = ["bash-default-1", "osis-default-1"].map(|unit| hero.actor(unit).start());
+    hero.run(&["job", "wait", last]).code(0);
+    let ran = std::fs::read_to_string(&order).expect("they ran");
+    assert_eq!(ran.lines().collect::<Vec<_>>(), ["side", "side", "merge", "clean"]);
+    assert_eq!(field(&redis, last, "name").as_deref(), Some("clean up"));
+}
+
+#[test]
+fn a_graph_that_cannot_be_is_refused_whole_with_line_and_column() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let node =
+        |name: &str, more: &str| format!("[job.{name}]\ntype = \"osis\"\nscript = \"1\"\n{more}\n");
+    let circle = [
+        node("free", ""),
+        node("a", "after = [\"b\"]"),
+        node("b", "after_any = [\"c\", \"free\"]"),
+        node("c", "after = [\"a\"]"),
+    ];
+    let long = "x".repeat(70);
+    let taken = node("x", "id = \"taken\"");
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "taken"]).code(0);
+    for (text, message) in [
+        (circle.concat(), "g.toml:5:6: jobs wait for each other in a circle: a → b → c → a"),
+        (node("a", "after = [\"a\"]"), "g.toml:1:6: jobs wait for each other in a circle: a → a"),
+        (
+            node("fetch", "") + node("count", "after = [\"fetsh\"]").as_str(),
+            "g.toml:8:10: job `count` waits for `fetsh`, which is neither a job of the graph nor \
+             one that exists; did you mean `fetch`?",
+        ),
+        (
+            node("fetch", "") + node("count", &format!("after = [\"{long}\"]")).as_str(),
+            "g.toml:8:10: job `count` waits for",
+        ),
+        (node("fetch", "") + taken.as_str(), "g.toml:5:6: x: job id taken is taken"),
+        (node("a", "timeout = \"2d\""), "g.toml:1:6: a: invalid job: timeout"),
+        (
+            node("a", "unique_key = \"k\"") + node("b", "unique_key = \"k\"").as_str(),
+            "its unique key is",
+        ),
+        (node("a", "delay = \"-1s\""), "g.toml:4:9: "),
+        (node("a", "[job.a]"), "g.toml:4:"),
+    ] {
+        file(&redis, "g.toml", &text);
+        hero.run(&["submit", "--graph", "g.toml"]).code(65).stdout("").says(message);
+        assert_eq!(redis.keys("hero:job:"), ["hero:job:taken"], "{message}");
+    }
+    hero.run(&["submit", "--graph", "none.toml"]).code(66).says("no such file: none.toml");
+}
+
+#[test]
+fn a_graph_file_of_a_hundred_megabytes_is_refused_before_it_is_read() {
+    let redis = Redis::start();
+    let path = file(&redis, "large.toml", "");
+    let large = std::fs::OpenOptions::new().write(true).open(path).expect("the file");
+    // Without a block on the disk.
+    large.set_len(100_000_000).expect("a large file");
+    Hero::on(&redis).run(&["submit", "--graph", "large.toml"]).code(65).says("larger than 32MiB");
+}
+
+/// A graph of so many jobs, each after up to three before it, at random; and the edges by name.
+/// Each job writes down that it ran.
+fn random_graph(rng: &mut fastrand::Rng, jobs: usize) -> (String, Vec<(String, String)>) {
+    let (mut text, mut edges) = ("[defaults]\ntype = \"osis\"\n".to_owned(), Vec::new());
+    for number in 0..jobs {
+        let mut after: Vec<usize> =
+            (0..rng.usize(..4).min(number)).map(|_| rng.usize(..number)).collect();
+        after.sort_unstable();
+        after.dedup();
+        let (any, strict): (Vec<_>, Vec<_>) = after.iter().partition(|_| rng.u8(..4) == 0);
+        let names =
+            |of: &[&usize]| of.iter().map(|n| format!("\"j{n}\"")).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(
+            text,
+            "[job.j{number}]\nscript = \"{number}\"\nafter = [{}]\nafter_any = [{}]",
+            names(&strict),
+            names(&any)
+        );
+        edges.extend(after.iter().map(|n| (format!("j{n}"), format!("j{number}"))));
+    }
+    (text, edges)
+}
+
+/// The order of all ends and starts by Redis's clock: each job began after all it waits for ended.
+fn assert_in_order(redis: &Redis, ids: &BTreeMap<String, String>, edges: &[(String, String)]) {
+    let times: BTreeMap<&String, (String, String)> = ids
+        .iter()
+        .map(|(name, id)| {
+            let time = |what| field(redis, id, what).expect("it ran");
+            (name, (time("started_at"), time("finished_at")))
+        })
+        .collect();
+    for (before, after) in edges {
+        let (ended, began) = (&times[before].1, &times[after].0);
+        assert!(ended <= began, "{after} began at {began}, before {before} ended at {ended}");
+    }
+}
+
+fn runs_in_order(jobs: usize, kills: usize) {
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    eprintln!("SEED={seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.lease", "\"1s\"").set("job.crash_limit", "1000");
+    let (text, edges) = random_graph(&mut rng, jobs);
+    file(&redis, "g.toml", &text);
+    let _supervisor = hero.supervisor().start();
+    let done = hero.run(&["--json", "submit", "--graph", "g.toml"]).code(0);
+    let ids = ids(&done.stdout);
+    assert_eq!(ids.len(), jobs);
+    let finished = || redis.ask::<usize>("ZCARD hero:meta:job:index:finished:type:osis");
+    let units = ["osis-default-1", "osis-default-2"];
+    let mut actors = units.map(|unit| hero.actor(unit).tasks(2).start());
+    // However slow the machine is, some more jobs end within one wait.
+    let until_finished = |enough: usize| {
+        let mut last = finished();
+        while last < enough {
+            let more = format!("more than {last} of {jobs} jobs have finished");
+            wait_until(&more, || finished() > last);
+            last = finished();
+        }
+    };
+    for kill in 1..=kills {
+        until_finished(jobs * kill / (kills + 1));
+        let place = kill % 2;
+        actors[place].kill();
+        actors[place] = hero.actor(units[place]).tasks(2).start();
+    }
+    until_finished(jobs);
+    assert_in_order(&redis, &ids, &edges);
+}
+
+/// `GRAPH=20000` runs the same with as many jobs.
+fn graph_size() -> usize {
+    std::env::var("GRAPH").ok().map_or(10_000, |jobs| jobs.parse().expect("a number"))
+}
+
+#[test]
+fn a_large_random_graph_ends_in_an_order_that_respects_every_edge() {
+    runs_in_order(graph_size(), 0);
+}
+
+#[test]
+fn a_large_random_graph_keeps_its_order_while_actors_are_killed() {
+    runs_in_order(graph_size(), 10);
+}
+
+#[test]
+fn a_dependent_of_a_stopped_job_in_a_graph_fails_with_its_name() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let text = "[defaults]\ntype = \"osis\"\n[job.a]\nscript = \"1\"\nid = \"a\"\n\
+                [job.b]\nscript = \"2\"\nid = \"b\"\nafter = [\"a\"]\n";
+    file(&redis, "g.toml", text);
+    hero.run(&["submit", "--graph", "g.toml"]).code(0).stdout("a  a\nb  b\n");
+    until(&redis, "b", "waiting_for_prerequisites");
+    hero.run(&["job", "stop", "a"]).code(0);
+    hero.run(&["job", "wait", "b"]).code(1).says("prerequisite failed: a");
+}

@@ -1,0 +1,66 @@
+//! Queues as a person handles them: pause, resume, purge.
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::{field, until};
+
+#[test]
+fn a_paused_queue_keeps_its_jobs_until_it_is_resumed_and_the_other_queues_go_on() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").start();
+    hero.run(&["queue", "pause", "type:osis"])
+        .code(0)
+        .stdout("type:osis:prio:0 paused\ntype:osis paused\ntype:osis:prio:2 paused\n");
+    hero.run(&["queue", "pause", "type:osis:prio:1"])
+        .code(0)
+        .stdout("type:osis was paused already\n");
+    wait_until("the actor knows", || osis.err().contains("queues were paused"));
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "b", "--priority", "0", "-e", "2"]).code(0);
+    hero.run(&["exec", "-t", "osis", "-g", "default", "-e", "3"]).code(0).stdout("3\n");
+    for id in ["a", "b"] {
+        assert_eq!(field(&redis, id, "status").as_deref(), Some("dispatched"));
+    }
+    let listed = hero.run(&["queue", "list", "--json"]).code(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let paused =
+        listed["queues"].as_array().expect("a list").iter().filter(|q| q["paused"] == true);
+    assert_eq!(paused.count(), 3);
+    hero.run(&["queue", "resume", "type:osis:prio:0"]).code(0).stdout("type:osis:prio:0 resumed\n");
+    hero.run(&["job", "wait", "b"]).code(0).stdout("2\n");
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    hero.run(&["queue", "resume", "--json", "type:osis"])
+        .code(0)
+        .stdout("{\"resumed\":[\"type:osis\",\"type:osis:prio:2\"]}\n");
+    hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
+}
+
+/// A person with another client, or an older Hero, tells nobody.
+#[test]
+fn an_actor_finds_out_by_itself_that_a_queue_goes_on() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["queue", "pause", "type:osis"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("the actor knows", || osis.err().contains("queues were paused"));
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    redis.run("DEL hero:meta:queue:paused");
+    until(&redis, "a", "finished");
+}
+
+#[test]
+fn a_purge_ends_what_waits_and_says_how_many() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in ["a", "b"] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", "1"]).code(0);
+    }
+    hero.run(&["submit", "-t", "osis", "--id", "urgent", "--priority", "0", "-e", "1"]).code(0);
+    hero.run(&["queue", "purge", "type:osis:prio:1"]).code(0).stdout("2 jobs purged\n");
+    hero.run(&["job", "wait", "a"]).code(1).says("stopped");
+    assert_eq!(field(&redis, "urgent", "status").as_deref(), Some("dispatched"));
+    hero.run(&["queue", "purge", "--json", "type:osis"]).code(0).stdout("{\"purged\":1}\n");
+    hero.run(&["queue", "purge", "osis"]).code(65).says("type:T");
+}

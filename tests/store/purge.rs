@@ -1,0 +1,65 @@
+//! An end to all that waits in a queue.
+
+use hero::client::JobBuilder;
+use hero::proto::job::{Job, JobStatus};
+
+use crate::support::{Life, RETENTION, World, ids, job, queue};
+
+#[tokio::test]
+async fn all_that_waits_in_a_queue_ends_as_if_it_had_been_stopped_and_dependents_are_told() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.started(&life, "runs").await;
+    world.accepts(&[job("a"), job("b")]).await;
+    let after = JobBuilder::new("sal", "1").id("after").after("b").build().expect("legal");
+    let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
+    world.accepts(&[after, urgent]).await;
+    let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
+    world.check();
+    assert_eq!(purged, 2);
+    for name in ["a", "b"] {
+        assert_eq!(world.status(name), JobStatus::Error);
+        assert_eq!(world.field(name, "error").as_deref(), Some("stopped"));
+        assert_eq!(world.redis.list(&format!("hero:q:reply:{name}")).len(), 1);
+    }
+    assert_eq!(world.field("after", "error").as_deref(), Some("prerequisite failed: b"));
+    assert_eq!(world.status("runs"), JobStatus::Started);
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["urgent"]);
+    assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);
+}
+
+#[tokio::test]
+async fn a_long_queue_is_purged_in_steps_and_both_spellings_of_normal_priority_are() {
+    let world = World::new();
+    let jobs: Vec<Job> = (0..1300).map(|n| job(&format!("j{n}"))).collect();
+    for batch in jobs.chunks(1000) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    world.redis.run("HSET hero:job:raw id raw script 1 status dispatched");
+    world.redis.run("RPUSH hero:q:work:type:osis:prio:1 raw nobody not:legal");
+    let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
+    world.check();
+    assert_eq!(purged, 1301);
+    assert!(world.redis.keys("hero:q:work:").is_empty());
+    assert!(world.redis.keys("hero:meta:queue:ready:").is_empty());
+}
+
+#[tokio::test]
+async fn what_a_stranger_has_taken_is_left_to_it_and_what_ended_stays_ended() {
+    let world = World::new();
+    world.accepts(&[job("a"), job("b")]).await;
+    world.redis.run("HSET hero:job:a status started");
+    world.redis.run("HSET hero:job:b status finished output theirs");
+    let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
+    assert_eq!(purged, 0);
+    assert_eq!(world.indexes_of("a"), ["meta:job:index:started:type:osis"]);
+    assert_eq!(world.field("b", "output").as_deref(), Some("theirs"));
+    world.store.recover_pops(RETENTION).await.expect("sweeping");
+    assert_eq!(world.status("b"), JobStatus::Finished);
+}
+
+#[tokio::test]
+async fn a_list_of_another_type_is_nothing_to_purge() {
+    let world = World::new();
+    world.redis.run("SET hero:q:work:type:osis text");
+    assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);
+}

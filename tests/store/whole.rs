@@ -1,0 +1,150 @@
+//! Jobs that are submitted all or none.
+
+use hero::client::JobBuilder;
+use hero::proto::job::{Job, JobId, JobStatus};
+use hero::store::{Submitted, Verdict, Whole};
+use jiff::Timestamp;
+
+use crate::support::{Life, RETENTION, World, ids, job};
+
+fn after(id: &str, prerequisites: &[&str]) -> Job {
+    let job = JobBuilder::new("osis", "1").id(id);
+    prerequisites.iter().fold(job, |job, other| job.after(other)).build().expect("a legal job")
+}
+
+fn failed() -> Verdict {
+    Verdict::Error { error: "no".to_owned(), exit_code: None, dead: false }
+}
+
+fn done() -> Verdict {
+    Verdict::Finished { output: String::new(), exit_code: None }
+}
+
+async fn submit(world: &World, jobs: &[Job]) -> Whole {
+    let whole = world.store.submit_whole(jobs, RETENTION).await.expect("submitting");
+    world.check();
+    assert!(world.redis.keys("hero:meta:job:staged:").is_empty() || whole != Whole::Accepted);
+    whole
+}
+
+#[tokio::test]
+async fn jobs_of_a_whole_go_where_they_belong_whatever_their_order() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let later = JobBuilder::new("osis", "1").id("later").run_at(Timestamp::now() + RETENTION);
+    let jobs = [
+        after("last", &["mid", "first"]),
+        after("mid", &["first"]),
+        job("first"),
+        job("other"),
+        later.build().expect("legal"),
+    ];
+    assert_eq!(submit(&world, &jobs).await, Whole::Accepted);
+    for (id, status) in [
+        ("last", JobStatus::WaitingForPrerequisites),
+        ("mid", JobStatus::WaitingForPrerequisites),
+        ("first", JobStatus::Dispatched),
+        ("other", JobStatus::Dispatched),
+        ("later", JobStatus::Scheduled),
+    ] {
+        assert_eq!(world.status(id), status, "{id}");
+        let ttl: i64 = world.redis.ask(&format!("TTL hero:job:{id}"));
+        assert_eq!(ttl, -1, "{id} does not expire before it has ended");
+    }
+    assert_eq!(world.field("first", "dependents").as_deref(), Some(r#"["last","mid"]"#));
+    assert!(world.field("last", "created_at").is_some_and(|at| at.parse::<Timestamp>().is_ok()));
+    assert_eq!(world.count("osis", "submitted"), 5);
+    let pending: i64 = world.redis.ask("TTL hero:meta:job:pending:last");
+    assert_eq!(pending, -1);
+    let claimed = world.claim(&life, 9).await;
+    assert_eq!(ids(&claimed.attempts), ["first", "other"]);
+    world.finish(&life, &claimed.attempts[0].id, done()).await;
+    assert_eq!(world.work("type:osis"), ["mid"]);
+}
+
+#[tokio::test]
+async fn one_refused_job_refuses_all_and_nothing_of_them_is_seen() {
+    let world = World::new();
+    let key = |id: &str| JobBuilder::new("osis", "1").id(id).unique_key("k").build();
+    world.accepts(&[job("taken"), key("holder").expect("legal")]).await;
+    let before = (world.redis.keys("hero:job:"), world.work("type:osis"));
+    world.redis.run("SET hero:q:work:type:broken x");
+    let broken = JobBuilder::new("broken", "1").id("x").build().expect("legal");
+    let holder: JobId = "holder".parse().expect("legal");
+    for (wrong, why) in [
+        (job("taken"), Submitted::Exists),
+        (after("b", &["nobody"]), Submitted::UnknownPrerequisite("nobody".to_owned())),
+        (key("c").expect("legal"), Submitted::Duplicate(holder)),
+        (broken, Submitted::BrokenQueue("hero:q:work:type:broken".to_owned())),
+    ] {
+        let jobs = [job("a"), wrong, after("d", &["a"])];
+        assert_eq!(submit(&world, &jobs).await, Whole::Refused { place: 1, why });
+        let now = (world.redis.keys("hero:job:"), world.work("type:osis"));
+        assert_eq!(now, before);
+    }
+    for key in world.redis.keys("hero:meta:job:staged:") {
+        assert!(world.redis.ask::<i64>(&format!("TTL {key}")) > 0, "{key} would stay for ever");
+    }
+    assert_eq!(world.count("osis", "submitted"), 2);
+}
+
+#[tokio::test]
+async fn jobs_of_a_whole_may_wait_for_jobs_that_were_there_before() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.ended(&life, "good", done()).await;
+    world.ended(&life, "bad", failed()).await;
+    let runs = world.started(&life, "runs").await;
+    let mut any = after("any", &["good"]);
+    any.after_any.push("bad".parse().expect("legal"));
+    let jobs = [
+        after("a", &["good"]),
+        after("b", &["bad", "a"]),
+        after("c", &["b"]),
+        after("d", &["runs", "a"]),
+        any,
+    ];
+    assert_eq!(submit(&world, &jobs).await, Whole::Accepted);
+    for (id, status) in [
+        ("a", JobStatus::Dispatched),
+        ("b", JobStatus::Error),
+        ("c", JobStatus::Error),
+        ("d", JobStatus::WaitingForPrerequisites),
+        ("any", JobStatus::Dispatched),
+    ] {
+        assert_eq!(world.status(id), status, "{id}");
+    }
+    assert_eq!(world.field("b", "error").as_deref(), Some("prerequisite failed: bad"));
+    assert_eq!(world.field("runs", "dependents").as_deref(), Some(r#"["d"]"#));
+    world.finish(&life, &runs, done()).await;
+    let claimed = world.claim(&life, 9).await;
+    assert_eq!(ids(&claimed.attempts), ["a", "any"]);
+    world.finish(&life, &claimed.attempts[0].id, done()).await;
+    assert_eq!(world.work("type:osis"), ["d"]);
+}
+
+#[tokio::test]
+async fn a_fan_out_and_a_fan_in_of_ten_thousand_are_one_whole() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let names: Vec<String> = (0..9998).map(|_| JobId::random().to_string()).collect();
+    let mut jobs = vec![job("root")];
+    jobs.extend(names.iter().map(|name| after(name, &["root"])));
+    jobs.push(after("end", &names.iter().map(String::as_str).collect::<Vec<_>>()));
+    assert_eq!(submit(&world, &jobs).await, Whole::Accepted);
+    assert_eq!(world.field("end", "status").as_deref(), Some("waiting_for_prerequisites"));
+    assert!(world.field("root", "dependents").is_some_and(|field| field.len() < 33 * 1024));
+    let mut ended = 0;
+    loop {
+        let claimed = world.store_claim(&life, 1000).await;
+        if claimed.is_empty() {
+            break;
+        }
+        ended += claimed.len();
+        world.store_finish(&life, claimed).await;
+        while world.store.settle(RETENTION).await.expect("settling") {}
+    }
+    world.check();
+    assert_eq!(ended, 10_000);
+    assert_eq!(world.status("end"), JobStatus::Finished);
+    for left in ["pending:", "dependents:", "staged:", "settling"] {
+        assert!(world.redis.keys(&format!("hero:meta:job:{left}")).is_empty(), "{left} is left");
+    }
+}
