@@ -68,7 +68,7 @@ const RESERVED: [Reserved; 6] = [
             "'job:",
             ":job:{",
         ],
-        places: &["src/proto/keys.rs"],
+        places: &["src/proto/keys.rs", "src/proto/keys/"],
         rule: "only proto/keys.rs spells keys; Lua has them as its constants. A key that is \
                spelled twice is one day spelled differently",
     },

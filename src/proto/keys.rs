@@ -1,9 +1,11 @@
-//! The only file in which a key of Redis is spelled.
+//! The only room in which a key of Redis is spelled.
 //!
 //! The keys up to `log` are public: programs of others read and write them. The rest, all under
 //! `meta:`, belong to Hero; a program that speaks the protocol needs none of them.
 //!
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
+
+mod objects;
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +13,6 @@ use std::str::FromStr;
 use super::cron::CronName;
 use super::job::{BootId, JobId, JobStatus, UniqueKey};
 use super::legacy::{Circle, LegacyQueue, is_old_name};
-use super::object::{Context, Field, ObjectType};
 use super::target::{ActorId, IllegalName, Queue, ScriptType, name};
 
 name!(
@@ -275,41 +276,6 @@ impl Keys {
         self.key(format_args!("meta:queue:paused"))
     }
 
-    /// Sorted set, all of score 0: contexts that have objects, as key parts.
-    pub fn object_contexts(&self) -> String {
-        self.key(format_args!("meta:osis:contexts"))
-    }
-
-    /// Hash: how many objects a context has, type by type, and of all types under `%`.
-    pub fn object_counts(&self, context: &Context) -> String {
-        self.key(format_args!("meta:osis:count:{}", context.as_key_part()))
-    }
-
-    /// Hash: an object's fields as JSON, by its id.
-    pub fn object_bodies(&self, context: &Context, of: &ObjectType) -> String {
-        self.key(format_args!("meta:osis:body:{}:{of}", context.as_key_part()))
-    }
-
-    /// Hash: what the store itself knows of an object, by its id.
-    pub fn object_heads(&self, context: &Context, of: &ObjectType) -> String {
-        self.key(format_args!("meta:osis:head:{}:{of}", context.as_key_part()))
-    }
-
-    /// Sorted set, all of score 0: ids of objects.
-    pub fn object_ids(&self, context: &Context, of: &ObjectType) -> String {
-        self.key(format_args!("meta:osis:ids:{}:{of}", context.as_key_part()))
-    }
-
-    /// Sorted set, all of score 0: entries of the index on a field.
-    pub fn object_index(&self, context: &Context, of: &ObjectType, field: &Field) -> String {
-        self.key(format_args!("meta:osis:index:{}:{of}:{field}", context.as_key_part()))
-    }
-
-    /// Hash: the fields that have an index, each `ready`, or `@` and the last id that is in it.
-    pub fn object_indexes(&self, context: &Context, of: &ObjectType) -> String {
-        self.key(format_args!("meta:osis:state:{}:{of}", context.as_key_part()))
-    }
-
     /// Whether a key is of this namespace, whatever it is for.
     pub fn is_own(&self, key: &[u8]) -> bool {
         let namespace = self.namespace.as_str().as_bytes();
@@ -403,6 +369,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::object::{Context, Field, ObjectType};
     use crate::proto::target::{Priority, Target};
 
     #[test]

@@ -26,7 +26,8 @@ fn a_graph_is_submitted_from_its_file_and_runs_in_its_order() {
     let redis = Redis::start();
     let hero = Hero::on(&redis)
         .set("type.bash.engine", "\"command\"")
-        .set("type.bash.command", r#"["/bin/bash", "{script}"]"#);
+        .set("type.bash.command", r#"["/bin/bash", "{script}"]"#)
+        .set("type.bash.sandbox.write", &format!("[{:?}]", redis.folder().display().to_string()));
     file(&redis, "load.rhai", "6 * 7");
     let order = redis.folder().join("order");
     let note = |name: &str| format!("echo {name} >> {}", order.display());

@@ -130,6 +130,9 @@ fn bash(redis: &Redis) -> Hero {
     Hero::on(redis)
         .set("type.bash.engine", "\"command\"")
         .set("type.bash.command", "[\"/bin/bash\", \"{script}\"]")
+        // Its scripts count their runs in Redis.
+        .set("type.bash.sandbox.unix_sockets", "true")
+        .set("type.bash.sandbox.read", &format!("[{:?}]", redis.folder().display().to_string()))
 }
 
 /// A script of type `bash` that counts its runs in Redis, under a name, and prints another.
