@@ -33,8 +33,11 @@ build: ## build target/release/hero
 demo: deps build ## real jobs of every type through a real Redis, and a table of what ran where
 	$(RELEASE) dev -- examples/demo.sh
 
+# The storm of faults keeps both cores busy: it comes after the others, which wait on conditions
+# that it would only delay.
 test: deps ## all tests, each on a private Redis of its own
-	$(CARGO) test --locked
+	$(CARGO) test --locked -- --skip chaos::storm
+	$(CARGO) test --locked --test integration chaos::storm
 
 chaos: deps ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=...
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} \
