@@ -119,6 +119,7 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
             id: attempt.id,
             script_type: script_type("osis"),
             verdict: dead("no"),
+            used: Vec::new(),
         })
         .collect();
     world.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");

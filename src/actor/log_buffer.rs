@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::log_file;
-use crate::engine::{Log, Stream};
+use crate::engine::{Log, Stream, Usage};
 use crate::proto::job::JobId;
 use crate::store::LogEntry;
 
@@ -43,6 +43,7 @@ struct Lines {
     progress: Option<LogEntry>,
     /// Progress that comes before this time waits.
     progress_at: Option<Instant>,
+    used: Option<Usage>,
 }
 
 impl LogBuffer {
@@ -83,6 +84,18 @@ impl LogBuffer {
         let mut inner = self.lock();
         let progress = inner.progress.take();
         std::mem::take(&mut inner.waiting).into_iter().chain(progress).collect()
+    }
+
+    /// What its process has used, as fields of its hash; none where no process ran.
+    pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
+        let Some(used) = self.lock().used else { return Vec::new() };
+        let mut fields = vec![
+            ("cpu_time", format!("{:.3}", used.cpu.as_secs_f64())),
+            ("memory_peak", used.memory_bytes.to_string()),
+        ];
+        fields.extend(used.signal.map(|signal| ("signal", signal.to_string())));
+        fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
+        fields
     }
 
     /// Puts back lines that could not be written, before those that came since.
@@ -133,6 +146,10 @@ impl Log for LogBuffer {
         if first {
             self.written.notify_one();
         }
+    }
+
+    fn used(&self, usage: &Usage) {
+        self.lock().used = Some(*usage);
     }
 
     fn progress(&self, fraction: f64, text: &str) {

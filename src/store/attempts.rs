@@ -96,6 +96,8 @@ pub struct Ending {
     pub script_type: ScriptType,
     /// How it ended.
     pub verdict: Verdict,
+    /// Fields of the hash that tell what its process used, where one ran.
+    pub used: Vec<(&'static str, String)>,
 }
 
 /// What became of a recorded ending.
@@ -201,7 +203,8 @@ impl Store {
                 .arg(kind)
                 .arg(text.as_str())
                 .arg(exit_code.map(|code| code.to_string()).unwrap_or_default())
-                .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default());
+                .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default())
+                .arg(lines(&ending.used));
         }
         let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
         Ok(results
@@ -246,6 +249,11 @@ impl Store {
         let ids: Vec<String> = self.link.query("reading the jobs of a boot", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
+}
+
+/// Fields and values, as the script takes them apart.
+fn lines(fields: &[(&str, String)]) -> String {
+    fields.iter().flat_map(|(name, value)| [name, "=", value, "\n"]).collect()
 }
 
 /// Whole milliseconds, at least one: zero would mean "never" or "at once" to Redis.

@@ -22,6 +22,45 @@ fn a_script_of_every_type_gives_its_output() {
 }
 
 #[test]
+fn a_job_tells_what_its_process_used_and_which_limit_it_ran_into() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.python.sandbox.cpu", "\"1s\"");
+    let _units = ["osis-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
+    let shown = |id: &str| {
+        let shown = hero.run(&["job", "show", "--json", id]).code(0).stdout;
+        serde_json::from_str::<serde_json::Value>(&shown).expect("one document")
+    };
+    hero.run(&["exec", "-t", "python", "--id", "a", "-e", "print(1)"]).code(0);
+    let used = shown("a");
+    assert!(used["cpu_time"].as_f64().is_some_and(|seconds| seconds > 0.0), "{used}");
+    assert!(used["memory_peak"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{used}");
+    assert!(used.get("limit").is_none() && used.get("signal").is_none(), "{used}");
+    hero.run(&["exec", "-t", "python", "--id", "b", "-e", "while True: pass"]).code(1);
+    let used = shown("b");
+    assert_eq!((&used["limit"], &used["signal"]), (&"cpu".into(), &24.into()), "{used}");
+    hero.run(&["exec", "-t", "osis", "--id", "c", "-e", "1"]).code(0);
+    assert!(shown("c").get("cpu_time").is_none(), "no process ran");
+}
+
+#[test]
+fn what_an_earlier_attempt_used_is_not_told_of_the_next() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _units = [hero.actor("python-default-1"), hero.supervisor()].map(|unit| unit.start());
+    // Only the first attempt has no mark to find, and is killed.
+    let mark = redis.folder().join("mark");
+    let script = format!(
+        "import os, signal\nif not os.path.exists({mark:?}):\n    open({mark:?}, 'w')\n    \
+         os.kill(os.getpid(), signal.SIGKILL)\nprint('done')"
+    );
+    hero.run(&["exec", "-t", "python", "--id", "a", "--retries", "1", "-e", &script])
+        .code(0)
+        .stdout("done\n");
+    assert_eq!(super::field(&redis, "a", "signal"), None);
+    assert!(super::field(&redis, "a", "cpu_time").is_some());
+}
+
+#[test]
 fn a_job_knows_who_it_is_and_gets_its_variables_alone() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

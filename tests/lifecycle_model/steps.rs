@@ -275,6 +275,7 @@ impl Walk {
                 id: legal(id),
                 script_type: life.actor.script_type.clone(),
                 verdict: self.verdict(*end),
+                used: Vec::new(),
             })
             .collect();
         let answers =

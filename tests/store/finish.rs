@@ -79,6 +79,7 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
             id: attempt.id.clone(),
             script_type: life.actor.script_type.clone(),
             verdict: finished("1"),
+            used: Vec::new(),
         })
         .collect();
     world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
@@ -186,6 +187,7 @@ async fn many_endings_are_recorded_in_one_call_each_by_itself() {
             id: attempt.id.clone(),
             script_type: life.actor.script_type.clone(),
             verdict: finished(attempt.id.as_str()),
+            used: Vec::new(),
         })
         .collect();
     // The last one was never claimed.
@@ -319,6 +321,7 @@ async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and
         id: attempt.id.clone(),
         script_type: life.actor.script_type.clone(),
         verdict: error(&invalid.to_string()),
+        used: Vec::new(),
     };
     world.store.finish(&life.boot, RETENTION, &[ending]).await.expect("finishing");
     assert_eq!(world.indexes_of("a"), ["meta:job:index:error:type:osis"]);

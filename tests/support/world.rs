@@ -203,6 +203,7 @@ impl World {
             id,
             script_type: script_type.clone(),
             verdict: Verdict::Finished { output: String::new(), exit_code: None },
+            used: Vec::new(),
         };
         let endings: Vec<Ending> = jobs.into_iter().map(ending).collect();
         let recorded = self.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
@@ -218,7 +219,7 @@ impl World {
     /// Records how an attempt ended.
     pub(crate) async fn finish(&self, life: &Life, id: &JobId, verdict: Verdict) -> Recorded {
         let script_type = life.actor.script_type.clone();
-        let ending = [Ending { id: id.clone(), script_type, verdict }];
+        let ending = [Ending { id: id.clone(), script_type, verdict, used: Vec::new() }];
         let recorded = self.store.finish(&life.boot, RETENTION, &ending).await.expect("finishing");
         self.check();
         recorded.into_iter().next().expect("one answer for one ending")

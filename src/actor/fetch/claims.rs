@@ -173,7 +173,8 @@ impl Fetch {
             Ok(checked) => checked,
             Err(invalid) => {
                 warn!(job_id = %id, script_type = %script_type, "{invalid}");
-                self.endings.add(id, script_type, verdict::refuse(&invalid), Vec::new());
+                let log = self.new_log(&id);
+                self.endings.add(id, script_type, verdict::refuse(&invalid), &log);
                 return;
             }
         };

@@ -8,6 +8,7 @@ use std::time::Instant;
 use tracing::{error, warn};
 
 use super::Fetch;
+use crate::actor::log_buffer::LogBuffer;
 use crate::failpoint;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
@@ -50,9 +51,10 @@ impl Endings {
         id: JobId,
         script_type: ScriptType,
         verdict: Verdict,
-        lines: Vec<LogEntry>,
+        log: &LogBuffer,
     ) {
-        self.waiting.push(Waiting { ending: Ending { id, script_type, verdict }, lines });
+        let ending = Ending { id, script_type, verdict, used: log.used_fields() };
+        self.waiting.push(Waiting { ending, lines: log.take_rest() });
     }
 
     pub(super) fn is_backed_up(&self) -> bool {

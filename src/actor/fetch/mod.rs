@@ -282,7 +282,7 @@ impl Fetch {
         log_end(&job, slots, &result, took);
         if let Some(verdict) = verdict::decide(&job, result, &self.settings.job, fastrand::f64()) {
             let script_type = slots.id.script_type.clone();
-            self.endings.add(job.id, script_type, verdict, running.log.take_rest());
+            self.endings.add(job.id, script_type, verdict, &running.log);
         }
     }
 

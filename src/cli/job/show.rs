@@ -39,7 +39,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The fields in the order of a job's life, those of one line aligned, the long ones below.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 31] = [
     "id",
     "status",
     "script_type",
@@ -67,6 +67,10 @@ const ORDER: [&str; 27] = [
     "progress",
     "progress_text",
     "exit_code",
+    "signal",
+    "limit",
+    "cpu_time",
+    "memory_peak",
 ];
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];

@@ -181,7 +181,9 @@ impl Job {
                     "instance" | "priority" | "timeout" | "retries" | "attempt" | "crashes"
                     | "exit_code" | "progress" | "concurrent" | "env_vars" | "prerequisites"
                     | "after_any" | "prerequisite_names" | "dependents" | "dependents_more"
-                    | "retention" => serde_json::from_str(&value).unwrap_or(Value::String(value)),
+                    | "retention" | "signal" | "cpu_time" | "memory_peak" => {
+                        serde_json::from_str(&value).unwrap_or(Value::String(value))
+                    }
                     _ => Value::String(value),
                 };
                 (name.to_owned(), value)

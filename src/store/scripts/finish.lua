@@ -3,7 +3,8 @@
 --
 -- ARGV: 1 boot  2 retention  3 how many, then for each:
 --       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
---       exit code or '', for a retry the delay in us
+--       exit code or '', for a retry the delay in us, what its process used or '': lines of
+--       FIELD=VALUE
 --       ('dead' is an error that used up the attempts of a job)
 -- returns for each: 'ok', or 'lost' if the job is not this boot's any more, or 'done' if this very
 --       call came through before, or what went wrong
@@ -23,7 +24,15 @@ local function retry(id, script_type, text, exit_code, delay_us)
   count(script_type, 'retried')
 end
 
-local function finish(id, fallback_type, kind, text, exit_code, delay_us)
+-- Those of an earlier attempt say nothing of this one.
+local function note_use(id, attempt, used)
+  if attempt ~= '1' then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit') end
+  for name, value in string.gmatch(used, '([^=\n]+)=([^\n]*)\n') do
+    redis.call('HSET', JOB .. id, name, value)
+  end
+end
+
+local function finish(id, fallback_type, kind, text, exit_code, delay_us, used)
   if redis.call('ZREM', RUNNING .. boot, id) == 0 then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
@@ -37,6 +46,7 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us)
   local script_type = legal_type(f[1]) or fallback_type
   -- An exit code that is there is that of an earlier attempt.
   if f[6] ~= '1' and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
+  if f[6] ~= '1' or used ~= '' then note_use(id, f[6], used) end
   if kind == 'retry' and present(f[7]) then
     kind, text = 'error', 'stopped_by_request'
   end
@@ -56,9 +66,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us)
 end
 
 for number = 1, tonumber(ARGV[3]) do
-  local a = 4 + (number - 1) * 6
+  local a = 4 + (number - 1) * 7
   local ok, result = pcall(finish, ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
-    tonumber(ARGV[a + 5]) or 0)
+    tonumber(ARGV[a + 5]) or 0, ARGV[a + 6])
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end
