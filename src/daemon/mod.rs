@@ -147,8 +147,12 @@ fn actor_settings(
     Ok(actor::Settings { actors, job, actor, limits, engines })
 }
 
-/// What scripts reach through this process. Nothing of it is opened before a script uses it.
-fn outside(config: &Config, store: &Store) -> Result<Outside, Error> {
+/// What scripts reach through this process. Nothing of it is opened before a script uses it. Needs
+/// a Tokio runtime.
+///
+/// # Errors
+/// [`Exit::Config`] if `sal.redis_url` cannot be used.
+pub fn outside(config: &Config, store: &Store) -> Result<Outside, Error> {
     let runtime = tokio::runtime::Handle::current();
     let redis_url = &config.sal.redis_url;
     let redis: Option<Arc<dyn GuestRedis>> = if redis_url.expose().is_empty() {

@@ -31,8 +31,10 @@ impl Settings {
              [actor]\nlease = \"{lease}\"\nheartbeat = \"{heartbeat}\"\ntasks = {tasks}\n\
              drain_timeout = \"2s\"\n\
              [type.sh]\nengine = \"command\"\ncommand = [\"/bin/sh\", \"{{script}}\"]\n\
+             sandbox.write = [\"{}\"]\n\
              [unit.second]\nrole = \"supervisor\"\n",
             socket.display(),
+            folder.display(),
             folder.display(),
         )
     }

@@ -166,3 +166,29 @@ fn a_warm_job_is_stopped_and_timed_out_like_any_other() {
     assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped_by_request"));
     assert!(is_warm(), "and the next is a fork again");
 }
+
+#[test]
+fn at_the_prompt_a_line_sees_what_those_before_it_defined() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let typed = "let x = 40;\nx + 2\nfn twice(a) {\n    a * 2\n}\ntwice(x)\nprint(\"said\")\n\
+                 nope()\nlet y =\n\nx += 1; x\n[1, #{a: x}]";
+    let done = hero.run_with_input(&["script", "repl", "-t", "osis"], typed).code(0);
+    assert_eq!(done.stdout, "42\n80\nsaid\n41\n[1,{\"a\":41}]\n");
+    let complaints: Vec<&str> = done.stderr.lines().collect();
+    assert_eq!(complaints.len(), 2, "{complaints:?}");
+    assert!(complaints[0].contains("nope"), "{complaints:?}");
+}
+
+#[test]
+fn at_the_prompt_objects_are_kept_in_the_context_that_was_named() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let there = ["script", "repl", "-t", "osis", "--context", "here"];
+    let typed = "osis_set(\"person\", #{id: \"a\", name: \"Ada\"})\n";
+    hero.run_with_input(&there, typed).code(0);
+    let asked = "osis_get(\"person\", \"a\").name\n";
+    hero.run_with_input(&there, asked).code(0).stdout("Ada\n");
+    hero.run_with_input(&there[..4], asked).code(0).stdout("");
+    hero.run(&["script", "repl", "-t", "python"]).code(2).says("no Rhai");
+}

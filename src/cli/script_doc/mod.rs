@@ -1,6 +1,7 @@
 //! `hero script`: what scripts can call, and whether a script calls what is there.
 
 mod pages;
+mod repl;
 
 use std::process::ExitCode;
 
@@ -18,10 +19,12 @@ use crate::proto::target::ScriptType;
 /// Look up what scripts can call, and check a script before it runs
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
-                        hero script check -t sal deploy.rhai")]
+                        hero script check -t sal deploy.rhai\n  \
+                        hero script repl -t osis")]
 pub(super) enum ScriptCommand {
     Doc(Doc),
     Check(Check),
+    Repl(repl::Repl),
 }
 
 /// Print the functions that Rhai scripts have: signature, a sentence, an example
@@ -65,6 +68,7 @@ impl ScriptCommand {
         match self {
             Self::Doc(doc) => doc.run(global),
             Self::Check(check) => check.run(global),
+            Self::Repl(repl) => super::block_on(repl.run(global)),
         }
     }
 }

@@ -13,6 +13,7 @@ mod osis;
 mod output;
 mod running;
 mod sal;
+mod session;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,6 +29,7 @@ pub use check::{Finding, nearest};
 use functions::Functions;
 pub use functions::{Function, Group};
 use running::Running;
+pub use session::Session;
 
 /// Runs Rhai scripts with a fixed set of functions.
 #[derive(Debug)]
@@ -133,13 +135,20 @@ impl RhaiEngine {
     }
 }
 
-impl Engine for RhaiEngine {
-    fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+impl RhaiEngine {
+    /// Makes a script this thread's job for as long as `evaluate` takes.
+    fn run_with(
+        &self,
+        script: &Script<'_>,
+        cancel: &Cancel,
+        log: &dyn Log,
+        evaluate: impl FnOnce(&Running<'_>) -> Result<String, String>,
+    ) -> Result<Success, Failure> {
         let running = Running::new(script, cancel, log, self.osis.as_ref(), self.sal.as_ref());
         // A panic in a function or in the interpreter is the script's failure, not the actor's.
         // What it leaves half done is this run's alone: the cache's locks shrug off poison.
         let result = running
-            .enter(|| catch_unwind(AssertUnwindSafe(|| self.evaluate(&running))))
+            .enter(|| catch_unwind(AssertUnwindSafe(|| evaluate(&running))))
             .unwrap_or_else(|panic| Err(panic_message(panic.as_ref())));
         // A stop is a stop, whatever the script made of it.
         if let Some(failure) = running.stopped() {
@@ -149,6 +158,12 @@ impl Engine for RhaiEngine {
             Ok(output) => Ok(Success { output, exit_code: None }),
             Err(message) => Err(Failure::Script { message, exit_code: None }),
         }
+    }
+}
+
+impl Engine for RhaiEngine {
+    fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        self.run_with(script, cancel, log, |running| self.evaluate(running))
     }
 
     fn unavailable(&self) -> Option<String> {

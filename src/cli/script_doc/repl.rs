@@ -1,0 +1,217 @@
+//! `hero script repl`: a prompt at which scripts are tried.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use clap::Args;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config as Editing, Editor};
+use tokio::sync::oneshot;
+
+use crate::cli::{Global, output};
+use crate::config::{Config, EngineKind};
+use crate::daemon::{self, Interrupts};
+use crate::engine::rhai::{RhaiEngine, Session};
+use crate::engine::{Cancel, Log, STACK_SIZE_BYTES, Script, StopReason, Stream};
+use crate::error::{Error, Exit};
+use crate::proto::target::ScriptType;
+use crate::store::Store;
+
+const HISTORY_LEN_MAX: usize = 1000;
+
+/// Try scripts at a prompt: what one line defines, the next ones see
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero script repl -t osis\n  \
+                        echo '40 + 2' | hero script repl -t sal\n\n\
+                        Scripts run here, not in an actor, within the limits of their type. \
+                        A line that is not\ncomplete goes on with the next; Ctrl-C gives it \
+                        up, or stops what runs; Ctrl-D ends.\nThe history is kept in \
+                        ~/.local/state/hero/repl_history.")]
+pub(in crate::cli) struct Repl {
+    /// The script type, of an engine that is Rhai
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "osis")]
+    script_type: String,
+    /// As whom scripts run
+    #[arg(long, value_name = "NAME", default_value = "")]
+    caller: String,
+    /// In whose context: that of the objects of osis scripts
+    #[arg(long, value_name = "NAME", default_value = "")]
+    context: String,
+}
+
+/// What runs at the moment, to be stopped by whoever presses Ctrl-C.
+type Current = Arc<Mutex<Option<Arc<Cancel>>>>;
+
+impl Repl {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let engine = self.engine(&config)?;
+        let current = Current::default();
+        let prompt = Prompt {
+            engine,
+            config,
+            caller: self.caller.clone(),
+            context: self.context.clone(),
+            current: Arc::clone(&current),
+        };
+        let failed = |error| Error::new(Exit::Unavailable, format!("cannot start: {error}"));
+        let mut interrupts = Interrupts::listen().map_err(failed)?;
+        let (done, mut ended) = oneshot::channel();
+        // A thread of its own: reading lines blocks, and scripts want a large stack.
+        std::thread::Builder::new()
+            .stack_size(STACK_SIZE_BYTES)
+            .spawn(move || done.send(prompt.serve()))
+            .map_err(failed)?;
+        loop {
+            tokio::select! {
+                result = &mut ended => {
+                    let gone = |_| Error::new(Exit::Unavailable, "the prompt is gone");
+                    return result.map_err(gone)?.map(|()| ExitCode::SUCCESS);
+                }
+                signal = interrupts.next() => {
+                    let running = lock(&current).clone();
+                    match running {
+                        Some(cancel) => cancel.request(StopReason::Requested),
+                        None => return Ok(ExitCode::from(128 + signal)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn engine(&self, config: &Config) -> Result<RhaiEngine, Error> {
+        let usage = |message: String| Error::new(Exit::Usage, message);
+        let script_type: ScriptType =
+            self.script_type.parse().map_err(|error| usage(format!("{error}")))?;
+        let Some(of_type) = config.types.get(&script_type) else {
+            return Err(usage(format!("script type {script_type} is not configured")));
+        };
+        let store = Store::open(&config.redis)
+            .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+        let outside = daemon::outside(config, &store)?;
+        let (limits, job) = (&of_type.limits, &config.job);
+        let engine = match of_type.engine {
+            EngineKind::Osis => RhaiEngine::osis(script_type, limits, job),
+            EngineKind::Sal => RhaiEngine::sal(script_type, limits, job, &config.sal),
+            EngineKind::Command => {
+                return Err(usage(format!(
+                    "{script_type} is no Rhai: only osis and sal have a prompt"
+                )));
+            }
+        };
+        Ok(engine.with_outside(&outside))
+    }
+}
+
+fn lock(current: &Current) -> std::sync::MutexGuard<'_, Option<Arc<Cancel>>> {
+    current.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the thread of the prompt has.
+struct Prompt {
+    engine: RhaiEngine,
+    config: Config,
+    caller: String,
+    context: String,
+    current: Current,
+}
+
+impl Prompt {
+    fn serve(&self) -> Result<(), Error> {
+        let broken = |error: ReadlineError| {
+            Error::new(Exit::Unavailable, format!("reading a line: {error}"))
+        };
+        let editing = Editing::builder()
+            .max_history_size(HISTORY_LEN_MAX)
+            .map_err(broken)?
+            .auto_add_history(true)
+            .build();
+        let mut editor = Editor::<(), FileHistory>::with_config(editing).map_err(broken)?;
+        let history = history_file();
+        if let Some(file) = &history {
+            // A first time has none, and a broken one keeps nobody from working.
+            let _ = editor.load_history(file);
+        }
+        let (mut session, mut source) = (Session::default(), String::new());
+        loop {
+            let asks = if source.is_empty() { "> " } else { ". " };
+            match editor.readline(asks) {
+                Ok(line) => {
+                    let ends = line.trim().is_empty();
+                    source.push_str(&line);
+                    source.push('\n');
+                    if !ends && self.engine.wants_more(&source) {
+                        continue;
+                    }
+                    self.run(&mut session, &std::mem::take(&mut source))?;
+                }
+                Err(ReadlineError::Interrupted) => source.clear(),
+                Err(ReadlineError::Eof) => break,
+                Err(error) => return Err(broken(error)),
+            }
+        }
+        if !source.is_empty() {
+            self.run(&mut session, &source)?;
+        }
+        if let Some(file) = &history {
+            let _ = editor.save_history(file);
+        }
+        Ok(())
+    }
+
+    /// Runs one script and prints what it leaves, or why it failed.
+    fn run(&self, session: &mut Session, source: &str) -> Result<(), Error> {
+        if source.trim().is_empty() {
+            return Ok(());
+        }
+        let cancel = Arc::new(Cancel::new());
+        *lock(&self.current) = Some(Arc::clone(&cancel));
+        let (env, inputs) = (BTreeMap::new(), BTreeMap::new());
+        let script = Script {
+            job_id: "repl",
+            caller_id: &self.caller,
+            context_id: &self.context,
+            source,
+            env: &env,
+            inputs: &inputs,
+            deadline: Instant::now() + self.config.job.timeout,
+        };
+        let result = self.engine.run_in(session, &script, &cancel, &Terminal);
+        *lock(&self.current) = None;
+        match result {
+            Ok(success) => output::result(&success.output),
+            Err(failure) => {
+                output::note(&failure.to_string());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Where the lines of scripts go.
+struct Terminal;
+
+impl Log for Terminal {
+    fn line(&self, stream: Stream, line: &str) {
+        match stream {
+            Stream::Stdout => drop(output::line(line)),
+            Stream::Stderr => output::note(line),
+        }
+    }
+}
+
+/// Where the history is kept; nowhere without a home.
+fn history_file() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
+    };
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
+    let folder = state.join("hero");
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("repl_history"))
+}
