@@ -224,13 +224,29 @@ impl Process {
     }
 }
 
+impl Process {
+    /// What it has started and not yet reaped, whichever of its threads did.
+    fn children(&self) -> Vec<Pid> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let listed = tasks.into_iter().flatten().flatten();
+        let listed = listed.map(|task| fs::read_to_string(task.path().join("children")));
+        let pids: String = listed.flatten().collect();
+        pids.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    }
+}
+
 impl Drop for Process {
     #[expect(clippy::print_stderr, reason = "the test fails, and this says why")]
     fn drop(&mut self) {
         const SHOWN_LINES: usize = 30;
         if !self.has_ended() {
+            let jobs = self.children();
             let _ = self.child.kill();
             let _ = self.child.wait();
+            // Nobody else would end what it ran.
+            for job in jobs {
+                let _ = kill_process(job, Signal::KILL);
+            }
         }
         if std::thread::panicking() {
             let text = self.err();
