@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Global, output};
 use crate::client::Client;
-use crate::config::{Config, EngineKind, Unit};
+use crate::config::{Config, ConfigError, EngineKind, Unit};
 use crate::engine::process::sandbox::Sandbox;
 use crate::engine::{self, Outside};
 use crate::error::{Error, Exit};
@@ -40,9 +40,7 @@ impl Check {
             return Err(Error::new(Exit::Config, problems.join("\n")));
         }
         let text = config.to_toml()?;
-        let client =
-            Client::open(&config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
-        let warnings: Vec<String> = eviction_danger(&client).into_iter().collect();
+        let warnings: Vec<String> = redis_warning(&config)?.into_iter().collect();
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             document["warnings"] = json!(warnings);
@@ -79,6 +77,19 @@ fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be said of Redis, if anything is: that it may lose jobs, or that its secrets are
+/// not for whoever checks. A unit that is being reloaded may not read its own credentials again.
+fn redis_warning(config: &Config) -> Result<Option<String>, Error> {
+    let secrets = [config.redis.password().err(), config.redis.tls().err()];
+    if let Some(error) = secrets.into_iter().flatten().find(ConfigError::is_for_others) {
+        return Ok(Some(format!("{error}: others may be allowed to")));
+    }
+    match Client::open(config) {
+        Ok(client) => Ok(eviction_danger(&client)),
+        Err(error) => Err(Error::new(Exit::Config, error.to_string())),
+    }
 }
 
 /// What a Redis that answers at once says of itself. A check of the configuration needs none.

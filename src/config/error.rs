@@ -54,6 +54,13 @@ pub struct Place {
     pub position: Option<(usize, usize)>,
 }
 
+impl ConfigError {
+    /// Whether somebody else may be allowed to read what could not be read.
+    pub fn is_for_others(&self) -> bool {
+        matches!(self, Self::Unreadable { reason, .. } if reason == super::files::NO_PERMISSION)
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.file.display().fmt(f)?;

@@ -50,11 +50,14 @@ pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
+/// The reason where others may be allowed what we are not.
+pub(super) const NO_PERMISSION: &str = "permission denied";
+
 /// Why a file could not be read, in lower case.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::PermissionDenied => NO_PERMISSION.to_owned(),
         io::ErrorKind::IsADirectory => "is a folder".to_owned(),
         _ => error.to_string(),
     }

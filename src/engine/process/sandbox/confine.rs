@@ -50,8 +50,11 @@ fn enter(
     if !cell.confined {
         return Ok(());
     }
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    if cell.privileged {
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets)?;
+    }
     set_no_new_privs(true)?;
     if let Some(rules) = &cell.rules {
         restrict_files(rules)?;

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit};
 
 use crate::config::SandboxConfig;
 
@@ -79,7 +79,15 @@ impl Limits {
             set(self.open_files, Resource::Nofile),
             set(self.file_bytes, Resource::Fsize),
         ]
+        .map(|limit| limit.map(|(resource, limit)| (resource, within_own(resource, limit))))
     }
+}
+
+/// A limit no higher than what this process itself has: to raise it takes a privilege.
+fn within_own(resource: Resource, limit: Rlimit) -> Rlimit {
+    let own = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let capped = |value: Option<u64>| value.map(|value| value.min(own));
+    Rlimit { current: capped(limit.current), maximum: capped(limit.maximum) }
 }
 
 /// Which limit ended a child that failed. The kernel tells by a signal of two of them; the others

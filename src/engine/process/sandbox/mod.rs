@@ -107,7 +107,8 @@ impl Sandbox {
         // Its number must not be one that the child gives to something else before it is used.
         let rules = rules.map(|rules| fcntl_dupfd_cloexec(rules, FIRST_FREE)).transpose()?;
         let (confined, filter) = (self.policy.is_some(), self.filter.clone());
-        Ok(Cell { confined, limits: self.limits, rules, filter })
+        let privileged = self.support.privileged;
+        Ok(Cell { confined, privileged, limits: self.limits, rules, filter })
     }
 }
 
@@ -116,6 +117,8 @@ impl Sandbox {
 pub(super) struct Cell {
     /// Whether it gives up its privileges.
     confined: bool,
+    /// Whether it has any.
+    privileged: bool,
     limits: Limits,
     /// The rules for files, ports and signals, which only the kernel reads.
     rules: Option<OwnedFd>,

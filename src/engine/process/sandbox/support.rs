@@ -20,6 +20,16 @@ pub struct Support {
     pub landlock: u32,
     /// Whether system calls can be filtered, on a processor whose calls are known.
     pub seccomp: bool,
+    /// Whether this process has privileges to give up: a unit of systemd may have none, and may
+    /// not even be allowed the call.
+    pub(super) privileged: bool,
+}
+
+/// Whether there are capabilities that this process may use; if nobody can tell, there are.
+fn is_privileged() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
+    permitted.is_none_or(|set| set.trim().bytes().any(|digit| digit != b'0'))
 }
 
 impl Support {
@@ -29,6 +39,7 @@ impl Support {
         *SUPPORT.get_or_init(|| Self {
             landlock: confine::landlock_version(),
             seccomp: syscalls::is_supported(),
+            privileged: is_privileged(),
         })
     }
 
@@ -98,13 +109,13 @@ mod tests {
     use super::*;
 
     fn support(landlock: u32) -> Support {
-        Support { landlock, seccomp: true }
+        Support { landlock, seccomp: true, privileged: false }
     }
 
     #[test]
     fn a_kernel_that_holds_less_than_required_is_refused_with_what_it_lacks() {
         use Require::{Basic, Full, None};
-        let blind = Support { landlock: 7, seccomp: false };
+        let blind = Support { landlock: 7, seccomp: false, privileged: false };
         for (support, require, said) in [
             (support(0), Basic, "the kernel has no Landlock"),
             (support(0), Full, "the kernel has no Landlock"),
@@ -129,7 +140,7 @@ mod tests {
         assert_eq!(support(7).summary(&policy), "full (Landlock 7)");
         let old = support(2).summary(&policy);
         assert!(old.contains("signals") && old.contains("single ports"), "{old}");
-        let none = Support { landlock: 0, seccomp: false }.summary(&policy);
+        let none = Support { landlock: 0, seccomp: false, privileged: false }.summary(&policy);
         assert!(none.contains("files, system calls"), "{none}");
     }
 }
