@@ -53,15 +53,22 @@ fn free_port() -> u16 {
 
 /// Lets a Redis listen with a certificate too, and returns the port.
 fn listen(redis: &Redis, authority: &Authority, asks_for_certificates: bool) -> u16 {
-    let port = free_port();
     let asks = if asks_for_certificates { "yes" } else { "no" };
-    redis.run(&format!(
-        "CONFIG SET tls-cert-file {} tls-key-file {} tls-ca-cert-file {} tls-auth-clients {asks} \
-         tls-port {port}",
-        authority.file("cert.pem"),
-        authority.file("key.pem"),
-        authority.file("ca.pem"),
-    ));
+    let mut port = 0;
+    // A port that was free may be taken by the time Redis wants it.
+    wait_until("redis listens", || {
+        port = free_port();
+        let listens: redis::RedisResult<()> = redis::cmd("CONFIG")
+            .arg("SET")
+            .arg(&["tls-cert-file", &authority.file("cert.pem")])
+            .arg(&["tls-key-file", &authority.file("key.pem")])
+            .arg(&["tls-ca-cert-file", &authority.file("ca.pem")])
+            .arg(&["tls-auth-clients", asks])
+            .arg("tls-port")
+            .arg(port)
+            .query(&mut redis.link());
+        listens.is_ok()
+    });
     port
 }
 
