@@ -1,59 +1,65 @@
 //! The server-side scripts. Each is one file, run by its hash and loaded again whenever Redis
 //! has forgotten it.
 
+use std::sync::{Arc, LazyLock};
+
 use redis::Script;
 
 use crate::proto::keys::Keys;
 
+/// A script that is put together when it is first needed: each has all of `common.lua` in it, and a
+/// process needs but some of them.
+pub(super) type Lazy = LazyLock<Script, Box<dyn FnOnce() -> Script + Send>>;
+
 /// Every script of one namespace, ready to run.
 pub(super) struct Scripts {
-    pub(super) appear: Script,
-    pub(super) claim: Script,
-    pub(super) cron_state: Script,
-    pub(super) commit: Script,
-    pub(super) delete: Script,
-    pub(super) disappear: Script,
-    pub(super) dispatch_due: Script,
-    pub(super) fan_out: Script,
-    pub(super) finish: Script,
-    pub(super) fire: Script,
-    pub(super) heartbeat: Script,
-    pub(super) inputs: Script,
-    pub(super) list_dead: Script,
-    pub(super) long_waits: Script,
-    pub(super) progress: Script,
-    pub(super) pause: Script,
-    pub(super) purge: Script,
-    pub(super) objects_index: Script,
-    pub(super) objects_read: Script,
-    pub(super) objects_write: Script,
-    pub(super) recover_boots: Script,
-    pub(super) recover_foreign: Script,
-    pub(super) recover_legacy: Script,
-    pub(super) recover_orphans: Script,
-    pub(super) recover_pops: Script,
-    pub(super) requeue: Script,
-    pub(super) retry: Script,
-    pub(super) sample: Script,
-    pub(super) settle: Script,
-    pub(super) stage: Script,
-    pub(super) start: Script,
-    pub(super) stop: Script,
-    pub(super) submit: Script,
-    pub(super) tend_limits: Script,
-    pub(super) take_tasks: Script,
+    pub(super) appear: Lazy,
+    pub(super) claim: Lazy,
+    pub(super) cron_state: Lazy,
+    pub(super) commit: Lazy,
+    pub(super) delete: Lazy,
+    pub(super) disappear: Lazy,
+    pub(super) dispatch_due: Lazy,
+    pub(super) fan_out: Lazy,
+    pub(super) finish: Lazy,
+    pub(super) fire: Lazy,
+    pub(super) heartbeat: Lazy,
+    pub(super) inputs: Lazy,
+    pub(super) list_dead: Lazy,
+    pub(super) long_waits: Lazy,
+    pub(super) progress: Lazy,
+    pub(super) pause: Lazy,
+    pub(super) purge: Lazy,
+    pub(super) objects_index: Lazy,
+    pub(super) objects_read: Lazy,
+    pub(super) objects_write: Lazy,
+    pub(super) recover_boots: Lazy,
+    pub(super) recover_foreign: Lazy,
+    pub(super) recover_legacy: Lazy,
+    pub(super) recover_orphans: Lazy,
+    pub(super) recover_pops: Lazy,
+    pub(super) requeue: Lazy,
+    pub(super) retry: Lazy,
+    pub(super) sample: Lazy,
+    pub(super) settle: Lazy,
+    pub(super) stage: Lazy,
+    pub(super) start: Lazy,
+    pub(super) stop: Lazy,
+    pub(super) submit: Lazy,
+    pub(super) tend_limits: Lazy,
+    pub(super) take_tasks: Lazy,
 }
 
 impl Scripts {
     pub(super) fn new(keys: &Keys) -> Self {
-        let constants = keys.lua();
-        let script = |body: &str| {
-            let shared = [
-                include_str!("scripts/legacy.lua"),
-                include_str!("scripts/common.lua"),
-                include_str!("scripts/limits.lua"),
-            ];
-            Script::new(&[constants.as_str(), shared[0], shared[1], shared[2], body].concat())
+        let constants: Arc<str> = keys.lua().into();
+        let lazy = |put_together: fn(&str) -> Script| -> Lazy {
+            let constants = Arc::clone(&constants);
+            LazyLock::new(Box::new(move || put_together(&constants)))
+        };
+        let script = |body: &'static str| -> Lazy {
+            let constants = Arc::clone(&constants);
+            LazyLock::new(Box::new(move || whole(&constants, body)))
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
@@ -64,21 +70,18 @@ impl Scripts {
             disappear: script(include_str!("scripts/disappear.lua")),
             dispatch_due: script(include_str!("scripts/dispatch_due.lua")),
             fan_out: script(include_str!("scripts/fan_out.lua")),
-            fire: script(
-                &[
-                    &function("stop", include_str!("scripts/stop.lua")),
-                    &function("submit", include_str!("scripts/submit.lua")),
-                    include_str!("scripts/fire.lua"),
-                ]
-                .concat(),
-            ),
+            fire: lazy(|constants| {
+                let stop = function("stop", include_str!("scripts/stop.lua"));
+                let submit = function("submit", include_str!("scripts/submit.lua"));
+                whole(constants, &[&stop, &submit, include_str!("scripts/fire.lua")].concat())
+            }),
             finish: script(include_str!("scripts/finish.lua")),
             heartbeat: script(include_str!("scripts/heartbeat.lua")),
             inputs: script(include_str!("scripts/inputs.lua")),
             // Alone, as it goes along with what calls it.
-            progress: Script::new(
-                &[constants.as_str(), include_str!("scripts/progress.lua")].concat(),
-            ),
+            progress: lazy(|constants| {
+                Script::new(&[constants, include_str!("scripts/progress.lua")].concat())
+            }),
             long_waits: script(include_str!("scripts/long_waits.lua")),
             list_dead: script(include_str!("scripts/list_dead.lua")),
             pause: script(include_str!("scripts/pause.lua")),
@@ -103,6 +106,16 @@ impl Scripts {
             take_tasks: script(include_str!("scripts/take_tasks.lua")),
         }
     }
+}
+
+/// A script with all that scripts share before it.
+fn whole(constants: &str, body: &str) -> Script {
+    let shared = [
+        include_str!("scripts/legacy.lua"),
+        include_str!("scripts/common.lua"),
+        include_str!("scripts/limits.lua"),
+    ];
+    Script::new(&[constants, shared[0], shared[1], shared[2], body].concat())
 }
 
 /// A whole script as a function of its arguments, for another that does this and more in one step.

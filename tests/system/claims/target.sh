@@ -2,7 +2,7 @@
 
 target_stops_and_starts() {
     inside systemctl stop hero.target
-    for unit in $UNITS; do is inactive property "$unit" ActiveState; done
+    for unit in $UNITS; do eventually 20 unit_is "$unit" inactive; done
     inside systemctl start hero.target
     for unit in $UNITS; do eventually 20 unit_is "$unit" active; done
 }
