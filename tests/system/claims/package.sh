@@ -35,7 +35,7 @@ documents_every_key() {
         has " $(echo "$keys" | tr '\n' ' ')" " $key "
     done
     # The defaults are the same text in both.
-    grep -oE '^#[a-z_]+ = .*' etc/hero.toml | grep -v '^#command\|^#engine\|^#extension' |
+    grep -oE '^#[a-z_]+ = .*' etc/hero.toml | grep -v '^#command\|^#engine\|^#extension\|^#check\|^#compile' |
         while IFS= read -r line; do
             key=${line%% =*} value=${line#* = }
             grep -qF ".BR ${key#\#} \" = $(echo "$value" | sed 's/"/\\(dq/g')\"" man/hero.toml.5 ||
