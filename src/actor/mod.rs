@@ -5,6 +5,7 @@
 //! `fetch` records that. `heartbeat` keeps the lease meanwhile, `identity` the name.
 
 mod fetch;
+mod handover;
 mod heartbeat;
 mod identity;
 mod life;

@@ -1,5 +1,5 @@
 //! The threads that run scripts: as many per actor as it has tasks. They share nothing with the
-//! async runtime but two bounded channels.
+//! async runtime but two bounded channels, tasks in and outcomes out.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::mpsc;
 
+use super::handover::{Giver, Taker, handover};
 use super::log_buffer::LogBuffer;
 use super::log_file;
 use crate::engine::{Cancel, Engine, Failure, Inputs, STACK_SIZE_BYTES, Script, Success};
@@ -43,7 +43,7 @@ pub(super) struct Outcome {
 
 /// The threads of one actor. Dropping it ends them, each after the task it runs.
 pub(super) struct Workers {
-    tasks: Sender<Task>,
+    tasks: Giver<Task>,
 }
 
 impl Workers {
@@ -55,7 +55,7 @@ impl Workers {
         outcomes: &mpsc::Sender<Outcome>,
     ) -> std::io::Result<Self> {
         // Never more tasks than threads: the fetch loop claims only for free ones.
-        let (tasks, waiting) = bounded(count);
+        let (tasks, waiting) = handover(count);
         for number in 1..=count {
             let (waiting, outcomes) = (waiting.clone(), outcomes.clone());
             let (engine, log_dir) = (Arc::clone(engine), log_dir.to_owned());
@@ -69,17 +69,17 @@ impl Workers {
 
     /// Hands a task to a free thread; gives it back if there is none.
     pub(super) fn run(&self, task: Task) -> Result<(), Box<Task>> {
-        self.tasks.try_send(task).map_err(|error| Box::new(error.into_inner()))
+        self.tasks.give(task).map_err(Box::new)
     }
 }
 
 fn work(
-    tasks: &Receiver<Task>,
+    tasks: &Taker<Task>,
     outcomes: &mpsc::Sender<Outcome>,
     engine: &dyn Engine,
     log_dir: &Path,
 ) {
-    while let Ok(task) = tasks.recv() {
+    while let Some(task) = tasks.take() {
         let outcome = run_one(task, engine, log_dir);
         if outcomes.blocking_send(outcome).is_err() {
             // Nobody is left to hear of it: the actor has ended.
