@@ -1,6 +1,7 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+mod assembly;
 mod attempts;
 mod backoff;
 mod control;

@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 
 use redis::Script;
 
+use super::assembly::assemble;
 use crate::proto::keys::Keys;
 
-/// A script that is put together when it is first needed: each has all of `common.lua` in it, and a
-/// process needs but some of them.
+/// A script that is put together when it is first needed: a process needs but some of them.
 pub(super) type Lazy = LazyLock<Script, Box<dyn FnOnce() -> Script + Send>>;
 
 /// Every script of one namespace, ready to run.
@@ -64,7 +64,11 @@ impl Scripts {
         Self {
             appear: script(include_str!("scripts/appear.lua")),
             cron_state: script(include_str!("scripts/cron_state.lua")),
-            claim: script(include_str!("scripts/claim.lua")),
+            claim: lazy(|constants| {
+                let limits = function("limits_in_claim", include_str!("scripts/claim_limits.lua"));
+                let legacy = function("legacy_in_claim", include_str!("scripts/claim_legacy.lua"));
+                whole(constants, &[&limits, &legacy, include_str!("scripts/claim.lua")].concat())
+            }),
             commit: script(include_str!("scripts/commit.lua")),
             delete: script(include_str!("scripts/delete.lua")),
             disappear: script(include_str!("scripts/disappear.lua")),
@@ -108,17 +112,12 @@ impl Scripts {
     }
 }
 
-/// A script with all that scripts share before it.
+/// A script with what it uses of all that scripts share before it.
 fn whole(constants: &str, body: &str) -> Script {
-    let shared = [
-        include_str!("scripts/legacy.lua"),
-        include_str!("scripts/common.lua"),
-        include_str!("scripts/limits.lua"),
-    ];
-    Script::new(&[constants, shared[0], shared[1], shared[2], body].concat())
+    Script::new(&assemble(constants, body))
 }
 
-/// A whole script as a function of its arguments, for another that does this and more in one step.
+/// A script as a function of its arguments, for another that does this and more in one step.
 fn function(name: &str, body: &str) -> String {
     format!("local function {name}(ARGV)\n{body}\nend\n")
 }

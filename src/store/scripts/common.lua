@@ -39,11 +39,14 @@ end
 
 -- Lua would write a number this large in exponential form.
 local function integer(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
--- RFC 3339, UTC, milliseconds: days to a date of the Gregorian calendar, years from March on.
+-- RFC 3339, UTC, milliseconds: days to a date of the Gregorian calendar, years from March on. A
+-- script asks for the same time again and again.
+local written_us, written
 local function rfc3339(us)
+  if us == written_us then return written end
   local ms = math.floor(us / 1000)
   local seconds = math.floor(ms / 1000)
   local days = math.floor(seconds / 86400)
@@ -58,8 +61,10 @@ local function rfc3339(us)
   local day = doy - math.floor((153 * mp + 2) / 5) + 1
   local month = mp < 10 and mp + 3 or mp - 9
   local year = yoe + era * 400 + (month <= 2 and 1 or 0)
-  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month, day,
+  written_us = us
+  written = string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month, day,
     math.floor(rest / 3600), math.floor(rest % 3600 / 60), rest % 60, ms % 1000)
+  return written
 end
 
 -- Names that a stranger wrote into a hash must not become keys.
@@ -109,6 +114,12 @@ local function queue_of(script_type, group, instance, priority)
   end
   if priority and priority ~= '1' then queue = queue .. ':prio:' .. priority end
   return queue
+end
+
+-- The queue that a work list is of, however it spells the priority in the middle.
+local function queue_of_list(list)
+  local queue = string.sub(list, #WORK + 1)
+  return (string.gsub(queue, ':prio:1$', ''))
 end
 
 local function type_of_queue(queue)

@@ -1,0 +1,78 @@
+-- A part of claim.lua: jobs that old workers may have taken, and those that stand in a legacy queue.
+--
+-- ARGV: type, at and when of the claim; skip, which passes over an id and says why
+-- returns { leave_to_old_worker, take_over }
+
+local own_type, at, when = ARGV.type, ARGV.at, ARGV.when
+
+-- An old worker has popped the copy of the job, and will say that it has started it. The entry in
+-- the ready index stays: the supervisor notes what the worker does, or puts the job back.
+local function leave_to_old_worker(id, list, legacy)
+  local queue = queue_of_list(list)
+  if not legacy_queue(list) and not redis.call('ZSCORE', READY .. queue, id) then
+    local first = redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
+    register(QUEUES, queue)
+    redis.call('ZADD', READY .. queue, integer(tonumber(first[2] or at) - 1), id)
+  end
+  seen(legacy, 'popped_at', at)
+  ARGV.skip(id, 'an old worker has taken it')
+end
+
+-- Whether a job that an older program pushed has to wait for others. One that can only fail, for a
+-- prerequisite of its own has, waits as well, until the supervisor tells it.
+local function is_held_back(id, fields, old)
+  local prerequisites = list_of_ids(present(fields.prerequisites))
+  for _, prerequisite in ipairs(list_of_ids(present(fields.dependencies))) do
+    prerequisites[#prerequisites + 1] = prerequisite
+  end
+  local pending, over = {}, {}
+  for _, prerequisite in ipairs(prerequisites) do
+    local status = read(prerequisite, 'status')[1]
+    if not status or status == 'error' then
+      over[#over + 1] = prerequisite
+    elseif status ~= 'finished' then
+      pending[#pending + 1] = prerequisite
+    end
+  end
+  if #over + #pending == 0 then return false end
+  for _, prerequisite in ipairs(over) do redis.call('SADD', PENDING .. id, prerequisite) end
+  add_dependent(id, pending)
+  moving(id, 'waiting_for_prerequisites', own_type)
+  redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites', 'updated_at', when,
+    'legacy_origin', old.list)
+  enter('waiting_for_prerequisites', own_type, id, at)
+  return true
+end
+
+-- Takes over a job from a legacy queue: voids its copy in Hero's own, or makes a job of Hero's of
+-- what an older program wrote. Returns the work list it belongs to, nil if it cannot start.
+local function take_over(id, hash, legacy, old)
+  local fields = {}
+  for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
+  local queue = queue_of(fields.script_type, fields.group, fields.instance, fields.priority)
+  if legacy == old.list and queue then
+    redis.call('ZREM', READY .. queue, id)
+    local length = redis.pcall('LLEN', WORK .. queue)
+    if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
+      redis.call('LREM', WORK .. queue, 1, id)
+    end
+    return WORK .. queue
+  end
+  seen(old.list, 'pushed_at', at)
+  for i = 1, #hash, 2 do
+    -- In a spelling of their own.
+    if hash[i] == 'script_type' then hash[i + 1] = own_type end
+    if hash[i] == 'status' then hash[i + 1] = 'dispatched' end
+  end
+  -- From here on the job is for those that its queue was for.
+  local group = present(fields.group) or old.group ~= 'default' and old.group or nil
+  local instance = present(fields.instance) or present(old.instance)
+  redis.call('HSET', JOB .. id, 'legacy', old.list, 'script_type', own_type)
+  if group then redis.call('HSET', JOB .. id, 'group', group) end
+  if instance then redis.call('HSET', JOB .. id, 'instance', instance) end
+  if is_held_back(id, fields, old) then return nil end
+  queue = queue_of(own_type, group, instance, fields.priority) or 'type:' .. own_type
+  return WORK .. queue
+end
+
+return { leave_to_old_worker = leave_to_old_worker, take_over = take_over }
