@@ -219,6 +219,14 @@ local function leave_to_old_worker(id, list, legacy)
   skip(id, 'an old worker has taken it')
 end
 
+-- Somebody has popped the job from Hero's own queue: an actor of ours whose claim follows, or a
+-- foreign one, which has not said so yet. The job is theirs, and stands in no legacy queue any more;
+-- should they have died, the sweep for lost pops puts it back into both.
+local function leave_to_whoever_popped(id)
+  redis.call('HSET', JOB .. id, 'legacy', '')
+  skip(id, 'it was popped from its own queue')
+end
+
 -- Whether a job that an older program pushed has to wait for others. One that can only fail, for a
 -- prerequisite of its own has, waits as well, until the supervisor tells it.
 local function is_held_back(id, fields, old)
@@ -252,11 +260,13 @@ local function take_over(id, hash, legacy, old)
   for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
   local queue = queue_of(fields.script_type, fields.group, fields.instance, fields.priority)
   if legacy == old.list and queue then
-    redis.call('ZREM', READY .. queue, id)
     local length = redis.pcall('LLEN', WORK .. queue)
-    if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
-      redis.call('LREM', WORK .. queue, 1, id)
+    local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
+    if is_short and redis.call('LREM', WORK .. queue, 1, id) == 0
+      and redis.call('ZSCORE', READY .. queue, id) then
+      return leave_to_whoever_popped(id)
     end
+    redis.call('ZREM', READY .. queue, id)
     return WORK .. queue
   end
   seen(old.list, 'pushed_at', at)
@@ -290,7 +300,7 @@ local function take(id, list)
     local name, value = hash[i], hash[i + 1]
     size = size + #name + #value
     if name == 'status' then
-      status = value
+      status = spelled(value)
     elseif name == 'attempt' then
       attempt = tonumber(value) or 0
     elseif name == 'script_type' then
@@ -303,8 +313,8 @@ local function take(id, list)
       is_limited = is_limited or value == 'false' or value == '0'
     end
   end
-  -- Older programs spell it as they like.
-  if old and string.lower(status or 'dispatched') == 'dispatched' then status = 'dispatched' end
+  -- Older programs may have left it out.
+  if old then status = status or 'dispatched' end
   if legacy and status == 'dispatched' and list ~= legacy and not withdraw(id, legacy) then
     return leave_to_old_worker(id, list, legacy)
   end
