@@ -196,3 +196,43 @@ fn migrate_status_says_what_is_left_and_whether_the_next_phase_is_safe() {
     let none = bash(&redis).run(&["migrate", "status"]).code(0);
     assert_eq!(none.stdout, "next phase: none: no legacy queue is configured\n");
 }
+
+#[test]
+fn a_paused_queue_holds_back_what_stands_in_a_legacy_queue_too() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    hero.run(&["queue", "pause", "type:bash"]).code(0);
+    let ids = submit(&redis, &hero, "n", 3);
+    let script = counting(&redis, "{id}", "out-{id}");
+    let old = Program::begin(&redis, "old_client", &["run", "w1", &script, "1"]);
+    wait_until("all stand there", || redis.list(W1).len() == 4);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    wait_until("they wait in the queue that is paused", || {
+        redis.list(W1).is_empty() && redis.list("hero:q:work:type:bash").len() == 4
+    });
+    hero.run(&["exec", "-t", "bash", "-g", "default", "-e", "echo 1"]).code(0).stdout("1\n");
+    assert!(runs(&redis).is_empty(), "a job of a paused queue ran");
+    hero.run(&["queue", "resume", "type:bash"]).code(0);
+    all_finish(&redis, &ids);
+    replies_are_right(&old.ends(), 1);
+    each_ran_once(&redis, 4);
+    nothing_is_left(&redis);
+}
+
+#[test]
+fn what_old_programs_do_among_themselves_is_seen() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let _supervisor = hero.supervisor().start();
+    let _worker = Program::serve(&redis, "old_worker", &["w1"]);
+    let seen = |what: &str| redis.field(&format!("hero:meta:legacy:seen:{W1}"), what);
+    let mut clients = 0;
+    // One that meets a worker which has waited for longer than the supervisor goes unseen.
+    wait_until("pushes and pops are seen", || {
+        Program::run(&redis, "old_client", &["run", "w1", "echo 1", "3"]);
+        clients += 1;
+        seen("pushed_at").is_some() && seen("popped_at").is_some()
+    });
+    assert!(redis.keys("hero:meta:job:index:").is_empty(), "{clients} clients: Hero took a job");
+    assert!(redis.list(W1).is_empty());
+}

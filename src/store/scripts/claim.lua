@@ -56,7 +56,8 @@ local function look_for_paused()
     end
   end
 end
-if redis.call('EXISTS', PAUSED) == 1 then look_for_paused() end
+local some_are_paused = redis.call('EXISTS', PAUSED) == 1
+if some_are_paused then look_for_paused() end
 
 local function skip(id, why)
   skipped[1] = skipped[1] + 1
@@ -219,6 +220,17 @@ local function leave_to_old_worker(id, list, legacy)
   skip(id, 'an old worker has taken it')
 end
 
+-- A legacy queue holds jobs of many queues, so it is never paused as a whole. What it holds for a
+-- queue that is waits there, in no legacy queue any more: an old worker would run it all the same.
+local function is_queue_paused(queue)
+  return some_are_paused and redis.call('SMISMEMBER', PAUSED, queue)[1] == 1
+end
+
+local function leave_to_paused_queue(id)
+  redis.call('HSET', JOB .. id, 'legacy', '')
+  skip(id, 'its queue is paused')
+end
+
 -- Somebody has popped the job from Hero's own queue: an actor of ours whose claim follows, or a
 -- foreign one, which has not said so yet. The job is theirs, and stands in no legacy queue any more;
 -- should they have died, the sweep for lost pops puts it back into both.
@@ -260,6 +272,7 @@ local function take_over(id, hash, legacy, old)
   for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
   local queue = queue_of(fields.script_type, fields.group, fields.instance, fields.priority)
   if legacy == old.list and queue then
+    if is_queue_paused(queue) then return leave_to_paused_queue(id) end
     local length = redis.pcall('LLEN', WORK .. queue)
     local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
     if is_short and redis.call('LREM', WORK .. queue, 1, id) == 0
@@ -283,6 +296,14 @@ local function take_over(id, hash, legacy, old)
   if instance then redis.call('HSET', JOB .. id, 'instance', instance) end
   if is_held_back(id, fields, old) then return nil end
   queue = queue_of(own_type, group, instance, fields.priority) or 'type:' .. own_type
+  if is_queue_paused(queue) then
+    register(TYPES, own_type)
+    register(QUEUES, queue)
+    redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when)
+    redis.call('ZADD', READY .. queue, integer(at), id)
+    redis.pcall('RPUSH', WORK .. queue, id)
+    return leave_to_paused_queue(id)
+  end
   return WORK .. queue
 end
 
@@ -315,12 +336,12 @@ local function take(id, list)
   end
   -- Older programs may have left it out.
   if old then status = status or 'dispatched' end
-  if legacy and status == 'dispatched' and list ~= legacy and not withdraw(id, legacy) then
+  if present(legacy) and status == 'dispatched' and list ~= legacy and not withdraw(id, legacy) then
     return leave_to_old_worker(id, list, legacy)
   end
   -- A job that older programs may take as well is theirs to run when they like.
   local held, limited = false, nil
-  if is_limited and status == 'dispatched' and not old and not legacy then
+  if is_limited and status == 'dispatched' and not old and not present(legacy) then
     held, limited = is_held(id, limited_by(hash), list)
   end
   if held then
