@@ -4,7 +4,7 @@ use super::{
     Program, W1, all_finish, bash, counting, dual, each_ran_once, jobs, lines, nothing_is_left,
     replies_are_right, runs, submit,
 };
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Redis, wait_until};
 
 #[test]
 fn an_old_client_gets_its_results_from_a_hero_actor() {
