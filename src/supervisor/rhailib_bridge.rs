@@ -105,15 +105,21 @@ async fn look_at_once(
     mut number: u64,
 ) -> Result<(), StoreError> {
     let began = Instant::now();
-    let rests = late.in_vain_at.is_some_and(|at| began.duration_since(at) < LATE_REST);
-    while !rests && number > late.number && began.elapsed() < LATE_AT_ONCE {
-        number = take(store, circle).await?.late;
-    }
-    if !rests && number > late.number {
-        late.in_vain_at = Some(Instant::now());
+    if !late.rests(began) {
+        while number > late.number && began.elapsed() < LATE_AT_ONCE {
+            number = take(store, circle).await?.late;
+        }
+        late.in_vain_at = (number > late.number).then(Instant::now);
     }
     late.number = number;
     Ok(())
+}
+
+impl Late {
+    /// Whether it is too soon to look for some at once again.
+    fn rests(&self, now: Instant) -> bool {
+        self.in_vain_at.is_some_and(|at| now.duration_since(at) < LATE_REST)
+    }
 }
 
 /// How long after so many looks the next one comes.
@@ -140,6 +146,14 @@ fn note(circle: &RhailibCircle, taken: &TasksTaken) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn details_that_were_looked_for_in_vain_give_a_rest() {
+        let now = Instant::now();
+        assert!(!Late::default().rests(now));
+        let late = Late { number: 1, in_vain_at: Some(now) };
+        assert!(late.rests(now + LATE_REST / 2) && !late.rests(now + LATE_REST));
+    }
 
     #[test]
     fn late_details_are_looked_for_at_once_and_then_ever_more_seldom() {

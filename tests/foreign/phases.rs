@@ -20,6 +20,9 @@ enum Client {
     Rhailib,
 }
 
+/// How many jobs Hero's client and a raw one submit at once.
+const WAVE: usize = 20;
+
 const ALL: [Client; 4] = [Client::Old, Client::Hero, Client::Canonical, Client::Rhailib];
 
 /// Hero in `dual`, serving the circle too.
@@ -38,27 +41,38 @@ fn all_are_served(redis: &Redis, hero: &Hero, clients: &[Client]) -> usize {
     let number = jobs(10);
     let script = |name: &str| counting(redis, name, &format!("out-{name}"));
     let mut programs = Vec::new();
-    let mut ids = Vec::new();
+    let count = number.to_string();
+    let begin = |name: &str, words: &[&str]| {
+        Program::begin(redis, name, &[words, &[count.as_str()]].concat())
+    };
     for client in clients {
-        let count = number.to_string();
         match client {
             Client::Old => {
-                let words = ["run", "w1", &script("{id}"), &count];
-                programs.push((*client, Program::begin(redis, "old_client", &words)));
+                let words = ["run", "w1", &script("{id}")];
+                programs.push((*client, begin("old_client", &words)));
             }
             Client::Rhailib => {
-                let words = ["main", &script("t{n}"), &count];
-                programs.push((*client, Program::begin(redis, "rhailib_client", &words)));
+                let words = ["main", &script("t{n}")];
+                programs.push((*client, begin("rhailib_client", &words)));
             }
-            Client::Hero => ids.extend(submit(redis, hero, "n", number)),
-            Client::Canonical => ids.extend((0..number).map(|n| {
-                let id = format!("c-{n}");
-                push(redis, "hero:q:work:type:bash", &id, &script(&id));
-                id
-            })),
+            Client::Hero | Client::Canonical => {}
         }
     }
-    all_finish(redis, &ids);
+    // Some at a time: those programs wait for each job, and for a minute only.
+    for first in (0..number).step_by(WAVE) {
+        let wave = WAVE.min(number - first);
+        let mut ids = Vec::new();
+        if clients.contains(&Client::Hero) {
+            ids.extend(submit(redis, hero, &format!("n{first}"), wave));
+        }
+        if clients.contains(&Client::Canonical) {
+            for id in (0..wave).map(|n| format!("c{first}-{n}")) {
+                push(redis, "hero:q:work:type:bash", &id, &script(&id));
+                ids.push(id);
+            }
+        }
+        all_finish(redis, &ids);
+    }
     for (client, program) in programs {
         let printed = program.ends();
         match client {
@@ -118,8 +132,8 @@ fn phase_1_old_workers_alone_serve_clients_of_hero_too() {
     let clients = [Client::Old, Client::Hero, Client::Rhailib];
     let number = all_are_served(&redis, &hero, &clients);
     assert_eq!(tasks_by_hero(&redis), number);
-    let waited = hero.run(&["job", "wait", "n-0"]).code(0);
-    assert_eq!(waited.stdout.trim(), "out-n-0");
+    let waited = hero.run(&["job", "wait", "n0-0"]).code(0);
+    assert_eq!(waited.stdout.trim(), "out-n0-0");
 }
 
 #[test]
