@@ -447,7 +447,6 @@ mod tests {
             (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),
             (Keys::tasks(&"main".parse().expect("legal")), "rhai_tasks:main"),
             (Keys::task_details("t"), "rhai_task_details:t"),
-            (Keys::task_reply("t"), "rhai_reply:t"),
         ] {
             assert_eq!(spelled, key);
             // The scripts must spell the same keys: each is a constant or starts with one.
@@ -460,6 +459,8 @@ mod tests {
                 "no constant of Lua begins {key}"
             );
         }
+        // To the scripts it is whatever the task names.
+        assert_eq!(Keys::task_reply("t"), "rhai_reply:t");
     }
 
     #[test]
