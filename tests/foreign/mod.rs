@@ -232,6 +232,9 @@ fn nothing_is_left(redis: &Redis) {
     }
     let mut link = redis.link();
     let mut ask = |pipeline: &redis::Pipeline| -> Vec<redis::Value> {
+        if pipeline.cmd_iter().next().is_none() {
+            return Vec::new();
+        }
         pipeline.query(&mut link).expect("the private redis-server answers")
     };
     let (mut statuses, mut times) = (redis::pipe(), redis::pipe());
