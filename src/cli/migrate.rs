@@ -10,7 +10,7 @@ use super::table::Table;
 use super::time::brief;
 use super::{Global, output};
 use crate::client::blockers;
-use crate::config::{Migration, parse_duration};
+use crate::config::{LegacyQueue, Migration, parse_duration};
 use crate::error::Error;
 use crate::store::{CircleState, LegacyState};
 
@@ -24,8 +24,9 @@ pub(super) enum Migrate {
 /// Show what older programs still do with their queues, and whether the next phase is safe
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero migrate status --quiet 1d\n\n\
-    What is shown is what supervisors in \"dual\" and actors have seen. An id that older programs\n\
-    push and pop among themselves within a moment may go unseen; a longer time of quiet is surer.")]
+    What is shown is what supervisors in \"dual\" and actors have seen. An id that an old client\n\
+    pushes to an idle old worker now and then may go unseen; a longer time of quiet is surer.\n\
+    RUNNING ELSEWHERE counts the jobs of the type that Hero knows of and others run.")]
 pub(super) struct Status {
     /// For how long older programs must have been silent before the next phase is safe
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
@@ -70,6 +71,7 @@ impl Report {
         let mut table = Table::new(&[
             "LEGACY QUEUE",
             "TYPE",
+            "TARGET",
             ">DEPTH",
             ">STOPS",
             ">LAST PUSH",
@@ -83,6 +85,7 @@ impl Report {
             table.row([
                 state.queue.legacy.clone(),
                 state.queue.script_type.to_string(),
+                target(&state.queue),
                 state.depth.to_string(),
                 state.stops.to_string(),
                 ago(state.pushed_at_ms),
@@ -163,6 +166,14 @@ impl Report {
                 "last_push_s_ago": state.ago(state.pushed_at_ms).map(|ago| ago.as_secs_f64()),
             })).collect::<Vec<Value>>(),
         })
+    }
+}
+
+/// Whom the jobs of a legacy queue are for: a group, or one instance in it.
+fn target(queue: &LegacyQueue) -> String {
+    match queue.instance {
+        None => queue.group.to_string(),
+        Some(instance) => format!("{}:{instance}", queue.group),
     }
 }
 

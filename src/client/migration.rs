@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::wait::Waiters;
 use super::{Client, ClientError};
-use crate::config::JobConfig;
+use crate::config::{JobConfig, format_duration};
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::store::{CircleState, LegacyState, Store};
 
@@ -50,35 +50,48 @@ pub fn blockers(state: &LegacyState, is_dual: bool, quiet: Duration) -> Vec<Stri
     let mut reasons = Vec::new();
     let mut say = |text: String| reasons.push(format!("{name}: {text}"));
     if state.depth > 0 {
-        say(format!("{} ids are in it", state.depth));
+        say(counted(state.depth, "id is in it", "ids are in it"));
     }
     if state.stops > 0 {
-        say(format!("{} requests wait in its stop queue", state.stops));
+        let (one, more) = ("request waits in its stop queue", "requests wait in its stop queue");
+        say(counted(state.stops, one, more));
     }
     if !is_dual {
         return reasons;
     }
     if state.foreign_running > 0 {
-        let (number, kind) = (state.foreign_running, &state.queue.script_type);
-        say(format!("{number} jobs of type {kind} run on actors that are not Hero's"));
+        let kind = &state.queue.script_type;
+        let jobs = counted(state.foreign_running, "job", "jobs");
+        say(format!("{jobs} of type {kind} on actors that are not Hero's"));
     }
     for (time, what) in [
         (state.pushed_at_ms, "an older client has pushed to it"),
         (state.popped_at_ms, "an old worker has taken a job from it"),
     ] {
         if let Some(ago) = state.ago(time).filter(|ago| *ago < quiet) {
-            say(format!("{what} {} s ago", ago.as_secs()));
+            say(format!("{what} {} ago, less than {}", brief(ago), brief(quiet)));
         }
     }
     match (state.ago(state.sampled_at_ms), state.ago(state.since_ms)) {
         (Some(sampled), Some(since)) if sampled <= FRESH => {
             if since < quiet {
-                say(format!("it has been watched for {} s only", since.as_secs()));
+                let (since, quiet) = (brief(since), brief(quiet));
+                say(format!("it has been watched for {since} only, not for {quiet} yet"));
             }
         }
         _ => say("no supervisor in \"dual\" is watching it".to_owned()),
     }
     reasons
+}
+
+fn counted(number: u64, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
+}
+
+/// In whole seconds from one second on.
+fn brief(duration: Duration) -> String {
+    let is_long = duration >= Duration::from_secs(1);
+    format_duration(if is_long { Duration::from_secs(duration.as_secs()) } else { duration })
 }
 
 #[cfg(test)]
@@ -118,7 +131,7 @@ mod tests {
         let state = LegacyState {
             depth: 2,
             stops: 1,
-            foreign_running: 3,
+            foreign_running: 1,
             pushed_at_ms: Some(3 * HOUR_MS - 5000),
             popped_at_ms: Some(3 * HOUR_MS - 1000),
             sampled_at_ms: None,
@@ -129,10 +142,10 @@ mod tests {
             reasons,
             [
                 "hero:work_queue:w1: 2 ids are in it",
-                "hero:work_queue:w1: 1 requests wait in its stop queue",
-                "hero:work_queue:w1: 3 jobs of type osis run on actors that are not Hero's",
-                "hero:work_queue:w1: an older client has pushed to it 5 s ago",
-                "hero:work_queue:w1: an old worker has taken a job from it 1 s ago",
+                "hero:work_queue:w1: 1 request waits in its stop queue",
+                "hero:work_queue:w1: 1 job of type osis on actors that are not Hero's",
+                "hero:work_queue:w1: an older client has pushed to it 5s ago, less than 1h",
+                "hero:work_queue:w1: an old worker has taken a job from it 1s ago, less than 1h",
                 "hero:work_queue:w1: no supervisor in \"dual\" is watching it",
             ]
         );

@@ -106,6 +106,16 @@ impl Keys {
         format!("rhai_tasks:{circle}")
     }
 
+    /// Hash: what a task of rhailib is, and what became of it.
+    pub fn task_details(task: &str) -> String {
+        format!("rhai_task_details:{task}")
+    }
+
+    /// List: the reply to a task, as clients of rhailib name it.
+    pub fn task_reply(task: &str) -> String {
+        format!("rhai_reply:{task}")
+    }
+
     /// Sorted set: ids of tasks whose details have not appeared yet, by when they were taken.
     pub fn late_tasks(&self, circle: &Circle) -> String {
         self.key(format_args!("meta:legacy:late:{circle}"))
@@ -436,6 +446,7 @@ mod tests {
             (keys.seen("main"), "hero:meta:legacy:seen:main"),
             (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),
             (Keys::tasks(&"main".parse().expect("legal")), "rhai_tasks:main"),
+            (Keys::task_details("t"), "rhai_task_details:t"),
         ] {
             assert_eq!(spelled, key);
             // The scripts must spell the same keys: each is a constant or starts with one.
@@ -448,6 +459,8 @@ mod tests {
                 "no constant of Lua begins {key}"
             );
         }
+        // To the scripts it is whatever the task names.
+        assert_eq!(Keys::task_reply("t"), "rhai_reply:t");
     }
 
     #[test]

@@ -124,6 +124,11 @@ impl Store {
         own.map(|queue| queue.legacy.clone()).collect()
     }
 
+    /// The legacy queues that are served.
+    pub fn legacy_queues(&self) -> &[LegacyQueue] {
+        self.keys.legacy()
+    }
+
     /// Whether queues with older names are served.
     pub fn has_legacy(&self) -> bool {
         !self.keys.legacy().is_empty()
@@ -189,6 +194,61 @@ impl Store {
         let outcome = self.stop(&id, retention, None).await?;
         // One whose copy is gone from its legacy queue is in the hands of an old worker.
         Ok(outcome != super::StopOutcome::Requested || boot.is_some())
+    }
+
+    /// Notes that something has been pushed to a legacy queue, unless it is a copy of Hero's. Returns
+    /// the job if an older client has pushed it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_legacy_push(
+        &self,
+        list: &str,
+        entry: &[u8],
+    ) -> Result<Option<JobId>, StoreError> {
+        let doing = "noting a push of an older client";
+        let id = std::str::from_utf8(entry).ok().and_then(|id| id.parse::<JobId>().ok());
+        if let Some(id) = &id {
+            let mut command = redis::cmd("HEXISTS");
+            command.arg(self.keys.job(id)).arg("legacy");
+            if self.link.query::<bool>(doing, &command).await? {
+                return Ok(None);
+            }
+        }
+        self.note_seen(list, "pushed_at", doing).await?;
+        Ok(id)
+    }
+
+    /// Notes that an old worker has taken a job, should that be so.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<(), StoreError> {
+        let doing = "noting a pop of an old worker";
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg("boot_id");
+        let (status, boot): (Option<String>, Option<String>) =
+            self.link.query(doing, &command).await?;
+        let status = status.and_then(|status| status.parse().ok());
+        let has_begun =
+            matches!(status, Some(JobStatus::Started | JobStatus::Finished | JobStatus::Error));
+        if has_begun && boot.is_none() {
+            self.note_seen(list, "popped_at", doing).await?;
+        }
+        Ok(())
+    }
+
+    async fn note_seen(
+        &self,
+        list: &str,
+        what: &str,
+        doing: &'static str,
+    ) -> Result<(), StoreError> {
+        let (s, us): (u64, u64) = self.link.query(doing, &redis::cmd("TIME")).await?;
+        let mut command = redis::cmd("HSET");
+        command.arg(self.keys.seen(list)).arg(what).arg(s * 1000 + us / 1000);
+        self.link.query::<i64>(doing, &command).await?;
+        Ok(())
     }
 
     /// Makes jobs of the tasks that wait in a circle.
@@ -288,6 +348,18 @@ impl Blocking {
     /// # Errors
     /// [`StoreError`].
     pub async fn peek(&mut self, list: &str, timeout: Duration) -> Result<bool, StoreError> {
+        Ok(self.peek_entry(list, timeout).await?.is_some())
+    }
+
+    /// The same, and returns the entry.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn peek_entry(
+        &mut self,
+        list: &str,
+        timeout: Duration,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
         let mut command = redis::cmd("BLMOVE");
         command
             .arg(list)
@@ -295,8 +367,6 @@ impl Blocking {
             .arg("LEFT")
             .arg("LEFT")
             .arg(format!("{:.3}", timeout.as_secs_f64().max(0.001)));
-        let entry: Option<Vec<u8>> =
-            self.query("waiting for older programs", &command, timeout).await?;
-        Ok(entry.is_some())
+        self.query("waiting for older programs", &command, timeout).await
     }
 }

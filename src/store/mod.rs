@@ -28,6 +28,7 @@ mod schedule;
 mod scripts;
 mod sentinel;
 mod statistics;
+mod tasks;
 mod whole;
 
 pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};

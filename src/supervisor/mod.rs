@@ -7,6 +7,7 @@ mod dead_boots;
 mod due_jobs;
 mod foreign_actors;
 mod large_fan_out;
+mod legacy_pushes;
 mod legacy_queues;
 mod legacy_stops;
 mod limits;
@@ -101,6 +102,10 @@ impl Supervisor {
         if self.store.has_legacy() {
             duties.spawn(repeat::<legacy_queues::LegacyQueues>(self.clone(), Arc::clone(&tally)));
             duties.spawn(repeat::<legacy_stops::LegacyStops>(self.clone(), Arc::clone(&tally)));
+        }
+        for queue in self.store.legacy_queues() {
+            let list = queue.legacy.clone();
+            duties.spawn(legacy_pushes::run(self.clone(), list, Arc::clone(&tally)));
         }
         let circles = self.settings.borrow().supervisor.rhailib_circles.clone();
         for circle in circles {

@@ -121,6 +121,24 @@ fn details_may_come_later_and_never_is_told_and_counted() {
 }
 
 #[test]
+fn tasks_that_never_get_details_hold_back_no_other() {
+    let redis = Redis::start();
+    let hero = bridging(&redis);
+    let never: Vec<String> = (0..1000).map(|n| format!("never-{n}")).collect();
+    redis.ask_with::<i64, _>("RPUSH rhai_tasks:main", &never);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("osis-default-1").start());
+    wait_until("all wait", || redis.ask::<u64>("ZCARD hero:meta:legacy:late:main") == 1000);
+    let words = ["main", "40 + {n}", "10"];
+    let answers = lines(&Program::run(&redis, "rhailib_client", &words));
+    assert!(answers.iter().all(|line| line["reply"]["status"] == "completed"), "{answers:?}");
+    // One in the middle of them gets its details after all.
+    redis.run("HSET rhai_task_details:never-500 script 1 status pending");
+    until(&redis, "never-500", "completed");
+    let ttl_s: i64 = redis.ask("TTL hero:meta:legacy:seen:main");
+    assert!(ttl_s > 0, "what was seen of a circle stays for ever");
+}
+
+#[test]
 fn what_is_no_task_is_refused_by_name() {
     let redis = Redis::start();
     let hero = bridging(&redis);

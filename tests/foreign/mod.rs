@@ -1,9 +1,14 @@
 //! Programs with older names beside Hero: written in Python from the background documents alone,
 //! with nothing of Hero in them.
 
+mod acl;
 mod bridge;
+mod groups;
+mod kills;
+mod phases;
 mod queues;
 mod scenarios;
+mod spellings;
 mod stops;
 
 use std::fs::File;
@@ -11,6 +16,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::{Hero, Redis, wait_until};
+
+/// The legacy queue of most tests.
+const W1: &str = "hero:work_queue:w1";
 
 /// The interpreter of Debian, which has Debian's `python3-redis`.
 const PYTHON: &str = "/usr/bin/python3";
@@ -116,10 +124,14 @@ fn lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
-/// Hero with a script type `bash`, in `dual` beside these legacy queues of it.
+/// Hero with a script type `bash`, in `dual` beside these legacy queues of it. What follows the key
+/// of one, after a comma, says more about it.
 fn dual(redis: &Redis, queues: &[&str]) -> Hero {
-    let queues: Vec<String> =
-        queues.iter().map(|key| format!("{{ legacy = \"{key}\", type = \"bash\" }}")).collect();
+    let entry = |queue: &&str| {
+        let (key, more) = queue.split_at(queue.find(',').unwrap_or(queue.len()));
+        format!("{{ legacy = \"{key}\", type = \"bash\"{more} }}")
+    };
+    let queues: Vec<String> = queues.iter().map(entry).collect();
     bash(redis)
         .set("supervisor.migration", "\"dual\"")
         .set("supervisor.legacy_queues", &format!("[{}]", queues.join(", ")))
@@ -156,4 +168,105 @@ fn each_ran_once(redis: &Redis, jobs: usize) {
     assert_eq!(runs.len(), jobs, "so many scripts ran");
     let twice: Vec<_> = runs.iter().filter(|(_, runs)| **runs != 1).collect();
     assert!(twice.is_empty(), "ran more than once: {twice:?}");
+}
+
+/// Submits so many counting jobs with Hero's own client; returns their ids.
+#[track_caller]
+fn submit(redis: &Redis, hero: &Hero, prefix: &str, number: usize) -> Vec<String> {
+    let ids: Vec<String> = (0..number).map(|n| format!("{prefix}-{n}")).collect();
+    let line = |id: &String| {
+        let script = counting(redis, id, &format!("out-{id}"));
+        serde_json::json!({ "id": id, "script_type": "bash", "script": script }).to_string() + "\n"
+    };
+    let lines: String = ids.iter().map(line).collect();
+    hero.run_with_input(&["submit", "--batch", "-"], &lines).code(0);
+    ids
+}
+
+/// Every job finishes, for as long as others go on, with its own output.
+#[track_caller]
+fn all_finish(redis: &Redis, ids: &[String]) {
+    let number = || redis.ask::<u64>("HLEN test:runs");
+    for id in ids {
+        let mut has_finished = false;
+        while !has_finished {
+            let ran = number();
+            wait_until(&format!("job {id} has finished, or others go on"), || {
+                has_finished = has_status(redis, id, "finished");
+                has_finished || number() > ran
+            });
+        }
+        let output = redis.field(&format!("hero:job:{id}"), "output");
+        assert_eq!(output.as_deref().map(str::trim), Some(format!("out-{id}").as_str()));
+    }
+}
+
+fn has_status(redis: &Redis, id: &str, status: &str) -> bool {
+    redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some(status)
+}
+
+/// Nothing is left but hashes of jobs that have finished, each in the index of its state if Hero
+/// knows of it, and replies for a while.
+#[track_caller]
+fn nothing_is_left(redis: &Redis) {
+    for prefix in [
+        "hero:work_queue:",
+        "hero:job:actor_queue:",
+        "hero:stop_queue:",
+        "hero:q:work:",
+        "hero:meta:queue:ready:",
+        "hero:meta:queue:held:",
+        "hero:meta:boot:running:",
+        "hero:meta:job:index:started:",
+        "hero:meta:job:index:scheduled:",
+        "hero:meta:job:index:waiting_for_prerequisites:",
+        "hero:meta:job:pending:",
+        "hero:meta:legacy:late:",
+        "rhai_tasks:",
+    ] {
+        let mut left = Vec::new();
+        wait_until(&format!("nothing is left in {prefix}"), || {
+            left = redis.keys(prefix);
+            left.is_empty()
+        });
+    }
+    let mut link = redis.link();
+    let mut ask = |pipeline: &redis::Pipeline| -> Vec<redis::Value> {
+        if pipeline.cmd_iter().next().is_none() {
+            return Vec::new();
+        }
+        pipeline.query(&mut link).expect("the private redis-server answers")
+    };
+    let (mut statuses, mut times) = (redis::pipe(), redis::pipe());
+    for key in redis.keys("hero:job:") {
+        statuses.cmd("HGET").arg(&key).arg("status");
+        times.cmd("TTL").arg(&key);
+    }
+    for status in ask(&statuses) {
+        assert_eq!(status, redis::Value::BulkString(b"finished".to_vec()));
+    }
+    let known = ask(&times).iter().filter(|time| **time != redis::Value::Int(-1)).count();
+    let finished: usize = redis.ask("ZCARD hero:meta:job:index:finished:type:bash");
+    assert_eq!(finished, known, "a job expires if and only if it stands in the index of its end");
+    let mut replies = redis::pipe();
+    for prefix in ["hero:q:reply:", "hero:reply:", "rhai_reply:"] {
+        for key in redis.keys(prefix) {
+            replies.cmd("TTL").arg(key);
+        }
+    }
+    for time in ask(&replies) {
+        assert_ne!(time, redis::Value::Int(-1), "a reply stays for ever");
+    }
+}
+
+/// What an old client got as replies is what its scripts printed.
+#[track_caller]
+fn replies_are_right(printed: &str, jobs: usize) {
+    let lines = lines(printed);
+    assert_eq!(lines.len(), jobs);
+    for line in lines {
+        let id = line["id"].as_str().expect("an id");
+        let reply = line["reply"].as_str().unwrap_or_default().trim();
+        assert_eq!(reply, format!("out-{id}"), "the reply to {id}");
+    }
 }

@@ -1,58 +1,10 @@
 //! Every pair of old and new on one script type, and what each leaves behind.
 
-use super::{Program, bash, counting, dual, each_ran_once, jobs, lines, runs};
-use crate::support::{Hero, Redis, wait_until};
-
-const W1: &str = "hero:work_queue:w1";
-
-/// Submits so many counting jobs with Hero's own client; returns their ids.
-fn submit(redis: &Redis, hero: &Hero, prefix: &str, number: usize) -> Vec<String> {
-    (0..number)
-        .map(|n| {
-            let id = format!("{prefix}-{n}");
-            let script = counting(redis, &id, &format!("out-{id}"));
-            hero.run(&["submit", "-t", "bash", "--id", &id, "-e", &script]).code(0);
-            id
-        })
-        .collect()
-}
-
-/// Every job has finished with its own output.
-#[track_caller]
-fn all_finish(redis: &Redis, ids: &[String]) {
-    for id in ids {
-        wait_until(&format!("job {id} has finished"), || {
-            redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some("finished")
-        });
-        let output = redis.field(&format!("hero:job:{id}"), "output");
-        assert_eq!(output.as_deref().map(str::trim), Some(format!("out-{id}").as_str()));
-    }
-}
-
-/// Nothing is left of them but their hashes, in the index of their state.
-#[track_caller]
-fn nothing_is_left(redis: &Redis, jobs: usize) {
-    wait_until("all ends are known", || {
-        redis.ask::<usize>("ZCARD hero:meta:job:index:finished:type:bash") == jobs
-    });
-    wait_until("the ready index is empty", || {
-        redis.ask::<u64>("ZCARD hero:meta:queue:ready:type:bash") == 0
-    });
-    assert_eq!(redis.list(W1), [] as [&str; 0], "copies are left in the legacy queue");
-    assert_eq!(redis.ask::<u64>("ZCARD hero:meta:job:index:started:type:bash"), 0);
-}
-
-/// What an old client got as replies is what its scripts printed.
-#[track_caller]
-fn replies_are_right(printed: &str, jobs: usize) {
-    let lines = lines(printed);
-    assert_eq!(lines.len(), jobs);
-    for line in lines {
-        let id = line["id"].as_str().expect("an id");
-        let reply = line["reply"].as_str().unwrap_or_default().trim();
-        assert_eq!(reply, format!("out-{id}"), "the reply to {id}");
-    }
-}
+use super::{
+    Program, W1, all_finish, bash, counting, dual, each_ran_once, jobs, lines, nothing_is_left,
+    replies_are_right, runs, submit,
+};
+use crate::support::{Redis, wait_until};
 
 #[test]
 fn an_old_client_gets_its_results_from_a_hero_actor() {
@@ -64,7 +16,7 @@ fn an_old_client_gets_its_results_from_a_hero_actor() {
     let printed = Program::run(&redis, "old_client", &["run", "w1", &script, &number.to_string()]);
     replies_are_right(&printed, number);
     each_ran_once(&redis, number);
-    nothing_is_left(&redis, number);
+    nothing_is_left(&redis);
     let id = lines(&printed)[0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(Program::run(&redis, "old_client", &["status", &id]).trim(), "finished");
     assert!(Program::run(&redis, "old_client", &["list"]).lines().any(|line| line == id));
@@ -82,7 +34,7 @@ fn old_workers_alone_serve_a_hero_client_and_their_ends_are_noticed() {
     let ids = submit(&redis, &hero, "n", number);
     all_finish(&redis, &ids);
     each_ran_once(&redis, number);
-    nothing_is_left(&redis, number);
+    nothing_is_left(&redis);
     let last = ids.last().expect("jobs");
     let waited = hero.run(&["job", "wait", last]).code(0);
     assert_eq!(waited.stdout.trim(), format!("out-{last}"));
@@ -185,36 +137,6 @@ fn a_job_in_the_hands_of_a_dead_old_worker_is_recovered_by_its_timeout() {
 }
 
 #[test]
-fn kills_of_old_and_new_lose_nothing_that_hero_has_accepted() {
-    let redis = Redis::start();
-    let hero = dual(&redis, &[W1])
-        .set("actor.lease", "\"1s\"")
-        .set("job.timeout", "\"5s\"")
-        .set("job.crash_limit", "100");
-    let _supervisor = hero.supervisor().start();
-    let number = jobs(20);
-    let ids = submit(&redis, &hero, "n", number);
-    let script = counting(&redis, "{id}", "out-{id}");
-    let old: Vec<String> = (0..number)
-        .map(|_| Program::run(&redis, "old_client", &["submit", "w1", &script]).trim().to_owned())
-        .collect();
-    for round in 0..4 {
-        let mut worker = Program::serve(&redis, "old_worker", &["w1"]);
-        let mut actor = hero.actor("bash-default-1").tasks(2).start();
-        wait_until("some have run", || runs(&redis).len() > number / 4 * round);
-        worker.kill();
-        actor.kill();
-    }
-    let _actor = hero.actor("bash-default-1").start();
-    all_finish(&redis, &ids);
-    // What an old client gave to an old worker Hero has never seen: that worker takes it along when
-    // it is killed, one job a kill. All others end.
-    let status = |id: &String| redis.field(&format!("hero:job:{id}"), "status").unwrap_or_default();
-    let open = || old.iter().filter(|id| status(id) != "finished").count();
-    wait_until("nothing waits any more", || redis.list(W1).is_empty() && open() <= 4);
-}
-
-#[test]
 fn back_in_canonical_mode_copies_that_are_left_are_taken_out_and_old_names_stay_untouched() {
     let redis = Redis::start();
     let before = dual(&redis, &[W1]);
@@ -273,4 +195,44 @@ fn migrate_status_says_what_is_left_and_whether_the_next_phase_is_safe() {
     assert!(text.contains(W1) && text.contains("safe: not yet"), "{text}");
     let none = bash(&redis).run(&["migrate", "status"]).code(0);
     assert_eq!(none.stdout, "next phase: none: no legacy queue is configured\n");
+}
+
+#[test]
+fn a_paused_queue_holds_back_what_stands_in_a_legacy_queue_too() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    hero.run(&["queue", "pause", "type:bash"]).code(0);
+    let ids = submit(&redis, &hero, "n", 3);
+    let script = counting(&redis, "{id}", "out-{id}");
+    let old = Program::begin(&redis, "old_client", &["run", "w1", &script, "1"]);
+    wait_until("all stand there", || redis.list(W1).len() == 4);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    wait_until("they wait in the queue that is paused", || {
+        redis.list(W1).is_empty() && redis.list("hero:q:work:type:bash").len() == 4
+    });
+    hero.run(&["exec", "-t", "bash", "-g", "default", "-e", "echo 1"]).code(0).stdout("1\n");
+    assert!(runs(&redis).is_empty(), "a job of a paused queue ran");
+    hero.run(&["queue", "resume", "type:bash"]).code(0);
+    all_finish(&redis, &ids);
+    replies_are_right(&old.ends(), 1);
+    each_ran_once(&redis, 4);
+    nothing_is_left(&redis);
+}
+
+#[test]
+fn what_old_programs_do_among_themselves_is_seen() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let _supervisor = hero.supervisor().start();
+    let _worker = Program::serve(&redis, "old_worker", &["w1"]);
+    let seen = |what: &str| redis.field(&format!("hero:meta:legacy:seen:{W1}"), what);
+    let mut clients = 0;
+    // One that meets a worker which has waited for longer than the supervisor goes unseen.
+    wait_until("pushes and pops are seen", || {
+        Program::run(&redis, "old_client", &["run", "w1", "echo 1", "3"]);
+        clients += 1;
+        seen("pushed_at").is_some() && seen("popped_at").is_some()
+    });
+    assert!(redis.keys("hero:meta:job:index:").is_empty(), "{clients} clients: Hero took a job");
+    assert!(redis.list(W1).is_empty());
 }

@@ -4,7 +4,7 @@ use super::{Program, bash, counting, dual, each_ran_once, jobs};
 use crate::support::{Redis, wait_until};
 
 /// Pushes a job as a program of the naming document does.
-fn push(redis: &Redis, queue: &str, id: &str, script: &str) {
+pub(super) fn push(redis: &Redis, queue: &str, id: &str, script: &str) {
     redis.ask_with::<i64, _>(
         &format!("HSET hero:job:{id} id {id} status dispatched script"),
         &[script],

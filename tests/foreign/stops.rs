@@ -1,9 +1,7 @@
 //! Stop queues with older names, both ways, and logs of jobs that an old client reads.
 
-use super::{Program, dual};
+use super::{Program, W1, dual};
 use crate::support::{Redis, wait_until};
-
-const W1: &str = "hero:work_queue:w1";
 
 #[track_caller]
 fn ends_with(redis: &Redis, id: &str, error: &str) {

@@ -1,5 +1,6 @@
 //! `hero bench`: how fast Hero is here, beside what the same Redis can do at most.
 
+mod bridge;
 mod large;
 mod load;
 mod measure;
@@ -59,7 +60,8 @@ pub(super) struct Bench {
     /// Also get and find objects of scripts among 1 000 and among 1 000 000 of them, once
     #[arg(long)]
     objects: bool,
-    /// Also measure enqueueing and draining beside a legacy queue (supervisor.migration = "dual")
+    /// Also measure enqueueing and draining beside a legacy queue (supervisor.migration = "dual"),
+    /// and what the bridge adds to a round trip of a client of rhailib
     #[arg(long)]
     dual: bool,
 }
@@ -105,6 +107,11 @@ impl Bench {
             if self.dual {
                 let run = async |stage: &mut Stage| Plan { jobs }.measure_dual(stage).await;
                 match self.on_a_stage(&mut interrupts, dual()?, run).await? {
+                    Ok(figures) => runs.push(figures),
+                    Err(code) => return Ok(code),
+                }
+                let run = async |stage: &mut Stage| bridge::measure(stage).await;
+                match self.on_a_stage(&mut interrupts, bridge::supervisor()?, run).await? {
                     Ok(figures) => runs.push(figures),
                     Err(code) => return Ok(code),
                 }

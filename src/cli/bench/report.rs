@@ -38,7 +38,7 @@ const fn row(
 }
 
 /// In the order in which they are shown: Redis's own first.
-const ROWS: [Row; 29] = [
+const ROWS: [Row; 35] = [
     row("ping_ms", "redis: PING round trip, p50", "ms", 3, Beside::Nothing),
     row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Beside::Nothing),
     row("enqueue_per_s", "enqueue one by one", "jobs/s", 0, Beside::Pings),
@@ -71,6 +71,24 @@ const ROWS: [Row; 29] = [
         "jobs/s",
         0,
         Beside::Times("drain_per_s", "canonical"),
+    ),
+    row("beside_tasks_p50_ms", "rhailib: a plain job beside, p50", "ms", 3, Beside::Ping),
+    row("beside_tasks_p99_ms", "rhailib: a plain job beside, p99", "ms", 3, Beside::Ping),
+    row("task_added_p50_ms", "rhailib: a task takes longer by, p50", "ms", 3, Beside::Nothing),
+    row("task_added_p99_ms", "rhailib: a task takes longer by, p99", "ms", 3, Beside::Nothing),
+    row(
+        "task_id_first_added_p50_ms",
+        "rhailib: its id pushed first, p50",
+        "ms",
+        3,
+        Beside::Nothing,
+    ),
+    row(
+        "task_id_first_added_p99_ms",
+        "rhailib: its id pushed first, p99",
+        "ms",
+        3,
+        Beside::Nothing,
     ),
     row("page_of_few_ms", "page of 50 among 1 000 jobs", "ms", 3, Beside::Ping),
     row("page_of_many_ms", "page of 50 among 1 000 000", "ms", 3, beside_few("page_of_few_ms")),

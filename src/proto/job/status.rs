@@ -75,11 +75,13 @@ impl JobStatus {
     }
 }
 
+/// Programs that are not Hero's write capitals as they like.
 impl FromStr for JobStatus {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        Self::ALL.into_iter().find(|status| status.as_str() == value).ok_or_else(|| IllegalName {
+        let is_meant = |status: &Self| status.as_str().eq_ignore_ascii_case(value);
+        Self::ALL.into_iter().find(is_meant).ok_or_else(|| IllegalName {
             what: "status",
             value: value.to_owned(),
             form: Self::FORM,
@@ -149,6 +151,7 @@ mod tests {
         for status in JobStatus::ALL {
             assert_eq!(status.as_str().parse(), Ok(status));
         }
+        assert_eq!("Finished".parse(), Ok(JobStatus::Finished));
         assert!("done".parse::<JobStatus>().is_err());
     }
 }

@@ -51,7 +51,8 @@ local function look_for_paused()
     end
   end
 end
-if redis.call('EXISTS', PAUSED) == 1 then look_for_paused() end
+local some_are_paused = redis.call('EXISTS', PAUSED) == 1
+if some_are_paused then look_for_paused() end
 
 local function skip(id, why)
   skipped[1] = skipped[1] + 1
@@ -85,7 +86,8 @@ end
 
 local function handing_over_here()
   handing_over = handing_over
-    or legacy_in_claim({ type = own_type, at = at, when = when, skip = skip })
+    or legacy_in_claim({
+      type = own_type, at = at, when = when, skip = skip, some_are_paused = some_are_paused })
   return handing_over
 end
 
@@ -103,7 +105,7 @@ local function take(id, list)
     local name, value = hash[i], hash[i + 1]
     size = size + #name + #value
     if name == 'status' then
-      status = value
+      status = spelled(value)
     elseif name == 'attempt' then
       attempt = tonumber(value) or 0
     elseif name == 'script_type' then
@@ -116,14 +118,14 @@ local function take(id, list)
       is_limited = is_limited or value == 'false' or value == '0'
     end
   end
-  -- Older programs spell it as they like.
-  if old and string.lower(status or 'dispatched') == 'dispatched' then status = 'dispatched' end
-  if legacy and status == 'dispatched' and list ~= legacy and not withdraw(id, legacy) then
+  -- Older programs may have left it out.
+  if old then status = status or 'dispatched' end
+  if present(legacy) and status == 'dispatched' and list ~= legacy and not withdraw(id, legacy) then
     return handing_over_here().leave_to_old_worker(id, list, legacy)
   end
   -- A job that older programs may take as well is theirs to run when they like.
   local held, limited = false, nil
-  if is_limited and status == 'dispatched' and not old and not legacy then
+  if is_limited and status == 'dispatched' and not old and not present(legacy) then
     held, limited = limiting_here().is_held(id, hash, list)
   end
   if held then

@@ -1,6 +1,6 @@
 -- A part of claim.lua: jobs that old workers may have taken, and those that stand in a legacy queue.
 --
--- ARGV: type, at and when of the claim; skip, which passes over an id and says why
+-- ARGV: type, at and when of the claim; skip, which passes over an id and says why; some_are_paused
 -- returns { leave_to_old_worker, take_over }
 
 local own_type, at, when = ARGV.type, ARGV.at, ARGV.when
@@ -16,6 +16,25 @@ local function leave_to_old_worker(id, list, legacy)
   end
   seen(legacy, 'popped_at', at)
   ARGV.skip(id, 'an old worker has taken it')
+end
+
+-- A legacy queue holds jobs of many queues, so it is never paused as a whole. What it holds for a
+-- queue that is waits there, in no legacy queue any more: an old worker would run it all the same.
+local function is_queue_paused(queue)
+  return ARGV.some_are_paused and redis.call('SMISMEMBER', PAUSED, queue)[1] == 1
+end
+
+local function leave_to_paused_queue(id)
+  redis.call('HSET', JOB .. id, 'legacy', '')
+  ARGV.skip(id, 'its queue is paused')
+end
+
+-- Somebody has popped the job from Hero's own queue: an actor of ours whose claim follows, or a
+-- foreign one, which has not said so yet. The job is theirs, and stands in no legacy queue any more;
+-- should they have died, the sweep for lost pops puts it back into both.
+local function leave_to_whoever_popped(id)
+  redis.call('HSET', JOB .. id, 'legacy', '')
+  ARGV.skip(id, 'it was popped from its own queue')
 end
 
 -- Whether a job that an older program pushed has to wait for others. One that can only fail, for a
@@ -51,11 +70,14 @@ local function take_over(id, hash, legacy, old)
   for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
   local queue = queue_of(fields.script_type, fields.group, fields.instance, fields.priority)
   if legacy == old.list and queue then
-    redis.call('ZREM', READY .. queue, id)
+    if is_queue_paused(queue) then return leave_to_paused_queue(id) end
     local length = redis.pcall('LLEN', WORK .. queue)
-    if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
-      redis.call('LREM', WORK .. queue, 1, id)
+    local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
+    if is_short and redis.call('LREM', WORK .. queue, 1, id) == 0
+      and redis.call('ZSCORE', READY .. queue, id) then
+      return leave_to_whoever_popped(id)
     end
+    redis.call('ZREM', READY .. queue, id)
     return WORK .. queue
   end
   seen(old.list, 'pushed_at', at)
@@ -72,6 +94,14 @@ local function take_over(id, hash, legacy, old)
   if instance then redis.call('HSET', JOB .. id, 'instance', instance) end
   if is_held_back(id, fields, old) then return nil end
   queue = queue_of(own_type, group, instance, fields.priority) or 'type:' .. own_type
+  if is_queue_paused(queue) then
+    register(TYPES, own_type)
+    register(QUEUES, queue)
+    redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when)
+    redis.call('ZADD', READY .. queue, integer(at), id)
+    redis.pcall('RPUSH', WORK .. queue, id)
+    return leave_to_paused_queue(id)
+  end
   return WORK .. queue
 end
 

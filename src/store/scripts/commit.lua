@@ -29,8 +29,8 @@ local function look_at_others(place, first, last)
   local pending, failed = {}, nil
   for i = first, last do
     local prerequisite = prerequisite_of(ARGV[i])
-    local status = redis.pcall('HGET', JOB .. prerequisite, 'status')
-    if type(status) ~= 'string' then
+    local status = read(prerequisite, 'status')[1]
+    if not status then
       refuse(place, 'unknown_prerequisite', prerequisite)
     elseif status == 'error' then
       if prerequisite == ARGV[i] then failed = failed or prerequisite end

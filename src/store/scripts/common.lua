@@ -126,11 +126,30 @@ local function type_of_queue(queue)
   return string.match(queue, '^type:([a-z0-9_]+)')
 end
 
+local STATES = { created = true, waiting_for_prerequisites = true, scheduled = true,
+  dispatched = true, started = true, finished = true, error = true }
+
+-- A status as Hero spells it: programs that are not Hero's write capitals as they like.
+local function spelled(status)
+  if not status or not string.find(status, '%u') then return status end
+  local lower = string.lower(status)
+  return STATES[lower] and lower or status
+end
+
 -- Fields of a job; none if a stranger made the key something else, which must stop no script half
--- way: what it has written by then stays.
+-- way: what it has written by then stays. A status that is read, as the first of them, stands in
+-- Hero's spelling from then on.
 local function read(id, ...)
   local fields = redis.pcall('HMGET', JOB .. id, ...)
-  return fields.err and {} or fields
+  if fields.err then return {} end
+  if (...) == 'status' then
+    local status = spelled(fields[1])
+    if status ~= fields[1] then
+      redis.pcall('HSET', JOB .. id, 'status', status)
+      fields[1] = status
+    end
+  end
+  return fields
 end
 
 -- What happened, counted per type and written once, at the end of a script.
@@ -313,7 +332,7 @@ end
 local function holder_of(unique_key)
   local holder = redis.call('GET', UNIQUE .. unique_key)
   if not holder then return nil end
-  local status = redis.call('HGET', JOB .. holder, 'status')
+  local status = read(holder, 'status')[1]
   if status and status ~= 'finished' and status ~= 'error' then return holder end
   return nil
 end
@@ -367,8 +386,10 @@ local function conclude(id, job, status, text, exit_code, at, retention)
   enter(status, job.script_type, id, at + for_ms * 1000)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   release_unique(id, job.unique_key)
-  if job.reply ~= '0' then push_reply(id, status, text) end
-  if LEGACY then reply_to_legacy(id, text, job.legacy) end
+  if job.reply ~= '0' then
+    push_reply(id, status, text)
+    if LEGACY then reply_to_legacy(id, text, job.legacy) end
+  end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, text, when) end
 end
 
@@ -557,7 +578,8 @@ end
 
 -- A foreign actor has ended a job by writing its hash: what else belongs to an end follows.
 local function note_foreign_end(id, script_type, at, retention)
-  local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy')
+  local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy',
+    'reply')
   if is_end_known(id, f[1], script_type) then return end
   moving(id, f[1], script_type)
   enter(f[1], script_type, id, at + keep(id, f[4], retention) * 1000)
@@ -565,7 +587,7 @@ local function note_foreign_end(id, script_type, at, retention)
   release_unique(id, f[2])
   local text = (f[1] == 'finished' and f[5] or f[6]) or ''
   -- An old worker replies only in its own spelling, if at all.
-  if LEGACY and f[7] then
+  if LEGACY and f[7] and f[8] ~= '0' then
     if redis.call('EXISTS', REPLY .. id) == 0 then push_reply(id, f[1], text) end
     if redis.call('EXISTS', LEGACY_REPLY .. id) == 0 then reply_to_legacy(id, text) end
   end

@@ -1,7 +1,8 @@
 -- What the scripts share about queues with older names. The constants of the keys come before it;
 -- LEGACY is false, or the legacy queues that are served.
 --
--- A job that stands in a legacy queue as well has the key of that queue in its field `legacy`. Old
+-- A job that stands in a legacy queue as well has the key of that queue in its field `legacy`, one
+-- whose copy there was given up has the field empty. Old
 -- workers know nothing of states: whoever pops an id runs it. So the copy in the legacy queue is
 -- the right to run the job: ours takes it out in the step in which it claims the job, and where it
 -- is gone an old worker has the job, even if it has not said so yet.

@@ -31,7 +31,7 @@ for number = #ids, 1, -1 do
   local id = ids[number]
   place, last = from + number - 1, ''
   local hash = legal_id(id) and redis.pcall('HMGET', JOB .. id, unpack(names)) or {}
-  if hash[1] ~= 'error' then
+  if spelled(hash[1]) ~= 'error' then
     redis.call('LREM', list, -1, id)
   else
     last = id

@@ -12,15 +12,33 @@ local at = now_us()
 local started, ended, put_back, more = 0, 0, 0, 0
 despite_full_memory()
 
--- Takes the void copy of a job out of Hero's own queue.
-local function void(id, queue)
+-- Takes the void copies of a job out of its queues. The one in the legacy queue is there if a
+-- foreign actor has popped the one in Hero's own; a long legacy queue keeps it, and an actor of ours
+-- skips it there.
+local function void(id, queue, list)
   redis.call('ZREM', READY .. queue, id)
   redis.pcall('LREM', WORK .. queue, 1, id)
+  if legacy_queue(list) then
+    local length = redis.pcall('LLEN', list)
+    local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
+    if is_short and redis.call('LREM', list, 1, id) == 1 then return end
+    seen(list, 'popped_at', at)
+  end
 end
 
 -- A job whose copy is in no legacy queue though nobody has started it: an old worker has popped it,
--- and has died if it says nothing for longer than the grace.
-local function look_for_copy(id, list, missing_at)
+-- and has died if it says nothing for longer than the grace. An actor of ours may have taken the
+-- other copy out of Hero's own queue meanwhile.
+local function put_copies_back(id, queue, list)
+  redis.pcall('LPUSH', list, id)
+  local length = redis.pcall('LLEN', WORK .. queue)
+  if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
+    and not redis.call('LPOS', WORK .. queue, id) then
+    redis.call('LPUSH', WORK .. queue, id)
+  end
+end
+
+local function look_for_copy(id, queue, list, missing_at)
   local length = redis.pcall('LLEN', list)
   if type(length) ~= 'number' or length > SEARCHED_QUEUE_LEN or redis.call('LPOS', list, id) then
     if missing_at then redis.call('HDEL', JOB .. id, 'legacy_missing_at') end
@@ -28,7 +46,7 @@ local function look_for_copy(id, list, missing_at)
     redis.call('HSET', JOB .. id, 'legacy_missing_at', integer(at))
   elseif at - (tonumber(missing_at) or 0) > grace_us then
     redis.call('HDEL', JOB .. id, 'legacy_missing_at')
-    redis.pcall('LPUSH', list, id)
+    put_copies_back(id, queue, list)
     put_back = put_back + 1
   end
 end
@@ -36,17 +54,15 @@ end
 local function look_at(id, queue, may_look_for_copy)
   local f = read(id, 'status', 'boot_id', 'legacy', 'legacy_missing_at')
   if f[1] == 'started' and not is_ours(id, f[2]) then
-    void(id, queue)
+    void(id, queue, f[3])
     note_foreign_start(id, type_of_queue(queue), at)
-    seen(f[3], 'popped_at', at)
     started = started + 1
   elseif f[1] == 'finished' or f[1] == 'error' then
-    void(id, queue)
-    seen(f[3], 'popped_at', at)
+    void(id, queue, f[3])
     note_foreign_end(id, type_of_queue(queue), at, retention)
     ended = ended + 1
   elseif f[1] == 'dispatched' and may_look_for_copy and legacy_queue(f[3]) then
-    look_for_copy(id, f[3], f[4])
+    look_for_copy(id, queue, f[3], f[4])
   end
 end
 

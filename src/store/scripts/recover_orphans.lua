@@ -15,7 +15,7 @@ for _, script_type in ipairs(some_types()) do
     local ids = redis.call('ZRANGE', index, from, from + window - 1)
     local kept = 0
     for _, id in ipairs(ids) do
-      if redis.call('HGET', JOB .. id, 'status') == status then
+      if read(id, 'status')[1] == status then
         kept = kept + 1
       else
         redis.call('ZREM', index, id)

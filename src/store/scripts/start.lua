@@ -15,7 +15,7 @@ if not queue then return { 'illegal', '' } end
 
 local pending, failed = {}, nil
 for _, prerequisite in ipairs(list_of_ids(f[7])) do
-  local status = redis.call('HGET', JOB .. prerequisite, 'status')
+  local status = read(prerequisite, 'status')[1]
   if not status or status == 'error' then
     -- One that is gone cannot finish any more.
     failed = failed or prerequisite
@@ -24,7 +24,7 @@ for _, prerequisite in ipairs(list_of_ids(f[7])) do
   end
 end
 for _, prerequisite in ipairs(list_of_ids(f[11])) do
-  local status = redis.call('HGET', JOB .. prerequisite, 'status')
+  local status = read(prerequisite, 'status')[1]
   if status and status ~= 'finished' and status ~= 'error' then
     pending[#pending + 1] = ANY .. prerequisite
   end

@@ -48,8 +48,8 @@ local function look_at_prerequisites(first, number)
   local pending, failed = {}, nil
   for i = first, first + number - 1 do
     local prerequisite = prerequisite_of(ARGV[i])
-    local status = redis.pcall('HGET', JOB .. prerequisite, 'status')
-    if type(status) ~= 'string' then return nil, prerequisite, nil end
+    local status = read(prerequisite, 'status')[1]
+    if not status then return nil, prerequisite, nil end
     if status == 'error' then
       if prerequisite == ARGV[i] then failed = failed or prerequisite end
     elseif status ~= 'finished' then

@@ -10,6 +10,9 @@ local circle, script_type, limit, patience_us = ARGV[1], ARGV[2], tonumber(ARGV[
   tonumber(ARGV[4]) * 1000
 local ID_LEN_MAX = 256
 local SHOWN = 8
+-- Late tasks that are looked at from either end.
+local LATE_AT_ENDS = 50
+local SEEN_TTL_S = 30 * 86400
 local at = now_us()
 local when = rfc3339(at)
 local made, told, ids = 0, {}, 0
@@ -81,15 +84,36 @@ local function take(task)
   return true
 end
 
-local late = redis.call('ZRANGE', LATE .. circle, 0, limit - 1, 'WITHSCORES')
-for place = 1, #late, 2 do
-  local task = late[place]
-  if take(task) then
-    redis.call('ZREM', LATE .. circle, task)
-  elseif at - tonumber(late[place + 1]) > patience_us then
-    redis.call('ZREM', LATE .. circle, task)
-    tally('dropped', task, 'its details never appeared')
+local looked_at = {}
+-- Returns how many there were, and how many of them wait no longer.
+local function look_at_late(first, last)
+  local late, gone = redis.call('ZRANGE', LATE .. circle, first, last, 'WITHSCORES'), 0
+  for place = 1, #late, 2 do
+    local task = late[place]
+    local is_there = not looked_at[task] and take(task)
+    if is_there or at - tonumber(late[place + 1]) > patience_us then
+      if redis.call('ZREM', LATE .. circle, task) == 1 and not is_there then
+        tally('dropped', task, 'its details never appeared')
+      end
+      gone = gone + 1
+    end
+    looked_at[task] = true
   end
+  return #late / 2, gone
+end
+
+-- With more of them than one step looks at, those that never get details must not hold back the
+-- others: the newest get theirs in a moment as a rule, the oldest are to be dropped, and a window
+-- moves through all.
+if redis.call('ZCARD', LATE .. circle) <= limit then
+  look_at_late(0, -1)
+else
+  look_at_late(-LATE_AT_ENDS, -1)
+  look_at_late(0, LATE_AT_ENDS - 1)
+  local mark = 'late ' .. circle
+  local from = tonumber(redis.call('HGET', MARKS, mark) or '') or 0
+  local number, gone = look_at_late(from, from + limit - 1)
+  redis.call('HSET', MARKS, mark, number == limit and from + number - gone or 0)
 end
 local popped = redis.call('LPOP', TASKS .. circle, limit)
 for _, task in ipairs(popped or {}) do
@@ -99,6 +123,9 @@ end
 for what, number in pairs(tallies) do
   redis.call('HINCRBY', SEEN .. circle, what, number)
 end
-if ids > 0 then redis.call('HSET', SEEN .. circle, 'pushed_at', integer(math.floor(at / 1000))) end
+if ids > 0 then
+  redis.call('HSET', SEEN .. circle, 'pushed_at', integer(math.floor(at / 1000)))
+  redis.call('EXPIRE', SEEN .. circle, SEEN_TTL_S)
+end
 write_counts()
 return { ids, made, redis.call('ZCARD', LATE .. circle), told }

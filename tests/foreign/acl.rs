@@ -1,0 +1,85 @@
+//! The shipped example of access control, with what it lists for the time beside older programs.
+
+use std::fs;
+
+use super::{Program, W1, all_finish, counting, dual, jobs, lines, replies_are_right, submit};
+use crate::support::{Hero, Redis, wait_until};
+
+const EXAMPLE: &str = include_str!("../../packaging/redis/hero-acl.conf");
+const PASSWORD: &str = "secret";
+
+/// The rules of a user, those for older programs among them.
+fn rules(user: &str) -> Vec<String> {
+    let of_user = |line: &'static str, begins: &str| line.strip_prefix(begins)?.strip_prefix(user);
+    let own = EXAMPLE.lines().find_map(|line| of_user(line, "user ")).expect("the user");
+    let more = EXAMPLE.lines().find_map(|line| of_user(line, "#   ")).expect("a line for dual");
+    let mut rules: Vec<String> = Vec::new();
+    for word in own.split_whitespace().chain(more.split_whitespace()) {
+        let word = match word.strip_prefix("#SHA256") {
+            Some(_) => format!(">{PASSWORD}"),
+            None => word.to_owned(),
+        };
+        // A selector in brackets is one rule.
+        match rules.last_mut() {
+            Some(last) if last.starts_with('(') && !last.ends_with(')') => {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            _ => rules.push(word),
+        }
+    }
+    rules
+}
+
+/// Hero with the login of one of the users.
+fn login(redis: &Redis, user: &str) -> Hero {
+    redis.ask_with::<String, _>(&format!("ACL SETUSER {user}"), &rules(user));
+    let file = redis.folder().join("password");
+    fs::write(&file, PASSWORD).expect("writing the password");
+    dual(redis, &[W1, "hero:job:actor_queue:bash"])
+        .set("redis.username", &format!("{user:?}"))
+        .set("redis.password_file", &format!("{:?}", file.display().to_string()))
+        .set("supervisor.rhailib_circles", r#"[{ circle = "main", type = "bash" }]"#)
+}
+
+#[test]
+fn the_shipped_access_rules_are_enough_beside_older_programs() {
+    let redis = Redis::start();
+    let supervisor = login(&redis, "hero-supervisor");
+    let (actor, client) = (login(&redis, "hero-actor"), login(&redis, "hero-client"));
+    redis.run("ACL LOG RESET");
+    let _supervisor = supervisor.supervisor().start();
+    let number = jobs(10);
+    let ids = submit(&redis, &client, "n", number);
+    let script = counting(&redis, "{id}", "out-{id}");
+    let old = Program::begin(&redis, "old_client", &["run", "w1", &script, &number.to_string()]);
+    let words = ["main", &counting(&redis, "t{n}", "out"), &number.to_string()];
+    let rhailib = Program::begin(&redis, "rhailib_client", &words);
+    let _worker = Program::serve(&redis, "old_worker", &["w1"]);
+    let _actor = actor.actor("bash-default-1").tasks(2).start();
+    all_finish(&redis, &ids);
+    replies_are_right(&old.ends(), number);
+    assert_eq!(lines(&rhailib.ends()).len(), number);
+
+    // What was popped and lost comes back, and stops go both ways.
+    for id in ["sleeps", "waits"] {
+        let target = if id == "waits" { "nobody" } else { "default" };
+        client
+            .run(&["submit", "-t", "bash", "-g", target, "--id", id, "-e", "exec sleep 600"])
+            .code(0);
+    }
+    wait_until("it runs", || super::has_status(&redis, "sleeps", "started"));
+    for id in ["sleeps", "waits"] {
+        Program::run(&redis, "old_client", &["stop", "w1", id]);
+        wait_until("it is stopped", || super::has_status(&redis, id, "error"));
+    }
+    client.run(&["submit", "-t", "bash", "-g", "nobody", "--id", "last", "-e", "echo"]).code(0);
+    client.run(&["job", "stop", "last"]).code(0);
+    client.run(&["migrate", "status"]).code(0);
+
+    let denied: Vec<Vec<redis::Value>> = redis.ask("ACL LOG");
+    let denied: Vec<String> = denied.iter().map(|entry| format!("{entry:?}")).collect();
+    // That clients of Redis name their library is refused without harm.
+    let denied: Vec<&String> = denied.iter().filter(|entry| !entry.contains("setinfo")).collect();
+    assert!(denied.is_empty(), "{denied:#?}");
+}
