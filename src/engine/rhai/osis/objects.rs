@@ -134,7 +134,8 @@ for id in ["a", "b", "c"] { osis_set("letter", #{id: id}); }
              `starts with`, joined by `and`, `or` and parentheses, then `order by FIELD asc` or \
              `desc`, then `limit N`. Without an order they come by id. A map means equality of \
              all its entries. The fields must have an index, by [osis.index] of the configuration; \
-             id has one. With the last object of a page it gives the page after it.",
+             id has one. With the last object of a page it gives the page after it. docs/objects.md \
+             explains the language, with an example of each part.",
             r#"
 for n in 1..6 { osis_set("track", #{id: `t${n}`, title: `Song ${n}`}); }
 let query = `id > "t1" order by id desc limit 2`;
