@@ -43,7 +43,8 @@ osis_set("person", ann) == ann.id
         ["type", "object"],
         "Keeps an object and gives its id; one without an id gets one. An object that has a \
          version, as from osis_get, is kept only if nobody has changed it since: otherwise the \
-         error says `stale version`. Without a version it replaces whatever is there.",
+         error says `stale version`. Without a version it replaces whatever is there. A deleted \
+         object that is set again begins at version 1.",
         r#"
 let id = osis_set("person", #{id: "bob", name: "Bob"});
 let bob = osis_get("person", id);

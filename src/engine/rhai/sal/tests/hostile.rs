@@ -104,7 +104,7 @@ fn kill_ends_what_its_pattern_names_and_nothing_for_a_wrong_argument() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4))]
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2))]
 
     #[test]
     fn no_argument_makes_a_function_panic(seed in proptest::prelude::any::<u64>()) {
