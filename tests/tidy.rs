@@ -246,7 +246,7 @@ fn line_of(text: &str, mark: &str) -> usize {
 }
 
 fn is_test(path: &str) -> bool {
-    path.starts_with("tests/") || path.ends_with("/tests.rs")
+    path.starts_with("tests/") || path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
 /// Every text file of the project: its path from the root, and what it holds.

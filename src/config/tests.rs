@@ -1,16 +1,15 @@
 //! The configuration as a whole: from files to what is in force, and back.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use proptest::prelude::*;
-use tempfile::TempDir;
 use toml::value::Value;
 
 use super::*;
-use crate::proto::target::Group;
+
+mod files;
+mod generated;
 
 const SHIPPED: &str = include_str!("../../etc/hero.toml");
 
@@ -20,39 +19,6 @@ fn read(text: &str) -> Result<Config, ConfigError> {
 
 fn refusal(text: &str) -> String {
     read(text).expect_err(text).to_string()
-}
-
-/// A folder with a `hero.toml` and its drop-ins.
-struct Files {
-    folder: TempDir,
-}
-
-impl Files {
-    fn new(main: &str, drop_ins: &[(&str, &str)]) -> Self {
-        let files = Self { folder: tempfile::tempdir().expect("a folder") };
-        fs::write(files.main(), main).expect("written");
-        fs::create_dir(files.drop_in("")).expect("made");
-        for (name, text) in drop_ins {
-            fs::write(files.drop_in(name), text).expect("written");
-        }
-        files
-    }
-
-    fn main(&self) -> PathBuf {
-        self.folder.path().join("hero.toml")
-    }
-
-    fn drop_in(&self, name: &str) -> PathBuf {
-        self.folder.path().join("hero.toml.d").join(name)
-    }
-
-    fn load(&self) -> Result<Config, ConfigError> {
-        Config::load(Some(&self.main()))
-    }
-
-    fn refusal(&self) -> String {
-        self.load().expect_err("refused").to_string()
-    }
 }
 
 /// The shipped file with every setting in force: `#key` loses its `#`, prose (`# text`) does not.
@@ -296,82 +262,6 @@ fn keys_that_mean_nothing_to_the_engine_are_refused() {
 }
 
 #[test]
-fn drop_ins_override_key_by_key_in_the_order_of_their_names() {
-    let files = Files::new(
-        "[actor]\ntasks = 2\nlease = \"20s\"\n[type.python]\ncommand = [\"a\", \"b\", \"{script}\"]\n",
-        &[
-            ("20-b.toml", "actor.tasks = 5\n"),
-            ("10-a.toml", "[actor]\ntasks = 3\nheartbeat = \"2s\"\n"),
-            ("30-c.toml", "[type.python]\ncommand = [\"c\", \"{script}\"]\n"),
-            ("40-d.toml.bak", "not read"),
-            (".50-e.toml", "not read"),
-        ],
-    );
-    let config = files.load().expect("legal");
-    assert_eq!(config.actor.tasks, 5);
-    assert_eq!(config.actor.heartbeat, Duration::from_secs(2));
-    assert_eq!(config.actor.lease, Duration::from_secs(20));
-    let python = &config.types[&"python".parse().expect("a type")];
-    assert_eq!(python.command, ["c", "{script}"]);
-}
-
-#[test]
-fn an_error_names_the_file_that_is_to_blame() {
-    let files = Files::new("[actor]\ntasks = 2\n", &[("10.toml", "\n[actor]\ntask = 1\n")]);
-    let place = format!("{}:3:1: ", files.drop_in("10.toml").display());
-    let unknown = "unknown key `task` in [actor]; did you mean `tasks`?";
-    assert_eq!(files.refusal(), format!("{place}{unknown}"));
-
-    let files = Files::new("[actor]\nlease = \"9s\"\n", &[("10.toml", "actor.heartbeat = \"8s\"")]);
-    let place = format!("{}:1:19: ", files.drop_in("10.toml").display());
-    assert!(files.refusal().starts_with(&place), "{}", files.refusal());
-
-    let files = Files::new("[actor]\nlease = \"9s\"\n", &[("10.toml", "[job]\nretries = 1\n")]);
-    let place = format!("{}:2:9: actor.heartbeat ", files.main().display());
-    assert!(files.refusal().starts_with(&place), "{}", files.refusal());
-}
-
-#[test]
-fn a_type_may_be_spread_over_files() {
-    let files = Files::new(
-        "[type.bash]\nengine = \"command\"\n",
-        &[("bash.toml", "[type.bash]\ncommand = [\"bash\", \"{script}\"]\n")],
-    );
-    assert!(files.load().is_ok());
-}
-
-#[test]
-fn without_the_default_file_the_defaults_and_its_drop_ins_count() {
-    let files = Files::new("", &[("10.toml", "actor.tasks = 7")]);
-    fs::remove_file(files.main()).expect("removed");
-    let config = Config::load_from(&files.main(), true).expect("legal");
-    let actor = ActorConfig { tasks: 7, ..ActorConfig::default() };
-    assert_eq!(config, Config { actor, ..Config::default() });
-
-    fs::remove_dir_all(files.drop_in("")).expect("removed");
-    assert_eq!(Config::load_from(&files.main(), true), Ok(Config::default()));
-    assert!(Config::load_from(&files.main(), false).is_err());
-}
-
-#[test]
-fn what_cannot_be_read_is_named() {
-    let files = Files::new("", &[]);
-    let missing = files.folder.path().join("none.toml");
-    assert_eq!(
-        Config::load(Some(&missing)).expect_err("missing").to_string(),
-        format!("reading the configuration {}: no such file", missing.display())
-    );
-    assert_eq!(
-        Config::load(Some(files.folder.path())).expect_err("a folder").to_string(),
-        format!("reading the configuration {}: is a folder", files.folder.path().display())
-    );
-    fs::write(files.main(), " ".repeat((1 << 20) + 1)).expect("written");
-    assert!(files.refusal().ends_with("hero.toml: larger than 1MiB"), "{}", files.refusal());
-    fs::write(files.main(), b"[actor]\n# \xc3\xa4 \xff").expect("written");
-    assert!(files.refusal().ends_with("hero.toml:2:5: not UTF-8 text"), "{}", files.refusal());
-}
-
-#[test]
 fn what_is_printed_reads_back() {
     for text in [String::new(), shipped_examples(), shipped_in_force()] {
         let config = read(&text).expect("legal");
@@ -387,163 +277,4 @@ fn what_is_printed_holds_no_password() {
     assert!(printed.contains("redis://me:***@host/1"), "{printed}");
     assert!(!format!("{printed} {config:?}").contains("hunter2"));
     assert_eq!(config.redis.url.expose(), "redis://me:hunter2@host/1");
-}
-
-/// Configurations that are legal by construction.
-fn configs() -> impl Strategy<Value = Config> {
-    let job = (1u64..100_000, 0u64..100_000, 0u32..=1000, 1u64..=512 << 20, "/[a-zä]{1,9}");
-    let actor = (10u64..100_000, 1u64..1_000_000, 1usize..=1024, 0u64..86_400_000);
-    let types = prop::collection::btree_map(
-        "x[a-z0-9_]{0,9}",
-        ("[a-z/\"\\\\ä]{1,9}", "(\\.[a-z]{1,5})?", any::<bool>(), 1usize..=512, 0u64..1 << 60),
-        0..4,
-    );
-    let units = prop::collection::btree_map(
-        "mixed[a-z.]{0,9}",
-        (prop::option::of(1usize..=1024), prop::collection::btree_set(1u16.., 1..4)),
-        0..4,
-    );
-    (job, actor, types, units).prop_map(|(job, actor, types, units)| {
-        let mut config = Config::default();
-        config.job.timeout = Duration::from_millis(job.0);
-        config.job.timeout_max = Duration::from_millis(job.0 + job.1);
-        config.job.retries = job.2;
-        config.job.output_size_max = job.3;
-        config.job.log_dir = job.4.into();
-        config.actor.heartbeat = Duration::from_millis(actor.0);
-        config.actor.lease = Duration::from_millis(2 * actor.0 + actor.1.max(10));
-        config.actor.tasks = actor.2;
-        config.actor.drain_timeout = Duration::from_millis(actor.3);
-        for (name, (word, extension, is_command, depth, operations)) in types {
-            let sandbox = SandboxConfig::default();
-            let value = if is_command {
-                let command = vec![word, "{script}".to_owned()];
-                let limits = RhaiLimits::default();
-                let options = CommandOptions::default();
-                let sandbox = SandboxConfig { open_files: 16 + operations % 1000, ..sandbox };
-                let engine = EngineKind::Command;
-                TypeConfig { engine, command, extension, options, limits, sandbox }
-            } else {
-                let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
-                let (command, extension) = (Vec::new(), String::new());
-                let (engine, options) = (EngineKind::Sal, CommandOptions::default());
-                TypeConfig { engine, command, extension, options, limits, sandbox }
-            };
-            config.types.insert(name.parse().expect("a type"), value);
-        }
-        for (name, (tasks, instances)) in units {
-            let actors = instances.into_iter().map(|number| UnitActor {
-                script_type: "osis".parse().expect("a type"),
-                group: Group::default(),
-                instance: number.try_into().expect("an instance"),
-                tasks,
-            });
-            let role = tasks.map(|_| Role::Actor);
-            config.units.insert(name, UnitConfig { role, tasks, actors: actors.collect() });
-        }
-        config
-    })
-}
-
-/// Text that is nearly a configuration, so that it gets past the parser.
-fn nearly_toml() -> impl Strategy<Value = String> {
-    let word = prop::sample::select(vec![
-        "[redis]\n",
-        "[actor]\n",
-        "[job]\n",
-        "[type.osis]\n",
-        "[type.x]\n",
-        "[type.osis.limits]\n",
-        "[unit.a]\n",
-        "[unit.osis-default-1]\n",
-        "[[unit.b]]\n",
-        "tasks",
-        "lease",
-        "heartbeat",
-        "engine",
-        "command",
-        "actors",
-        "type",
-        "instance",
-        "group",
-        "role",
-        "url",
-        "limits",
-        "depth",
-        " = ",
-        " = ",
-        " = ",
-        "\n",
-        "\n",
-        "[",
-        "]",
-        "{ ",
-        " }",
-        ", ",
-        ".",
-        "\"",
-        "\"osis\"",
-        "\"command\"",
-        "\"{script}\"",
-        "\"supervisor\"",
-        "\"15s\"",
-        "\"1MiB\"",
-        "-1",
-        "0",
-        "1",
-        "4",
-        "99999999999999999999",
-        "true",
-        "1979-05-27",
-        "nan",
-        "ä",
-        "\u{feff}",
-        "\0",
-        "'''",
-        "\\",
-    ]);
-    prop::collection::vec(word, 0..40).prop_map(|words| words.concat())
-}
-
-proptest! {
-    #[test]
-    fn any_text_is_a_configuration_or_an_error_of_one_line(
-        text in prop_oneof![".{0,200}", "(?s).{0,200}", nearly_toml()],
-    ) {
-        match read(&text) {
-            Ok(config) => {
-                let printed = config.to_toml().expect("writable");
-                if !printed.contains("***") {
-                    prop_assert_eq!(read(&printed), Ok(config));
-                }
-            }
-            Err(error) => {
-                let message = error.to_string();
-                prop_assert!(message.starts_with("/etc/hero/hero.toml"), "{}", message);
-                prop_assert!(!message.contains(char::is_control), "{}", message);
-            }
-        }
-    }
-
-    #[test]
-    fn a_damaged_file_is_a_configuration_or_an_error(
-        at in any::<prop::sample::Index>(),
-        removed in 0usize..20,
-        added in "(?s).{0,3}",
-    ) {
-        let mut characters: Vec<char> = shipped_in_force().chars().collect();
-        let at = at.index(characters.len());
-        let end = (at + removed).min(characters.len());
-        characters.splice(at..end, added.chars());
-        let text: String = characters.into_iter().collect();
-        if let Err(error) = read(&text) {
-            prop_assert!(error.to_string().starts_with("/etc/hero/hero.toml"));
-        }
-    }
-
-    #[test]
-    fn every_legal_configuration_reads_back_as_it_is_printed(config in configs()) {
-        let printed = config.to_toml().expect("writable");
-        prop_assert_eq!(read(&printed), Ok(config), "{}", printed);
-    }
 }

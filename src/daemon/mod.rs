@@ -115,6 +115,7 @@ fn supervisor_settings(config: &Config) -> supervisor::Settings {
         supervisor: config.supervisor.clone(),
         job: config.job.clone(),
         actor: config.actor.clone(),
+        osis: config.osis.clone(),
         crontab: Arc::new(crontab),
     }
 }

@@ -334,6 +334,7 @@ impl Keys {
             ("OSIS_IDS", "meta:osis:ids:"),
             ("OSIS_INDEX", "meta:osis:index:"),
             ("OSIS_STATE", "meta:osis:state:"),
+            ("OSIS_UNDECLARED", "meta:osis:undeclared"),
             ("PAUSED", "meta:queue:paused"),
             ("HELD", "meta:queue:held:"),
             ("LIMITS", "meta:limit:index"),

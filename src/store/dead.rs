@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use super::listing::illegal_cursor;
 use super::{Store, StoreError};
 use crate::proto::job::JobId;
 use crate::proto::target::{IllegalName, ScriptType};
@@ -39,11 +40,7 @@ impl FromStr for DeadCursor {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let illegal = || IllegalName {
-            what: "cursor",
-            value: value.to_owned(),
-            form: "what the page before named as its next",
-        };
+        let illegal = || illegal_cursor(value);
         let mut parts = value.splitn(3, '.');
         let mut part = || parts.next().ok_or_else(illegal);
         Ok(Self {

@@ -169,6 +169,19 @@ impl Store {
     }
 }
 
+/// What every script gets by which jobs are submitted: what decides where a job stands.
+pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
+    let named = |value: Option<String>| value.unwrap_or_default();
+    script
+        .arg(job.id.as_str())
+        .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
+        .arg(job.group.as_ref().map_or("", |group| group.as_str()))
+        .arg(named(job.instance.map(|instance| instance.to_string())))
+        .arg(job.priority.as_str())
+        .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
+        .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()));
+}
+
 /// What `submit.lua` gets.
 pub(super) fn submission(
     script: &mut ScriptInvocation<'_>,
@@ -178,16 +191,8 @@ pub(super) fn submission(
 ) {
     script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
     for job in jobs {
-        let named = |value: Option<String>| value.unwrap_or_default();
-        script
-            .arg(job.id.as_str())
-            .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
-            .arg(job.group.as_ref().map_or("", |group| group.as_str()))
-            .arg(named(job.instance.map(|instance| instance.to_string())))
-            .arg(job.priority.as_str())
-            .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
-            .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()))
-            .arg(job.waits_for().count());
+        standing(script, job);
+        script.arg(job.waits_for().count());
         for id in &job.prerequisites {
             script.arg(id.as_str());
         }

@@ -49,11 +49,7 @@ impl FromStr for Cursor {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let illegal = || IllegalName {
-            what: "cursor",
-            value: value.to_owned(),
-            form: "what the page before named as its next",
-        };
+        let illegal = || illegal_cursor(value);
         let mut parts = value.splitn(3, '.');
         let mut part = || parts.next().ok_or_else(illegal);
         Ok(Self {
@@ -62,6 +58,12 @@ impl FromStr for Cursor {
             id: part()?.parse().map_err(|_| illegal())?,
         })
     }
+}
+
+/// What is said of a text that is no cursor.
+pub(super) fn illegal_cursor(value: &str) -> IllegalName {
+    let form = "what the page before named as its next";
+    IllegalName { what: "cursor", value: value.to_owned(), form }
 }
 
 /// Some of a list, and where to go on.

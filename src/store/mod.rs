@@ -47,7 +47,7 @@ pub use limits::{Limits, Tended};
 pub use link::{Blocking, Waker};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};
 pub use logs::{LogEntry, LogLine};
-pub use objects::Reindexed;
+pub use objects::{Reindexed, TendedIndex, TendedIndexes};
 pub use presence::{Appearance, PresenceOf};
 pub use queues::QueueState;
 pub use recovery::Recovered;

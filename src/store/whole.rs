@@ -8,10 +8,9 @@ use std::time::Duration;
 use redis::ScriptInvocation;
 
 use super::attempts::kept;
-use super::jobs::{ANY, Submitted, refused};
+use super::jobs::{ANY, Submitted, refused, standing};
 use super::{Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
-use crate::proto::target::ScriptType;
 
 /// What became of jobs that were submitted all or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,18 +179,8 @@ impl Part {
     }
 
     fn commit(&self, job: &Job, script: &mut ScriptInvocation<'_>) {
-        let named = |value: Option<String>| value.unwrap_or_default();
-        script
-            .arg(job.id.as_str())
-            .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
-            .arg(job.group.as_ref().map_or("", |group| group.as_str()))
-            .arg(named(job.instance.map(|instance| instance.to_string())))
-            .arg(job.priority.as_str())
-            .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
-            .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()))
-            .arg(self.within.len())
-            .arg(u8::from(!self.more.is_empty()))
-            .arg(self.others.len());
+        standing(script, job);
+        script.arg(self.within.len()).arg(u8::from(!self.more.is_empty())).arg(self.others.len());
         for entry in &self.others {
             script.arg(entry.as_str());
         }

@@ -13,6 +13,7 @@ mod legacy_stops;
 mod limits;
 mod long_waits;
 mod lost_pops;
+mod object_indexes;
 mod orphans;
 mod rhailib_bridge;
 mod statistics;
@@ -26,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, info, warn};
 
-use crate::config::{ActorConfig, Crontab, JobConfig, SupervisorConfig};
+use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
 use crate::proto::report::{Report, Reporter, Shutdown};
 use crate::store::{Backoff, Recovered, Store, StoreError};
 
@@ -55,6 +56,8 @@ pub struct Settings {
     pub job: JobConfig,
     /// `[actor]`, for how long an actor counts as live.
     pub actor: ActorConfig,
+    /// `[osis]`, for the indexes that are declared.
+    pub osis: OsisConfig,
     /// The periodic jobs.
     pub crontab: Arc<Crontab>,
 }
@@ -97,6 +100,7 @@ impl Supervisor {
         duties.spawn(repeat::<limits::HeldJobs>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<long_waits::LongWaits>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<lost_pops::LostPops>(self.clone(), Arc::clone(&tally)));
+        duties.spawn(repeat::<object_indexes::ObjectIndexes>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<orphans::Orphans>(self.clone(), Arc::clone(&tally)));
         duties.spawn(repeat::<statistics::Statistics>(self.clone(), Arc::clone(&tally)));
         if self.store.has_legacy() {

@@ -3,6 +3,7 @@
 
 mod finding;
 mod guest;
+mod hostile;
 mod indexing;
 mod keeping;
 mod operators;

@@ -38,6 +38,33 @@ fn every_example_of_the_documentation_gives_what_it_says() {
     assert!(seen > 8);
 }
 
+/// The scripts of a page: what stands between the lines that begin and end one.
+fn examples(page: &str) -> Vec<&str> {
+    let blocks = page.split("```rust\n").skip(1);
+    blocks.map(|block| block.split("```").next().expect("an end")).collect()
+}
+
+#[test]
+fn every_example_of_the_page_of_objects_gives_what_it_says() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("osis.index.person", "[\"email\", \"age\", \"city\", \"home.floor\"]")
+        .set("osis.access.alice", "[\"shared\"]");
+    let _osis = hero.actor("osis-default-1").start();
+    let examples = examples(include_str!("../../docs/objects.md"));
+    assert!(examples.len() > 8, "{}", examples.len());
+    let people = examples[0].split("osis_list").next().expect("what makes the people");
+    for (number, example) in examples.iter().enumerate() {
+        let context = format!("page {number}");
+        // Each speaks of the people of the first.
+        let whole = if number == 0 { (*example).to_owned() } else { format!("{people}{example}") };
+        let told = told(example).unwrap_or_else(|| panic!("what does it give?\n{example}"));
+        let exec = ["exec", "-t", "osis", "--caller", "alice", "--context", &context, "-e", &whole];
+        let done = hero.run(&exec).code(0);
+        assert_eq!(done.stdout.trim_end(), told, "{example}");
+    }
+}
+
 #[test]
 fn the_scripts_of_the_examples_do_their_work() {
     let (_redis, hero) = world();
@@ -117,7 +144,7 @@ fn failures_name_the_operation_and_its_object() {
     let _osis = hero.actor("osis-default-1").start();
     for (source, said) in [
         ("osis_get(\"no type\", 1)", "osis_get no type 1: object type `no type` is not legal"),
-        ("osis_get(\"person\", \"\")", "osis_get person : object id `` is not legal"),
+        ("osis_get(\"person\", \"\")", "osis_get person: object id `` is not legal"),
         ("osis_get(\"person\", 1.5)", "osis_get person 1.5: an id is a string, not f64"),
         ("osis_set(\"person\", #{id: 1, f: || 1})", "osis_set person 1: f is of type Fn"),
         ("osis_set(\"person\", #{version: -1})", "osis_set person: a version is a whole number"),

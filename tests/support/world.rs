@@ -159,6 +159,17 @@ impl World {
         wanted: usize,
         popped: &[(String, Vec<u8>)],
     ) -> Claimed {
+        let claimed = self.claim_unchecked(life, wanted, popped).await;
+        self.check();
+        claimed
+    }
+
+    async fn claim_unchecked(
+        &self,
+        life: &Life,
+        wanted: usize,
+        popped: &[(String, Vec<u8>)],
+    ) -> Claimed {
         self.hold_lease(life);
         let queues = life.actor.queues();
         let lists: Vec<String> =
@@ -172,27 +183,12 @@ impl World {
             size_max_bytes: SIZE_MAX,
             limits: &self.limits,
         };
-        let claimed = self.store.claim(&claim).await.expect("claiming");
-        self.check();
-        claimed
+        self.store.claim(&claim).await.expect("claiming")
     }
 
     /// Claims without a look at the whole world: for tests with very many jobs.
     pub(crate) async fn store_claim(&self, life: &Life, wanted: usize) -> Vec<JobId> {
-        self.hold_lease(life);
-        let queues = life.actor.queues();
-        let lists: Vec<String> =
-            queues.iter().flat_map(|queue| self.store.keys().work_as_read(queue)).collect();
-        let claim = Claim {
-            boot: &life.boot,
-            actor: &life.actor,
-            lists: &lists,
-            wanted,
-            popped: &[],
-            size_max_bytes: SIZE_MAX,
-            limits: &self.limits,
-        };
-        let claimed = self.store.claim(&claim).await.expect("claiming");
+        let claimed = self.claim_unchecked(life, wanted, &[]).await;
         claimed.attempts.into_iter().map(|attempt| attempt.id).collect()
     }
 

@@ -31,19 +31,19 @@ pub(super) enum ScriptCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script doc -t osis\n  hero script doc run\n  \
                         hero script doc TextReplacer.replace --json\n  \
-                        hero script doc --markdown > sal.md\n  \
-                        hero script doc -t osis --definitions > .rhai/osis.d.rhai")]
+                        hero script doc -t sal --markdown > sal.md\n  \
+                        hero script doc -t osis --definitions > osis.d.rhai")]
 pub(super) struct Doc {
     /// Only this function, or the functions of this group; all of them if left out
     name: Option<String>,
-    /// The engine: `sal`, which has all functions, or `osis`
-    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "sal")]
-    script_type: String,
-    /// Print the whole as a page of Markdown
-    #[arg(long, conflicts_with = "name")]
+    /// The engine, `sal` or `osis`; both if left out
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    script_type: Option<String>,
+    /// Print the functions of one engine as a page of Markdown
+    #[arg(long, conflicts_with = "name", requires = "script_type")]
     markdown: bool,
-    /// Print the whole as a definition file, for editors that know Rhai
-    #[arg(long, conflicts_with_all = ["name", "markdown"])]
+    /// Print them as a definition file, for editors that know Rhai
+    #[arg(long, conflicts_with_all = ["name", "markdown"], requires = "script_type")]
     definitions: bool,
 }
 
@@ -75,24 +75,18 @@ impl ScriptCommand {
 
 impl Doc {
     fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let engine = match self.script_type.as_str() {
-            "osis" => osis(&RhaiLimits::default())?,
-            "sal" => sal(&RhaiLimits::default())?,
-            _ => {
-                let message = "only the functions of `osis` and `sal` are documented";
-                return Err(Error::new(Exit::Usage, message));
-            }
-        };
+        let groups = groups(self.script_type.as_deref())?;
+        let script_type = self.script_type.as_deref().unwrap_or_default();
         let chosen = match &self.name {
-            Some(name) => chosen(engine.groups(), name)?,
-            None => engine.groups().to_vec(),
+            Some(name) => chosen(&groups, name)?,
+            None => groups,
         };
         if global.json {
             output::json(&document(&chosen))?;
         } else if self.markdown {
-            output::text(&pages::markdown(&self.script_type, &chosen))?;
+            output::text(&pages::markdown(script_type, &chosen))?;
         } else if self.definitions {
-            output::text(&pages::definitions(&chosen))?;
+            output::text(&pages::definitions(script_type, &chosen))?;
         } else if self.name.is_some() {
             output::text(&pages::in_full(&chosen))?;
         } else {
@@ -193,6 +187,28 @@ fn named(name: &str) -> Result<ScriptType, Error> {
     name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
 }
 
+/// The functions of one engine, or of both: what both have is there once.
+fn groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
+    let limits = RhaiLimits::default();
+    match script_type {
+        Some("osis") => Ok(osis(&limits)?.groups().to_vec()),
+        Some("sal") => Ok(sal(&limits)?.groups().to_vec()),
+        None => {
+            let mut groups = sal(&limits)?.groups().to_vec();
+            let osis = osis(&limits)?;
+            let others =
+                osis.groups().iter().filter(|own| groups.iter().all(|g| g.name != own.name));
+            let others: Vec<Group> = others.cloned().collect();
+            groups.extend(others);
+            Ok(groups)
+        }
+        Some(_) => {
+            let message = "only the functions of `osis` and `sal` are documented";
+            Err(Error::new(Exit::Usage, message))
+        }
+    }
+}
+
 /// The functions of that name, by itself or with its type, or the group.
 fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
     let is_named = |function: &&Function| function.name == name || function.full_name() == name;
@@ -243,17 +259,39 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_pages_are_what_the_functions_say() {
+    fn the_committed_pages_and_definitions_are_what_the_functions_say() {
         let limits = RhaiLimits::default();
-        for (name, engine, committed) in [
-            ("sal", sal(&limits), include_str!("../../../docs/sal.md")),
-            ("osis", osis(&limits), include_str!("../../../docs/osis.md")),
+        let (sal, osis) = (sal(&limits).expect("sal"), osis(&limits).expect("osis"));
+        let (of_sal, of_osis) = (sal.groups(), osis.groups());
+        for (file, how, made, committed) in [
+            (
+                "sal.md",
+                "--markdown -t sal",
+                pages::markdown("sal", of_sal),
+                include_str!("../../../docs/sal.md"),
+            ),
+            (
+                "osis.md",
+                "--markdown -t osis",
+                pages::markdown("osis", of_osis),
+                include_str!("../../../docs/osis.md"),
+            ),
+            (
+                "sal.d.rhai",
+                "--definitions -t sal",
+                pages::definitions("sal", of_sal),
+                include_str!("../../../docs/sal.d.rhai"),
+            ),
+            (
+                "osis.d.rhai",
+                "--definitions -t osis",
+                pages::definitions("osis", of_osis),
+                include_str!("../../../docs/osis.d.rhai"),
+            ),
         ] {
-            let page = pages::markdown(name, engine.expect(name).groups());
             assert!(
-                page == committed,
-                "docs/{name}.md is not up to date: \
-                 hero script doc --markdown -t {name} > docs/{name}.md"
+                made == committed,
+                "docs/{file} is not up to date: hero script doc {how} > docs/{file}"
             );
         }
     }
@@ -261,9 +299,9 @@ mod tests {
     #[test]
     fn a_definition_file_defines_every_way_to_call_a_function() {
         let limits = RhaiLimits::default();
-        for engine in [sal(&limits), osis(&limits)] {
+        for (name, engine) in [("sal", sal(&limits)), ("osis", osis(&limits))] {
             let engine = engine.expect("an engine");
-            let text = pages::definitions(engine.groups());
+            let text = pages::definitions(name, engine.groups());
             let functions = engine.groups().iter().flat_map(|group| &group.functions);
             let signatures: usize = functions.map(|function| function.signatures.len()).sum();
             let definitions: Vec<&str> =
@@ -275,7 +313,7 @@ mod tests {
             }
         }
         let sal = sal(&limits).expect("sal");
-        let text = pages::definitions(sal.groups());
+        let text = pages::definitions("sal", sal.groups());
         for line in [
             "fn file_read(path: String) -> String;",
             "fn file_write(path: String, text: String) -> ();",
@@ -323,6 +361,11 @@ mod tests {
         };
         assert_eq!(names("run"), ["run"]);
         assert_eq!(names("GitTree.list"), ["GitTree.list"]);
+        let both = groups(None).expect("both");
+        let find = chosen(&both, "osis_find").expect("a function of osis alone");
+        assert_eq!(find[0].functions[0].signatures.len(), 3);
+        let sleep = chosen(&both, "sleep").expect("a function of both");
+        assert_eq!(sleep.iter().map(|group| group.functions.len()).sum::<usize>(), 1);
         assert!(names("time").contains(&"time_now".to_owned()));
         let error = chosen(sal.groups(), "file_raed").expect_err("unknown");
         assert_eq!(error.exit, Exit::NotFound);

@@ -49,7 +49,23 @@ pub(super) fn markdown(script_type: &str, groups: &[Group]) -> String {
              `write`, and whether they may `run` programs and use the `network`. Whatever takes \
              long ends with the job, and so does every program that was started.\n",
         );
+    } else {
+        text.push_str(
+            "\nThe objects that they keep, and the language of queries that finds them, have a page \
+             of their own: [objects.md](objects.md).\n",
+        );
     }
+    let _ = write!(
+        text,
+        "\nAn editor with a language server of Rhai shows them while one types. It wants \
+         [{script_type}.d.rhai]({script_type}.d.rhai) beside the scripts, and a `Rhai.toml` at the \
+         top of their folder that names both:\n\n\
+         ```sh\n\
+         cp /usr/share/hero/rhai/{script_type}.d.rhai .   # where the package is installed, or:\n\
+         hero script doc --definitions -t {script_type} > {script_type}.d.rhai\n\
+         printf '[source]\\ninclude = [\"**/*.rhai\"]\\n' > Rhai.toml\n\
+         ```\n"
+    );
     text.push_str("\n| group | functions |\n|---|---|\n");
     for group in groups {
         let names: Vec<String> =
@@ -71,8 +87,9 @@ pub(super) fn markdown(script_type: &str, groups: &[Group]) -> String {
 }
 
 /// The whole as a definition file of Rhai: what editors show while one types.
-pub(super) fn definitions(groups: &[Group]) -> String {
-    let mut text = "module static;\n".to_owned();
+pub(super) fn definitions(script_type: &str, groups: &[Group]) -> String {
+    let mut text =
+        format!("// Generated: hero script doc --definitions -t {script_type}\n\nmodule static;\n");
     for function in groups.iter().flat_map(|group| &group.functions) {
         for signature in &function.signatures {
             let _ = write!(text, "\n/// {}\n///\n/// ```\n", function.says);

@@ -8,6 +8,7 @@ mod check;
 mod constants;
 mod failure;
 mod functions;
+mod job;
 mod nesting;
 mod osis;
 mod output;

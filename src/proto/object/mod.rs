@@ -290,7 +290,7 @@ pub enum ObjectError {
     /// The index that a query needs is not whole yet.
     #[error(
         "the index on {object_type}.{field} is being built, {done} of {objects} objects are in \
-         it; try again, or wait for `hero osis reindex`"
+         it; try again a little later"
     )]
     Building {
         /// The type.

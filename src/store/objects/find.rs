@@ -23,6 +23,9 @@ const COLLECTED_MAX: u64 = 10_000;
 /// The most entries that one query passes along.
 const PASSED_MAX: usize = 100_000;
 
+/// How often a query is answered anew because an index was taken away meanwhile.
+const TRIES_MAX: usize = 5;
+
 const FINDING: &str = "finding objects";
 
 /// One object that may be meant: where it stands in the order, and its id.
@@ -80,9 +83,27 @@ impl Objects<'_> {
         let mut fields: Vec<&Field> = query.fields().collect();
         fields.sort_unstable();
         fields.dedup();
-        if !fields.is_empty() && !self.have_indexes(object_type, &fields).await? {
-            return Ok(Vec::new());
+        for _ in 0..TRIES_MAX {
+            if !fields.is_empty() && !self.have_indexes(object_type, &fields).await? {
+                return Ok(Vec::new());
+            }
+            if let Some(found) = self.walk(object_type, query, &fields, after, limit).await? {
+                return Ok(found);
+            }
         }
+        let message = "its indexes are being taken away and built again; try again";
+        Err(ObjectError::TooMuch(message.to_owned()))
+    }
+
+    /// What a query means; nothing if one of its indexes was not whole all the while.
+    async fn walk(
+        &self,
+        object_type: &ObjectType,
+        query: &Query,
+        fields: &[&Field],
+        after: Option<&(ObjectId, Map<String, Value>)>,
+        limit: usize,
+    ) -> Result<Option<Vec<Object>>> {
         let order = Order {
             field: query.order.as_ref().map(|(field, _)| field).filter(|field| !field.is_id()),
             direction: query.order.as_ref().map_or(Direction::default(), |(_, way)| *way),
@@ -101,11 +122,22 @@ impl Objects<'_> {
             }
             order.sort(&mut candidates);
             candidates.truncate(wanted);
-            let Some((last, _)) = candidates.last() else { break };
+            let Some((last, _)) = candidates.last() else {
+                let is_whole = self.are_whole(object_type, fields).await?;
+                return Ok(is_whole.then_some(found));
+            };
             after = Some(last.clone());
             let is_last = candidates.len() < wanted;
             let ids: Vec<ObjectId> = candidates.into_iter().map(|(_, id)| id).collect();
-            let (objects, looked) = self.read(object_type, &ids, ANSWER_BYTES_MAX).await?;
+            // Both go on their way at once, behind everything that was read along the indexes.
+            let (read, is_whole) = tokio::join!(
+                self.read(object_type, &ids, ANSWER_BYTES_MAX),
+                self.are_whole(object_type, fields)
+            );
+            let (objects, looked) = read?;
+            if !is_whole? {
+                return Ok(None);
+            }
             if looked < ids.len() {
                 let mib = ANSWER_BYTES_MAX >> 20;
                 let message = format!(
@@ -119,7 +151,7 @@ impl Objects<'_> {
                 break;
             }
         }
-        Ok(found)
+        Ok(Some(found))
     }
 }
 

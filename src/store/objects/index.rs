@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{Objects, Result};
+use super::{Objects, Result, Stored};
 use crate::config::OsisConfig;
 use crate::proto::object::{Context, Field, ObjectError, ObjectId, ObjectType};
 use crate::store::{Store, StoreError};
@@ -14,6 +14,8 @@ const STEP_OBJECTS: usize = 200;
 const STEP_BYTES_MAX: u64 = 8 << 20;
 /// How long one query works on an index that it needs before it says that it is being built.
 const QUERY_BUILDS_MAX: Duration = Duration::from_secs(2);
+
+const LOOKING: &str = "looking for indexes";
 
 /// What became of the indexes of one type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub struct Reindexed {
 
 /// How far an index is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Absent,
     /// Everything up to this id is in it.
     UpTo(Option<ObjectId>),
@@ -34,13 +36,23 @@ enum State {
 }
 
 impl State {
-    fn read(text: &str) -> Self {
-        match text.strip_prefix('@') {
-            Some(id) => Self::UpTo(id.parse().ok()),
-            None if text == "ready" => Self::Ready,
-            None => Self::Absent,
+    pub(super) fn read(text: &str) -> Stored<Self> {
+        match (text, text.strip_prefix('@')) {
+            ("", _) => Ok(Self::Absent),
+            ("ready", _) => Ok(Self::Ready),
+            (_, Some("")) => Ok(Self::UpTo(None)),
+            (_, Some(id)) => {
+                let id = id.parse().map_err(|_| StoreError::unexpected(LOOKING))?;
+                Ok(Self::UpTo(Some(id)))
+            }
+            _ => Err(StoreError::unexpected(LOOKING)),
         }
     }
+}
+
+/// How the state of an index that is not whole is written: everything up to this id is in it.
+fn up_to(id: Option<&ObjectId>) -> String {
+    format!("@{}", id.map_or("", ObjectId::as_str))
 }
 
 impl Store {
@@ -69,11 +81,7 @@ impl Store {
             if states.iter().any(|(known, state)| known == field && *state == State::Ready) {
                 continue;
             }
-            let mut state = objects.index(object_type, field, "begin", &[]).await?;
-            while let State::UpTo(last) = state {
-                state = objects.step(object_type, field, last.as_ref()).await?;
-            }
-            if state == State::Ready {
+            if objects.build(object_type, field).await? {
                 done.built.push(field.clone());
             }
         }
@@ -82,6 +90,39 @@ impl Store {
 }
 
 impl Objects<'_> {
+    /// How many objects of a type there are, and how far the indexes on these fields are.
+    async fn states(
+        &self,
+        object_type: &ObjectType,
+        fields: &[&Field],
+    ) -> Stored<(u64, Vec<State>)> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HLEN").arg(self.store.keys.object_heads(self.context, object_type));
+        let states = self.store.keys.object_indexes(self.context, object_type);
+        pipeline.cmd("HMGET").arg(states);
+        for field in fields {
+            pipeline.arg(field.as_str());
+        }
+        let (count, states): (u64, Vec<Option<String>>) =
+            self.store.link.pipeline(LOOKING, &pipeline).await?;
+        let read = |state: &Option<String>| State::read(state.as_deref().unwrap_or_default());
+        Ok((count, states.iter().map(read).collect::<Stored<_>>()?))
+    }
+
+    /// Whether what has been read along the indexes on these fields is all there was to read: an
+    /// index that was taken away meanwhile tells nothing.
+    pub(super) async fn are_whole(
+        &self,
+        object_type: &ObjectType,
+        fields: &[&Field],
+    ) -> Stored<bool> {
+        if fields.is_empty() {
+            return Ok(true);
+        }
+        let (count, states) = self.states(object_type, fields).await?;
+        Ok(count == 0 || states.iter().all(|state| *state == State::Ready))
+    }
+
     /// Sees to it that the fields have whole indexes, and tells whether there is any object at
     /// all.
     pub(super) async fn have_indexes(
@@ -89,24 +130,9 @@ impl Objects<'_> {
         object_type: &ObjectType,
         fields: &[&Field],
     ) -> Result<bool> {
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("HLEN").arg(self.store.keys.object_heads(self.context, object_type));
-        for field in fields {
-            let states = self.store.keys.object_indexes(self.context, object_type);
-            pipeline.cmd("HGET").arg(states).arg(field.as_str());
-        }
-        let answers: Vec<redis::Value> =
-            self.store.link.pipeline("looking for indexes", &pipeline).await?;
-        let unexpected = || StoreError::unexpected("looking for indexes");
-        let mut answers = answers.into_iter();
-        let count = answers.next().ok_or_else(unexpected)?;
-        let count: u64 =
-            redis::FromRedisValue::from_redis_value(count).map_err(|_| unexpected())?;
+        let (count, states) = self.states(object_type, fields).await?;
         let until = Instant::now() + QUERY_BUILDS_MAX;
-        for (field, state) in fields.iter().zip(answers) {
-            let state: Option<String> =
-                redis::FromRedisValue::from_redis_value(state).map_err(|_| unexpected())?;
-            let mut state = State::read(state.as_deref().unwrap_or_default());
+        for (field, mut state) in fields.iter().zip(states) {
             let is_declared = self.config.indexes(object_type).any(|known| known == *field);
             if state == State::Absent {
                 if !is_declared {
@@ -127,21 +153,33 @@ impl Objects<'_> {
         Ok(count > 0)
     }
 
-    /// Brings the next objects into an index.
+    /// Builds an index to its end, and tells whether it is whole: a type without objects has none.
+    pub(super) async fn build(&self, object_type: &ObjectType, field: &Field) -> Stored<bool> {
+        let mut state = self.index(object_type, field, "begin", &[]).await?;
+        while let State::UpTo(last) = state {
+            state = self.step(object_type, field, last.as_ref()).await?;
+        }
+        Ok(state == State::Ready)
+    }
+
+    /// Brings the next objects into an index, unless somebody else has done so meanwhile.
     async fn step(
         &self,
         object_type: &ObjectType,
         field: &Field,
         last: Option<&ObjectId>,
-    ) -> Result<State> {
+    ) -> Stored<State> {
+        let before = up_to(last);
         let ids = self.ids(object_type, last, STEP_OBJECTS).await?;
         let Some(last_id) = ids.last() else {
-            return self.index(object_type, field, "step", &["ready".to_owned()]).await;
+            let words = [before, "ready".to_owned()];
+            return self.index(object_type, field, "step", &words).await;
         };
-        let (objects, looked) = self.read(object_type, &ids, STEP_BYTES_MAX).await?;
+        let (objects, looked) = self.look(object_type, &ids, STEP_BYTES_MAX).await?;
         let last = ids.get(looked.saturating_sub(1)).unwrap_or(last_id);
-        let mut words = vec![format!("@{last}")];
-        for object in objects {
+        let mut words = vec![before, up_to(Some(last))];
+        // What is damaged is in no answer, with or without an index; it must not hold up the rest.
+        for object in objects.into_iter().flatten() {
             words.push(object.id.to_string());
             words.push(object.version.to_string());
             words.push(field.term(&object.body).indexed().to_owned());
@@ -149,32 +187,28 @@ impl Objects<'_> {
         self.index(object_type, field, "step", &words).await
     }
 
-    async fn index(
+    pub(super) async fn index(
         &self,
         object_type: &ObjectType,
         field: &Field,
         doing: &str,
         words: &[String],
-    ) -> Result<State> {
+    ) -> Stored<State> {
         let mut script = self.store.scripts.objects_index.prepare_invoke();
         script.arg(self.context.as_key_part()).arg(object_type.as_str()).arg(field.as_str());
         script.arg(doing).arg(words);
         let state: String = self.store.invoke("building an index", &script).await?;
-        Ok(State::read(&state))
+        State::read(&state)
     }
 
-    async fn indexes(&self, object_type: &ObjectType) -> Result<Vec<(Field, State)>> {
+    async fn indexes(&self, object_type: &ObjectType) -> Stored<Vec<(Field, State)>> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.store.keys.object_indexes(self.context, object_type));
-        let states: Vec<(String, String)> =
-            self.store.link.query("looking for indexes", &command).await?;
-        let read =
-            |(field, state): &(String, String)| Some((field.parse().ok()?, State::read(state)));
-        Ok(states.iter().filter_map(read).collect())
+        fields_and_states(self.store.link.query(LOOKING, &command).await?)
     }
 
     /// What is said of an index that is not whole yet.
-    async fn building(
+    pub(super) async fn building(
         &self,
         object_type: &ObjectType,
         field: &Field,
@@ -186,4 +220,11 @@ impl Objects<'_> {
         let (object_type, field) = (object_type.clone(), field.clone());
         Ok(ObjectError::Building { object_type, field, done, objects })
     }
+}
+
+/// The fields of a type that have an index, and how far each is, as Redis holds them.
+pub(super) fn fields_and_states(held: Vec<(String, String)>) -> Stored<Vec<(Field, State)>> {
+    let legal = |(field, state): (String, String)| Some((field.parse().ok()?, state));
+    let read = |(field, state): (Field, String)| Ok((field, State::read(&state)?));
+    held.into_iter().filter_map(legal).map(read).collect()
 }

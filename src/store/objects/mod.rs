@@ -5,8 +5,10 @@
 
 mod find;
 mod index;
+mod tending;
 
 pub use index::Reindexed;
+pub use tending::{TendedIndex, TendedIndexes};
 
 use std::collections::BTreeMap;
 
@@ -30,6 +32,8 @@ impl From<StoreError> for ObjectError {
 }
 
 type Result<T> = std::result::Result<T, ObjectError>;
+/// What is given by whatever only speaks with Redis.
+type Stored<T> = std::result::Result<T, StoreError>;
 
 /// Everything that operations on the objects of one context work with.
 pub(super) struct Objects<'a> {
@@ -91,10 +95,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn object_counts(
-        &self,
-        context: &Context,
-    ) -> std::result::Result<BTreeMap<ObjectType, u64>, StoreError> {
+    pub async fn object_counts(&self, context: &Context) -> Stored<BTreeMap<ObjectType, u64>> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.object_counts(context));
         let counts: Vec<(String, u64)> = self.link.query("counting objects", &command).await?;
@@ -110,7 +111,7 @@ impl Store {
         &self,
         after: Option<&Context>,
         limit: usize,
-    ) -> std::result::Result<Vec<Context>, StoreError> {
+    ) -> Stored<Vec<Context>> {
         let from = after.map_or("-".to_owned(), |after| format!("({}", after.as_key_part()));
         let mut command = redis::cmd("ZRANGEBYLEX");
         command.arg(self.keys.object_contexts()).arg(from).arg("+").arg("LIMIT").arg(0).arg(limit);
@@ -133,6 +134,17 @@ impl Objects<'_> {
         ids: &[ObjectId],
         bytes_max: u64,
     ) -> Result<(Vec<Object>, usize)> {
+        let (objects, looked) = self.look(object_type, ids, bytes_max).await?;
+        Ok((objects.into_iter().collect::<Result<_>>()?, looked))
+    }
+
+    /// As [`Objects::read`], with what is wrong with each object that cannot be read.
+    async fn look(
+        &self,
+        object_type: &ObjectType,
+        ids: &[ObjectId],
+        bytes_max: u64,
+    ) -> Stored<(Vec<Result<Object>>, usize)> {
         const READING: &str = "reading objects";
         if ids.is_empty() {
             return Ok((Vec::new(), 0));
@@ -150,9 +162,9 @@ impl Objects<'_> {
             let (id, head, body): (String, String, Vec<u8>) =
                 FromRedisValue::from_redis_value(object)
                     .map_err(|_| StoreError::unexpected(READING))?;
-            object_of(&id, &head, &body).ok_or_else(|| damaged(object_type, &id))
+            Ok(object_of(&id, &head, &body).ok_or_else(|| damaged(object_type, &id)))
         });
-        Ok((objects.collect::<Result<_>>()?, looked))
+        Ok((objects.collect::<Stored<_>>()?, looked))
     }
 
     async fn ids(
@@ -160,7 +172,7 @@ impl Objects<'_> {
         object_type: &ObjectType,
         after: Option<&ObjectId>,
         limit: usize,
-    ) -> Result<Vec<ObjectId>> {
+    ) -> Stored<Vec<ObjectId>> {
         let from = after.map_or("-".to_owned(), |after| format!("({after}"));
         let mut command = redis::cmd("ZRANGEBYLEX");
         command.arg(self.store.keys.object_ids(self.context, object_type)).arg(from).arg("+");

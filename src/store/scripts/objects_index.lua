@@ -3,8 +3,8 @@
 -- has stayed as it was read.
 --
 -- ARGV: 1 context  2 type  3 field  4 `begin`, `step` or `drop`
---       for a step: 5 `@` and the last id that was looked at, or `ready`
---       and for each object: id, version, term
+--       for a step: 5 how far the index must be: `@` and an id  6 how far it is then: `@` and the
+--       last id that was looked at, or `ready`, and for each object: id, version, term
 -- returns how far the index is: `ready`, or `@` and an id; '' if there is none
 
 local kind, field, doing = ARGV[1] .. ':' .. ARGV[2], ARGV[3], ARGV[4]
@@ -24,8 +24,10 @@ if doing == 'begin' then
   end
   return state or ''
 end
-if not state or state == 'ready' then return state or '' end
-for place = 6, #ARGV, 3 do
+-- Somebody else is further, or has taken the index away and begun anew: what was read for another
+-- step must not stand for this one.
+if state ~= ARGV[5] then return state or '' end
+for place = 7, #ARGV, 3 do
   local id, version, term = ARGV[place], ARGV[place + 1], ARGV[place + 2]
   local head = redis.call('HGET', heads, id)
   if head and string.match(head, '^%d+') == version then
@@ -44,5 +46,5 @@ for place = 6, #ARGV, 3 do
     redis.call('ZADD', index, 0, term .. '\0' .. id)
   end
 end
-redis.call('HSET', states, field, ARGV[5])
-return ARGV[5]
+redis.call('HSET', states, field, ARGV[6])
+return ARGV[6]

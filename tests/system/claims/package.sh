@@ -15,6 +15,7 @@ holds_what_it_should() {
         ./usr/share/bash-completion/completions/hero \
         ./usr/share/zsh/vendor-completions/_hero \
         ./usr/share/fish/vendor_completions.d/hero.fish \
+        ./usr/share/hero/rhai/osis.d.rhai ./usr/share/hero/rhai/sal.d.rhai \
         ./usr/share/doc/hero/copyright ./usr/share/doc/hero/changelog.Debian.gz; do
         has "$files" " $file"
     done

@@ -43,7 +43,8 @@ osis_set("person", ann) == ann.id
         ["type", "object"],
         "Keeps an object and gives its id; one without an id gets one. An object that has a \
          version, as from osis_get, is kept only if nobody has changed it since: otherwise the \
-         error says `stale version`. Without a version it replaces whatever is there.",
+         error says `stale version`. Without a version it replaces whatever is there. A deleted \
+         object that is set again begins at version 1.",
         r#"
 let id = osis_set("person", #{id: "bob", name: "Bob"});
 let bob = osis_get("person", id);
@@ -134,7 +135,8 @@ for id in ["a", "b", "c"] { osis_set("letter", #{id: id}); }
              `starts with`, joined by `and`, `or` and parentheses, then `order by FIELD asc` or \
              `desc`, then `limit N`. Without an order they come by id. A map means equality of \
              all its entries. The fields must have an index, by [osis.index] of the configuration; \
-             id has one. With the last object of a page it gives the page after it.",
+             id has one. With the last object of a page it gives the page after it. docs/objects.md \
+             explains the language, with an example of each part.",
             r#"
 for n in 1..6 { osis_set("track", #{id: `t${n}`, title: `Song ${n}`}); }
 let query = `id > "t1" order by id desc limit 2`;

@@ -1,0 +1,193 @@
+//! What a script may take: each bound holds, and has a name.
+
+use super::*;
+
+#[test]
+fn a_limit_gives_its_name() {
+    let limits = RhaiLimits { operations: 10_000, ..RhaiLimits::default() };
+    let few = RhaiEngine::osis("osis".parse().expect("legal"), &limits, &job_config());
+    assert!(message(&few, "loop { }").starts_with("too many operations"));
+    let limits = RhaiLimits { array_len_max: 1_000, map_len_max: 1_000, ..RhaiLimits::default() };
+    let engine = RhaiEngine::osis("osis".parse().expect("legal"), &limits, &job_config());
+    for (source, limit) in [
+        ("let a = []; loop { a.push(1); }", "array too large"),
+        ("let s = \"x\"; loop { s += s; }", "string too long"),
+        ("let m = #{}; let i = 0; loop { m[`k${i}`] = i; i += 1; }", "map too large"),
+        ("let a = []; loop { a.push([1, 2, 3]); }", "array too large"),
+        ("let a = [1]; loop { a = [a, a]; }", "array too large"),
+        ("let a = []; loop { a = [a]; }", "array too large"),
+        ("let m = #{}; loop { m = #{a: m}; }", "map too large"),
+        ("let a = []; a.pad(1000000000000, 0)", "array too large"),
+        ("let b = blob(1000000000000)", "array too large"),
+        ("let s = \"\"; s.pad(1000000000000, \"x\")", "string too long"),
+        ("fn f(n) { f(n + 1) } f(0)", "call stack overflow"),
+        ("let f = |f| f.call(f); f.call(f)", "call stack overflow"),
+    ] {
+        let message = message(&engine, source);
+        assert!(message.starts_with(limit), "{source}: {message}");
+    }
+    let many: Vec<String> = (0..1000).map(|number| format!("let v{number} = 0;")).collect();
+    assert!(message(&engine, &many.concat()).starts_with("too many variables"));
+    let functions: Vec<String> = (0..2000).map(|number| format!("fn f{number}() {{}}")).collect();
+    assert!(message(&engine, &functions.concat()).starts_with("too many functions"));
+}
+
+#[test]
+fn the_sum_of_what_a_script_holds_is_bounded() {
+    let source = "fn grow(n) {
+        let s = \"x\"; while s.bytes < 4200000 { s += s; }
+        if n > 0 { grow(n - 1) }
+        s.bytes
+    }
+    grow(126)";
+    assert_eq!(message(&osis(), source), "too much memory");
+    let kept = "let f = || 0; loop { let s = \"x\"; while s.bytes < 4200000 { s += s; } let g = [f, s]; f = || g; }";
+    let message = message(&osis(), kept);
+    assert!(["too much memory", "values nested too deeply"].contains(&message.as_str()));
+}
+
+#[test]
+fn a_chain_of_closures_ends_before_the_stack_does() {
+    for source in [
+        "let f = || 0; loop { let g = f; f = || g; }",
+        "let a = [0]; loop { let b = a; a = [|| b]; }",
+        "let m = #{}; loop { let b = m; m = #{x: || b}; }",
+        "let f = Fn(\"x\"); loop { f = f.curry(f); }",
+        "let f = Fn(\"x\"); loop { f = curry(f, f); }",
+    ] {
+        message(&osis(), source);
+    }
+}
+
+#[test]
+fn an_endless_loop_ends_at_its_deadline() {
+    for source in [
+        "loop { }",
+        "while true { let x = 1; }",
+        "let a = []; a.pad(1000, 0); loop { a.sort(); }",
+        "loop { try { loop { } } catch { } }",
+        "fn f() { loop { } } loop { try { f(); } catch(e) { } }",
+        "loop { try { [1, 2].map(|x| { loop { } }); } catch { } }",
+        "loop { try { sleep(1000); } catch { } }",
+        "sleep(9223372036854775807)",
+        "sleep(1e300)",
+    ] {
+        let run = run_for(&osis(), source, Duration::from_millis(100), &Cancel::new());
+        assert_eq!(run.result, Err(Failure::Timeout), "{source}");
+        assert!(run.took >= Duration::from_millis(100), "{source}: {:?}", run.took);
+        assert!(run.took < Duration::from_secs(5), "{source}: {:?}", run.took);
+    }
+}
+
+#[test]
+fn a_stop_ends_a_loop_and_a_sleep_for_its_reason() {
+    let engine = osis();
+    for source in ["print(0); loop { }", "print(0); sleep(1000)"] {
+        let cancel = Cancel::new();
+        let run = std::thread::scope(|scope| {
+            let stopper = scope.spawn(|| {
+                let started = Instant::now();
+                while started.elapsed() < Duration::from_millis(20) {
+                    std::thread::yield_now();
+                }
+                cancel.request(StopReason::Shutdown);
+            });
+            let run = run_for(&engine, source, Duration::from_mins(1), &cancel);
+            stopper.join().expect("no panic");
+            run
+        });
+        assert_eq!(run.result, Err(Failure::Stopped(StopReason::Shutdown)), "{source}");
+        assert!(run.took < Duration::from_secs(10), "{source}: {:?}", run.took);
+    }
+}
+
+#[test]
+fn a_job_stopped_before_it_starts_does_not_run() {
+    let cancel = Cancel::new();
+    cancel.request(StopReason::Requested);
+    let run = run_for(&osis(), "print(1)", Duration::from_mins(1), &cancel);
+    assert_eq!(run.result, Err(Failure::Stopped(StopReason::Requested)));
+    assert!(run.log.is_empty());
+}
+
+#[test]
+fn sleep_takes_whole_and_broken_seconds() {
+    let run = run(&osis(), "sleep(0.02); sleep(0); sleep(-1); sleep(0.0 / 0.0); 1");
+    assert_eq!(run.result.map(|success| success.output), Ok("1".to_owned()));
+    assert!(run.took >= Duration::from_millis(20));
+}
+
+#[test]
+fn the_deepest_that_the_limits_allow_fits_on_the_stack() {
+    let engine = osis();
+    // Calls at their deepest, each within an expression that is itself deep.
+    for (open, close) in [("-(", ")"), ("[1, ", "].len()"), ("f(", ")"), ("if true { ", " }")] {
+        for deep in [10, 20, 30, 40, 60, 80, 100, 120] {
+            let body = format!("{}g(n + 1){}", open.repeat(deep), close.repeat(deep));
+            run(&engine, &format!("fn f(x) {{ x }} fn g(n) {{ {body} }} g(0)"));
+        }
+    }
+    // Values at their deepest, copied, compared, shown and dropped.
+    let deep = "let a = []; for i in 0..9000 { a = [a]; } let b = a;";
+    for use_of_it in ["a == b", "let c = a; c.push(1); c.len", "`${a}`.len", "a.contains(b)"] {
+        run(&engine, &format!("{deep} {use_of_it}"));
+    }
+}
+
+#[test]
+fn deep_nesting_in_the_source_is_refused_not_followed() {
+    const SIZE: usize = 1024 * 1024;
+    let engine = osis();
+    for part in [
+        "(",
+        "[",
+        "{",
+        "-",
+        "!",
+        "#{a:",
+        "f(",
+        "if x {",
+        "|x| ",
+        "x[",
+        "x.",
+        "x + ",
+        "x ?? ",
+        "x = ",
+        "`${",
+        "/*",
+        "while x {",
+        "switch x { _ => ",
+        "if x {} else ",
+        "fn f() {",
+        "x::",
+        "x?.",
+        "1..",
+        "x && ",
+        "(|| ",
+        "try {",
+        "let x = ",
+        "return ",
+        "do { ",
+        "for x in ",
+        "x ** ",
+        "throw ",
+        "import ",
+        "x in ",
+        ".1",
+        "a,",
+        ";",
+        "\"",
+        "'",
+        "\u{0}",
+        "\u{fffd}",
+    ] {
+        run(&engine, &part.repeat(SIZE / part.len()));
+    }
+    for (part, end) in [("x.x", ""), ("[1]", ""), ("+x", ""), (".f()", ""), (" else if x {}", "")] {
+        run(&engine, &format!("let x = 1; if x {{}} {}{end}", part.repeat(SIZE / part.len())));
+        run(&engine, &format!("let x = 1; x{}{end}", part.repeat(SIZE / part.len())));
+    }
+    run(&engine, &format!("{}1", "x = ".repeat(100_000)));
+    run(&engine, &format!("parse_json(`{}`)", "[".repeat(100_000)));
+    run(&engine, &format!("parse_json(`{{\"a\":{}1}}`)", "[".repeat(100_000)));
+}

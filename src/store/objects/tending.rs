@@ -1,0 +1,152 @@
+//! The indexes of all contexts, as the supervisor sees to them: what is declared is built, and what
+//! nobody declares any more goes.
+//!
+//! Supervisors may be told different things for a while, as a changed declaration reaches one after
+//! the other. What one of them declares stays, so that none takes away what another builds.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::index::{State, fields_and_states};
+use super::{Objects, Stored};
+use crate::config::OsisConfig;
+use crate::proto::object::{Context, Field, ObjectType};
+use crate::store::Store;
+
+/// For how long no supervisor may have declared an index before it goes.
+const UNDECLARED_FOR: Duration = Duration::from_mins(10);
+/// Commands that are sent at once.
+const COMMANDS: usize = 1000;
+
+/// One index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TendedIndex {
+    /// Of the objects of this context.
+    pub context: Context,
+    /// Of this type.
+    pub object_type: ObjectType,
+    /// By this field.
+    pub field: Field,
+}
+
+impl TendedIndex {
+    /// What the declaration calls it, in whichever context.
+    fn name(&self) -> String {
+        format!("{}:{}", self.object_type, self.field)
+    }
+}
+
+/// What became of the indexes of some contexts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TendedIndexes {
+    /// Those that are whole now and were not.
+    pub built: Vec<TendedIndex>,
+    /// Those that were declared no more.
+    pub removed: Vec<TendedIndex>,
+    /// The last context that was looked at; none if there is none left.
+    pub last: Option<Context>,
+}
+
+impl Store {
+    /// Builds every declared index that is not whole, and removes those that no supervisor has
+    /// declared for ten minutes, in up to `limit` contexts after one. However often it is called,
+    /// by however many, nothing is done that is not needed; a build that was broken off goes on
+    /// where it stood.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError); what was done stays.
+    pub async fn tend_object_indexes(
+        &self,
+        config: &OsisConfig,
+        after: Option<&Context>,
+        limit: usize,
+    ) -> Stored<TendedIndexes> {
+        let contexts = self.object_contexts(after, limit).await?;
+        let mut tended = TendedIndexes { last: contexts.last().cloned(), ..Default::default() };
+        let mut undeclared = Vec::new();
+        for (context, object_type, states) in self.object_indexes(&contexts).await? {
+            let objects = Objects { store: self, context: &context, config };
+            let index = |field: &Field| TendedIndex {
+                context: context.clone(),
+                object_type: object_type.clone(),
+                field: field.clone(),
+            };
+            let declared: BTreeSet<&Field> = config.indexes(&object_type).collect();
+            let is_whole =
+                |field: &Field| states.iter().any(|(f, s)| f == field && *s == State::Ready);
+            for field in declared.iter().filter(|field| !is_whole(field)) {
+                if objects.build(&object_type, field).await? {
+                    tended.built.push(index(field));
+                }
+            }
+            let others = states.iter().map(|(field, _)| field);
+            undeclared.extend(others.filter(|field| !declared.contains(field)).map(index));
+        }
+        let gone = self.undeclared(config, &undeclared).await?;
+        for index in undeclared.into_iter().filter(|index| gone.contains(&index.name())) {
+            let objects = Objects { store: self, context: &index.context, config };
+            objects.index(&index.object_type, &index.field, "drop", &[]).await?;
+            tended.removed.push(index);
+        }
+        Ok(tended)
+    }
+
+    /// Every type of these contexts that has objects, and how far its indexes are.
+    async fn object_indexes(
+        &self,
+        contexts: &[Context],
+    ) -> Stored<Vec<(Context, ObjectType, Vec<(Field, State)>)>> {
+        const LOOKING: &str = "looking for indexes";
+        let mut types: Vec<(Context, ObjectType)> = Vec::new();
+        for contexts in contexts.chunks(COMMANDS) {
+            let mut pipeline = redis::pipe();
+            for context in contexts {
+                pipeline.cmd("HKEYS").arg(self.keys.object_counts(context));
+            }
+            let names: Vec<Vec<String>> = self.link.pipeline(LOOKING, &pipeline).await?;
+            for (context, names) in contexts.iter().zip(names) {
+                let legal = names.iter().filter_map(|name| name.parse().ok());
+                types.extend(legal.map(|object_type| (context.clone(), object_type)));
+            }
+        }
+        let mut found = Vec::with_capacity(types.len());
+        let mut rest = types.into_iter().peekable();
+        while rest.peek().is_some() {
+            let types: Vec<(Context, ObjectType)> = rest.by_ref().take(COMMANDS).collect();
+            let mut pipeline = redis::pipe();
+            for (context, object_type) in &types {
+                pipeline.cmd("HGETALL").arg(self.keys.object_indexes(context, object_type));
+            }
+            let held: Vec<Vec<(String, String)>> = self.link.pipeline(LOOKING, &pipeline).await?;
+            for ((context, object_type), held) in types.into_iter().zip(held) {
+                found.push((context, object_type, fields_and_states(held)?));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Tells what is declared, and which indexes are there and are not. Gives the names of those
+    /// that have been undeclared for long.
+    async fn undeclared(
+        &self,
+        config: &OsisConfig,
+        indexes: &[TendedIndex],
+    ) -> Stored<BTreeSet<String>> {
+        let declared = config.index.iter().flat_map(|(object_type, fields)| {
+            fields.iter().map(move |field| format!("{object_type}:{field}"))
+        });
+        let declared: Vec<String> = declared.collect();
+        let names: BTreeSet<String> = indexes.iter().map(TendedIndex::name).collect();
+        if declared.is_empty() && names.is_empty() {
+            return Ok(names);
+        }
+        let mut script = self.scripts.objects_undeclared.prepare_invoke();
+        script.arg(u64::try_from(UNDECLARED_FOR.as_micros()).unwrap_or(u64::MAX));
+        script.arg(declared.len()).arg(&declared);
+        for name in &names {
+            script.arg(name);
+        }
+        let gone: Vec<String> = self.invoke("looking for declared indexes", &script).await?;
+        Ok(gone.into_iter().collect())
+    }
+}
