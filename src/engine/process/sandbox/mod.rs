@@ -12,7 +12,7 @@ mod policy;
 mod support;
 mod syscalls;
 
-pub(super) use confine::{reap, spawn};
+pub(super) use confine::{Program, reap, spawn};
 pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
 pub use support::Support;

@@ -151,45 +151,85 @@ pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
     let denied = SeccompAction::Errno(number(libc::EPERM));
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, target()?).ok()?;
     let program: BpfProgram = filter.try_into().ok()?;
-    Some(absent().into_iter().chain(program).collect())
+    Some(answered(policy, support).into_iter().chain(program).collect())
 }
 
-/// The start of the filter: what is absent is told so. Numbers of another processor's calls, such
-/// as those of 32 bits, are mistaken for ours here, and ended by the rest of the filter.
-fn absent() -> Vec<sock_filter> {
-    const LOAD: u16 = 0x20;
-    const RETURN: u16 = 0x06;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const JUMP_IF_GREATER: u16 = 0x25;
-    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    let answer = |error| instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error));
+/// The start of the filter: what is answered whatever its arguments are. Each call goes through it,
+/// and the kernel goes through it with every number there is as it takes the filter, so it halves
+/// the numbers until few are left. Numbers of another processor's calls, such as those of 32 bits,
+/// are mistaken for ours here, and ended by the rest of the filter.
+fn answered(policy: &Policy, support: Support) -> Vec<sock_filter> {
+    let mut answers: BTreeMap<u32, i32> = BTreeMap::new();
+    let mut answer = |calls: &[i64], error| {
+        answers.extend(calls.iter().filter_map(|call| Some((u32::try_from(*call).ok()?, error))));
+    };
+    answer(&DENIED, libc::EPERM);
+    answer(&DENIED_ATTRIBUTES, libc::EPERM);
+    answer(&DENIED_OF_PROCESSOR, libc::EPERM);
+    if !policy.chmod {
+        answer(&CHMOD, libc::EPERM);
+    }
+    if !support.holds_truncate() {
+        answer(&[libc::SYS_truncate], libc::EPERM);
+    }
+    answer(&UNSUPPORTED, libc::EOPNOTSUPP);
+    answer(&ABSENT, libc::ENOSYS);
+    answer(&ABSENT_OF_PROCESSOR, libc::ENOSYS);
     let mut program = vec![
         instruction(LOAD, 0, 0, 0),
         instruction(JUMP_IF_GREATER, 0, 1, NEWEST),
-        answer(libc::ENOSYS),
+        refusal(libc::ENOSYS),
     ];
-    let absent = ABSENT.into_iter().chain(ABSENT_OF_PROCESSOR).map(|call| (call, libc::ENOSYS));
-    let unsupported = UNSUPPORTED.into_iter().map(|call| (call, libc::EOPNOTSUPP));
-    for (call, error) in absent.chain(unsupported) {
-        program.push(instruction(JUMP_IF_EQUAL, 0, 1, u32::try_from(call).unwrap_or(u32::MAX)));
-        program.push(answer(error));
-    }
+    let answers: Vec<(u32, i32)> = answers.into_iter().collect();
+    search(&answers, &mut program);
     program
 }
 
-/// A rule is met when all its conditions are, and a call is denied when one of its rules is met;
-/// one without rules always is.
+const LOAD: u16 = 0x20;
+const RETURN: u16 = 0x06;
+const JUMP: u16 = 0x05;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_GREATER: u16 = 0x25;
+
+fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+fn refusal(error: i32) -> sock_filter {
+    instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error))
+}
+
+/// Appends what looks a number up among sorted ones, and goes on behind itself with any other.
+fn search(answers: &[(u32, i32)], program: &mut Vec<sock_filter>) {
+    const FEW: usize = 4;
+    if answers.len() <= FEW {
+        for (call, error) in answers {
+            program.push(instruction(JUMP_IF_EQUAL, 0, 1, *call));
+            program.push(refusal(*error));
+        }
+        return;
+    }
+    let (low, high) = answers.split_at(answers.len() / 2);
+    let (mut of_low, mut of_high) = (Vec::new(), Vec::new());
+    search(low, &mut of_low);
+    search(high, &mut of_high);
+    let length = |part: &[sock_filter]| u32::try_from(part.len()).unwrap_or(u32::MAX);
+    let last_of_low = low.last().map_or(0, |(call, _)| *call);
+    // Conditional jumps are short: this one only passes over a jump that may be long.
+    program.push(instruction(JUMP_IF_GREATER, 0, 1, last_of_low));
+    program.push(instruction(JUMP, 0, 0, length(&of_low) + 1));
+    program.append(&mut of_low);
+    program.push(instruction(JUMP, 0, 0, length(&of_high)));
+    program.append(&mut of_high);
+}
+
+/// The rest of the filter: calls that are denied for what their arguments are. A rule is met when
+/// all its conditions are, and a call is denied when one of its rules is met; one without rules
+/// always is.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn rules(policy: &Policy, support: Support) -> Result<Rules, BackendError> {
-    let denied = DENIED.into_iter().chain(DENIED_ATTRIBUTES).chain(DENIED_OF_PROCESSOR);
-    let mut rules: Rules = denied.map(|call| (call, Vec::new())).collect();
-    if !policy.chmod {
-        rules.extend(CHMOD.map(|call| (call, Vec::new())));
-    }
-    if !support.holds_truncate() {
-        rules.insert(libc::SYS_truncate, Vec::new());
-    }
+    let mut rules = Rules::new();
     let flags = CLONE_FLAGS.map(|flag| vec![has(0, number(flag))]);
     rules.insert(libc::SYS_clone, all(flags)?);
     processes(&mut rules, policy)?;
@@ -324,4 +364,52 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u32) -> Condition {
 /// The kernel's constants are numbers without a sign that libc has as numbers with one.
 fn number(constant: i32) -> u32 {
     constant.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a program answers to a number, as the kernel would run it; `None` if it goes on behind.
+    fn answer(program: &[sock_filter], call: u32) -> Option<u32> {
+        let (mut at, mut steps) = (0, 0);
+        while let Some(step) = program.get(at) {
+            steps += 1;
+            assert!(steps <= 24, "{call} takes as many steps as a list would");
+            at += 1;
+            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            match step.code {
+                LOAD => {}
+                JUMP => at += step.k as usize,
+                JUMP_IF_EQUAL => at += jump(call == step.k),
+                JUMP_IF_GREATER => at += jump(call > step.k),
+                RETURN => return Some(step.k & 0xffff),
+                other => panic!("an unknown instruction: {other}"),
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn every_number_gets_its_answer_in_few_steps() {
+        let config = crate::config::SandboxConfig { chmod: false, ..Default::default() };
+        let support = Support { landlock: 1, seccomp: true, privileged: false };
+        let program = answered(&Policy::of_type(&config), support);
+        let lists: [(&[i64], i32); 8] = [
+            (&DENIED, libc::EPERM),
+            (&DENIED_ATTRIBUTES, libc::EPERM),
+            (&DENIED_OF_PROCESSOR, libc::EPERM),
+            (&CHMOD, libc::EPERM),
+            (&[libc::SYS_truncate], libc::EPERM),
+            (&UNSUPPORTED, libc::EOPNOTSUPP),
+            (&ABSENT, libc::ENOSYS),
+            (&ABSENT_OF_PROCESSOR, libc::ENOSYS),
+        ];
+        for call in 0..=NEWEST + 10 {
+            let listed = lists.iter().find(|(calls, _)| calls.contains(&i64::from(call)));
+            let newer = (call > NEWEST).then_some(number(libc::ENOSYS));
+            let expected = listed.map(|(_, error)| number(*error)).or(newer);
+            assert_eq!(answer(&program, call), expected, "{call}");
+        }
+    }
 }

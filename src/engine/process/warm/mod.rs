@@ -191,7 +191,7 @@ impl Warm {
         // A spare may have died while it waited, so a new fork is tried too.
         let mut why = None;
         for may_be_spare in [true, false] {
-            let waiting = match self.waiting(may_be_spare)? {
+            let (waiting, wanted) = match self.waiting(may_be_spare)? {
                 Ok(waiting) => waiting,
                 Err(error) => {
                     why = Some(error);
@@ -200,7 +200,8 @@ impl Warm {
             };
             match waiting.begin(run, cell, job, &self.inner.args) {
                 Ok(forked) => {
-                    self.want_spare();
+                    // Where one is asked for already, it is for this job too.
+                    let _ = wanted.try_send(());
                     return Some(forked);
                 }
                 Err(error) => why = Some(error),
@@ -211,9 +212,9 @@ impl Warm {
         None
     }
 
-    /// A fork that waits for a job: the spare if there is one, else a new one. `None` without a
-    /// parent.
-    fn waiting(&self, may_be_spare: bool) -> Option<io::Result<Waiting>> {
+    /// A fork that waits for a job, the spare if there is one, else a new one; and whom to ask for
+    /// the next spare. `None` without a parent.
+    fn waiting(&self, may_be_spare: bool) -> Option<io::Result<(Waiting, SyncSender<()>)>> {
         let mut state = self.lock();
         let State::Ready(ready) = &mut *state else {
             drop(state);
@@ -221,15 +222,8 @@ impl Warm {
             return None;
         };
         let spare = ready.spare.take().filter(|_| may_be_spare);
-        Some(spare.map_or_else(|| ready.parent.fork(), Ok))
-    }
-
-    /// Asks for the next spare, without waiting for it.
-    fn want_spare(&self) {
-        if let State::Ready(ready) = &*self.lock() {
-            // Where one is asked for already, it is for this job too.
-            let _ = ready.wanted.try_send(());
-        }
+        let waiting = spare.map_or_else(|| ready.parent.fork(), Ok);
+        Some(waiting.map(|waiting| (waiting, ready.wanted.clone())))
     }
 
     /// Starts the parent and makes spares until it is gone; on a thread of its own.

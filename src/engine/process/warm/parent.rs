@@ -23,7 +23,7 @@ use super::{Forked, Job, LOCALE, broken};
 use crate::engine::process::child::timeout_until;
 use crate::engine::process::orphans::{MARK, Registered, Run};
 use crate::engine::process::sandbox::{Cell, Sandbox};
-use crate::engine::process::{SYSTEM_PATH, command, python};
+use crate::engine::process::{SYSTEM_PATH, channel, command, python};
 
 /// What the parent runs: too long for a command line that people look at.
 const TEXT: &str = include_str!("parent.py");
@@ -234,7 +234,7 @@ fn description(run: Run, cell: &Cell, job: &Job<'_>, args: &[String]) -> io::Res
     }
     env.insert(MARK.to_owned(), Value::String(run.wide_mark()));
     if job.channel.is_some() {
-        env.insert("HERO_FD".to_owned(), json!("3"));
+        env.insert(channel::VARIABLE.to_owned(), json!(channel::NUMBER));
     }
     let packages = job.prepared.packages.as_deref();
     let prefix = packages.map(|packages| text(packages.as_os_str())).transpose()?;
