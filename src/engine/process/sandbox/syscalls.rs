@@ -148,41 +148,43 @@ fn target() -> Option<TargetArch> {
 /// The filter for a policy; none for a processor whose calls are not known.
 pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
     let rules = rules(policy, support).ok()?;
+    let asked: Vec<i64> = rules.keys().copied().collect();
     let denied = SeccompAction::Errno(number(libc::EPERM));
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, target()?).ok()?;
-    let program: BpfProgram = filter.try_into().ok()?;
-    Some(answered(policy, support).into_iter().chain(program).collect())
+    let rest: BpfProgram = filter.try_into().ok()?;
+    Some(with_search(&answers(policy, support, &asked), &rest))
 }
 
-/// The start of the filter: what is answered whatever its arguments are. Each call goes through it,
-/// and the kernel goes through it with every number there is as it takes the filter, so it halves
-/// the numbers until few are left. Numbers of another processor's calls, such as those of 32 bits,
-/// are mistaken for ours here, and ended by the rest of the filter.
-fn answered(policy: &Policy, support: Support) -> Vec<sock_filter> {
-    let mut answers: BTreeMap<u32, i32> = BTreeMap::new();
-    let mut answer = |calls: &[i64], error| {
-        answers.extend(calls.iter().filter_map(|call| Some((u32::try_from(*call).ok()?, error))));
+/// What a call is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// This error, whatever its arguments are.
+    Error(i32),
+    /// What the rules say of its arguments.
+    Rules,
+}
+
+/// The answers to all calls but those that go through, by their numbers; `asked` have rules.
+fn answers(policy: &Policy, support: Support, asked: &[i64]) -> BTreeMap<u32, Answer> {
+    let mut answers = BTreeMap::new();
+    let mut answer = |calls: &[i64], answer| {
+        let numbers = calls.iter().filter_map(|call| u32::try_from(*call).ok());
+        answers.extend(numbers.map(|call| (call, answer)));
     };
-    answer(&DENIED, libc::EPERM);
-    answer(&DENIED_ATTRIBUTES, libc::EPERM);
-    answer(&DENIED_OF_PROCESSOR, libc::EPERM);
+    answer(asked, Answer::Rules);
+    answer(&DENIED, Answer::Error(libc::EPERM));
+    answer(&DENIED_ATTRIBUTES, Answer::Error(libc::EPERM));
+    answer(&DENIED_OF_PROCESSOR, Answer::Error(libc::EPERM));
     if !policy.chmod {
-        answer(&CHMOD, libc::EPERM);
+        answer(&CHMOD, Answer::Error(libc::EPERM));
     }
     if !support.holds_truncate() {
-        answer(&[libc::SYS_truncate], libc::EPERM);
+        answer(&[libc::SYS_truncate], Answer::Error(libc::EPERM));
     }
-    answer(&UNSUPPORTED, libc::EOPNOTSUPP);
-    answer(&ABSENT, libc::ENOSYS);
-    answer(&ABSENT_OF_PROCESSOR, libc::ENOSYS);
-    let mut program = vec![
-        instruction(LOAD, 0, 0, 0),
-        instruction(JUMP_IF_GREATER, 0, 1, NEWEST),
-        refusal(libc::ENOSYS),
-    ];
-    let answers: Vec<(u32, i32)> = answers.into_iter().collect();
-    search(&answers, &mut program);
-    program
+    answer(&UNSUPPORTED, Answer::Error(libc::EOPNOTSUPP));
+    answer(&ABSENT, Answer::Error(libc::ENOSYS));
+    answer(&ABSENT_OF_PROCESSOR, Answer::Error(libc::ENOSYS));
+    answers
 }
 
 const LOAD: u16 = 0x20;
@@ -190,37 +192,76 @@ const RETURN: u16 = 0x06;
 const JUMP: u16 = 0x05;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_GREATER: u16 = 0x25;
+/// How the check for the processor begins a program: it loads, compares, and ends another's calls.
+const PROCESSOR_CHECK_LEN: usize = 3;
+/// Where a jump goes that is not known yet: to the rules.
+const TO_RULES: u32 = u32::MAX;
+
+/// Puts a search for the answers before the rules, behind the check for the processor. The kernel
+/// goes through a filter with every number there is as it takes it, and translates all of it: the
+/// fewer steps and instructions, the sooner a child begins.
+fn with_search(answers: &BTreeMap<u32, Answer>, rules: &[sock_filter]) -> BpfProgram {
+    let (check, rules) = rules.split_at(rules.len().min(PROCESSOR_CHECK_LEN));
+    let mut program = check.to_vec();
+    program.push(instruction(LOAD, 0, 0, 0));
+    program.push(instruction(JUMP_IF_GREATER, 0, 1, NEWEST));
+    program.push(answer(Answer::Error(libc::ENOSYS)));
+    let answers: Vec<(u32, Answer)> = answers.iter().map(|(call, is)| (*call, *is)).collect();
+    program.extend(search(&answers));
+    let end = program.len();
+    for (at, step) in program.iter_mut().enumerate() {
+        if step.code == JUMP && step.k == TO_RULES {
+            step.k = length(end - at - 1);
+        }
+    }
+    program.extend_from_slice(rules);
+    program
+}
+
+/// Looks a number up among sorted ones: halves them until few are left, then goes through these.
+fn search(answers: &[(u32, Answer)]) -> Vec<sock_filter> {
+    const FEW: usize = 12;
+    if answers.len() > FEW {
+        let (low, high) = answers.split_at(answers.len() / 2);
+        let last_of_low = low.last().map_or(0, |(call, _)| *call);
+        let (low, high) = (search(low), search(high));
+        // Conditional jumps are short: this one only passes over a jump that may be long.
+        let halves = [
+            instruction(JUMP_IF_GREATER, 0, 1, last_of_low),
+            instruction(JUMP, 0, 0, length(low.len())),
+        ];
+        return halves.into_iter().chain(low).chain(high).collect();
+    }
+    // Behind the numbers stand that all others go through, and each answer once.
+    let mut different: Vec<Answer> = Vec::new();
+    let mut program = Vec::with_capacity(2 * FEW);
+    for (place, (call, is)) in answers.iter().enumerate() {
+        let known = different.iter().position(|known| known == is);
+        let found = known.unwrap_or_else(|| {
+            different.push(*is);
+            different.len() - 1
+        });
+        let forward = u8::try_from(answers.len() - place + found).unwrap_or(u8::MAX);
+        program.push(instruction(JUMP_IF_EQUAL, forward, 0, *call));
+    }
+    program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+    program.extend(different.into_iter().map(answer));
+    program
+}
+
+fn answer(answer: Answer) -> sock_filter {
+    match answer {
+        Answer::Error(error) => instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error)),
+        Answer::Rules => instruction(JUMP, 0, 0, TO_RULES),
+    }
+}
 
 fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
-fn refusal(error: i32) -> sock_filter {
-    instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error))
-}
-
-/// Appends what looks a number up among sorted ones, and goes on behind itself with any other.
-fn search(answers: &[(u32, i32)], program: &mut Vec<sock_filter>) {
-    const FEW: usize = 4;
-    if answers.len() <= FEW {
-        for (call, error) in answers {
-            program.push(instruction(JUMP_IF_EQUAL, 0, 1, *call));
-            program.push(refusal(*error));
-        }
-        return;
-    }
-    let (low, high) = answers.split_at(answers.len() / 2);
-    let (mut of_low, mut of_high) = (Vec::new(), Vec::new());
-    search(low, &mut of_low);
-    search(high, &mut of_high);
-    let length = |part: &[sock_filter]| u32::try_from(part.len()).unwrap_or(u32::MAX);
-    let last_of_low = low.last().map_or(0, |(call, _)| *call);
-    // Conditional jumps are short: this one only passes over a jump that may be long.
-    program.push(instruction(JUMP_IF_GREATER, 0, 1, last_of_low));
-    program.push(instruction(JUMP, 0, 0, length(&of_low) + 1));
-    program.append(&mut of_low);
-    program.push(instruction(JUMP, 0, 0, length(&of_high)));
-    program.append(&mut of_high);
+fn length(instructions: usize) -> u32 {
+    u32::try_from(instructions).unwrap_or(u32::MAX)
 }
 
 /// The rest of the filter: calls that are denied for what their arguments are. A rule is met when
@@ -272,8 +313,7 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
 /// What Landlock does not hold of the network: everything but TCP.
 fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), BackendError> {
     const TYPE: u32 = 0xf;
-    let (stream, datagram, packets) =
-        (number(libc::SOCK_STREAM), number(libc::SOCK_DGRAM), number(libc::SOCK_SEQPACKET));
+    let datagram = number(libc::SOCK_DGRAM);
     let internet = [number(libc::AF_INET), number(libc::AF_INET6)];
     let unix = number(libc::AF_UNIX);
     let mut families = Vec::new();
@@ -311,7 +351,9 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
     }
     if !policy.unix_sockets {
         // One of a pair for datagrams can be turned to any other socket by its name.
-        rules.insert(libc::SYS_socketpair, all(masked_not_any(1, TYPE, [stream, packets]))?);
+        // Theirs are the kinds 1 and 5: all others lack the first bit, or have another than the third.
+        let others = [masked(1, 1, 0), masked(1, 2, 2), masked(1, 8, 8)];
+        rules.insert(libc::SYS_socketpair, all(others.map(|kind| vec![kind]))?);
     }
     if ports.is_some() {
         // A connection that is opened by its first data.
@@ -349,14 +391,6 @@ fn masked(argument: u8, mask: u32, value: u32) -> Condition {
     condition(argument, SeccompCmpOp::MaskedEq(mask.into()), value)
 }
 
-/// One rule for each value of four bits that is none of these.
-fn masked_not_any(argument: u8, mask: u32, values: [u32; 2]) -> Vec<Vec<Condition>> {
-    (0..=mask)
-        .filter(|value| !values.contains(value))
-        .map(|value| vec![masked(argument, mask, value)])
-        .collect()
-}
-
 fn condition(argument: u8, operator: SeccompCmpOp, value: u32) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value.into())
 }
@@ -370,31 +404,47 @@ fn number(constant: i32) -> u32 {
 mod tests {
     use super::*;
 
-    /// What a program answers to a number, as the kernel would run it; `None` if it goes on behind.
-    fn answer(program: &[sock_filter], call: u32) -> Option<u32> {
-        let (mut at, mut steps) = (0, 0);
-        while let Some(step) = program.get(at) {
-            steps += 1;
-            assert!(steps <= 24, "{call} takes as many steps as a list would");
-            at += 1;
+    /// What a program answers to a call, as the kernel would run it, and in how many steps.
+    fn answer_to(program: &[sock_filter], call: u32, arguments: [u64; 6]) -> (u32, usize) {
+        const AND: u16 = 0x54;
+        const JUMP_IF_EQUAL_OR_GREATER: u16 = 0x35;
+        let check = program[1];
+        let (mut at, mut steps, mut loaded) = (0, 0, 0_u32);
+        loop {
+            let step = program[at];
+            (at, steps) = (at + 1, steps + 1);
             let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
             match step.code {
-                LOAD => {}
+                LOAD if step.k == 0 => loaded = call,
+                // The processor is the one that is asked for.
+                LOAD if step.k == 4 => loaded = check.k,
+                LOAD => {
+                    let (place, is_high) = ((step.k as usize - 16) / 8, step.k % 8 != 0);
+                    let value = arguments[place] >> if is_high { 32 } else { 0 };
+                    loaded = u32::try_from(value & u64::from(u32::MAX)).expect("32 bits");
+                }
+                AND => loaded &= step.k,
                 JUMP => at += step.k as usize,
-                JUMP_IF_EQUAL => at += jump(call == step.k),
-                JUMP_IF_GREATER => at += jump(call > step.k),
-                RETURN => return Some(step.k & 0xffff),
-                other => panic!("an unknown instruction: {other}"),
+                JUMP_IF_EQUAL => at += jump(loaded == step.k),
+                JUMP_IF_GREATER => at += jump(loaded > step.k),
+                JUMP_IF_EQUAL_OR_GREATER => at += jump(loaded >= step.k),
+                RETURN => return (step.k, steps),
+                other => panic!("an unknown instruction: {other:#x}"),
             }
         }
-        None
+    }
+
+    fn error(error: i32) -> u32 {
+        libc::SECCOMP_RET_ERRNO | number(error)
     }
 
     #[test]
     fn every_number_gets_its_answer_in_few_steps() {
         let config = crate::config::SandboxConfig { chmod: false, ..Default::default() };
+        let policy = Policy::of_type(&config);
         let support = Support { landlock: 1, seccomp: true, privileged: false };
-        let program = answered(&Policy::of_type(&config), support);
+        let Some(program) = filter(&policy, support) else { return };
+        let asked = rules(&policy, support).expect("rules");
         let lists: [(&[i64], i32); 8] = [
             (&DENIED, libc::EPERM),
             (&DENIED_ATTRIBUTES, libc::EPERM),
@@ -406,10 +456,51 @@ mod tests {
             (&ABSENT_OF_PROCESSOR, libc::ENOSYS),
         ];
         for call in 0..=NEWEST + 10 {
+            let (answer, steps) = answer_to(&program, call, [0; 6]);
             let listed = lists.iter().find(|(calls, _)| calls.contains(&i64::from(call)));
-            let newer = (call > NEWEST).then_some(number(libc::ENOSYS));
-            let expected = listed.map(|(_, error)| number(*error)).or(newer);
-            assert_eq!(answer(&program, call), expected, "{call}");
+            if listed.is_none() && asked.contains_key(&i64::from(call)) {
+                continue;
+            }
+            let newer = (call > NEWEST).then_some(error(libc::ENOSYS));
+            let expected = listed.map(|(_, errno)| error(*errno)).or(newer);
+            assert_eq!(answer, expected.unwrap_or(libc::SECCOMP_RET_ALLOW), "{call}");
+            assert!(steps < 30, "{call} takes {steps} steps");
+        }
+        assert!(program.len() < 400, "{} instructions", program.len());
+    }
+
+    #[test]
+    fn the_rules_are_reached_and_look_at_the_arguments() {
+        let policy = Policy::of_type(&crate::config::SandboxConfig::default());
+        let support = Support { landlock: 7, seccomp: true, privileged: false };
+        let Some(program) = filter(&policy, support) else { return };
+        let answer = |call: i64, arguments: &[u64]| {
+            let mut all = [0; 6];
+            all[..arguments.len()].copy_from_slice(arguments);
+            answer_to(&program, u32::try_from(call).expect("a number"), all).0
+        };
+        let (allowed, denied) = (libc::SECCOMP_RET_ALLOW, error(libc::EPERM));
+        for kind in 0..16 {
+            // Flags stand above the kind.
+            let kind = kind | 0x80000;
+            let expected = if [0x80001, 0x80005].contains(&kind) { allowed } else { denied };
+            assert_eq!(answer(libc::SYS_socketpair, &[1, kind]), expected, "{kind:#x}");
+        }
+        for (call, arguments, expected) in [
+            (libc::SYS_socket, &[1, 1][..], denied),
+            (libc::SYS_kill, &[0xffff_ffff_ffff_ffff, 9], denied),
+            (libc::SYS_kill, &[77, 9], allowed),
+            (libc::SYS_prlimit64, &[1], denied),
+            (libc::SYS_prlimit64, &[0], allowed),
+            (libc::SYS_clone, &[0x1000_0000], denied),
+            (libc::SYS_clone, &[17], allowed),
+            (libc::SYS_fcntl, &[0, 8], denied),
+            (libc::SYS_fcntl, &[0, 3], allowed),
+            (libc::SYS_ioctl, &[0, 0x5412], denied),
+            (libc::SYS_ioctl, &[0, 0x5401], allowed),
+            (libc::SYS_read, &[], allowed),
+        ] {
+            assert_eq!(answer(call, arguments), expected, "{call} {arguments:x?}");
         }
     }
 }

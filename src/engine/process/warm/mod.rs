@@ -124,7 +124,7 @@ impl Warm {
         }
         let at = command.iter().position(|word| word == SCRIPT)?;
         let (before, after) = (command.get(1..at)?, command.get(at + 1..)?);
-        if after.iter().any(|word| word.contains(SCRIPT)) {
+        if after.iter().any(|word| word.contains(SCRIPT)) || !are_options(before) {
             return None;
         }
         let inner = Inner {
@@ -153,10 +153,10 @@ impl Warm {
         }
     }
 
-    /// Whether a parent is ready.
+    /// Whether a parent is ready, and a fork of it.
     #[cfg(test)]
     pub(super) fn is_ready(&self) -> bool {
-        matches!(&*self.lock(), State::Ready(_))
+        self.spare().is_some()
     }
 
     /// The process id of the parent.
@@ -285,6 +285,23 @@ fn make_spares(inner: &Weak<Inner>, asked: &Receiver<()>) {
             return;
         }
     }
+}
+
+/// Whether these words are options of an interpreter alone, and none that says what it runs.
+fn are_options(words: &[String]) -> bool {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix('-') {
+            // Their value is the next word, or the rest of this one.
+            Some("W" | "X") => {
+                words.next();
+            }
+            Some(option) if option.starts_with(['W', 'X']) => {}
+            Some(letters) if !letters.is_empty() && !letters.contains(['-', 'c', 'm']) => {}
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Whether a fork can have this environment: some of it has to be there from the start.

@@ -52,7 +52,7 @@ def serve(control, preload, hero, cell):
         return descriptors
 
     def receive(own):
-        text, ancillary, _, _ = own.recvmsg(1 << 16, 256)
+        text, ancillary, _, _ = own.recvmsg(1 << 13, 256)
         descriptors = descriptors_of(ancillary)
         parts = [text]
         while not text.endswith(b"\n"):
@@ -63,19 +63,50 @@ def serve(control, preload, hero, cell):
             parts.append(text)
         return json.loads(b"".join(parts)), descriptors
 
+    def take_environment(job):
+        os.environ.clear()
+        os.environ.update(job["env"])
+
+    def main_of(script):
+        main = types.ModuleType("__main__")
+        main.__dict__.update(
+            __file__=script, __builtins__=builtins, __cached__=None, __annotations__={},
+            __loader__=SourceFileLoader("__main__", script),
+        )
+        return main
+
+    def execute(script, main):
+        with open(script, "rb") as file:
+            text = file.read()
+        exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
+
+    def forget(main):
+        """Lets go of what a script has named: files that it has left open are written as they go."""
+        names = main.__dict__
+        for is_first in (True, False):
+            for name in list(names):
+                own = name.startswith("_") and not name.startswith("__")
+                if name != "__builtins__" and own == is_first:
+                    names[name] = None
+        gc.collect()
+
     def rehearse():
         """What every job does, once: the pages that it writes to are this process's own by then."""
-        names = {"__name__": "hero", "__builtins__": builtins}
-        text = "def greet(name):\n    return f'{name!s}'\ntry:\n    print(greet(1), [1], {1: 2})\n" \
-               "except ValueError as error:\n    raise\n"
-        exec(compile(text, "hero", "exec", dont_inherit=True), names)
-        with open("/dev/null", "rb") as file:
-            file.read()
-        json.loads(json.dumps({"script": "", "args": [], "env": dict(os.environ), "site": None}))
-        os.environ.update(dict(os.environ))
-        os.getcwd()
+        told, own = _socket.socketpair()
+        words = {"script": "/dev/null", "cwd": os.getcwd(), "site": None, "args": [], "channel": True}
+        told.send((json.dumps({**words, "env": dict(os.environ)}) + "\n").encode())
+        job, _ = receive(own)
+        told.close()
+        own.close()
+        take_environment(job)
+        os.chdir(job["cwd"])
+        main = main_of(job["script"])
+        os.path.dirname(job["script"])
+        execute(job["script"], main)
+        text = "import sys\ndef greet(name):\n    return f'{name!s}'\nprint(greet(1), [1], {1: 2})\n"
+        exec(compile(text, "hero", "exec", dont_inherit=True), main.__dict__)
+        forget(main)
         flush()
-        gc.collect()
 
     def wait(descriptor):
         """Makes the process ready, and returns what its job is."""
@@ -98,8 +129,7 @@ def serve(control, preload, hero, cell):
                 os.close(3)
             mark = job["env"]["HERO_RUN_ID"].encode()
             ctypes.memmove(mark_at, mark, len(mark))
-            os.environ.clear()
-            os.environ.update(job["env"])
+            take_environment(job)
             if "TZ" in job["env"]:
                 import time
                 time.tzset()
@@ -124,12 +154,7 @@ def serve(control, preload, hero, cell):
 
     def run(job):
         script = job["script"]
-        main = types.ModuleType("__main__")
-        main.__dict__.update(
-            __file__=script, __builtins__=builtins, __cached__=None, __annotations__={},
-            __loader__=SourceFileLoader("__main__", script),
-        )
-        sys.modules["__main__"] = main
+        main = sys.modules["__main__"] = main_of(script)
         sys.argv[:] = [script, *job["args"]]
         sys.orig_argv[:] = [job["program"], *sys.orig_argv[1:-2], *sys.argv]
         sys.executable = job["program"]
@@ -140,14 +165,13 @@ def serve(control, preload, hero, cell):
         gc.enable()
         status = 0
         try:
-            with open(script, "rb") as file:
-                text = file.read()
-            exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
+            execute(script, main)
         except SystemExit as leaving:
             status = leaving.code
         except BaseException as error:
             # Without the frames of this file, which are above the script's.
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            for _ in range(2):
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             sys.excepthook(type(error), error, error.__traceback__)
             if isinstance(error, KeyboardInterrupt):
                 flush()
@@ -171,14 +195,7 @@ def serve(control, preload, hero, cell):
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
         flushed = flush()
-        # Files that the script has left open are written as they go.
-        names = main.__dict__
-        for is_first in (True, False):
-            for name in list(names):
-                own = name.startswith("_") and not name.startswith("__")
-                if name != "__builtins__" and own == is_first:
-                    names[name] = None
-        gc.collect()
+        forget(main)
         flushed = flush() and flushed
         os._exit(status & 0xFF if flushed else 120)
 

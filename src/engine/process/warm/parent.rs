@@ -63,6 +63,8 @@ impl Parent {
             command(program)
                 .args(options)
                 .args(["-c", BOOT])
+                // With `-c` modules are looked for where it starts first.
+                .current_dir("/")
                 .env_clear()
                 .env("PATH", SYSTEM_PATH)
                 .env("LANG", LOCALE)
