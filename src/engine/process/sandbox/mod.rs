@@ -1,7 +1,7 @@
 //! The sandbox of children: what a process may touch and use up, held by the kernel alone.
 //!
 //! A [`Sandbox`] is made once per engine. Per child it gives a [`Cell`], which the child shuts
-//! itself into between `fork` and `exec`: a session of its own, no descriptors but its own, no
+//! itself into before its program begins: a session of its own, no descriptors but its own, no
 //! privileges, limits, Landlock for files, ports and signals, seccomp for system calls. No helper
 //! program, no namespace, no privilege of the daemon is needed.
 
@@ -9,6 +9,7 @@ mod confine;
 mod files;
 mod limits;
 mod policy;
+mod search;
 mod support;
 mod syscalls;
 

@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+    SeccompFilter, SeccompRule, TargetArch,
 };
 
 use super::confine;
 use super::policy::{Network, Policy};
+use super::search::{Answer, with_search};
 use super::support::Support;
 
 /// The newest call that has been thought about. From 424 on all processors share the numbers.
-const NEWEST: u32 = 469;
+pub(super) const NEWEST: u32 = 469;
 
 /// What looks into other processes, or changes the machine. The answer is "not permitted".
 const DENIED: [i64; 46] = [
@@ -155,15 +156,6 @@ pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
     Some(with_search(&answers(policy, support, &asked), &rest))
 }
 
-/// What a call is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    /// This error, whatever its arguments are.
-    Error(i32),
-    /// What the rules say of its arguments.
-    Rules,
-}
-
 /// The answers to all calls but those that go through, by their numbers; `asked` have rules.
 fn answers(policy: &Policy, support: Support, asked: &[i64]) -> BTreeMap<u32, Answer> {
     let mut answers = BTreeMap::new();
@@ -185,83 +177,6 @@ fn answers(policy: &Policy, support: Support, asked: &[i64]) -> BTreeMap<u32, An
     answer(&ABSENT, Answer::Error(libc::ENOSYS));
     answer(&ABSENT_OF_PROCESSOR, Answer::Error(libc::ENOSYS));
     answers
-}
-
-const LOAD: u16 = 0x20;
-const RETURN: u16 = 0x06;
-const JUMP: u16 = 0x05;
-const JUMP_IF_EQUAL: u16 = 0x15;
-const JUMP_IF_GREATER: u16 = 0x25;
-/// How the check for the processor begins a program: it loads, compares, and ends another's calls.
-const PROCESSOR_CHECK_LEN: usize = 3;
-/// Where a jump goes that is not known yet: to the rules.
-const TO_RULES: u32 = u32::MAX;
-
-/// Puts a search for the answers before the rules, behind the check for the processor. The kernel
-/// goes through a filter with every number there is as it takes it, and translates all of it: the
-/// fewer steps and instructions, the sooner a child begins.
-fn with_search(answers: &BTreeMap<u32, Answer>, rules: &[sock_filter]) -> BpfProgram {
-    let (check, rules) = rules.split_at(rules.len().min(PROCESSOR_CHECK_LEN));
-    let mut program = check.to_vec();
-    program.push(instruction(LOAD, 0, 0, 0));
-    program.push(instruction(JUMP_IF_GREATER, 0, 1, NEWEST));
-    program.push(answer(Answer::Error(libc::ENOSYS)));
-    let answers: Vec<(u32, Answer)> = answers.iter().map(|(call, is)| (*call, *is)).collect();
-    program.extend(search(&answers));
-    let end = program.len();
-    for (at, step) in program.iter_mut().enumerate() {
-        if step.code == JUMP && step.k == TO_RULES {
-            step.k = length(end - at - 1);
-        }
-    }
-    program.extend_from_slice(rules);
-    program
-}
-
-/// Looks a number up among sorted ones: halves them until few are left, then goes through these.
-fn search(answers: &[(u32, Answer)]) -> Vec<sock_filter> {
-    const FEW: usize = 12;
-    if answers.len() > FEW {
-        let (low, high) = answers.split_at(answers.len() / 2);
-        let last_of_low = low.last().map_or(0, |(call, _)| *call);
-        let (low, high) = (search(low), search(high));
-        // Conditional jumps are short: this one only passes over a jump that may be long.
-        let halves = [
-            instruction(JUMP_IF_GREATER, 0, 1, last_of_low),
-            instruction(JUMP, 0, 0, length(low.len())),
-        ];
-        return halves.into_iter().chain(low).chain(high).collect();
-    }
-    // Behind the numbers stand that all others go through, and each answer once.
-    let mut different: Vec<Answer> = Vec::new();
-    let mut program = Vec::with_capacity(2 * FEW);
-    for (place, (call, is)) in answers.iter().enumerate() {
-        let known = different.iter().position(|known| known == is);
-        let found = known.unwrap_or_else(|| {
-            different.push(*is);
-            different.len() - 1
-        });
-        let forward = u8::try_from(answers.len() - place + found).unwrap_or(u8::MAX);
-        program.push(instruction(JUMP_IF_EQUAL, forward, 0, *call));
-    }
-    program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
-    program.extend(different.into_iter().map(answer));
-    program
-}
-
-fn answer(answer: Answer) -> sock_filter {
-    match answer {
-        Answer::Error(error) => instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error)),
-        Answer::Rules => instruction(JUMP, 0, 0, TO_RULES),
-    }
-}
-
-fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
-    sock_filter { code, jt, jf, k }
-}
-
-fn length(instructions: usize) -> u32 {
-    u32::try_from(instructions).unwrap_or(u32::MAX)
 }
 
 /// The rest of the filter: calls that are denied for what their arguments are. A rule is met when
@@ -396,12 +311,15 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u32) -> Condition {
 }
 
 /// The kernel's constants are numbers without a sign that libc has as numbers with one.
-fn number(constant: i32) -> u32 {
+pub(super) fn number(constant: i32) -> u32 {
     constant.cast_unsigned()
 }
 
 #[cfg(test)]
 mod tests {
+    use seccompiler::sock_filter;
+
+    use super::super::search::{JUMP, JUMP_IF_EQUAL, JUMP_IF_GREATER, LOAD, RETURN};
     use super::*;
 
     /// What a program answers to a call, as the kernel would run it, and in how many steps.

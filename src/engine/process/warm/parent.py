@@ -8,8 +8,12 @@
 # progress and of the rules of Landlock if there are any, and one line of JSON with all else. It
 # closes the socket without a word before the script begins, or says why it cannot begin.
 def serve(control, preload, hero, cell):
-    import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
-    from importlib.machinery import SourceFileLoader
+    try:
+        import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
+        from importlib.machinery import SourceFileLoader
+    except ImportError as error:
+        control.send(f"it lacks a module of its own: {error}".encode()[:1000])
+        raise
 
     cell = json.loads(cell)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -93,7 +97,7 @@ def serve(control, preload, hero, cell):
     def rehearse():
         """What every job does, once: the pages that it writes to are this process's own by then."""
         told, own = _socket.socketpair()
-        words = {"script": "/dev/null", "cwd": os.getcwd(), "site": None, "args": [], "channel": True}
+        words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True}
         told.send((json.dumps({**words, "env": dict(os.environ)}) + "\n").encode())
         job, _ = receive(own)
         told.close()
@@ -103,7 +107,7 @@ def serve(control, preload, hero, cell):
         main = main_of(job["script"])
         os.path.dirname(job["script"])
         execute(job["script"], main)
-        text = "import sys\ndef greet(name):\n    return f'{name!s}'\nprint(greet(1), [1], {1: 2})\n"
+        text = "import sys\ndef greet(name):\n    return f'{name!s}'\nprint(greet(1), [1], {1: 2})"
         exec(compile(text, "hero", "exec", dont_inherit=True), main.__dict__)
         forget(main)
         flush()
@@ -156,7 +160,8 @@ def serve(control, preload, hero, cell):
         script = job["script"]
         main = sys.modules["__main__"] = main_of(script)
         sys.argv[:] = [script, *job["args"]]
-        sys.orig_argv[:] = [job["program"], *sys.orig_argv[1:-2], *sys.argv]
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv[:] = [job["program"], *sys.orig_argv[1:-2], *sys.argv]
         sys.executable = job["program"]
         if getattr(sys.flags, "safe_path", False) or sys.flags.isolated:
             pass
