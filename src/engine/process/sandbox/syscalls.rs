@@ -326,10 +326,10 @@ mod tests {
     fn answer_to(program: &[sock_filter], call: u32, arguments: [u64; 6]) -> (u32, usize) {
         const AND: u16 = 0x54;
         const JUMP_IF_EQUAL_OR_GREATER: u16 = 0x35;
-        let check = program[1];
+        let check = &program[1];
         let (mut at, mut steps, mut loaded) = (0, 0, 0_u32);
         loop {
-            let step = program[at];
+            let step = &program[at];
             (at, steps) = (at + 1, steps + 1);
             let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
             match step.code {
