@@ -337,7 +337,7 @@ mod tests {
                 // The processor is the one that is asked for.
                 LOAD if step.k == 4 => loaded = check.k,
                 LOAD => {
-                    let (place, is_high) = ((step.k as usize - 16) / 8, step.k % 8 != 0);
+                    let (place, is_high) = ((step.k as usize - 16) / 8, !step.k.is_multiple_of(8));
                     let value = arguments[place] >> if is_high { 32 } else { 0 };
                     loaded = u32::try_from(value & u64::from(u32::MAX)).expect("32 bits");
                 }
