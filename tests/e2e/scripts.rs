@@ -91,11 +91,11 @@ fn bad_input_is_the_fault_of_its_job_alone() {
     let _units = ["python-default-1", "bash-default-1", "dying-default-1", "vanishing-default-1"]
         .map(|unit| hero.actor(unit).start());
     let vanished = redis.folder().join("vanishing");
-    hero.run(&["exec", "-t", "vanishing", "-e", ""]).code(0).stdout("ran\n");
+    hero.run(&["exec", "-t", "vanishing", "-e", "1"]).code(0).stdout("ran\n");
     std::fs::remove_file(vanished).expect("removed");
     for (of_type, script, said) in [
-        ("vanishing", "", "no vanishing in PATH"),
-        ("dying", "", "killed by signal 9 (SIGKILL)"),
+        ("vanishing", "1", "no vanishing in PATH"),
+        ("dying", "1", "killed by signal 9 (SIGKILL)"),
         (
             "python",
             "# /// script\n# dependencies = [\n# ///\n",
