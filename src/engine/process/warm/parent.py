@@ -134,6 +134,11 @@ def serve(control, preload, hero, cell):
             mark = job["env"]["HERO_RUN_ID"].encode()
             ctypes.memmove(mark_at, mark, len(mark))
             take_environment(job)
+            site = sys.modules.get("site")
+            if site is not None and site.ENABLE_USER_SITE:
+                # Below the folder that is the job's home, not the parent's.
+                site.USER_BASE = site.USER_SITE = None
+                site.getusersitepackages()
             if "TZ" in job["env"]:
                 import time
                 time.tzset()

@@ -68,7 +68,8 @@ impl Parent {
                 .env_clear()
                 .env("PATH", SYSTEM_PATH)
                 .env("LANG", LOCALE)
-                .env("PYTHONNOUSERSITE", "1")
+                // Nothing of the daemon's user: a job's own home is empty as it starts.
+                .env("HOME", "/nonexistent")
                 .env(MARK, Run::blank_mark())
                 .stdin(Stdio::from(its))
                 .stdout(Stdio::piped())
