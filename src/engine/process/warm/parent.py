@@ -6,7 +6,7 @@
 # id. The fork shuts itself in as far as it can without knowing its job, does once what every job
 # does, and waits on that socket: for the descriptors of standard output and error, of the channel of
 # progress and of the rules of Landlock if there are any, and one line of JSON with all else. It
-# closes the socket without a word before the script begins, or says why it cannot begin.
+# says "." before the script begins, or why it cannot begin, and closes the socket.
 def serve(control, preload, hero, cell):
     try:
         import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
@@ -156,7 +156,8 @@ def serve(control, preload, hero, cell):
         except BaseException as error:
             own.send(f"{type(error).__name__}: {error}".encode()[:1000])
             os._exit(1)
-        # Its own socket among them, which is how the daemon knows that the script begins.
+        # One that dies before this has said nothing, and its job starts cold.
+        own.send(b".")
         own.detach()
         os.closerange(4, 1 << 20)
         return job

@@ -33,6 +33,8 @@ const BOOT: &str = "import _socket; control = _socket.socket(fileno=0); \
 const START_WITHIN: Duration = Duration::from_mins(1);
 /// How long a fork may take on a machine that is busy.
 const FORK_WITHIN: Duration = Duration::from_secs(5);
+/// What a fork says before its script begins.
+const BEGUN: &str = ".";
 /// The longest answer.
 const ANSWER_BYTES_MAX: usize = 1024;
 
@@ -174,10 +176,12 @@ impl Waiting {
             Some(said) => said,
             None => format!("its fork did not begin within {FORK_WITHIN:?}"),
         };
-        if !said.is_empty() {
-            return Err(broken(&said));
+        sent.or_else(|error| if said.is_empty() { Err(error) } else { Ok(()) })?;
+        match said.as_str() {
+            BEGUN => {}
+            "" => return Err(broken("its fork has ended")),
+            why => return Err(broken(why)),
         }
-        sent?;
         let (pid, registered) = self.forked.take().ok_or_else(|| broken("begun twice"))?;
         Ok(Forked { pid, registered, stdout, stderr })
     }
