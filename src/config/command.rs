@@ -21,7 +21,8 @@ pub struct CommandOptions {
     pub compile: Vec<String>,
     /// What tells whether a script is well formed, without running it; empty if nothing does.
     pub check: Vec<String>,
-    /// Whether a parent interpreter is kept ready, of which each job is a fork.
+    /// Whether a parent interpreter is kept ready, of which each job is a fork. Of the types that
+    /// come with Hero `python` has it.
     pub warm: bool,
     /// The modules that the parent interpreter has imported.
     pub preload: Vec<String>,

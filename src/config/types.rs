@@ -158,19 +158,18 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         sandbox: SandboxConfig::default(),
     };
     let python = "/usr/bin/python3";
+    let mut of_python = command(
+        &format!("{python} {{script}}"),
+        ".py",
+        &format!("{python} -m py_compile {{script}}"),
+    );
+    of_python.options.warm = true;
     let mut v = command("{binary}", ".v", "/usr/bin/v -check {script}");
     v.options.compile = words("/usr/bin/v -o {binary} {script}");
     [
         ("osis", rhai(EngineKind::Osis)),
         ("sal", rhai(EngineKind::Sal)),
-        (
-            "python",
-            command(
-                &format!("{python} {{script}}"),
-                ".py",
-                &format!("{python} -m py_compile {{script}}"),
-            ),
-        ),
+        ("python", of_python),
         ("v", v),
         ("bash", command("/bin/bash {script}", ".sh", "/bin/bash -n {script}")),
         ("node", command("/usr/bin/node {script}", ".js", "/usr/bin/node --check {script}")),

@@ -55,6 +55,75 @@ fn a_name_of_300_characters_is_named_as_the_fault() {
     hero.run(&["submit", "-t", &"a".repeat(300), "-e", "1"]).code(65);
 }
 
+#[test]
+fn bad_input_is_the_fault_of_its_job_alone() {
+    let redis = Redis::start();
+    let program = |name: &str, text: &str, mode: u32| {
+        let file = redis.folder().join(name);
+        std::fs::write(&file, text).expect("written");
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(mode))
+            .expect("its mode is set");
+        format!("[{file:?}, \"{{script}}\"]")
+    };
+    let dying = program("dying", "#!/bin/sh\nkill -9 $$\n", 0o755);
+    let vanishing = program("vanishing", "#!/bin/sh\necho ran\n", 0o755);
+    let closed = program("closed", "#!/bin/sh\n", 0o644);
+    let wheels = redis.folder().join("wheels");
+    std::fs::create_dir(&wheels).expect("made");
+    let mut hero = Hero::on(&redis)
+        .set("type.python.dependencies.index", "\"none\"")
+        .set("type.python.dependencies.find_links", &format!("[{wheels:?}]"));
+    for (name, command) in [
+        ("dying", dying.as_str()),
+        ("vanishing", &vanishing),
+        ("closed", &closed),
+        ("missing", "[\"/nonexistent/interpreter\", \"{script}\"]"),
+    ] {
+        hero = hero.set(&format!("type.{name}.engine"), "\"command\"");
+        hero = hero.set(&format!("type.{name}.command"), command);
+    }
+    // One that cannot run anything does not start.
+    for (name, said) in [("missing", "no interpreter in PATH"), ("closed", "is not executable")] {
+        let unit = format!("{name}-default-1");
+        let done = hero.run(&["run", &unit]);
+        assert!(done.code != 0 && done.stderr.contains(said), "{}: {}", done.code, done.stderr);
+    }
+    let _units = ["python-default-1", "bash-default-1", "dying-default-1", "vanishing-default-1"]
+        .map(|unit| hero.actor(unit).start());
+    let vanished = redis.folder().join("vanishing");
+    hero.run(&["exec", "-t", "vanishing", "-e", "1"]).code(0).stdout("ran\n");
+    std::fs::remove_file(vanished).expect("removed");
+    for (of_type, script, said) in [
+        ("vanishing", "1", "no vanishing in PATH"),
+        ("dying", "1", "killed by signal 9 (SIGKILL)"),
+        (
+            "python",
+            "# /// script\n# dependencies = [\n# ///\n",
+            "invalid job: script metadata: line 2",
+        ),
+        (
+            "python",
+            "# /// script\n# dependencies = [\"no-such-package\"]\n# ///\n",
+            "no-such-package",
+        ),
+    ] {
+        hero.run(&["exec", "-t", of_type, "-e", script]).code(1).says(said);
+    }
+    // A command line cannot hold a NUL; a file and a raw client can.
+    for (of_type, name) in [("python", "nul.py"), ("bash", "nul.sh")] {
+        let file = redis.folder().join(name);
+        std::fs::write(&file, "x = 1\nx = \0\n").expect("written");
+        let done = hero.run(&["exec", "-t", of_type, file.to_str().expect("text")]);
+        assert!(done.code != 0 && done.stderr.contains("NUL in line 2"), "{}", done.stderr);
+    }
+    for (of_type, script, output) in [
+        ("python", "\u{feff}print('a')\r\nprint('b')", "a\nb\n"),
+        ("bash", "\u{feff}if true; then\r\n  echo a\r\nfi", "a\n"),
+    ] {
+        hero.run(&["exec", "-t", of_type, "-e", script]).code(0).stdout(output);
+    }
+}
+
 /// Whether the page can be tried here: these languages come with no test machine for sure.
 fn is_here(program: &str) -> bool {
     std::path::Path::new(program).exists()
@@ -124,6 +193,8 @@ fn two_hundred_jobs_at_once_leave_nothing_behind() {
     let warm = "import sys; print('ctypes' in sys.modules)";
     let is_warm = || hero.run(&["exec", "-t", "python", "-e", warm]).stdout == "True\n";
     crate::support::wait_until("jobs are forks", is_warm);
+    // The interpreter, and the fork of it that waits for the next job.
+    crate::support::wait_until("a fork waits", || children() == 2);
     let (descriptors_before, children_before) = (descriptors(), children());
     // Each leaves a process of its own behind, and files in its folder.
     let script = "import os, time\nopen('file', 'w').write('x')\nif os.fork() == 0:\n    \

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use hero::config::Require;
 use hero::engine::process::sandbox::Support;
 
-use crate::support::{Hero, Process, Redis};
+use crate::support::{Hero, Process, Redis, wait_until};
 use targets::Targets;
 
 /// A hostile script.
@@ -35,7 +35,7 @@ struct Escape {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Python,
-    /// With TCP to one port that is not the test's.
+    /// With TCP to one port that is not the test's, started anew.
     PythonWithPorts,
     Bash,
     Osis,
@@ -173,6 +173,7 @@ impl World {
         let mut hero = Hero::on(redis).set("job.output_size_max", "\"64KiB\"");
         for (of_type, command) in [
             interpreter("shut_python", command),
+            interpreter("warm_python", command),
             interpreter("ports_python", command),
             interpreter("open_python", command),
             interpreter("shut_bash", bash),
@@ -196,10 +197,14 @@ impl World {
             }
         }
         hero = hero.set("type.ports_python.sandbox.ports", "[1]");
-        let types =
-            ["shut_python", "ports_python", "open_python", "shut_bash", "open_bash", "osis"];
+        hero = hero.set("type.warm_python.warm", "true");
+        let others: &[&str] = match python {
+            WARM => &[],
+            _ => &["ports_python", "open_python", "shut_bash", "open_bash", "osis"],
+        };
+        let start = |name: &str| hero.actor(&format!("{name}-default-1")).tasks(1).start();
         let actors: Vec<Process> =
-            types.map(|name| hero.actor(&format!("{name}-default-1")).tasks(1).start()).into();
+            std::iter::once(&python).chain(others).map(|name| start(name)).collect();
         let daemon = actors[0].pid();
         Self { targets: Targets::new(redis, daemon), hero, python, _actors: actors }
     }
@@ -215,7 +220,10 @@ impl World {
         if escape.kind != Kind::Osis {
             args.extend(env.iter().flat_map(|pair| ["--env", pair.as_str()]));
         }
-        let text = escape.text();
+        let anew = format!(
+            "import sys\nif 'ctypes' not in sys.modules:\n    print({STARTED_ANEW:?})\n    sys.exit()\n"
+        );
+        let text = format!("{}{}", if of_type == WARM { &anew } else { "" }, escape.text());
         args.extend(["-e", &text]);
         let done = self.hero.run(&args);
         let said = match done.code {
@@ -225,8 +233,21 @@ impl World {
         said.trim().chars().take(300).collect()
     }
 
+    /// The same, as a fork of a warm interpreter: a script that is started anew runs again.
+    fn run_shut(&self, escape: &Escape) -> String {
+        if self.python != WARM {
+            return self.run(escape.shut_type(self.python), escape);
+        }
+        let mut said = String::new();
+        wait_until("the job is a fork", || {
+            said = self.run(WARM, escape);
+            said != STARTED_ANEW
+        });
+        said
+    }
+
     fn line(&self, escape: &Escape) -> Line {
-        let shut = self.run(escape.shut_type(self.python), escape);
+        let shut = self.run_shut(escape);
         let is_held = !shut.contains("ESCAPED")
             && match escape.held_by {
                 "" => shut.starts_with("held"),
@@ -236,7 +257,8 @@ impl World {
         let is_held = is_held && harm.is_none();
         let shut = harm.map_or(shut, |harm| format!("HARM: {harm}"));
         let as_root = rustix::process::geteuid().is_root();
-        let (open, is_shown) = match escape.open_type() {
+        // That it gets out is shown once.
+        let (open, is_shown) = match escape.open_type().filter(|_| self.python != WARM) {
             None => ("not tried".to_owned(), true),
             Some(open_type) => {
                 let open = self.run(open_type, escape);
@@ -275,12 +297,27 @@ fn judge(title: &str, lines: &[Line]) {
     assert!(idle.is_empty(), "these do not get out even without a sandbox:\n{idle:#?}");
 }
 
+/// The type whose scripts are forks of one interpreter.
+const WARM: &str = "warm_python";
+/// What a script says that is no fork, and does nothing else.
+const STARTED_ANEW: &str = "started anew";
+
+/// Those of Python are tried twice, at the same time: started anew, and as forks of a warm
+/// interpreter.
 fn try_all(title: &str, escapes: &[Escape]) {
-    try_in(title, escapes, "shut_python");
+    let of_python = escapes.iter().filter(|escape| escape.kind == Kind::Python);
+    let of_python: Vec<&Escape> = of_python.collect();
+    std::thread::scope(|scope| {
+        if !of_python.is_empty() {
+            let title = format!("{title}, WARM");
+            scope.spawn(move || try_in(&title, &of_python, WARM));
+        }
+        try_in(title, &escapes.iter().collect::<Vec<_>>(), "shut_python");
+    });
 }
 
 #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
-fn try_in(title: &str, escapes: &[Escape], python: &'static str) {
+fn try_in(title: &str, escapes: &[&Escape], python: &'static str) {
     let support = Support::of_this_kernel();
     if support.level() < Require::Full {
         println!("skip {title}: this kernel holds less than the table is about: {support:?}");

@@ -18,7 +18,7 @@ use super::exec::parsed;
 use super::stage::{Stage, unavailable};
 use super::{Global, output};
 use crate::client::Client;
-use crate::config::{ActorConfig, Config, LegacyQueue, Migration, SupervisorConfig, is_python};
+use crate::config::{ActorConfig, Config, LegacyQueue, Migration, SupervisorConfig};
 use crate::daemon::Interrupts;
 use crate::error::Error;
 use crate::proto::keys::Keys;
@@ -151,10 +151,7 @@ impl Bench {
         run: impl AsyncFnOnce(&mut Stage) -> Result<Figures, Error>,
     ) -> Result<Result<Figures, ExitCode>, Error> {
         let actor = ActorConfig { tasks: self.tasks.into(), ..ActorConfig::default() };
-        let mut config = Config { supervisor, actor, ..Config::default() };
-        for of_type in config.types.values_mut() {
-            of_type.options.warm = is_python(&of_type.command);
-        }
+        let config = Config { supervisor, actor, ..Config::default() };
         let mut stage = Stage::open(config, false).await?;
         let measured = tokio::select! {
             measured = run(&mut stage) => measured.map(Ok),

@@ -14,7 +14,6 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use command_fds::{CommandFdExt, FdMapping};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Deserializer};
@@ -24,10 +23,10 @@ use super::child::Watch;
 use super::lines::LINE_BYTES_MAX;
 use crate::engine::{Log, Stream};
 
-/// The descriptor's number in the child.
-const NUMBER: i32 = 3;
+/// The descriptor's number in the child: the first after the standard ones.
+pub(super) const NUMBER: &str = "3";
 /// The variable by which the child knows it.
-const VARIABLE: &str = "HERO_FD";
+pub(super) const VARIABLE: &str = "HERO_FD";
 /// What a line may have beside an output: the braces, the name, and escapes of a text.
 const LINE_EXTRA_BYTES: u64 = 64 * 1024;
 /// How an output begins whose line is too long to be read.
@@ -193,17 +192,6 @@ pub(super) fn open(watch: &Watch<'_>) -> io::Result<(Option<Channel>, Option<Own
     let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&read_end, true)?;
     Ok((Some(Channel::reading(Some(read_end), watch.stdout_bytes_max)), Some(write_end)))
-}
-
-/// Gives the writing end to the child that `command` will start.
-///
-/// # Errors
-/// The number is taken.
-pub(super) fn give(command: &mut std::process::Command, write_end: OwnedFd) -> io::Result<()> {
-    command.env(VARIABLE, NUMBER.to_string());
-    let mapping = FdMapping { parent_fd: write_end, child_fd: NUMBER };
-    command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
-    Ok(())
 }
 
 /// As lines of the length that all others have.

@@ -1,25 +1,27 @@
 //! The one way in which a job's process is run: in a group of its own, watched, bounded, and
 //! always gone afterwards, with all that it has started.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid,
 };
 
 use super::channel::{self, Channel};
-use super::command;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
-use super::sandbox::{self, Limit, Sandbox};
+use super::sandbox::{self, Limit, Program, Sandbox};
 use super::scratch::DiskLook;
 use super::warm::{Forked, Warmed};
 use crate::engine::{Cancel, Log, StopReason, Stream, Usage};
@@ -100,8 +102,6 @@ pub struct Report {
     pub told_output: Option<String>,
 }
 
-/// The first descriptor that a child does not get: it has the three standard ones.
-const FIRST_NOT_ITS_OWN: u32 = 3;
 /// How often orphans are looked at while a child runs: they may be many before it ends.
 const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -170,28 +170,31 @@ impl Running {
             }
         }
         let (channel, its) = channel::open(watch)?;
-        let (mut child, registered) = Registered::start(Some(run), || {
-            let mut command = command(&spec.program);
-            command
-                .args(&spec.args)
-                .env_clear()
-                .envs(spec.env.iter().map(|(name, value)| (name, value)))
-                .env(orphans::MARK, run.mark())
-                .current_dir(spec.cwd)
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped());
-            let mut first_closed = FIRST_NOT_ITS_OWN;
-            if let Some(its) = its {
-                channel::give(&mut command, its)?;
-                first_closed += 1;
-            }
-            sandbox::spawn(&mut command, cell, first_closed)
+        let null = File::open("/dev/null")?;
+        let (stdout, its_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, its_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        let mut descriptors = vec![null.as_fd(), its_stdout.as_fd(), its_stderr.as_fd()];
+        let mark = OsString::from(run.mark());
+        let mut env: BTreeMap<&OsStr, &OsStr> =
+            spec.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
+        env.insert(OsStr::new(orphans::MARK), &mark);
+        if let Some(its) = &its {
+            descriptors.push(its.as_fd());
+            env.insert(OsStr::new(channel::VARIABLE), OsStr::new(channel::NUMBER));
+        }
+        let program = Program {
+            file: &spec.program,
+            args: &spec.args,
+            env,
+            cwd: spec.cwd,
+            descriptors: &descriptors,
+        };
+        let mut pid = 0;
+        let registered = Registered::adopt(Some(run), || {
+            pid = sandbox::spawn(&program, &cell)?;
+            Ok(pid)
         })?;
-        let pid = i32::try_from(child.id()).unwrap_or_default();
-        let stdout = child.stdout.take().map(OwnedFd::from);
-        let stderr = child.stderr.take().map(OwnedFd::from);
-        Self::new(pid, registered, run, (stdout, stderr), channel)
+        Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel)
     }
 
     /// Takes over a process that was just started, the first of its group. Should that fail, for

@@ -69,8 +69,9 @@ impl CommandEngine {
             warm: None,
         };
         let python = engine.packages.as_ref().and_then(|_| engine.program().ok());
-        engine.warm =
-            python.and_then(|python| Warm::new(&python, &config.command, &config.options));
+        engine.warm = python.and_then(|python| {
+            Warm::new(&python, &config.command, &config.options, &engine.sandbox)
+        });
         engine
     }
 

@@ -43,7 +43,8 @@ static WAITED_FOR: Mutex<BTreeMap<i32, Known>> = Mutex::new(BTreeMap::new());
 /// A child that somebody waits for.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// When it began, in the kernel's ticks since boot.
+    /// When it began, in the kernel's ticks since boot; for a child that was made ahead of its run,
+    /// when that began.
     began: u64,
     /// The run it is, if it is a job's.
     run: Option<Run>,
@@ -109,12 +110,22 @@ impl Registered {
     ///
     /// # Errors
     /// Those of `start`.
-    pub(super) fn adopt(run: Run, start: impl FnOnce() -> io::Result<i32>) -> io::Result<Self> {
+    pub(super) fn adopt(
+        run: Option<Run>,
+        start: impl FnOnce() -> io::Result<i32>,
+    ) -> io::Result<Self> {
         become_subreaper();
         let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
-        let registered = Self::put(start()?, Some(run));
+        let registered = Self::put(start()?, run);
         drop(starting);
         Ok(registered)
+    }
+
+    /// Makes a child that was nobody's yet the child of a run, which begins now.
+    pub(super) fn begins(&self, run: Run) {
+        let began = proc::ticks();
+        let known = Known { began, run: Some(run) };
+        WAITED_FOR.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0, known);
     }
 
     fn put(pid: i32, run: Option<Run>) -> Self {
@@ -161,9 +172,14 @@ pub(super) fn end(run: Run) {
 /// Reaps orphans that have died, and kills those of runs that are over: of `ending` too, whose
 /// child still waits to be reaped. Returns those that it killed and that are not gone yet.
 pub(super) fn sweep(ending: Option<Run>) -> Vec<OwnedFd> {
+    let this = getpid().as_raw_pid();
+    // Nearly always all are known, and nobody who starts another has to be waited for.
+    if ending.is_some() && proc::adopted(this).is_some_and(|children| !has_unknown(&children)) {
+        return Vec::new();
+    }
     // No child is being started meanwhile, so each is either on the list or nobody waits for it.
     let _none_starts = STARTING.write().unwrap_or_else(PoisonError::into_inner);
-    let (this, own_group) = (getpid().as_raw_pid(), getpgrp().as_raw_pid());
+    let own_group = getpgrp().as_raw_pid();
     let mut dying = Vec::new();
     for pid in proc::children(this) {
         let known = WAITED_FOR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,6 +199,12 @@ pub(super) fn sweep(ending: Option<Run>) -> Vec<OwnedFd> {
         }
     }
     dying
+}
+
+/// Whether one of them is a child that nobody waits for, or that is just being started.
+fn has_unknown(children: &[i32]) -> bool {
+    let known = WAITED_FOR.lock().unwrap_or_else(PoisonError::into_inner);
+    children.iter().any(|pid| !known.contains_key(pid))
 }
 
 /// Whether an orphan belongs to a run that is over.

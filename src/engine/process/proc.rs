@@ -24,7 +24,10 @@ pub(super) struct Stat {
 impl Stat {
     /// `None` if there is no such process.
     pub(super) fn of(pid: i32) -> Option<Self> {
-        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        // Longer than any: 52 numbers and a name.
+        let mut stat = [0_u8; 2048];
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
+        Self::parse(&stat[..length])
     }
 
     fn parse(stat: &[u8]) -> Option<Self> {
@@ -38,6 +41,20 @@ impl Stat {
         let began = fields.nth(16)?.parse().ok()?;
         Some(Self { parent, group, began, is_dead: matches!(state, "Z" | "X") })
     }
+}
+
+/// The time since boot in the kernel's ticks, as [`Stat::began`] has it; the end of time if nobody
+/// can tell.
+pub(super) fn ticks() -> u64 {
+    let text = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    ticks_of(&text, rustix::param::clock_ticks_per_second()).unwrap_or(u64::MAX)
+}
+
+/// Of `12345.67 …`: seconds, and hundredths of them.
+fn ticks_of(uptime: &str, ticks_per_second: u64) -> Option<u64> {
+    let (seconds, hundredths) = uptime.split_ascii_whitespace().next()?.split_once('.')?;
+    let (seconds, hundredths): (u64, u64) = (seconds.parse().ok()?, hundredths.parse().ok()?);
+    Some(seconds * ticks_per_second + hundredths * ticks_per_second / 100)
 }
 
 /// The children of a process.
@@ -59,7 +76,15 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
     children
 }
 
-/// The same by looking at every process there is.
+/// The children that a process has taken over from others, and more of its own: those of its first
+/// thread, as the kernel gives orphans to the first that lives. `None` where it keeps no such lists.
+pub(super) fn adopted(pid: i32) -> Option<Vec<i32>> {
+    let mut pids = String::with_capacity(256);
+    File::open(format!("/proc/{pid}/task/{pid}/children")).ok()?.read_to_string(&mut pids).ok()?;
+    Some(pids.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+}
+
+/// The same as [`children`] by looking at every process there is.
 fn children_by_walking(pid: i32) -> Vec<i32> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     processes
@@ -104,6 +129,21 @@ mod tests {
         for bad in [&b""[..], b"7 (a", b"7 (a) S", b"7 (a) S x 4 5"] {
             assert_eq!(Stat::parse(bad), None);
         }
+    }
+
+    #[test]
+    fn the_time_since_boot_is_in_the_ticks_of_a_process() {
+        assert_eq!(ticks_of("12345.67 999.00\n", 100), Some(1_234_567));
+        assert_eq!(ticks_of("12345.67 999.00\n", 1000), Some(12_345_670));
+        assert_eq!((ticks_of("", 100), ticks_of("x.y", 100)), (None, None));
+        let mut child = super::super::command("/bin/true".as_ref());
+        let before = ticks();
+        let mut child = child.spawn().expect("it starts");
+        let began = Stat::of(i32::try_from(child.id()).expect("a pid")).map(|stat| stat.began);
+        let after = ticks();
+        child.wait().expect("reaped");
+        let began = began.expect("not reaped yet");
+        assert!(before <= began && began <= after, "{before} {began} {after}");
     }
 
     #[test]

@@ -56,9 +56,13 @@ impl Scratch {
 
 impl Drop for Scratch {
     /// A job may have taken its own permission to enter a folder away, and such a folder cannot
-    /// be emptied; it is given back before the folder is removed.
+    /// be emptied; it is given back then, before the folder is removed.
     fn drop(&mut self) {
-        make_removable(self.path(), FOLDERS_DEEP_MAX);
+        if std::fs::remove_dir_all(self.path()).is_ok() {
+            self.folder.disable_cleanup(true);
+        } else {
+            make_removable(self.path(), FOLDERS_DEEP_MAX);
+        }
     }
 }
 

@@ -1,39 +1,220 @@
 //! The calls that safe Rust has no way to make: those of a child between `fork` and `exec`, and
 //! the one that reaps it together with what it used. The only file with `unsafe` in it.
-#![expect(unsafe_code, reason = "pre_exec, wait4 and Landlock have no safe form")]
+#![expect(unsafe_code, reason = "clone, wait4 and Landlock have no safe form")]
 
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, setrlimit, setsid};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, setsid, waitpid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use seccompiler::apply_filter;
 
-use super::Cell;
 use super::limits::LIMITS_MAX;
+use super::{Cell, FIRST_FREE};
 use crate::engine::Usage;
 
-/// Starts a child that is shut into `cell` before its program begins. It gets a session of its own,
-/// and of the descriptors those below `first_closed`, which are its own.
+/// The program of a child, and what it gets.
+#[derive(Debug)]
+pub(in crate::engine::process) struct Program<'a> {
+    pub(in crate::engine::process) file: &'a Path,
+    /// Its arguments, without its own name.
+    pub(in crate::engine::process) args: &'a [OsString],
+    /// Its whole environment.
+    pub(in crate::engine::process) env: BTreeMap<&'a OsStr, &'a OsStr>,
+    /// Where it starts.
+    pub(in crate::engine::process) cwd: &'a Path,
+    /// Its descriptors, by their numbers from 0 on. It gets no others.
+    pub(in crate::engine::process) descriptors: &'a [BorrowedFd<'a>],
+}
+
+/// The stack of a child until its program begins; it takes a few pages of it.
+const STACK_BYTES: usize = 64 * 1024;
+/// What runs a file that is no program, as `execvp(3)` has it.
+const SHELL: &CStr = c"/bin/sh";
+/// The signals there are.
+const SIGNALS: c_int = 64;
+
+/// Starts a child that is shut into `cell` before its program begins, in a session of its own, and
+/// gives its process id.
+///
+/// The child shares this process's memory until then, as with `vfork`: nothing has to be copied.
 ///
 /// # Errors
 /// Those of starting it; those of the cell too, and then nothing has run.
-pub(in crate::engine::process) fn spawn(
-    command: &mut Command,
-    cell: Cell,
-    first_closed: u32,
-) -> io::Result<Child> {
-    let limits = cell.limits.list();
-    // SAFETY: between `fork` and `exec` a child of a process with threads may only do what is safe
-    // in a signal handler. `enter` makes system calls on values that were made before the fork
-    // and live in this closure: it allocates nothing, takes no lock, and does not unwind. An
-    // error is a number, made without an allocation too.
-    unsafe { command.pre_exec(move || enter(&cell, &limits, first_closed)) };
-    command.spawn()
+pub(in crate::engine::process) fn spawn(program: &Program<'_>, cell: &Cell) -> io::Result<i32> {
+    let order = Order::new(program, cell)?;
+    let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
+    let (mut all, mut own) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: the sets are of this frame. Filled with all signals, none reaches the child while it
+    // would run a handler of this process in this process's memory.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), own.as_mut_ptr());
+    }
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: this thread stands still until the child has left this memory, so the order and the
+    // stack, which only the child uses, outlive its use of them, and nobody else writes to them.
+    // The top is within the capacity and aligned as every stack is.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK_BYTES);
+        let top = top.sub(top.addr() % 16);
+        libc::clone(child, top.cast(), flags, (&raw const order).cast_mut().cast())
+    };
+    let error = io::Error::last_os_error();
+    // SAFETY: the set is the one that was in force.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, own.as_ptr(), std::ptr::null_mut()) };
+    let Some(child) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(error) };
+    match order.error.load(Ordering::Relaxed) {
+        0 => Ok(pid),
+        error => {
+            let _ = waitpid(Some(child), WaitOptions::empty());
+            Err(io::Error::from_raw_os_error(error))
+        }
+    }
+}
+
+/// All that a child needs, made before there is one.
+struct Order<'a> {
+    cell: &'a Cell,
+    limits: [Option<(Resource, Rlimit)>; LIMITS_MAX],
+    file: CString,
+    cwd: CString,
+    /// The shell, the program and its arguments, and nothing.
+    args: Vec<*const c_char>,
+    /// The environment, and nothing.
+    env: Vec<*const c_char>,
+    /// What they point to.
+    _texts: Vec<CString>,
+    descriptors: Vec<RawFd>,
+    /// Descriptors of this process that lie where the child gets others.
+    _moved: Vec<OwnedFd>,
+    /// Why the program did not begin; zero if it did.
+    error: AtomicI32,
+}
+
+impl<'a> Order<'a> {
+    fn new(program: &Program<'_>, cell: &'a Cell) -> io::Result<Self> {
+        let file = CString::new(program.file.as_os_str().as_bytes())?;
+        let cwd = CString::new(program.cwd.as_os_str().as_bytes())?;
+        let mut texts = Vec::with_capacity(program.args.len() + program.env.len());
+        let mut args = vec![SHELL.as_ptr(), file.as_ptr()];
+        for arg in program.args {
+            texts.push(CString::new(arg.as_bytes())?);
+            args.extend(texts.last().map(|text| text.as_ptr()));
+        }
+        args.push(std::ptr::null());
+        let mut env = Vec::with_capacity(program.env.len() + 1);
+        for (name, value) in &program.env {
+            texts.push(CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())?);
+            env.extend(texts.last().map(|text| text.as_ptr()));
+        }
+        env.push(std::ptr::null());
+        let (mut descriptors, mut moved) = (Vec::new(), Vec::new());
+        for descriptor in program.descriptors {
+            let number = descriptor.as_raw_fd();
+            if number < FIRST_FREE {
+                moved.push(fcntl_dupfd_cloexec(descriptor, FIRST_FREE)?);
+                descriptors.extend(moved.last().map(AsRawFd::as_raw_fd));
+            } else {
+                descriptors.push(number);
+            }
+        }
+        let (limits, error) = (cell.limits.list(), AtomicI32::new(0));
+        Ok(Self {
+            cell,
+            limits,
+            file,
+            cwd,
+            args,
+            env,
+            _texts: texts,
+            descriptors,
+            _moved: moved,
+            error,
+        })
+    }
+
+    /// Becomes the program. It allocates nothing, takes no lock and does not unwind: the memory is
+    /// that of a process whose other threads go on.
+    fn obey(&self) -> io::Error {
+        match self.prepare() {
+            Ok(()) => {}
+            Err(error) => return error,
+        }
+        // SAFETY: file, arguments and environment are texts with a NUL, and lists with a null, that
+        // live in `self`. A shell gets the list from its start, a program from its own name on.
+        unsafe {
+            libc::execve(self.file.as_ptr(), self.args.as_ptr().add(1), self.env.as_ptr());
+            if io::Error::last_os_error().raw_os_error() == Some(libc::ENOEXEC) {
+                libc::execve(SHELL.as_ptr(), self.args.as_ptr(), self.env.as_ptr());
+            }
+        }
+        io::Error::last_os_error()
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        let mut first_closed = 0;
+        for descriptor in &self.descriptors {
+            // SAFETY: both are numbers; the child's table of descriptors is its own.
+            checked(unsafe { libc::dup2(*descriptor, first_closed) })?;
+            first_closed += 1;
+        }
+        // SAFETY: the path is a text with a NUL that lives in `self`.
+        checked(unsafe { libc::chdir(self.cwd.as_ptr()) })?;
+        default_signals();
+        enter(self.cell, &self.limits, first_closed.cast_unsigned())?;
+        let mut none = MaybeUninit::uninit();
+        // SAFETY: the set is of this frame, and is filled before it is used.
+        let done = unsafe {
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut())
+        };
+        checked(done)
+    }
+}
+
+extern "C" fn child(order: *mut c_void) -> c_int {
+    // SAFETY: it is the pointer that `spawn` gave, to an order that lives until the child is gone
+    // from this memory.
+    let order = unsafe { &*order.cast::<Order<'_>>() };
+    let error = order.obey().raw_os_error().unwrap_or(libc::EINVAL);
+    order.error.store(error, Ordering::Relaxed);
+    1
+}
+
+/// Takes this process's handlers away, which must not run in the child, and what it ignores of
+/// pipes. The rest goes on as it is, as with every program that another one starts.
+fn default_signals() {
+    for signal in 1..=SIGNALS {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: the action is of this frame; all zeroes is a legal one, the default. Numbers that
+        // are no signals, or are the library's own, are refused.
+        unsafe {
+            if libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) != 0 {
+                continue;
+            }
+            let handler = action.assume_init().sa_sigaction;
+            if handler == libc::SIG_DFL || handler == libc::SIG_IGN && signal != libc::SIGPIPE {
+                continue;
+            }
+            let default = MaybeUninit::<libc::sigaction>::zeroed();
+            libc::sigaction(signal, default.as_ptr(), std::ptr::null_mut());
+        }
+    }
+}
+
+fn checked(done: c_int) -> io::Result<()> {
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// What the child does. Restrictions come last: each may forbid what stands before it.

@@ -1,7 +1,7 @@
 //! The sandbox of children: what a process may touch and use up, held by the kernel alone.
 //!
 //! A [`Sandbox`] is made once per engine. Per child it gives a [`Cell`], which the child shuts
-//! itself into between `fork` and `exec`: a session of its own, no descriptors but its own, no
+//! itself into before its program begins: a session of its own, no descriptors but its own, no
 //! privileges, limits, Landlock for files, ports and signals, seccomp for system calls. No helper
 //! program, no namespace, no privilege of the daemon is needed.
 
@@ -9,10 +9,11 @@ mod confine;
 mod files;
 mod limits;
 mod policy;
+mod search;
 mod support;
 mod syscalls;
 
-pub(super) use confine::{reap, spawn};
+pub(super) use confine::{Program, reap, spawn};
 pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
 pub use support::Support;
@@ -125,26 +126,28 @@ pub(super) struct Cell {
     filter: Option<Arc<BpfProgram>>,
 }
 
-/// For a child that no `exec` starts: it is told what to shut itself into.
 impl Cell {
-    /// Whether it gives up its privileges.
-    pub(super) fn is_confined(&self) -> bool {
-        self.confined
-    }
-
-    /// The rules that it holds itself to.
+    /// The rules that it holds itself to, for a child that no `exec` starts.
     pub(super) fn rules(&self) -> Option<BorrowedFd<'_>> {
         self.rules.as_ref().map(AsFd::as_fd)
     }
+}
 
-    /// Its limits, as the numbers of `setrlimit(2)`: which, soft, hard; -1 is none.
-    pub(super) fn limits(&self) -> impl Iterator<Item = (u32, i64, i64)> {
+/// For children that no `exec` starts: they are told what to shut themselves into.
+impl Sandbox {
+    /// Whether they give up their privileges.
+    pub(super) fn is_confined(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    /// Their limits, as the numbers of `setrlimit(2)`: which, soft, hard; -1 is none.
+    pub(super) fn limit_numbers(&self) -> impl Iterator<Item = (u32, i64, i64)> {
         let number = |limit: Option<u64>| limit.map_or(-1, |n| i64::try_from(n).unwrap_or(-1));
         let limits = self.limits.list().into_iter().flatten();
         limits.map(move |(kind, limit)| (kind as u32, number(limit.current), number(limit.maximum)))
     }
 
-    /// Its filter of system calls, as the kernel takes it, in hexadecimal digits.
+    /// Their filter of system calls, as the kernel takes it, in hexadecimal digits.
     pub(super) fn filter_hex(&self) -> Option<String> {
         let filter = self.filter.as_ref()?;
         let mut hex = String::with_capacity(filter.len() * 16);

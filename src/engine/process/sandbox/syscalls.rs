@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+    SeccompFilter, SeccompRule, TargetArch,
 };
 
 use super::confine;
 use super::policy::{Network, Policy};
+use super::search::{Answer, with_search};
 use super::support::Support;
 
 /// The newest call that has been thought about. From 424 on all processors share the numbers.
-const NEWEST: u32 = 469;
+pub(super) const NEWEST: u32 = 469;
 
 /// What looks into other processes, or changes the machine. The answer is "not permitted".
 const DENIED: [i64; 46] = [
@@ -148,48 +149,43 @@ fn target() -> Option<TargetArch> {
 /// The filter for a policy; none for a processor whose calls are not known.
 pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
     let rules = rules(policy, support).ok()?;
+    let asked: Vec<i64> = rules.keys().copied().collect();
     let denied = SeccompAction::Errno(number(libc::EPERM));
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, target()?).ok()?;
-    let program: BpfProgram = filter.try_into().ok()?;
-    Some(absent().into_iter().chain(program).collect())
+    let rest: BpfProgram = filter.try_into().ok()?;
+    Some(with_search(&answers(policy, support, &asked), &rest))
 }
 
-/// The start of the filter: what is absent is told so. Numbers of another processor's calls, such
-/// as those of 32 bits, are mistaken for ours here, and ended by the rest of the filter.
-fn absent() -> Vec<sock_filter> {
-    const LOAD: u16 = 0x20;
-    const RETURN: u16 = 0x06;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const JUMP_IF_GREATER: u16 = 0x25;
-    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    let answer = |error| instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error));
-    let mut program = vec![
-        instruction(LOAD, 0, 0, 0),
-        instruction(JUMP_IF_GREATER, 0, 1, NEWEST),
-        answer(libc::ENOSYS),
-    ];
-    let absent = ABSENT.into_iter().chain(ABSENT_OF_PROCESSOR).map(|call| (call, libc::ENOSYS));
-    let unsupported = UNSUPPORTED.into_iter().map(|call| (call, libc::EOPNOTSUPP));
-    for (call, error) in absent.chain(unsupported) {
-        program.push(instruction(JUMP_IF_EQUAL, 0, 1, u32::try_from(call).unwrap_or(u32::MAX)));
-        program.push(answer(error));
+/// The answers to all calls but those that go through, by their numbers; `asked` have rules.
+fn answers(policy: &Policy, support: Support, asked: &[i64]) -> BTreeMap<u32, Answer> {
+    let mut answers = BTreeMap::new();
+    let mut answer = |calls: &[i64], answer| {
+        let numbers = calls.iter().filter_map(|call| u32::try_from(*call).ok());
+        answers.extend(numbers.map(|call| (call, answer)));
+    };
+    answer(asked, Answer::Rules);
+    answer(&DENIED, Answer::Error(libc::EPERM));
+    answer(&DENIED_ATTRIBUTES, Answer::Error(libc::EPERM));
+    answer(&DENIED_OF_PROCESSOR, Answer::Error(libc::EPERM));
+    if !policy.chmod {
+        answer(&CHMOD, Answer::Error(libc::EPERM));
     }
-    program
+    if !support.holds_truncate() {
+        answer(&[libc::SYS_truncate], Answer::Error(libc::EPERM));
+    }
+    answer(&UNSUPPORTED, Answer::Error(libc::EOPNOTSUPP));
+    answer(&ABSENT, Answer::Error(libc::ENOSYS));
+    answer(&ABSENT_OF_PROCESSOR, Answer::Error(libc::ENOSYS));
+    answers
 }
 
-/// A rule is met when all its conditions are, and a call is denied when one of its rules is met;
-/// one without rules always is.
+/// The rest of the filter: calls that are denied for what their arguments are. A rule is met when
+/// all its conditions are, and a call is denied when one of its rules is met; one without rules
+/// always is.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn rules(policy: &Policy, support: Support) -> Result<Rules, BackendError> {
-    let denied = DENIED.into_iter().chain(DENIED_ATTRIBUTES).chain(DENIED_OF_PROCESSOR);
-    let mut rules: Rules = denied.map(|call| (call, Vec::new())).collect();
-    if !policy.chmod {
-        rules.extend(CHMOD.map(|call| (call, Vec::new())));
-    }
-    if !support.holds_truncate() {
-        rules.insert(libc::SYS_truncate, Vec::new());
-    }
+    let mut rules = Rules::new();
     let flags = CLONE_FLAGS.map(|flag| vec![has(0, number(flag))]);
     rules.insert(libc::SYS_clone, all(flags)?);
     processes(&mut rules, policy)?;
@@ -232,8 +228,7 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
 /// What Landlock does not hold of the network: everything but TCP.
 fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), BackendError> {
     const TYPE: u32 = 0xf;
-    let (stream, datagram, packets) =
-        (number(libc::SOCK_STREAM), number(libc::SOCK_DGRAM), number(libc::SOCK_SEQPACKET));
+    let datagram = number(libc::SOCK_DGRAM);
     let internet = [number(libc::AF_INET), number(libc::AF_INET6)];
     let unix = number(libc::AF_UNIX);
     let mut families = Vec::new();
@@ -271,7 +266,9 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
     }
     if !policy.unix_sockets {
         // One of a pair for datagrams can be turned to any other socket by its name.
-        rules.insert(libc::SYS_socketpair, all(masked_not_any(1, TYPE, [stream, packets]))?);
+        // Theirs are the kinds 1 and 5: all others lack the first bit, or have another than the third.
+        let others = [masked(1, 1, 0), masked(1, 2, 2), masked(1, 8, 8)];
+        rules.insert(libc::SYS_socketpair, all(others.map(|kind| vec![kind]))?);
     }
     if ports.is_some() {
         // A connection that is opened by its first data.
@@ -309,19 +306,119 @@ fn masked(argument: u8, mask: u32, value: u32) -> Condition {
     condition(argument, SeccompCmpOp::MaskedEq(mask.into()), value)
 }
 
-/// One rule for each value of four bits that is none of these.
-fn masked_not_any(argument: u8, mask: u32, values: [u32; 2]) -> Vec<Vec<Condition>> {
-    (0..=mask)
-        .filter(|value| !values.contains(value))
-        .map(|value| vec![masked(argument, mask, value)])
-        .collect()
-}
-
 fn condition(argument: u8, operator: SeccompCmpOp, value: u32) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value.into())
 }
 
 /// The kernel's constants are numbers without a sign that libc has as numbers with one.
-fn number(constant: i32) -> u32 {
+pub(super) fn number(constant: i32) -> u32 {
     constant.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use seccompiler::sock_filter;
+
+    use super::super::search::{JUMP, JUMP_IF_EQUAL, JUMP_IF_GREATER, LOAD, RETURN};
+    use super::*;
+
+    /// What a program answers to a call, as the kernel would run it, and in how many steps.
+    fn answer_to(program: &[sock_filter], call: u32, arguments: [u64; 6]) -> (u32, usize) {
+        const AND: u16 = 0x54;
+        const JUMP_IF_EQUAL_OR_GREATER: u16 = 0x35;
+        let check = &program[1];
+        let (mut at, mut steps, mut loaded) = (0, 0, 0_u32);
+        loop {
+            let step = &program[at];
+            (at, steps) = (at + 1, steps + 1);
+            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            match step.code {
+                LOAD if step.k == 0 => loaded = call,
+                // The processor is the one that is asked for.
+                LOAD if step.k == 4 => loaded = check.k,
+                LOAD => {
+                    let (place, is_high) = ((step.k as usize - 16) / 8, !step.k.is_multiple_of(8));
+                    let value = arguments[place] >> if is_high { 32 } else { 0 };
+                    loaded = u32::try_from(value & u64::from(u32::MAX)).expect("32 bits");
+                }
+                AND => loaded &= step.k,
+                JUMP => at += step.k as usize,
+                JUMP_IF_EQUAL => at += jump(loaded == step.k),
+                JUMP_IF_GREATER => at += jump(loaded > step.k),
+                JUMP_IF_EQUAL_OR_GREATER => at += jump(loaded >= step.k),
+                RETURN => return (step.k, steps),
+                other => panic!("an unknown instruction: {other:#x}"),
+            }
+        }
+    }
+
+    fn error(error: i32) -> u32 {
+        libc::SECCOMP_RET_ERRNO | number(error)
+    }
+
+    #[test]
+    fn every_number_gets_its_answer_in_few_steps() {
+        let config = crate::config::SandboxConfig { chmod: false, ..Default::default() };
+        let policy = Policy::of_type(&config);
+        let support = Support { landlock: 1, seccomp: true, privileged: false };
+        let Some(program) = filter(&policy, support) else { return };
+        let asked = rules(&policy, support).expect("rules");
+        let lists: [(&[i64], i32); 8] = [
+            (&DENIED, libc::EPERM),
+            (&DENIED_ATTRIBUTES, libc::EPERM),
+            (&DENIED_OF_PROCESSOR, libc::EPERM),
+            (&CHMOD, libc::EPERM),
+            (&[libc::SYS_truncate], libc::EPERM),
+            (&UNSUPPORTED, libc::EOPNOTSUPP),
+            (&ABSENT, libc::ENOSYS),
+            (&ABSENT_OF_PROCESSOR, libc::ENOSYS),
+        ];
+        for call in 0..=NEWEST + 10 {
+            let (answer, steps) = answer_to(&program, call, [0; 6]);
+            let listed = lists.iter().find(|(calls, _)| calls.contains(&i64::from(call)));
+            if listed.is_none() && asked.contains_key(&i64::from(call)) {
+                continue;
+            }
+            let newer = (call > NEWEST).then_some(error(libc::ENOSYS));
+            let expected = listed.map(|(_, errno)| error(*errno)).or(newer);
+            assert_eq!(answer, expected.unwrap_or(libc::SECCOMP_RET_ALLOW), "{call}");
+            assert!(steps < 30, "{call} takes {steps} steps");
+        }
+        assert!(program.len() < 400, "{} instructions", program.len());
+    }
+
+    #[test]
+    fn the_rules_are_reached_and_look_at_the_arguments() {
+        let policy = Policy::of_type(&crate::config::SandboxConfig::default());
+        let support = Support { landlock: 7, seccomp: true, privileged: false };
+        let Some(program) = filter(&policy, support) else { return };
+        let answer = |call: i64, arguments: &[u64]| {
+            let mut all = [0; 6];
+            all[..arguments.len()].copy_from_slice(arguments);
+            answer_to(&program, u32::try_from(call).expect("a number"), all).0
+        };
+        let (allowed, denied) = (libc::SECCOMP_RET_ALLOW, error(libc::EPERM));
+        for kind in 0..16 {
+            // Flags stand above the kind.
+            let kind = kind | 0x80000;
+            let expected = if [0x80001, 0x80005].contains(&kind) { allowed } else { denied };
+            assert_eq!(answer(libc::SYS_socketpair, &[1, kind]), expected, "{kind:#x}");
+        }
+        for (call, arguments, expected) in [
+            (libc::SYS_socket, &[1, 1][..], denied),
+            (libc::SYS_kill, &[0xffff_ffff_ffff_ffff, 9], denied),
+            (libc::SYS_kill, &[77, 9], allowed),
+            (libc::SYS_prlimit64, &[1], denied),
+            (libc::SYS_prlimit64, &[0], allowed),
+            (libc::SYS_clone, &[0x1000_0000], denied),
+            (libc::SYS_clone, &[17], allowed),
+            (libc::SYS_fcntl, &[0, 8], denied),
+            (libc::SYS_fcntl, &[0, 3], allowed),
+            (libc::SYS_ioctl, &[0, 0x5412], denied),
+            (libc::SYS_ioctl, &[0, 0x5401], allowed),
+            (libc::SYS_read, &[], allowed),
+        ] {
+            assert_eq!(answer(call, arguments), expected, "{call} {arguments:x?}");
+        }
+    }
 }

@@ -1,30 +1,39 @@
 # The parent interpreter of warm jobs. It has imported what is slow to import; each job is a fork of
-# it, which shuts itself in and runs one script as `python3 SCRIPT` would. It runs no script itself,
-# so nothing can pass from one to the next.
+# it, which is shut in and runs one script as `python3 SCRIPT` would. The parent runs no script
+# itself, and a fork no more than one, so nothing can pass from one to the next.
 #
-# It is told on the socket `control`, its standard input, one message for each job with these
-# descriptors: a socket for the job alone, standard output, standard error, then the channel of
-# progress if the text has a "c", and the rules of Landlock if it has an "r". It answers with the
-# process id. The fork's own socket brings one JSON object with all else; it is closed without a
-# word before the script begins, or says why the script cannot begin.
-def serve(control, preload, hero):
-    import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
-    from importlib.machinery import SourceFileLoader
+# For each fork it is sent a socket on `control`, its standard input, and answers with the process
+# id. The fork shuts itself in as far as it can without knowing its job, does once what every job
+# does, and waits on that socket: for the descriptors of standard output and error, of the channel of
+# progress and of the rules of Landlock if there are any, and one line of JSON with all else. It
+# says "." before the script begins, or why it cannot begin, and closes the socket.
+def serve(control, preload, hero, cell):
+    try:
+        import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
+        from importlib.machinery import SourceFileLoader
+    except ImportError as error:
+        control.send(f"it lacks a module of its own: {error}".encode()[:1000])
+        raise
 
+    cell = json.loads(cell)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.getenv.restype = ctypes.c_void_p
     mark_at = libc.getenv(b"HERO_RUN_ID")
     # The number that jobs have their channel at: nothing else may come to lie there.
     os.dup2(os.open("/dev/null", os.O_RDWR), 3)
 
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
     def checked(result, what):
         if result != 0:
             raise OSError(ctypes.get_errno(), what)
 
-    def confine(job, rules):
-        for kind, soft, hard in job["limits"]:
+    def confine():
+        """All but the rules for files, which are the job's own."""
+        for kind, soft, hard in cell["limits"]:
             resource.setrlimit(kind, (soft, hard))
-        if not job["confined"]:
+        if not cell["confined"]:
             return
         # Version 3, this process. A unit of systemd has none to give up, and may not even try.
         header, held = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
@@ -32,50 +41,104 @@ def serve(control, preload, hero):
         if any(held):
             checked(libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
         checked(libc.prctl(38, 1, 0, 0, 0), "no_new_privs")
-        if rules is not None:
-            checked(libc.syscall(ctypes.c_long(446), ctypes.c_long(rules), ctypes.c_long(0)),
-                    "landlock_restrict_self")
-        if job["filter"]:
-            code = bytes.fromhex(job["filter"])
+        if cell["filter"]:
+            code = bytes.fromhex(cell["filter"])
             text = ctypes.create_string_buffer(code, len(code))
-
-            class Program(ctypes.Structure):
-                _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
-
             program = Program(len(code) // 8, ctypes.addressof(text))
             checked(libc.prctl(22, 2, ctypes.byref(program), 0, 0), "seccomp")
 
+    def descriptors_of(ancillary):
+        descriptors = []
+        for level, kind, data in ancillary:
+            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+                whole = len(data) - len(data) % 4
+                descriptors += memoryview(data)[:whole].cast("i").tolist()
+        return descriptors
+
     def receive(own):
-        parts = []
-        while True:
-            part = own.recv(1 << 16)
-            if not part:
+        text, ancillary, _, _ = own.recvmsg(1 << 13, 256)
+        descriptors = descriptors_of(ancillary)
+        parts = [text]
+        while not text.endswith(b"\n"):
+            if not text:
                 # The daemon gave it up.
                 os._exit(0)
-            parts.append(part)
-            if part.endswith(b"\n"):
-                return json.loads(b"".join(parts))
+            text = own.recv(1 << 16)
+            parts.append(text)
+        return json.loads(b"".join(parts)), descriptors
 
-    def prepare(descriptors, kinds):
-        own = _socket.socket(fileno=descriptors[0])
+    def take_environment(job):
+        os.environ.clear()
+        os.environ.update(job["env"])
+
+    def main_of(script):
+        main = types.ModuleType("__main__")
+        main.__dict__.update(
+            __file__=script, __builtins__=builtins, __cached__=None, __annotations__={},
+            __loader__=SourceFileLoader("__main__", script),
+        )
+        return main
+
+    def execute(script, main):
+        with open(script, "rb") as file:
+            text = file.read()
+        exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
+
+    def forget(main):
+        """Lets go of what a script has named: files that it has left open are written as they go."""
+        names = main.__dict__
+        for is_first in (True, False):
+            for name in list(names):
+                own = name.startswith("_") and not name.startswith("__")
+                if name != "__builtins__" and own == is_first:
+                    names[name] = None
+        gc.collect()
+
+    def rehearse():
+        """What every job does, once: the pages that it writes to are this process's own by then."""
+        told, own = _socket.socketpair()
+        words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True}
+        told.send((json.dumps({**words, "env": dict(os.environ)}) + "\n").encode())
+        job, _ = receive(own)
+        told.close()
+        own.close()
+        take_environment(job)
+        os.chdir(job["cwd"])
+        main = main_of(job["script"])
+        os.path.dirname(job["script"])
+        execute(job["script"], main)
+        text = "import sys\ndef greet(name):\n    return f'{name!s}'\nprint(greet(1), [1], {1: 2})"
+        exec(compile(text, "hero", "exec", dont_inherit=True), main.__dict__)
+        forget(main)
+        flush()
+
+    def wait(descriptor):
+        """Makes the process ready, and returns what its job is."""
+        own = _socket.socket(fileno=descriptor)
         try:
             os.setsid()
-            rest = list(descriptors[3:])
-            channel = rest.pop(0) if b"c" in kinds else None
-            rules = rest.pop(0) if b"r" in kinds else None
             control.detach()
-            os.dup2(3, 0)
-            os.dup2(descriptors[1], 1)
-            os.dup2(descriptors[2], 2)
+            for number in (0, 1, 2):
+                os.dup2(3, number)
+            confine()
+            rehearse()
+            job, (stdout, stderr, *rest) = receive(own)
+            channel = rest.pop(0) if job["channel"] else None
+            rules = rest.pop(0) if job["rules"] else None
+            os.dup2(stdout, 1)
+            os.dup2(stderr, 2)
             if channel is not None:
                 os.dup2(channel, 3)
             else:
                 os.close(3)
-            job = receive(own)
             mark = job["env"]["HERO_RUN_ID"].encode()
             ctypes.memmove(mark_at, mark, len(mark))
-            os.environ.clear()
-            os.environ.update(job["env"])
+            take_environment(job)
+            site = sys.modules.get("site")
+            if site is not None and site.ENABLE_USER_SITE:
+                # Below the folder that is the job's home, not the parent's.
+                site.USER_BASE = site.USER_SITE = None
+                site.getusersitepackages()
             if "TZ" in job["env"]:
                 import time
                 time.tzset()
@@ -87,25 +150,24 @@ def serve(control, preload, hero):
                 import site
                 sys.prefix = sys.exec_prefix = job["prefix"]
                 site.addsitedir(job["site"])
-            confine(job, rules)
+            if rules is not None:
+                checked(libc.syscall(ctypes.c_long(446), ctypes.c_long(rules), ctypes.c_long(0)),
+                        "landlock_restrict_self")
         except BaseException as error:
             own.send(f"{type(error).__name__}: {error}".encode()[:1000])
             os._exit(1)
-        # Its own socket among them, which is how the daemon knows that the script begins.
+        # One that dies before this has said nothing, and its job starts cold.
+        own.send(b".")
         own.detach()
         os.closerange(4, 1 << 20)
         return job
 
     def run(job):
         script = job["script"]
-        main = types.ModuleType("__main__")
-        main.__dict__.update(
-            __file__=script, __builtins__=builtins, __cached__=None, __annotations__={},
-            __loader__=SourceFileLoader("__main__", script),
-        )
-        sys.modules["__main__"] = main
+        main = sys.modules["__main__"] = main_of(script)
         sys.argv[:] = [script, *job["args"]]
-        sys.orig_argv[:] = [job["program"], *sys.orig_argv[1:-2], *sys.argv]
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv[:] = [job["program"], *sys.orig_argv[1:-2], *sys.argv]
         sys.executable = job["program"]
         if getattr(sys.flags, "safe_path", False) or sys.flags.isolated:
             pass
@@ -114,14 +176,13 @@ def serve(control, preload, hero):
         gc.enable()
         status = 0
         try:
-            with open(script, "rb") as file:
-                text = file.read()
-            exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
+            execute(script, main)
         except SystemExit as leaving:
             status = leaving.code
         except BaseException as error:
             # Without the frames of this file, which are above the script's.
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            for _ in range(2):
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             sys.excepthook(type(error), error, error.__traceback__)
             if isinstance(error, KeyboardInterrupt):
                 flush()
@@ -145,14 +206,7 @@ def serve(control, preload, hero):
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
         flushed = flush()
-        # Files that the script has left open are written as they go.
-        names = main.__dict__
-        for is_first in (True, False):
-            for name in list(names):
-                own = name.startswith("_") and not name.startswith("__")
-                if name != "__builtins__" and own == is_first:
-                    names[name] = None
-        gc.collect()
+        forget(main)
         flushed = flush() and flushed
         os._exit(status & 0xFF if flushed else 120)
 
@@ -165,31 +219,26 @@ def serve(control, preload, hero):
         return True
 
     def fork():
-        text, control_data, _, _ = control.recvmsg(16, 256)
+        text, ancillary, _, _ = control.recvmsg(1, 64)
         if not text:
             os._exit(0)
-        descriptors = []
-        for level, kind, data in control_data:
-            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
-                whole = len(data) - len(data) % 4
-                descriptors += memoryview(data)[:whole].cast("i").tolist()
+        [descriptor] = descriptors_of(ancillary)
         read_end, write_end = os.pipe()
         between = os.fork()
         if between == 0:
-            # The job's parent ends at once, so that the daemon becomes its parent.
+            # The fork's parent ends at once, so that the daemon becomes its parent.
             pid = os.fork()
             if pid == 0:
                 os.close(read_end)
                 os.close(write_end)
-                return prepare(descriptors, text)
+                return wait(descriptor)
             os.write(write_end, b"%d" % pid)
             os._exit(0)
         os.close(write_end)
         pid = os.read(read_end, 32)
         os.close(read_end)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        # Once it is reaped, the job has its new parent.
+        os.close(descriptor)
+        # Once it is reaped, the fork has its new parent.
         os.waitpid(between, 0)
         control.send(pid or b"0")
         return None

@@ -22,8 +22,8 @@ use serde_json::{Map, Value, json};
 use super::{Forked, Job, LOCALE, broken};
 use crate::engine::process::child::timeout_until;
 use crate::engine::process::orphans::{MARK, Registered, Run};
-use crate::engine::process::sandbox::Cell;
-use crate::engine::process::{SYSTEM_PATH, command, python};
+use crate::engine::process::sandbox::{Cell, Sandbox};
+use crate::engine::process::{SYSTEM_PATH, channel, command, python};
 
 /// What the parent runs: too long for a command line that people look at.
 const TEXT: &str = include_str!("parent.py");
@@ -33,6 +33,8 @@ const BOOT: &str = "import _socket; control = _socket.socket(fileno=0); \
 const START_WITHIN: Duration = Duration::from_mins(1);
 /// How long a fork may take on a machine that is busy.
 const FORK_WITHIN: Duration = Duration::from_secs(5);
+/// What a fork says before its script begins.
+const BEGUN: &str = ".";
 /// The longest answer.
 const ANSWER_BYTES_MAX: usize = 1024;
 
@@ -54,6 +56,7 @@ impl Parent {
         program: &Path,
         options: &[String],
         preload: &[String],
+        sandbox: &Sandbox,
     ) -> io::Result<Self> {
         let (control, its) = pair(SocketType::SEQPACKET)?;
         // Its output is that of modules which greet whoever imports them. They are pipes, as those
@@ -62,10 +65,13 @@ impl Parent {
             command(program)
                 .args(options)
                 .args(["-c", BOOT])
+                // With `-c` modules are looked for where it starts first.
+                .current_dir("/")
                 .env_clear()
                 .env("PATH", SYSTEM_PATH)
                 .env("LANG", LOCALE)
-                .env("PYTHONNOUSERSITE", "1")
+                // Nothing of the daemon's user: a job's own home is empty as it starts.
+                .env("HOME", "/nonexistent")
                 .env(MARK, Run::blank_mark())
                 .stdin(Stdio::from(its))
                 .stdout(Stdio::piped())
@@ -75,7 +81,8 @@ impl Parent {
         })?;
         let parent = Self { child, _registered: registered, control };
         let (names, hero) = (json!(preload), json!(python::MODULE));
-        let text = format!("{TEXT}\nserve(control, {names}, {hero})\n");
+        let cell = json!(cell(sandbox).to_string());
+        let text = format!("{TEXT}\nserve(control, {names}, {hero}, {cell})\n");
         send(&parent.control, text.as_bytes(), SendFlags::NOSIGNAL)?;
         match answer(parent.control.as_fd(), Instant::now() + START_WITHIN)? {
             Some(said) if said == "ready" => Ok(parent),
@@ -90,44 +97,22 @@ impl Parent {
         i32::try_from(self.child.id()).unwrap_or_default()
     }
 
-    /// Makes a fork, which waits to be told what it is.
+    /// Makes a fork, which waits to be told what it is. It is no run's yet.
     ///
     /// # Errors
     /// Whatever means that this parent is of no more use.
-    pub(super) fn fork(
-        &mut self,
-        run: Run,
-        cell: &Cell,
-        channel: Option<&OwnedFd>,
-    ) -> io::Result<Waiting> {
+    pub(super) fn fork(&self) -> io::Result<Waiting> {
         let (own, its) = pair(SocketType::STREAM)?;
-        let (stdout, its_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, its_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-        let mut kinds = b"j".to_vec();
-        let mut given = vec![its.as_fd(), its_stdout.as_fd(), its_stderr.as_fd()];
-        if let Some(channel) = channel {
-            kinds.push(b'c');
-            given.push(channel.as_fd());
-        }
-        if let Some(rules) = cell.rules() {
-            kinds.push(b'r');
-            given.push(rules);
-        }
         let mut pid = 0;
-        let registered = Registered::adopt(run, || {
-            pid = self.ask(&kinds, &given)?;
+        let registered = Registered::adopt(None, || {
+            pid = self.ask(its.as_fd())?;
             Ok(pid)
         })?;
-        Ok(Waiting { own, forked: Some(Forked { pid, registered, stdout, stderr }) })
+        Ok(Waiting { own, forked: Some((pid, registered)) })
     }
 
-    fn ask(&self, kinds: &[u8], given: &[BorrowedFd<'_>]) -> io::Result<i32> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !control.push(SendAncillaryMessage::ScmRights(given)) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        sendmsg(&self.control, &[IoSlice::new(kinds)], &mut control, SendFlags::NOSIGNAL)?;
+    fn ask(&self, its: BorrowedFd<'_>) -> io::Result<i32> {
+        send_with(self.control.as_fd(), b"f", &[its])?;
         let said = answer(self.control.as_fd(), Instant::now() + FORK_WITHIN)?;
         let said =
             said.ok_or_else(|| broken(&format!("it made no fork within {FORK_WITHIN:?}")))?;
@@ -152,10 +137,17 @@ impl Drop for Parent {
 #[derive(Debug)]
 pub(super) struct Waiting {
     own: OwnedFd,
-    forked: Option<Forked>,
+    /// Its process id; none once it has begun.
+    forked: Option<(i32, Registered)>,
 }
 
 impl Waiting {
+    /// Its process id.
+    #[cfg(test)]
+    pub(super) fn pid(&self) -> Option<i32> {
+        self.forked.as_ref().map(|(pid, _)| *pid)
+    }
+
     /// Tells it what it is, and waits until it is shut in and its script begins.
     ///
     /// # Errors
@@ -167,35 +159,75 @@ impl Waiting {
         job: &Job<'_>,
         args: &[String],
     ) -> io::Result<Forked> {
-        set_socket_timeout(&self.own, Timeout::Send, Some(FORK_WITHIN))?;
+        let (stdout, its_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, its_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        let mut given = vec![its_stdout.as_fd(), its_stderr.as_fd()];
+        given.extend(job.channel.as_ref().map(AsFd::as_fd));
+        given.extend(cell.rules());
         let text = description(run, cell, job, args)?;
-        let mut rest = text.as_bytes();
-        while !rest.is_empty() {
-            match send(&self.own, rest, SendFlags::NOSIGNAL) {
-                Ok(sent) => rest = &rest[sent..],
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+        if let Some((_, registered)) = &self.forked {
+            registered.begins(run);
         }
-        match answer(self.own.as_fd(), Instant::now() + FORK_WITHIN)? {
-            Some(said) if said.is_empty() => {
-                self.forked.take().ok_or_else(|| broken("begun twice"))
-            }
-            Some(said) => Err(broken(&said)),
-            None => Err(broken(&format!("its fork did not begin within {FORK_WITHIN:?}"))),
+        set_socket_timeout(&self.own, Timeout::Send, Some(FORK_WITHIN))?;
+        let sent = send_with(self.own.as_fd(), text.as_bytes(), &given);
+        drop((its_stdout, its_stderr));
+        // One that has died may have said why.
+        let said = match answer(self.own.as_fd(), Instant::now() + FORK_WITHIN)? {
+            Some(said) => said,
+            None => format!("its fork did not begin within {FORK_WITHIN:?}"),
+        };
+        sent.or_else(|error| if said.is_empty() { Err(error) } else { Ok(()) })?;
+        match said.as_str() {
+            BEGUN => {}
+            "" => return Err(broken("its fork has ended")),
+            why => return Err(broken(why)),
         }
+        let (pid, registered) = self.forked.take().ok_or_else(|| broken("begun twice"))?;
+        Ok(Forked { pid, registered, stdout, stderr })
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if let Some(forked) = &self.forked
-            && let Some(pid) = Pid::from_raw(forked.pid)
+        if let Some((pid, _)) = &self.forked
+            && let Some(pid) = Pid::from_raw(*pid)
         {
             let _ = kill_process(pid, Signal::KILL);
             let _ = waitpid(Some(pid), WaitOptions::empty());
         }
     }
+}
+
+/// Sends all of a text, with descriptors at its beginning.
+fn send_with(socket: BorrowedFd<'_>, text: &[u8], given: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(given)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut rest = text;
+    while !rest.is_empty() {
+        match sendmsg(socket, &[IoSlice::new(rest)], &mut control, SendFlags::NOSIGNAL) {
+            Ok(sent) => {
+                rest = &rest[sent..];
+                // They are on their way, and not to be sent again.
+                control.clear();
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// What every fork shuts itself into, whatever its job.
+fn cell(sandbox: &Sandbox) -> Value {
+    let limits = sandbox.limit_numbers().map(|(kind, soft, hard)| json!([kind, soft, hard]));
+    json!({
+        "limits": limits.collect::<Vec<Value>>(),
+        "confined": sandbox.is_confined(),
+        "filter": sandbox.filter_hex(),
+    })
 }
 
 /// All that the fork has to know, in one line.
@@ -209,14 +241,12 @@ fn description(run: Run, cell: &Cell, job: &Job<'_>, args: &[String]) -> io::Res
     }
     env.insert(MARK.to_owned(), Value::String(run.wide_mark()));
     if job.channel.is_some() {
-        env.insert("HERO_FD".to_owned(), json!("3"));
+        env.insert(channel::VARIABLE.to_owned(), json!(channel::NUMBER));
     }
     let packages = job.prepared.packages.as_deref();
     let prefix = packages.map(|packages| text(packages.as_os_str())).transpose()?;
     let site = packages.map(site_of).transpose()?;
     let site = site.map(|site| text(site.as_os_str())).transpose()?;
-    let limits: Vec<Value> =
-        cell.limits().map(|(kind, soft, hard)| json!([kind, soft, hard])).collect();
     let description = json!({
         "script": text(job.prepared.script.as_os_str())?,
         "program": text(job.spec.program.as_os_str())?,
@@ -225,9 +255,8 @@ fn description(run: Run, cell: &Cell, job: &Job<'_>, args: &[String]) -> io::Res
         "env": env,
         "prefix": prefix,
         "site": site,
-        "limits": limits,
-        "confined": cell.is_confined(),
-        "filter": cell.filter_hex(),
+        "channel": job.channel.is_some(),
+        "rules": cell.rules().is_some(),
     });
     Ok(format!("{description}\n"))
 }

@@ -25,7 +25,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 fn warm(world: &World, keys: &str) -> CommandEngine {
     let engine = world.engine("python", &format!("warm = true\n{keys}"));
     engine.warm_up();
-    until("the parent is ready", || engine.warm.as_ref().is_some_and(super::Warm::is_ready));
+    until("a fork waits", || engine.warm.as_ref().is_some_and(super::Warm::is_ready));
     assert_eq!(world.output(&engine, IS_WARM), "True");
     engine
 }
@@ -33,7 +33,8 @@ fn warm(world: &World, keys: &str) -> CommandEngine {
 #[test]
 fn a_fork_gives_what_a_cold_start_gives() {
     let world = World::new();
-    let (warm, cold) = (warm(&world, "preload = [\"json\"]"), world.engine("python", ""));
+    let (warm, cold) =
+        (warm(&world, "preload = [\"json\"]"), world.engine("python", "warm = false"));
     for source in [
         "print(1)",
         "",
@@ -70,7 +71,8 @@ fn a_fork_gives_what_a_cold_start_gives() {
 #[test]
 fn nothing_passes_from_one_job_to_the_next() {
     let world = World::new();
-    let (warm, cold) = (warm(&world, "preload = [\"random\"]"), world.engine("python", ""));
+    let (warm, cold) =
+        (warm(&world, "preload = [\"random\"]"), world.engine("python", "warm = false"));
     for (change, look) in [
         (
             "global_name = 1; import builtins; builtins.extra = 1",
@@ -151,7 +153,7 @@ fn what_an_interpreter_reads_as_it_starts_is_given_to_a_new_one() {
 #[test]
 fn a_fork_is_shut_into_the_sandbox() {
     let world = World::new();
-    let (warm, cold) = (warm(&world, ""), world.engine("python", ""));
+    let (warm, cold) = (warm(&world, ""), world.engine("python", "warm = false"));
     for source in [
         "open('/etc/shadow').read()",
         "open('/root/x', 'w')",
@@ -160,7 +162,7 @@ fn a_fork_is_shut_into_the_sandbox() {
         "import ctypes; print(ctypes.CDLL(None).ptrace(0, 0, 0, 0))",
         "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))",
         "import resource; print([resource.getrlimit(n) for n in range(10)])",
-        "print([l for l in open('/proc/self/status') if 'Cap' in l or 'NoNew' in l or 'Secc' in l])",
+        "import ctypes; print([ctypes.CDLL(None).prctl(n, 0, 0, 0, 0) for n in (3, 21, 39)])",
     ] {
         assert_eq!(world.run(&warm, source), world.run(&cold, source), "{source}");
     }
@@ -181,6 +183,231 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         deadline: Instant::now() + Duration::from_millis(timeout_ms),
     };
     engine.run(&script, cancel, &World::new().log).expect_err("it is ended")
+}
+
+/// What a script can see of the process that it is, one line each.
+const OBSERVABLES: &str = r"
+import builtins, ctypes, gc, locale, os, resource, signal, site, stat, sys, threading, time, warnings
+home = os.environ['HOME']
+def shown(value):
+    return repr(value).replace(home, 'HOME')
+def kind(number):
+    mode = os.fstat(number).st_mode
+    return stat.S_IFMT(mode), os.isatty(number), os.get_inheritable(number)
+def is_open(number):
+    try:
+        return bool(os.fstat(number))
+    except OSError:
+        return False
+environ = {name: value for name, value in os.environ.items() if name != 'HERO_RUN_ID'}
+for name, value in {
+    'argv': sys.argv, 'orig_argv': sys.orig_argv, 'name': __name__, 'file': __file__,
+    'globals': sorted(globals()), 'spec': __spec__, 'doc': __doc__, 'loader': type(__loader__),
+    'main': sys.modules['__main__'].__dict__ is globals(), 'builtins': __builtins__ is builtins,
+    'path': sys.path, 'flags': sys.flags, 'executable': sys.executable, 'prefix': sys.prefix,
+    'exec_prefix': sys.exec_prefix, 'warnoptions': sys.warnoptions, 'xoptions': sys._xoptions,
+    'filters': warnings.filters, 'meta_path': [getattr(f, '__name__', type(f).__name__) for f in sys.meta_path], 'dont_write': sys.dont_write_bytecode,
+    'recursion': sys.getrecursionlimit(), 'switch': sys.getswitchinterval(),
+    'hooks': sys.excepthook is sys.__excepthook__, 'trace': (sys.gettrace(), sys.getprofile()),
+    'ps1': hasattr(sys, 'ps1'), 'last': hasattr(sys, 'last_type'), 'gc': (gc.isenabled(), gc.get_threshold()),
+    'environ': sorted(environ.items()), 'mark': len(os.environ['HERO_RUN_ID']) > 2,
+    'cwd': os.getcwd(), 'umask': os.umask(0o22), 'nice': os.nice(0), 'ids': (os.getuid(), os.getgid(), os.getgroups()),
+    'session': (os.getsid(0) == os.getpid(), os.getpgrp() == os.getpid()), 'parent': os.getppid(),
+    'affinity': os.sched_getaffinity(0), 'policy': os.sched_getscheduler(0),
+    'locale': (locale.setlocale(locale.LC_ALL), locale.getpreferredencoding(), sys.getfilesystemencoding()),
+    'zone': (time.tzname, time.timezone),
+    'streams': [(f.encoding, f.errors, f.line_buffering, f.write_through, f.newlines, f.mode, f.name, f.isatty())
+                for f in (sys.stdin, sys.stdout, sys.stderr)],
+    'dunder_streams': (sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__, sys.stderr is sys.__stderr__),
+    'kinds': [kind(number) for number in range(4)],
+    'open': [number for number in range(4, 300) if is_open(number)],
+    'handlers': [signal.getsignal(number) for number in range(1, 65) if number not in (32, 33)],
+    'blocked': signal.pthread_sigmask(signal.SIG_BLOCK, []), 'alarm': signal.getitimer(signal.ITIMER_REAL),
+    'limits': [resource.getrlimit(number) for number in range(16)],
+    'threads': [(thread.name, thread.daemon, thread is threading.main_thread()) for thread in threading.enumerate()],
+    'kernel': [ctypes.CDLL(None).prctl(number, 0, 0, 0, 0) for number in (3, 21, 39)],
+    'site': (site.ENABLE_USER_SITE, site.USER_SITE, site.USER_BASE),
+    'hero': sorted(n for n in dir(__import__('hero')) if n in ('inputs', 'log', 'output', 'progress')),
+}.items():
+    print(name, shown(value))
+";
+
+#[test]
+fn a_fork_sees_of_itself_what_a_cold_start_sees() {
+    let world = World::new();
+    let (warm, cold) = (warm(&world, ""), world.engine("python", "warm = false"));
+    let seen = |engine: &CommandEngine| -> Vec<String> {
+        world.output(engine, OBSERVABLES).lines().map(str::to_owned).collect()
+    };
+    let (forked, started) = (seen(&warm), seen(&cold));
+    assert_eq!(forked.len(), started.len());
+    let different: Vec<_> = forked.iter().zip(&started).filter(|(a, b)| a != b).collect();
+    assert!(different.is_empty(), "{different:#?}");
+}
+
+#[test]
+fn what_a_fork_says_of_its_errors_is_what_a_cold_start_says() {
+    let (of_warm, of_cold) = (World::new(), World::new());
+    let (warm, cold) = (warm(&of_warm, ""), of_cold.engine("python", "warm = false"));
+    for source in [
+        "def f():
+    1 / 0
+f()
+",
+        "try:
+    1 / 0
+except ZeroDivisionError as error:
+    raise ValueError('x') from error
+",
+        "try:
+    1 / 0
+except ZeroDivisionError:
+    [][1]
+",
+        "x = (
+",
+        "raise ExceptionGroup('several', [ValueError(1), TypeError(2)])
+",
+        "import warnings; warnings.warn('careful')
+",
+        "import sys; sys.exit('leaving')
+",
+        "import sys; print('cut', end=''); sys.exit(7)
+",
+        "import os; print('lost'); os._exit(5)
+",
+        "import threading
+def f(): raise KeyError('in a thread')
+threading.Thread(target=f).start()
+",
+        "import subprocess, sys
+if sys.argv[1:]:
+    print('again', __name__)
+else:
+                 subprocess.run([sys.executable, __file__, 'x'], check=True)
+",
+        "import multiprocessing as m
+if __name__ == '__main__':
+                 p = m.get_context('fork').Process(target=print, args=['from another'])
+    p.start(); p.join()
+",
+    ] {
+        let ran = |world: &World, engine: &CommandEngine| {
+            let before = world.log().len();
+            let result = world.run(engine, source);
+            // The folder of each job has a name of its own.
+            let said = format!("{result:?} {}", &world.log()[before..]);
+            let pieces: Vec<&str> = said.split("/job-").collect();
+            let own =
+                pieces.iter().skip(1).map(|piece| piece.split_once('/').map(|(_, rest)| rest));
+            (
+                pieces[0].to_owned(),
+                own.map(|rest| rest.unwrap_or("").to_owned()).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(ran(&of_warm, &warm), ran(&of_cold, &cold), "{source}");
+    }
+}
+
+#[test]
+fn a_job_is_the_fork_that_waited_and_another_waits_then() {
+    let world = World::new();
+    let engine = warm(&world, "");
+    let spare = || engine.warm.as_ref().and_then(super::Warm::spare);
+    for _ in 0..3 {
+        until("a fork waits", || spare().is_some());
+        let waited = spare().expect("it waits").to_string();
+        assert_eq!(world.output(&engine, "import os; print(os.getpid())"), waited);
+    }
+    // One that has died is not missed.
+    until("a fork waits", || spare().is_some());
+    let waited = spare().and_then(Pid::from_raw).expect("it waits");
+    kill_process(waited, Signal::KILL).expect("killed");
+    assert_eq!(world.output(&engine, IS_WARM), "True");
+    // Nor does one outlive its engine.
+    until("a fork waits", || spare().is_some());
+    let waited = Path::new("/proc").join(spare().expect("it waits").to_string());
+    drop(engine);
+    until("it has ended", || !waited.exists());
+}
+
+#[test]
+fn the_parent_is_out_of_reach_of_its_jobs() {
+    let world = World::new();
+    let engine = warm(&world, "");
+    let pid = engine.warm.as_ref().and_then(super::Warm::pid).expect("a parent");
+    for source in [
+        format!("import os; os.kill({pid}, 0)"),
+        format!("open('/proc/{pid}/mem', 'rb')"),
+        format!("open('/proc/{pid}/environ', 'rb')"),
+        format!("import os; os.listdir('/proc/{pid}/fd')"),
+        format!("import os; os.sched_setaffinity({pid}, [0])"),
+    ] {
+        let message = world.message(&engine, &source);
+        assert!(message.starts_with("PermissionError"), "{source}: {message}");
+    }
+    let trace = format!("import ctypes; print(ctypes.CDLL(None).ptrace(16, {pid}, 0, 0))");
+    assert_eq!(world.output(&engine, &trace), "-1");
+    assert_eq!(world.output(&engine, IS_WARM), "True");
+}
+
+#[test]
+fn the_memory_of_a_job_has_nothing_of_the_one_before() {
+    let world = World::new();
+    let engine = warm(&world, "");
+    world.output(&engine, "secret = 'left' + '-over-' + str(6 * 7); keep = [secret] * 1000");
+    let look = r"
+import gc
+wanted = 'left' + '-over-'
+lists = [o for o in gc.get_objects() if isinstance(o, (list, tuple))]
+print(sum(isinstance(o[0], str) and o[0].startswith(wanted) for o in lists if o))
+";
+    assert_eq!(world.output(&engine, look), "0");
+}
+
+#[test]
+fn strings_have_the_same_hashes_in_all_forks_and_chance_is_each_ones_own() {
+    let world = World::new();
+    let engine = warm(&world, "preload = [\"random\"]");
+    let (hashes, chance) = ("print(hash('a'))", "import random; print(random.random())");
+    assert_eq!(world.output(&engine, hashes), world.output(&engine, hashes));
+    assert_ne!(world.output(&engine, chance), world.output(&engine, chance));
+}
+
+#[test]
+fn what_shed_its_environment_is_gone_though_a_fork_waits_that_is_older() {
+    let world = World::new();
+    let engine = warm(&world, "");
+    let file = world.path("bare");
+    let source = r"
+import os, time
+file = FILE
+if os.fork() == 0:
+    os.setsid()
+    with open(file + '.new', 'w') as new:
+        new.write(str(os.getpid()))
+    os.rename(file + '.new', file)
+    os.execve('/bin/sleep', ['sleep', '600'], {})
+while not os.path.exists(file):
+    time.sleep(0.01)
+";
+    let source = source.replace("FILE", &format!("{file:?}"));
+    assert_eq!(world.output(&engine, &source), "");
+    assert_reaped(file.as_ref());
+}
+
+#[test]
+fn only_options_of_the_interpreter_stand_before_the_script() {
+    let are = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        super::are_options(&words)
+    };
+    for options in [&[][..], &["-I"], &["-W", "error", "-bb"], &["-Xdev", "-X", "utf8"]] {
+        assert!(are(options), "{options:?}");
+    }
+    for other in [&["wrapper.py"][..], &["-m", "coverage"], &["-Im", "x"], &["-c", "1"], &["-"]] {
+        assert!(!are(other), "{other:?}");
+    }
 }
 
 /// Not even a zombie is left of it.
