@@ -18,6 +18,7 @@ mod progress;
 mod protocol;
 mod queues;
 mod scripts;
+mod shut_in;
 mod shutdown;
 mod supervisor;
 mod tls;

@@ -148,6 +148,7 @@ impl Bench {
         for of_type in config.types.values_mut() {
             of_type.options.warm = is_python(&of_type.command);
         }
+        scripts::add_open_type(&mut config)?;
         let mut stage = Stage::open(config, false).await?;
         let measured = tokio::select! {
             measured = run(&mut stage) => measured.map(Ok),

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,7 +20,7 @@ use super::channel::{self, Channel};
 use super::command;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
-use super::sandbox::{self, Limit, Sandbox};
+use super::sandbox::{self, Lease, Limit, Sandbox, Started};
 use super::scratch::DiskLook;
 use super::warm::{Forked, Warmed};
 use crate::engine::{Cancel, Log, StopReason, Stream, Usage};
@@ -128,6 +129,13 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
         Ended::Timeout | Ended::Stopped(_) => None,
         Ended::Itself => sandbox::limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
     };
+    if let Some(cgroup) = &child.cgroup {
+        let whole = cgroup.used();
+        usage.memory_bytes = whole.memory_bytes.unwrap_or(usage.memory_bytes);
+        if ended == Ended::Itself && !status.success() {
+            usage.limit = whole.limit.or(usage.limit);
+        }
+    }
     Ok(Report {
         ended,
         status,
@@ -146,6 +154,8 @@ struct Running {
     /// Keeps the child from being taken for an orphan, until it was reaped.
     _registered: Registered,
     run: Run,
+    /// All that it starts is in it, if it has one; whoever is still in it at the end is killed.
+    cgroup: Option<Arc<Lease>>,
     /// The number of its process and of its group.
     group: Pid,
     exited: OwnedFd,
@@ -162,15 +172,18 @@ impl Running {
     fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
         let run = Run::next();
         let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
+        let cgroup = cell.lease();
         if let Some(warm) = &spec.warm {
             let (channel, its) = channel::open(watch)?;
             if let Some(forked) = warm.fork(run, &cell, spec, its) {
                 let Forked { pid, registered, stdout, stderr } = forked;
-                return Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel);
+                let output = (Some(stdout), Some(stderr));
+                return Self::new((pid, registered, run), cgroup, output, channel);
             }
         }
         let (channel, its) = channel::open(watch)?;
-        let (mut child, registered) = Registered::start(Some(run), || {
+        let mut started = None;
+        let registered = Registered::adopt(run, || {
             let mut command = command(&spec.program);
             command
                 .args(&spec.args)
@@ -186,20 +199,18 @@ impl Running {
                 channel::give(&mut command, its)?;
                 first_closed += 1;
             }
-            sandbox::spawn(&mut command, cell, first_closed)
+            let begun = sandbox::spawn(&mut command, cell, first_closed)?;
+            Ok(started.insert(begun).pid)
         })?;
-        let pid = i32::try_from(child.id()).unwrap_or_default();
-        let stdout = child.stdout.take().map(OwnedFd::from);
-        let stderr = child.stderr.take().map(OwnedFd::from);
-        Self::new(pid, registered, run, (stdout, stderr), channel)
+        let Started { pid, stdout, stderr } = started.ok_or(io::ErrorKind::NotFound)?;
+        Self::new((pid, registered, run), cgroup, (stdout, stderr), channel)
     }
 
     /// Takes over a process that was just started, the first of its group. Should that fail, for
     /// want of descriptors, it is gone: it must not go on unwatched.
     fn new(
-        pid: i32,
-        registered: Registered,
-        run: Run,
+        (pid, registered, run): (i32, Registered, Run),
+        cgroup: Option<Arc<Lease>>,
         output: (Option<OwnedFd>, Option<OwnedFd>),
         channel: Option<Channel>,
     ) -> io::Result<Self> {
@@ -217,6 +228,7 @@ impl Running {
             reaped: false,
             _registered: registered,
             run,
+            cgroup,
             group,
             exited,
             stdout,
@@ -332,6 +344,9 @@ impl Running {
     /// Kills whatever is in the group. It fails only when nothing is.
     fn kill(&mut self) {
         let _ = kill_process_group(self.group, Signal::KILL);
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
         self.kill_at = None;
     }
 

@@ -1,21 +1,32 @@
 //! The calls that safe Rust has no way to make: those of a child between `fork` and `exec`, and
 //! the one that reaps it together with what it used. The only file with `unsafe` in it.
-#![expect(unsafe_code, reason = "pre_exec, wait4 and Landlock have no safe form")]
+#![expect(unsafe_code, reason = "pre_exec, clone3, wait4 and Landlock have no safe form")]
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, setrlimit, setsid};
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::{fcntl_dupfd_cloexec, read, write};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, setsid, waitpid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use seccompiler::apply_filter;
 
-use super::Cell;
 use super::limits::LIMITS_MAX;
+use super::{Cell, FIRST_FREE};
 use crate::engine::Usage;
+
+/// A child that runs, and its output where that is piped.
+#[derive(Debug)]
+pub(in crate::engine::process) struct Started {
+    pub(in crate::engine::process) pid: i32,
+    pub(in crate::engine::process) stdout: Option<OwnedFd>,
+    pub(in crate::engine::process) stderr: Option<OwnedFd>,
+}
 
 /// Starts a child that is shut into `cell` before its program begins. It gets a session of its own,
 /// and of the descriptors those below `first_closed`, which are its own.
@@ -26,22 +37,90 @@ pub(in crate::engine::process) fn spawn(
     command: &mut Command,
     cell: Cell,
     first_closed: u32,
-) -> io::Result<Child> {
+) -> io::Result<Started> {
     let limits = cell.limits.list();
+    let (birth, told) = match &cell.lease {
+        Some(lease) => {
+            let (told, tells) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+            let tells = fcntl_dupfd_cloexec(tells, FIRST_FREE)?;
+            (Some(Birth { folder: lease.folder()?, tells }), Some(told))
+        }
+        None => (None, None),
+    };
     // SAFETY: between `fork` and `exec` a child of a process with threads may only do what is safe
     // in a signal handler. `enter` makes system calls on values that were made before the fork
     // and live in this closure: it allocates nothing, takes no lock, and does not unwind. An
     // error is a number, made without an allocation too.
-    unsafe { command.pre_exec(move || enter(&cell, &limits, first_closed)) };
-    command.spawn()
+    unsafe { command.pre_exec(move || enter(&cell, birth.as_ref(), &limits, first_closed)) };
+    let spawned = command.spawn();
+    // By now it has begun or failed, and so it has told.
+    let mut pid = [0_u8; size_of::<i32>()];
+    let second = told.is_some_and(|told| read(&told, &mut pid) == Ok(pid.len()));
+    let second = second.then_some(i32::from_ne_bytes(pid));
+    let mut child = spawned.inspect_err(|_| {
+        if let Some(second) = second.and_then(Pid::from_raw) {
+            let _ = waitpid(Some(second), WaitOptions::empty());
+        }
+    })?;
+    if second.is_some() {
+        child.wait()?;
+    }
+    let first = i32::try_from(child.id()).unwrap_or_default();
+    Ok(Started {
+        pid: second.unwrap_or(first),
+        stdout: child.stdout.take().map(OwnedFd::from),
+        stderr: child.stderr.take().map(OwnedFd::from),
+    })
+}
+
+/// For a child that is to be in a control group from its first moment.
+struct Birth {
+    folder: OwnedFd,
+    /// Where the number of the process is told that runs in the end.
+    tells: OwnedFd,
+}
+
+impl Birth {
+    /// Goes on as a second process, which is born in the group as a child of the same parent; the
+    /// first tells its number and ends. To move a process into a group takes the kernel many times
+    /// as long as to start one in it, so that is only the other way.
+    fn begin(&self) -> io::Result<()> {
+        const INTO_CGROUP: u64 = 1 << 33;
+        let flags = INTO_CGROUP | u64::from(libc::CLONE_PARENT.cast_unsigned());
+        let folder = u64::try_from(self.folder.as_raw_fd()).unwrap_or_default();
+        // The fields of `struct clone_args`: first the flags, last the group.
+        let how = [flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, folder];
+        // SAFETY: the call reads the array, which lives in this frame, and its size. Without flags
+        // for it no memory is shared, so both processes go on in memory of their own, each with
+        // one thread.
+        let pid = unsafe { libc::syscall(libc::SYS_clone3, how.as_ptr(), size_of_val(&how)) };
+        if pid == 0 {
+            return Ok(());
+        }
+        if let Ok(pid) = i32::try_from(pid)
+            && pid > 0
+        {
+            let _ = write(&self.tells, &pid.to_ne_bytes());
+            // SAFETY: it ends this process at once and runs nothing else in it.
+            unsafe { libc::_exit(0) };
+        }
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let members = openat(&self.folder, c"cgroup.procs", flags, Mode::empty())?;
+        write(members, b"0")?;
+        Ok(())
+    }
 }
 
 /// What the child does. Restrictions come last: each may forbid what stands before it.
 fn enter(
     cell: &Cell,
+    birth: Option<&Birth>,
     limits: &[Option<(Resource, Rlimit)>; LIMITS_MAX],
     first_closed: u32,
 ) -> io::Result<()> {
+    if let Some(birth) = birth {
+        birth.begin()?;
+    }
     setsid()?;
     for (resource, limit) in limits.iter().flatten() {
         setrlimit(*resource, *limit)?;

@@ -5,16 +5,21 @@
 //! privileges, limits, Landlock for files, ports and signals, seccomp for system calls. No helper
 //! program, no namespace, no privilege of the daemon is needed.
 
+mod cgroups;
 mod confine;
 mod files;
 mod limits;
+mod own;
 mod policy;
 mod support;
 mod syscalls;
 
-pub(super) use confine::{reap, spawn};
+pub(super) use cgroups::Lease;
+pub use cgroups::enter as divide_cgroup;
+pub(super) use confine::{Started, reap, spawn};
 pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
+pub use own::Own;
 pub use support::Support;
 
 use std::fmt::Write;
@@ -26,6 +31,7 @@ use std::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use seccompiler::BpfProgram;
 
+use self::cgroups::Cgroups;
 use self::limits::Limits;
 use self::policy::Policy;
 use crate::config::{Require, SalConfig, SandboxConfig};
@@ -41,6 +47,8 @@ pub struct Sandbox {
     require: Require,
     /// The most bytes in a child's own folder; zero sets no bound.
     disk_bytes_max: u64,
+    /// Bounds for all of a child together with what it starts, where the kernel's groups are ours.
+    cgroups: Option<Cgroups>,
     /// What its system calls go through, made once: no child needs another.
     filter: Option<Arc<BpfProgram>>,
     support: Support,
@@ -52,7 +60,8 @@ impl Sandbox {
         let policy = config.enabled.then(|| Policy::of_type(config));
         let limits = if config.enabled { Limits::of(config) } else { Limits::default() };
         let disk_bytes_max = if config.enabled { config.disk } else { 0 };
-        Self::new(policy, limits, config.require, disk_bytes_max)
+        let cgroups = Cgroups::of(config).filter(|_| config.enabled);
+        Self { cgroups, ..Self::new(policy, limits, config.require, disk_bytes_max) }
     }
 
     /// For the commands of SAL, which may do what its functions may.
@@ -64,7 +73,7 @@ impl Sandbox {
         let support = Support::of_this_kernel();
         let filter = policy.as_ref().filter(|_| support.seccomp);
         let filter = filter.and_then(|policy| syscalls::filter(policy, support)).map(Arc::new);
-        Self { policy, limits, require, disk_bytes_max, filter, support }
+        Self { policy, limits, require, disk_bytes_max, cgroups: None, filter, support }
     }
 
     /// Why nothing may run in it here: the kernel holds less than is required.
@@ -77,7 +86,14 @@ impl Sandbox {
     pub fn summary(&self) -> String {
         match &self.policy {
             None => "no sandbox".to_owned(),
-            Some(policy) => self.support.summary(policy),
+            Some(policy) => {
+                let whole = self.cgroups.as_ref().map(|_| match cgroups::outlook() {
+                    Ok(()) => "; each job in a control group of its own".to_owned(),
+                    Err(reason) => format!("; no control groups of jobs here: {reason}"),
+                });
+                let whole = whole.unwrap_or_default();
+                format!("{}{whole}", self.support.summary(policy))
+            }
         }
     }
 
@@ -95,7 +111,7 @@ impl Sandbox {
     /// `more`.
     ///
     /// # Errors
-    /// The kernel cannot make the rules, or holds less than is required.
+    /// The kernel cannot make the rules or the control group, or holds less than is required.
     pub(super) fn cell(&self, program: &Path, home: &Path, more: &[PathBuf]) -> io::Result<Cell> {
         if let Some(refusal) = self.refusal() {
             return Err(io::Error::other(refusal));
@@ -106,9 +122,11 @@ impl Sandbox {
         };
         // Its number must not be one that the child gives to something else before it is used.
         let rules = rules.map(|rules| fcntl_dupfd_cloexec(rules, FIRST_FREE)).transpose()?;
+        let lease = self.cgroups.as_ref().map(Cgroups::lease).transpose()?.flatten();
         let (confined, filter) = (self.policy.is_some(), self.filter.clone());
         let privileged = self.support.privileged;
-        Ok(Cell { confined, privileged, limits: self.limits, rules, filter })
+        let lease = lease.map(Arc::new);
+        Ok(Cell { confined, privileged, limits: self.limits, rules, filter, lease })
     }
 }
 
@@ -123,10 +141,27 @@ pub(super) struct Cell {
     /// The rules for files, ports and signals, which only the kernel reads.
     rules: Option<OwnedFd>,
     filter: Option<Arc<BpfProgram>>,
+    /// The control group that it is in, if there is one.
+    lease: Option<Arc<Lease>>,
+}
+
+impl Cell {
+    /// The control group that it is in, if there is one. Whoever holds it keeps it.
+    pub(super) fn lease(&self) -> Option<Arc<Lease>> {
+        self.lease.clone()
+    }
 }
 
 /// For a child that no `exec` starts: it is told what to shut itself into.
 impl Cell {
+    /// Takes it into its control group, before it is told anything.
+    ///
+    /// # Errors
+    /// It is gone, or may not be moved.
+    pub(super) fn take_in(&self, pid: i32) -> io::Result<()> {
+        self.lease.as_ref().map_or(Ok(()), |lease| lease.take_in(pid))
+    }
+
     /// Whether it gives up its privileges.
     pub(super) fn is_confined(&self) -> bool {
         self.confined

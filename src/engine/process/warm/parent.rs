@@ -118,7 +118,9 @@ impl Parent {
             pid = self.ask(&kinds, &given)?;
             Ok(pid)
         })?;
-        Ok(Waiting { own, forked: Some(Forked { pid, registered, stdout, stderr }) })
+        let waiting = Waiting { own, forked: Some(Forked { pid, registered, stdout, stderr }) };
+        cell.take_in(pid)?;
+        Ok(waiting)
     }
 
     fn ask(&self, kinds: &[u8], given: &[BorrowedFd<'_>]) -> io::Result<i32> {
