@@ -15,7 +15,7 @@ const NAMES: u16 = 53;
 /// so the whole folders of them, and the libraries that know other ways.
 const NAME_FILES: [&str; 5] =
     ["/etc", "/usr/lib", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
-/// The authorities of the system, for TLS without one of its own.
+/// The authorities of the system, which every TLS connection reads, whomever it trusts.
 const AUTHORITIES: [&str; 4] = [
     "/etc/ssl",
     "/etc/ca-certificates",
@@ -63,8 +63,12 @@ impl Confinement {
                 None
             }
         };
-        if config.redis.url.is_tls() && config.redis.tls_ca_file.is_none() {
+        if config.redis.url.is_tls() {
             reads(&AUTHORITIES);
+            let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().filter_map(std::env::var_os);
+            let named: Vec<PathBuf> =
+                named.flat_map(|paths| std::env::split_paths(&paths).collect::<Vec<_>>()).collect();
+            read.extend(named);
         }
         let write = vec![config.job.log_dir.clone()];
         let notify = std::env::var_os("NOTIFY_SOCKET").unwrap_or_default();

@@ -130,7 +130,7 @@ impl Reload {
             }
         }
         if config.job.log_dir != self.config.job.log_dir {
-            config.job.log_dir = self.config.job.log_dir.clone();
+            config.job.log_dir.clone_from(&self.config.job.log_dir);
             restart.push("job.log_dir");
         }
         Ok(())

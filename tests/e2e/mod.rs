@@ -8,6 +8,7 @@ mod deaths;
 mod dev;
 mod events;
 mod fairness;
+mod full_disk;
 mod graphs;
 mod held;
 mod jobs;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use hero::engine::process::sandbox::Support;
 use rustix::process::Signal;
 
+use super::until;
 use crate::support::{Hero, Process, Redis, wait_until};
 
 /// Whether this kernel can shut a process in; says so if not.
@@ -69,15 +70,17 @@ fn an_actor_of_osis_that_is_shut_in_serves_reconnects_and_reloads() {
     assert!(actor.err().contains("this process is shut in: it reads "), "{}", actor.err());
     serves(&hero);
     // What a job says goes to its file too.
-    let logged = ["exec", "-t", "osis", "--log-path", "below/job.log", "-e", "print(\"said\")"];
-    hero.run(&logged).code(0);
+    let logged = ["id", "logged", "script", "print(\"said\")", "log_path", "below/job.log"];
+    redis.ask_with::<redis::Value, _>("HSET hero:job:logged status dispatched", &logged);
+    redis.run("RPUSH hero:q:work:type:osis logged");
+    until(&redis, "logged", "finished");
     let log = fs::read_to_string(redis.folder().join("logs/below/job.log"));
     assert_eq!(log.expect("written"), "said\n");
     redis.kill();
     wait_until("it has lost redis", || actor.err().contains("WARN"));
     redis.start_again();
     wait_until("it serves again", || {
-        hero.run(&["exec", "-t", "osis", "--wait-timeout", "5s", "-e", "1"]).code == 0
+        hero.run(&["exec", "-t", "osis", "--wait", "5s", "-e", "1"]).code == 0
     });
     let config = config_of(&actor);
     let text = fs::read_to_string(&config).expect("readable");

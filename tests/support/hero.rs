@@ -43,7 +43,14 @@ impl Hero {
 
     /// A unit that runs jobs.
     pub(crate) fn actor(&self, unit: &str) -> Unit<'_> {
-        Unit { hero: self, name: unit.to_owned(), tasks: None, args: Vec::new(), cgroup: None }
+        Unit {
+            hero: self,
+            name: unit.to_owned(),
+            tasks: None,
+            args: Vec::new(),
+            env: Vec::new(),
+            cgroup: None,
+        }
     }
 
     /// The unit that tends what happens later.
@@ -136,6 +143,7 @@ pub(crate) struct Unit<'a> {
     name: String,
     tasks: Option<usize>,
     args: Vec<String>,
+    env: Vec<(String, PathBuf)>,
     cgroup: Option<PathBuf>,
 }
 
@@ -149,6 +157,12 @@ impl Unit<'_> {
     /// Further words of its command line.
     pub(crate) fn args(mut self, args: &[&str]) -> Self {
         self.args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        self
+    }
+
+    /// A variable of its environment that names a folder.
+    pub(crate) fn env(mut self, name: &str, folder: &Path) -> Self {
+        self.env.push((name.to_owned(), folder.to_owned()));
         self
     }
 
@@ -170,14 +184,14 @@ impl Unit<'_> {
 
     /// Starts it, and does not wait.
     pub(crate) fn begin(self) -> Process {
-        let Self { hero, name, tasks, args, cgroup } = self;
+        let Self { hero, name, tasks, args, env, cgroup } = self;
         let tasks = tasks.map(|tasks| (format!("unit.{name}.tasks"), tasks.to_string()));
         let config = hero.config(&tasks.into_iter().collect::<Vec<_>>());
         let mut command = match cgroup {
             None => hero.command(&config),
             Some(folder) => hero.command_in(&folder, &config),
         };
-        command.arg("run").arg(&name).args(args).stdin(Stdio::null());
+        command.arg("run").arg(&name).args(args).envs(env).stdin(Stdio::null());
         Process::start(command, &name, hero.new_file("out"), hero.new_file("err"))
     }
 }

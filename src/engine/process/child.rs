@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -122,20 +121,14 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let (status, mut usage) = child.reap()?;
     let ended = child.why.unwrap_or(ended);
     let stderr_tail = child.stderr.tail.text();
-    usage.signal = status.signal();
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),
         Ended::TooMuchOnDisk => Some(Limit::Disk),
         Ended::Timeout | Ended::Stopped(_) => None,
         Ended::Itself => sandbox::limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
     };
-    if let Some(cgroup) = &child.cgroup {
-        let whole = cgroup.used();
-        usage.memory_bytes = whole.memory_bytes.unwrap_or(usage.memory_bytes);
-        if ended == Ended::Itself && !status.success() {
-            usage.limit = whole.limit.or(usage.limit);
-        }
-    }
+    let failed = ended == Ended::Itself && !status.success();
+    child.cgroup.iter().for_each(|cgroup| cgroup.tell(&mut usage, failed));
     Ok(Report {
         ended,
         status,
@@ -172,13 +165,13 @@ impl Running {
     fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
         let run = Run::next();
         let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
-        let cgroup = cell.lease();
         if let Some(warm) = &spec.warm {
             let (channel, its) = channel::open(watch)?;
             if let Some(forked) = warm.fork(run, &cell, spec, its) {
                 let Forked { pid, registered, stdout, stderr } = forked;
-                let output = (Some(stdout), Some(stderr));
-                return Self::new((pid, registered, run), cgroup, output, channel);
+                let (stdout, stderr, cgroup) = (Some(stdout), Some(stderr), cell.lease());
+                let started = Started { pid, stdout, stderr, cgroup };
+                return Self::new(run, registered, started, channel);
             }
         }
         let (channel, its) = channel::open(watch)?;
@@ -199,26 +192,24 @@ impl Running {
                 channel::give(&mut command, its)?;
                 first_closed += 1;
             }
-            let begun = sandbox::spawn(&mut command, cell, first_closed)?;
-            Ok(started.insert(begun).pid)
+            Ok(started.insert(sandbox::spawn(&mut command, cell, first_closed)?).pid)
         })?;
-        let Started { pid, stdout, stderr } = started.ok_or(io::ErrorKind::NotFound)?;
-        Self::new((pid, registered, run), cgroup, (stdout, stderr), channel)
+        Self::new(run, registered, started.unwrap_or_default(), channel)
     }
 
     /// Takes over a process that was just started, the first of its group. Should that fail, for
     /// want of descriptors, it is gone: it must not go on unwatched.
     fn new(
-        (pid, registered, run): (i32, Registered, Run),
-        cgroup: Option<Arc<Lease>>,
-        output: (Option<OwnedFd>, Option<OwnedFd>),
+        run: Run,
+        registered: Registered,
+        started: Started,
         channel: Option<Channel>,
     ) -> io::Result<Self> {
-        let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+        let group = Pid::from_raw(started.pid).ok_or(io::ErrorKind::NotFound)?;
         let parts = || {
             let exited = pidfd_open(group, PidfdFlags::empty())?;
-            let stdout = Pipe::new(output.0, Stream::Stdout)?;
-            Ok((exited, stdout, Pipe::new(output.1, Stream::Stderr)?))
+            let stdout = Pipe::new(started.stdout, Stream::Stdout)?;
+            Ok((exited, stdout, Pipe::new(started.stderr, Stream::Stderr)?))
         };
         let (exited, stdout, stderr) = parts().inspect_err(|_: &io::Error| {
             let _ = kill_process_group(group, Signal::KILL);
@@ -228,7 +219,7 @@ impl Running {
             reaped: false,
             _registered: registered,
             run,
-            cgroup,
+            cgroup: started.cgroup,
             group,
             exited,
             stdout,
@@ -344,9 +335,7 @@ impl Running {
     /// Kills whatever is in the group. It fails only when nothing is.
     fn kill(&mut self) {
         let _ = kill_process_group(self.group, Signal::KILL);
-        if let Some(cgroup) = &self.cgroup {
-            cgroup.kill();
-        }
+        self.cgroup.iter().for_each(|cgroup| cgroup.kill());
         self.kill_at = None;
     }
 

@@ -23,6 +23,7 @@ use tracing::warn;
 use super::FIRST_FREE;
 use super::limits::Limit;
 use crate::config::SandboxConfig;
+use crate::engine::Usage;
 use crate::engine::process::child::timeout_until;
 
 /// The group of this process itself.
@@ -289,15 +290,6 @@ pub(in crate::engine::process) struct Lease {
     free: Arc<Mutex<Vec<Arc<Cgroup>>>>,
 }
 
-/// What a job used as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::engine::process) struct Whole {
-    /// The most memory at a time, in bytes; none where the kernel does not tell.
-    pub(in crate::engine::process) memory_bytes: Option<u64>,
-    /// The bound that it ran into.
-    pub(in crate::engine::process) limit: Option<Limit>,
-}
-
 impl Lease {
     /// The folder, for a child that is born in it; its number is not one that the child gives to
     /// something else before that.
@@ -323,18 +315,19 @@ impl Lease {
         let _ = fs::write(self.cgroup.path.join("cgroup.kill"), "1");
     }
 
-    /// What has been counted since the lease began.
-    pub(in crate::engine::process) fn used(&self) -> Whole {
+    /// Puts what has been counted since the lease began in the place of what one process told; and,
+    /// of a job that failed, the bound that it ran into.
+    pub(in crate::engine::process) fn tell(&self, usage: &mut Usage, failed: bool) {
         let now = self.cgroup.events();
-        let limit = if now.killed > self.before.killed {
-            Some(Limit::JobMemory)
-        } else {
-            (now.refused > self.before.refused).then_some(Limit::JobProcesses)
-        };
+        if failed && now.killed > self.before.killed {
+            usage.limit = Some(Limit::JobMemory);
+        } else if failed && now.refused > self.before.refused {
+            usage.limit = Some(Limit::JobProcesses);
+        }
         let mut text = [0_u8; 32];
         let read = self.cgroup.peak.as_ref().and_then(|peak| peak.read_at(&mut text, 0).ok());
         let text = std::str::from_utf8(&text[..read.unwrap_or_default()]).unwrap_or_default();
-        Whole { memory_bytes: text.trim().parse().ok(), limit }
+        usage.memory_bytes = text.trim().parse().unwrap_or(usage.memory_bytes);
     }
 }
 

@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, openat};
@@ -17,15 +18,17 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new
 use seccompiler::apply_filter;
 
 use super::limits::LIMITS_MAX;
-use super::{Cell, FIRST_FREE};
+use super::{Cell, FIRST_FREE, Lease};
 use crate::engine::Usage;
 
 /// A child that runs, and its output where that is piped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::engine::process) struct Started {
     pub(in crate::engine::process) pid: i32,
     pub(in crate::engine::process) stdout: Option<OwnedFd>,
     pub(in crate::engine::process) stderr: Option<OwnedFd>,
+    /// The control group that it is in, if there is one.
+    pub(in crate::engine::process) cgroup: Option<Arc<Lease>>,
 }
 
 /// Starts a child that is shut into `cell` before its program begins. It gets a session of its own,
@@ -38,7 +41,7 @@ pub(in crate::engine::process) fn spawn(
     cell: Cell,
     first_closed: u32,
 ) -> io::Result<Started> {
-    let limits = cell.limits.list();
+    let (limits, cgroup) = (cell.limits.list(), cell.lease());
     let (birth, told) = match &cell.lease {
         Some(lease) => {
             let (told, tells) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
@@ -70,6 +73,7 @@ pub(in crate::engine::process) fn spawn(
         pid: second.unwrap_or(first),
         stdout: child.stdout.take().map(OwnedFd::from),
         stderr: child.stderr.take().map(OwnedFd::from),
+        cgroup,
     })
 }
 
@@ -207,5 +211,6 @@ pub(in crate::engine::process) fn reap(child: Pid) -> io::Result<(ExitStatus, Us
     };
     let memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or_default().saturating_mul(1024);
     let cpu = time(usage.ru_utime) + time(usage.ru_stime);
-    Ok((ExitStatus::from_raw(status), Usage { cpu, memory_bytes, ..Usage::default() }))
+    let status = ExitStatus::from_raw(status);
+    Ok((status, Usage { cpu, memory_bytes, signal: status.signal(), limit: None }))
 }

@@ -89,7 +89,9 @@ impl Sandbox {
             Some(policy) => {
                 let whole = self.cgroups.as_ref().map(|_| match cgroups::outlook() {
                     Ok(()) => "; each job in a control group of its own".to_owned(),
-                    Err(reason) => format!("; no control groups of jobs here: {reason}"),
+                    Err(reason) => {
+                        format!("; started from here, jobs have no control groups: {reason}")
+                    }
                 });
                 let whole = whole.unwrap_or_default();
                 format!("{}{whole}", self.support.summary(policy))
@@ -191,5 +193,33 @@ impl Cell {
             }
         }
         Some(hex)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_kernel_holds_too_little_nothing_is_started() {
+        let on = |support: Support, require| {
+            let config = SandboxConfig { require, ..SandboxConfig::default() };
+            Sandbox { support, ..Sandbox::of_type(&config) }
+        };
+        let support = |landlock, seccomp| Support { landlock, seccomp, privileged: false };
+        let program = Path::new("/bin/true");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (support, require) in [
+            (support(0, true), Require::Basic),
+            (support(6, false), Require::Basic),
+            (support(2, true), Require::Full),
+        ] {
+            let sandbox = on(support, require);
+            let refusal = sandbox.refusal().expect("it holds too little");
+            let error = sandbox.cell(program, folder.path(), &[]).expect_err("nothing may run");
+            assert_eq!(error.to_string(), refusal);
+        }
+        let open = Sandbox { support: support(0, false), ..Sandbox::of_sal(&SalConfig::default()) };
+        assert_eq!(open.refusal(), None, "there is no sandbox to hold");
     }
 }

@@ -104,7 +104,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
     #[expect(clippy::disallowed_methods, reason = "that nothing is started is shown by trying")]
     fn nothing_is_left_but_what_was_said() {
         let support = Support::of_this_kernel();
@@ -156,8 +155,8 @@ mod tests {
 
     #[test]
     fn a_process_with_threads_is_not_held_by_half() {
-        let (hold, held) = std::sync::mpsc::channel::<()>();
-        let other = std::thread::spawn(move || held.recv());
+        let (hold, waits) = crossbeam_channel::bounded::<()>(0);
+        let other = std::thread::spawn(move || waits.recv());
         let error = Own::default().shut_in().expect_err("the tests have threads");
         assert!(error.to_string().contains("threads already"), "{error}");
         drop(hold);
