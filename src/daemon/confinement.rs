@@ -130,7 +130,8 @@ mod tests {
             ("", "python-default-1"),
             ("actor.sandbox = false", "osis-default-1"),
             (
-                "[[unit.both.actors]]\ntype = \"osis\"\n[[unit.both.actors]]\ntype = \"bash\"",
+                "[[unit.both.actors]]\ntype = \"osis\"\ninstance = 1\n\
+                 [[unit.both.actors]]\ntype = \"bash\"\ninstance = 1",
                 "both",
             ),
         ] {
