@@ -102,10 +102,10 @@ mod tests {
             .collect();
         (0..1000).for_each(|number| assert_eq!(giver.give(number), Ok(())));
         drop(giver);
-        let taken: Vec<Vec<u32>> =
+        let each: Vec<Vec<u32>> =
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
-        assert!(taken.iter().all(|of_one| of_one.is_sorted()), "{taken:?}");
-        let mut all = taken.concat();
+        assert!(each.iter().all(|numbers| numbers.is_sorted()), "{each:?}");
+        let mut all = each.concat();
         all.sort_unstable();
         assert_eq!(all, (0..1000).collect::<Vec<u32>>());
     }

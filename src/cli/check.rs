@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, ConfigError, EngineKind, Unit};
-use crate::engine::process::sandbox::Sandbox;
+use crate::daemon::Confinement;
+use crate::engine::process::sandbox::{Sandbox, Support};
 use crate::engine::{self, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -43,6 +44,9 @@ impl Check {
         let warnings: Vec<String> = redis_warning(&config)?.into_iter().collect();
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
+            if let Some((_, unit)) = &unit {
+                document["unit"]["sandbox"] = json!(own_sandbox(&config, global, unit)?);
+            }
             document["warnings"] = json!(warnings);
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
             output::json(&document)?;
@@ -64,6 +68,11 @@ impl Check {
         for line in unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)) {
             output::line(&line)?;
         }
+        if let Some((name, unit)) = &unit
+            && let Some(said) = own_sandbox(&config, global, unit)?
+        {
+            output::line(&format!("unit {name}: its process is shut in: it {said}"))?;
+        }
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
 }
@@ -77,6 +86,16 @@ fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the process of a unit may still do once it is shut in, if it is.
+fn own_sandbox(config: &Config, global: &Global, unit: &Unit) -> Result<Option<String>, Error> {
+    if Support::of_this_kernel().landlock == 0 {
+        return Ok(None);
+    }
+    let confinement = Confinement::of(config, global.file(), unit)
+        .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    Ok(confinement.map(|confinement| confinement.summary()))
 }
 
 /// What is to be said of Redis, if anything is: that it may lose jobs, or that its secrets are

@@ -47,6 +47,13 @@ pub struct SandboxConfig {
     /// The most bytes in the job's own folder; zero sets no bound.
     #[serde(with = "units::size")]
     pub disk: u64,
+    /// The memory of all processes of a job together, where it has a control group of its own;
+    /// zero sets no bound.
+    #[serde(with = "units::size")]
+    pub job_memory: u64,
+    /// The most processes and threads of a job, where it has a control group of its own; zero
+    /// sets no bound.
+    pub job_processes: u64,
 }
 
 /// How much of the sandbox the kernel must hold.
@@ -89,6 +96,8 @@ impl Default for SandboxConfig {
             open_files: 1024,
             file_size: 1 << 30,
             disk: 1 << 30,
+            job_memory: 4 << 30,
+            job_processes: 1024,
         }
     }
 }
@@ -116,6 +125,15 @@ impl SandboxConfig {
         }
         if self.memory != 0 && self.memory < 16 << 20 {
             return bad("memory", "must be 0, or at least 16MiB: no interpreter starts with less");
+        }
+        if self.job_memory != 0 && self.job_memory < 16 << 20 {
+            return bad(
+                "job_memory",
+                "must be 0, or at least 16MiB: no interpreter starts in less",
+            );
+        }
+        if self.job_processes > 1 << 22 || self.job_memory > 1 << 50 {
+            return bad("job_processes", "must be at most 4194304, and job_memory at most 1PiB");
         }
         if self.processes > 1 << 22 || self.memory > 1 << 50 {
             return bad("processes", "must be at most 4194304, and memory at most 1PiB");
@@ -156,6 +174,8 @@ mod tests {
             ("memory = \"1MiB\"", "2:10: type.python.sandbox.memory must be 0"),
             ("cpu = \"10ms\"", "2:7: type.python.sandbox.cpu must be 0s"),
             ("processes = 5000000", "2:13: type.python.sandbox.processes must be at most"),
+            ("job_memory = \"1MiB\"", "2:14: type.python.sandbox.job_memory must be 0"),
+            ("job_processes = 5000000", "2:17: type.python.sandbox.job_processes must be at most"),
             ("require = \"much\"", "2:11: type.python.sandbox.require"),
             ("netwrok = true", "2:1: "),
         ] {

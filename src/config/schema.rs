@@ -289,6 +289,8 @@ pub struct ActorConfig {
     /// It takes nothing while its machine has less memory available; 0 for no bound.
     #[serde(with = "units::size")]
     pub memory_min: u64,
+    /// Whether an actor whose scripts need nothing but Redis shuts its process in.
+    pub sandbox: bool,
 }
 
 impl Default for ActorConfig {
@@ -301,6 +303,7 @@ impl Default for ActorConfig {
             fair_every: 8,
             load_max: Load::default(),
             memory_min: 0,
+            sandbox: true,
         }
     }
 }

@@ -121,7 +121,7 @@ fn unknown_keys_are_refused_with_the_nearest_known() {
         (
             "[actor]\nzzz = 4",
             "2:1: unknown key `zzz` in [actor]; known are `tasks`, `heartbeat`, `lease`, \
-             `drain_timeout`, `fair_every`, `load_max`, `memory_min`",
+             `drain_timeout`, `fair_every`, `load_max`, `memory_min`, `sandbox`",
         ),
         (
             "[type.Bash]\nengine = \"command\"",

@@ -1,11 +1,13 @@
 //! What makes a role a good daemon: logging, signals, systemd, and an end in order.
 
+mod confinement;
 mod interrupt;
 mod logging;
 mod notify;
 mod reload;
 pub mod signals;
 
+pub use confinement::Confinement;
 pub use interrupt::Interrupts;
 
 use std::collections::BTreeMap;
@@ -17,7 +19,8 @@ use tokio::sync::watch;
 use tracing::{debug, error, info, warn};
 
 use crate::actor::{self, ActorError, Actors};
-use crate::config::{ActorUnit, Config, ConfigError, Unit};
+use crate::config::{ActorUnit, Config, ConfigError, EngineKind, Unit};
+use crate::engine::process::sandbox::divide_cgroup;
 use crate::engine::{self, Engine, GuestRedis, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
@@ -46,8 +49,18 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(|error| Error::new(Exit::Unavailable, format!("starting {unit}: {error}")))?;
+    if runs_processes(&config, &role) {
+        match divide_cgroup() {
+            Ok(()) => info!("each job that is a process has a control group of its own"),
+            Err(reason) => info!("jobs have no control groups of their own: {reason}"),
+        }
+    }
+    let confinement = Confinement::of(&config, file, &role)
+        .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     runtime.block_on(async {
         let (role, live, store) = prepare(&config, role)?;
+        // What it needs is open, and no thread is started yet, which it would not hold.
+        let confined = confinement.is_some_and(|confinement| confinement.begin());
         info!(
             version = env!("CARGO_PKG_VERSION"),
             "{unit} starts, with redis at {}",
@@ -59,7 +72,8 @@ pub fn run(
         let hangups = signals::hangups().map_err(listening)?;
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(
-            Reload { file, unit, config, live, logging, store: store.clone() }.run(hangups),
+            Reload { file, unit, config, live, logging, store: store.clone(), confined }
+                .run(hangups),
         );
         if redis_answers(&store, wait, shutdown.clone()).await? {
             warn_of_eviction(&store).await;
@@ -70,6 +84,13 @@ pub fn run(
         }
         Ok(())
     })
+}
+
+/// Whether jobs of a unit are processes.
+fn runs_processes(config: &Config, unit: &Unit) -> bool {
+    let Unit::Actors(actors) = unit else { return false };
+    let mut types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
+    types.any(|of_type| of_type.engine == EngineKind::Command)
 }
 
 /// A role with all it needs.

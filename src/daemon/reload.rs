@@ -10,8 +10,8 @@ use tracing::{error, info, warn};
 use super::logging::Logging;
 use super::notify;
 use crate::actor;
-use crate::config::{Config, Unit};
-use crate::error::Error;
+use crate::config::{Config, EngineKind, Unit};
+use crate::error::{Error, Exit};
 use crate::store::Store;
 use crate::supervisor;
 
@@ -31,6 +31,8 @@ pub(super) struct Reload {
     pub(super) live: Live,
     pub(super) logging: Logging,
     pub(super) store: Store,
+    /// Whether this process is shut in: it can no more open what it could not at its start.
+    pub(super) confined: bool,
 }
 
 impl Reload {
@@ -56,9 +58,12 @@ impl Reload {
 
     /// Returns the changed keys that only a restart can bring into force.
     fn reload(&mut self) -> Result<Vec<&'static str>, Error> {
-        let config = Config::load(self.file.as_deref())?;
+        let mut config = Config::load(self.file.as_deref())?;
         let role = config.unit(&self.unit)?;
         let mut restart = needs_restart(&self.config, &config);
+        if self.confined {
+            self.keep_within(&mut config, &role, &mut restart)?;
+        }
         match (&self.live, role) {
             (Live::Supervisor(settings), Unit::Supervisor) => {
                 settings.send_replace(Arc::new(super::supervisor_settings(&config)));
@@ -96,7 +101,39 @@ impl Reload {
         self.config.supervisor.rhailib_circles = supervisor.rhailib_circles;
         self.config.actor.heartbeat = actor.heartbeat;
         self.config.actor.lease = actor.lease;
+        self.config.actor.sandbox = actor.sandbox;
         Ok(restart)
+    }
+}
+
+impl Reload {
+    /// Keeps to what a process that is shut in can do.
+    ///
+    /// # Errors
+    /// A type of this unit is no longer one that needs nothing but Redis.
+    fn keep_within(
+        &self,
+        config: &mut Config,
+        role: &Unit,
+        restart: &mut Vec<&'static str>,
+    ) -> Result<(), Error> {
+        if let Unit::Actors(actors) = role {
+            let engine = |name| config.types.get(name).map(|of_type| of_type.engine);
+            let mut types = actors.iter().map(|actor| &actor.id.script_type);
+            if let Some(name) = types.find(|name| engine(name) != Some(EngineKind::Osis)) {
+                let message = format!(
+                    "the unit {} is shut in, as its scripts needed nothing but Redis, and type \
+                     {name} needs more now; restart it",
+                    self.unit
+                );
+                return Err(Error::new(Exit::Config, message));
+            }
+        }
+        if config.job.log_dir != self.config.job.log_dir {
+            config.job.log_dir.clone_from(&self.config.job.log_dir);
+            restart.push("job.log_dir");
+        }
+        Ok(())
     }
 }
 
@@ -120,6 +157,9 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     }
     if old.actor.lease != new.actor.lease {
         keys.push("actor.lease");
+    }
+    if old.actor.sandbox != new.actor.sandbox {
+        keys.push("actor.sandbox");
     }
     keys
 }

@@ -124,8 +124,9 @@ pub enum Stream {
 pub struct Usage {
     /// The processor time.
     pub cpu: Duration,
-    /// The most memory that one process had at a time, in bytes; at least what this process had
-    /// when it started it, as it began as its copy.
+    /// The most memory at a time, in bytes: that of the whole job where it has a control group of
+    /// its own, else that of one process, which is at least what this process had when it started
+    /// it, as it began as its copy.
     pub memory_bytes: u64,
     /// The signal that ended it.
     pub signal: Option<i32>,

@@ -1,19 +1,20 @@
 //! Connections to Redis: made when first needed, made again when lost.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, FromRedisValue, IntoConnectionInfo, RedisError,
-    TlsCertificates,
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, FromRedisValue,
+    IntoConnectionInfo, RedisError, TlsCertificates,
 };
 use tokio::sync::Mutex;
 
 use super::error::{CONNECTING, StoreError, is_connection_useless};
 use super::sentinel::Sentinels;
-use crate::config::{Password, RedisConfig, TlsFiles};
+use crate::config::{Password, RedisConfig, SentinelUrl, TlsFiles};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,18 +51,8 @@ impl Server {
         password: Option<Password>,
     ) -> Result<Self, StoreError> {
         let address: Arc<str> = config.redacted_url().into();
-        let sentinels = config
-            .url
-            .sentinels()
-            .map_err(|reason| StoreError::Settings(format!("{address}: {reason}")))?;
-        // A unix socket has two spellings; the crate knows one.
-        let url = match (&sentinels, config.url.expose().strip_prefix("redis+unix:")) {
-            (Some(sentinels), _) => sentinels.login.expose().to_owned(),
-            (None, Some(rest)) => format!("unix:{rest}"),
-            (None, None) => config.url.expose().to_owned(),
-        };
         let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
-        let mut info = url.as_str().into_connection_info().map_err(unusable)?;
+        let (sentinels, mut info) = said(config)?;
         let mut login = info.redis_settings().clone();
         if let Some(username) = &config.username {
             login = login.set_username(username.as_str());
@@ -97,6 +88,61 @@ impl Server {
                 .map_err(|error| StoreError::new(&self.address, CONNECTING, &error)),
             Place::Named(sentinels) => sentinels.connect(&self.address, &config).await,
         }
+    }
+}
+
+/// What the url says: which sentinels to ask, if any, and where to connect and how.
+fn said(config: &RedisConfig) -> Result<(Option<SentinelUrl>, ConnectionInfo), StoreError> {
+    let address = config.redacted_url();
+    let sentinels = config
+        .url
+        .sentinels()
+        .map_err(|reason| StoreError::Settings(format!("{address}: {reason}")))?;
+    // A unix socket has two spellings; the crate knows one.
+    let url = match (&sentinels, config.url.expose().strip_prefix("redis+unix:")) {
+        (Some(sentinels), _) => sentinels.login.expose().to_owned(),
+        (None, Some(rest)) => format!("unix:{rest}"),
+        (None, None) => config.url.expose().to_owned(),
+    };
+    let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
+    let info = url.as_str().into_connection_info().map_err(unusable)?;
+    Ok((sentinels, info))
+}
+
+/// By what way Redis is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// By a socket of this machine.
+    Socket,
+    /// By TCP.
+    Tcp {
+        /// The port.
+        port: u16,
+        /// Whether its host has to be looked up.
+        is_name: bool,
+    },
+    /// By TCP, wherever the sentinels say.
+    Sentinels,
+}
+
+impl Reach {
+    /// That of these settings; nothing is connected to, and no secret is read.
+    ///
+    /// # Errors
+    /// [`StoreError::Settings`] if the url cannot be used.
+    pub fn of(config: &RedisConfig) -> Result<Self, StoreError> {
+        let (sentinels, info) = said(config)?;
+        if sentinels.is_some() {
+            return Ok(Self::Sentinels);
+        }
+        let (host, port) = match info.addr() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                (host, *port)
+            }
+            _ => return Ok(Self::Socket),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        Ok(Self::Tcp { port, is_name: host.parse::<IpAddr>().is_err() })
     }
 }
 

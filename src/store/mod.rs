@@ -44,7 +44,7 @@ pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
 pub use kin::Kin;
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use limits::{Limits, Tended};
-pub use link::{Blocking, Waker};
+pub use link::{Blocking, Reach, Waker};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};
 pub use logs::{LogEntry, LogLine};
 pub use objects::{Reindexed, TendedIndex, TendedIndexes};

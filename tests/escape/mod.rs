@@ -9,6 +9,7 @@ mod processes;
 mod resources;
 mod rhai;
 mod targets;
+mod whole;
 
 use std::fmt::Write as _;
 

@@ -43,7 +43,14 @@ impl Hero {
 
     /// A unit that runs jobs.
     pub(crate) fn actor(&self, unit: &str) -> Unit<'_> {
-        Unit { hero: self, name: unit.to_owned(), tasks: None, args: Vec::new() }
+        Unit {
+            hero: self,
+            name: unit.to_owned(),
+            tasks: None,
+            args: Vec::new(),
+            env: Vec::new(),
+            cgroup: None,
+        }
     }
 
     /// The unit that tends what happens later.
@@ -91,11 +98,23 @@ impl Hero {
         Process::start(command, &args.join(" "), self.new_file("out"), self.new_file("err"))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
     fn command(&self, config: &Path) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hero"));
+        self.command_of(env!("CARGO_BIN_EXE_hero"), config)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
+    fn command_of(&self, program: &str, config: &Path) -> Command {
+        let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env_clear().env("PATH", path).env("HERO_CONFIG", config).current_dir(&self.folder);
+        command
+    }
+
+    /// The same, begun in a control group.
+    fn command_in(&self, cgroup: &Path, config: &Path) -> Command {
+        let enter = "echo 0 > \"$0\"/cgroup.procs && exec \"$@\"";
+        let mut command = self.command_of("/bin/sh", config);
+        command.args(["-c", enter]).arg(cgroup).arg(env!("CARGO_BIN_EXE_hero"));
         command
     }
 
@@ -124,6 +143,8 @@ pub(crate) struct Unit<'a> {
     name: String,
     tasks: Option<usize>,
     args: Vec<String>,
+    env: Vec<(String, PathBuf)>,
+    cgroup: Option<PathBuf>,
 }
 
 impl Unit<'_> {
@@ -139,6 +160,18 @@ impl Unit<'_> {
         self
     }
 
+    /// A variable of its environment that names a folder.
+    pub(crate) fn env(mut self, name: &str, folder: &Path) -> Self {
+        self.env.push((name.to_owned(), folder.to_owned()));
+        self
+    }
+
+    /// In which control group it begins.
+    pub(crate) fn in_cgroup(mut self, folder: &Path) -> Self {
+        self.cgroup = Some(folder.to_owned());
+        self
+    }
+
     /// Starts it, and waits until it serves.
     #[track_caller]
     pub(crate) fn start(self) -> Process {
@@ -151,11 +184,14 @@ impl Unit<'_> {
 
     /// Starts it, and does not wait.
     pub(crate) fn begin(self) -> Process {
-        let Self { hero, name, tasks, args } = self;
+        let Self { hero, name, tasks, args, env, cgroup } = self;
         let tasks = tasks.map(|tasks| (format!("unit.{name}.tasks"), tasks.to_string()));
         let config = hero.config(&tasks.into_iter().collect::<Vec<_>>());
-        let mut command = hero.command(&config);
-        command.arg("run").arg(&name).args(args).stdin(Stdio::null());
+        let mut command = match cgroup {
+            None => hero.command(&config),
+            Some(folder) => hero.command_in(&folder, &config),
+        };
+        command.arg("run").arg(&name).args(args).envs(env).stdin(Stdio::null());
         Process::start(command, &name, hero.new_file("out"), hero.new_file("err"))
     }
 }

@@ -104,6 +104,10 @@ alice() {
     inside runuser -u alice -- "$@"
 }
 
+may() { # SCRIPT: a Python job succeeds
+    alice hero exec -t python -e "$1"
+}
+
 job_field() { # ID FIELD
     redis hget "hero:job:$1" "$2"
 }

@@ -151,7 +151,8 @@ impl Bench {
         run: impl AsyncFnOnce(&mut Stage) -> Result<Figures, Error>,
     ) -> Result<Result<Figures, ExitCode>, Error> {
         let actor = ActorConfig { tasks: self.tasks.into(), ..ActorConfig::default() };
-        let config = Config { supervisor, actor, ..Config::default() };
+        let mut config = Config { supervisor, actor, ..Config::default() };
+        scripts::add_open_type(&mut config)?;
         let mut stage = Stage::open(config, false).await?;
         let measured = tokio::select! {
             measured = run(&mut stage) => measured.map(Ok),

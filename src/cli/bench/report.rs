@@ -38,7 +38,7 @@ const fn row(
 }
 
 /// In the order in which they are shown: Redis's own first.
-const ROWS: [Row; 35] = [
+const ROWS: [Row; 37] = [
     row("ping_ms", "redis: PING round trip, p50", "ms", 3, Beside::Nothing),
     row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Beside::Nothing),
     row("enqueue_per_s", "enqueue one by one", "jobs/s", 0, Beside::Pings),
@@ -53,6 +53,8 @@ const ROWS: [Row; 35] = [
     row("python_wait_ms", "python: run and wait, p50", "ms", 2, beside_bare("python_bare_ms")),
     row("bash_bare_ms", "bash FILE, bare, p50", "ms", 2, Beside::Nothing),
     row("bash_wait_ms", "bash: run and wait, p50", "ms", 2, beside_bare("bash_bare_ms")),
+    row("bash_open_ms", "bash: the same, no sandbox, p50", "ms", 2, beside_bare("bash_bare_ms")),
+    row("bash_sandbox_ms", "bash: what the sandbox adds", "ms", 2, Beside::Nothing),
     row("ready_ms", "actor: start to ready", "ms", 1, Beside::Nothing),
     row("idle_rss_mb", "idle actor: resident memory", "MB", 1, Beside::Nothing),
     row("idle_cpu_percent", "idle actor: share of a core", "%", 3, Beside::Nothing),

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, futimens};
 use tracing::warn;
 
-use super::child::timeout_until;
+use super::deadline::timeout_until;
 use super::{failure, reason};
 use crate::engine::{Cancel, Failure};
 

@@ -6,12 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
@@ -19,11 +18,12 @@ use rustix::process::{
 };
 
 use super::channel::{self, Channel};
+use super::deadline::timeout_until;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
-use super::sandbox::{self, Limit, Program, Sandbox};
+use super::sandbox::{self, Lease, Limit, Program, Sandbox};
 use super::scratch::DiskLook;
-use super::warm::{Forked, Warmed};
+use super::warm::Warmed;
 use crate::engine::{Cancel, Log, StopReason, Stream, Usage};
 
 /// What to run. The environment holds nothing but `env`.
@@ -121,13 +121,14 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let (status, mut usage) = child.reap()?;
     let ended = child.why.unwrap_or(ended);
     let stderr_tail = child.stderr.tail.text();
-    usage.signal = status.signal();
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),
         Ended::TooMuchOnDisk => Some(Limit::Disk),
         Ended::Timeout | Ended::Stopped(_) => None,
         Ended::Itself => sandbox::limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
     };
+    let failed = ended == Ended::Itself && !status.success();
+    child.cgroup.iter().for_each(|cgroup| cgroup.tell(&mut usage, failed));
     Ok(Report {
         ended,
         status,
@@ -139,13 +140,26 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     })
 }
 
-/// A child that has been started and not yet reaped.
+/// A child that has just been started, from the start or as a fork.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) pid: i32,
+    pub(super) registered: Registered,
+    /// The control group that it is in, if there is one.
+    pub(super) cgroup: Option<Lease>,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// A child that is watched, and not yet reaped.
 struct Running {
     /// Whether its number may be another's by now.
     reaped: bool,
     /// Keeps the child from being taken for an orphan, until it was reaped.
     _registered: Registered,
     run: Run,
+    /// All that it starts is in it, if it has one; whoever is still in it at the end is killed.
+    cgroup: Option<Lease>,
     /// The number of its process and of its group.
     group: Pid,
     exited: OwnedFd,
@@ -165,8 +179,7 @@ impl Running {
         if let Some(warm) = &spec.warm {
             let (channel, its) = channel::open(watch)?;
             if let Some(forked) = warm.fork(run, &cell, spec, its) {
-                let Forked { pid, registered, stdout, stderr } = forked;
-                return Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel);
+                return Self::new(run, forked, channel);
             }
         }
         let (channel, its) = channel::open(watch)?;
@@ -189,28 +202,23 @@ impl Running {
             cwd: spec.cwd,
             descriptors: &descriptors,
         };
-        let mut pid = 0;
+        let (mut pid, cgroup) = (0, spec.sandbox.lease()?);
         let registered = Registered::adopt(Some(run), || {
-            pid = sandbox::spawn(&program, &cell)?;
+            pid = sandbox::spawn(&program, &cell, cgroup.as_ref())?;
             Ok(pid)
         })?;
-        Self::new(pid, registered, run, (Some(stdout), Some(stderr)), channel)
+        Self::new(run, Started { pid, registered, cgroup, stdout, stderr }, channel)
     }
 
     /// Takes over a process that was just started, the first of its group. Should that fail, for
     /// want of descriptors, it is gone: it must not go on unwatched.
-    fn new(
-        pid: i32,
-        registered: Registered,
-        run: Run,
-        output: (Option<OwnedFd>, Option<OwnedFd>),
-        channel: Option<Channel>,
-    ) -> io::Result<Self> {
+    fn new(run: Run, started: Started, channel: Option<Channel>) -> io::Result<Self> {
+        let Started { pid, registered, cgroup, stdout, stderr } = started;
         let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
         let parts = || {
             let exited = pidfd_open(group, PidfdFlags::empty())?;
-            let stdout = Pipe::new(output.0, Stream::Stdout)?;
-            Ok((exited, stdout, Pipe::new(output.1, Stream::Stderr)?))
+            let stdout = Pipe::new(Some(stdout), Stream::Stdout)?;
+            Ok((exited, stdout, Pipe::new(Some(stderr), Stream::Stderr)?))
         };
         let (exited, stdout, stderr) = parts().inspect_err(|_: &io::Error| {
             let _ = kill_process_group(group, Signal::KILL);
@@ -220,6 +228,7 @@ impl Running {
             reaped: false,
             _registered: registered,
             run,
+            cgroup,
             group,
             exited,
             stdout,
@@ -335,6 +344,7 @@ impl Running {
     /// Kills whatever is in the group. It fails only when nothing is.
     fn kill(&mut self) {
         let _ = kill_process_group(self.group, Signal::KILL);
+        self.cgroup.iter().for_each(Lease::kill);
         self.kill_at = None;
     }
 
@@ -387,13 +397,4 @@ struct Ready {
     stdout: bool,
     stderr: bool,
     channel: bool,
-}
-
-/// The time from now until `at`, as `poll` wants it; rounded up so that it never wakes early.
-pub(in crate::engine) fn timeout_until(at: Instant) -> Timespec {
-    let left = at.saturating_duration_since(Instant::now());
-    Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(left.subsec_nanos()),
-    }
 }

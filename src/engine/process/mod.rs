@@ -3,6 +3,7 @@
 mod cache;
 mod channel;
 pub mod child;
+mod deadline;
 mod inputs;
 mod lines;
 mod orphans;
@@ -18,6 +19,7 @@ mod status;
 mod tool;
 mod warm;
 
+pub(in crate::engine) use deadline::timeout_until;
 pub use path::{SYSTEM_PATH, find_in, find_program};
 pub use scratch::Scratch;
 pub use service::{Service, ServiceSpec};
@@ -34,7 +36,7 @@ use cache::{Cache, Patience};
 use child::{Ended, Spec, Watch};
 use prepare::Prepared;
 use python::Packages;
-use sandbox::Sandbox;
+use sandbox::{Limit, Sandbox};
 use warm::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
@@ -92,6 +94,14 @@ impl CommandEngine {
 
     /// What a failed child says of itself.
     fn failed(&self, report: &child::Report, script: &Path) -> Failure {
+        if report.usage.limit == Some(Limit::JobMemory) {
+            let message = "out of memory: the job as a whole took more than its \
+                           sandbox.job_memory allows";
+            return Failure::Script {
+                message: message.to_owned(),
+                exit_code: report.status.code(),
+            };
+        }
         let told = self.packages.as_ref().filter(|_| report.status.code() == Some(1));
         let told = told.and_then(|_| python::error_of(&report.stderr_tail, script));
         let message = told.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));

@@ -26,7 +26,7 @@ use rustix::process::{
 };
 use tracing::warn;
 
-use super::child::timeout_until;
+use super::deadline::timeout_until;
 use super::proc::{self, Stat};
 
 /// The variable that marks whatever a job's child starts as its own.
@@ -105,8 +105,8 @@ impl Registered {
         Ok((child, registered))
     }
 
-    /// Puts a process on the list that another one makes for this one, and that has become its
-    /// child by the time that `start` gives its number.
+    /// Puts a process on the list that runs for a job, and that has become this one's child by the
+    /// time that `start` gives its number, whoever has made it.
     ///
     /// # Errors
     /// Those of `start`.

@@ -12,8 +12,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-use super::child::timeout_until;
 use super::command;
+use super::deadline::timeout_until;
 use super::orphans::Registered;
 
 /// How to start a [`Service`]. Standard input is empty; output goes where this process's goes.

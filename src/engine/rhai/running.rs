@@ -15,7 +15,7 @@ use scoped_tls_hkt::scoped_thread_local;
 
 use super::{osis, sal};
 use crate::engine::process::Scratch;
-use crate::engine::process::child::timeout_until;
+use crate::engine::process::timeout_until;
 use crate::engine::{Cancel, Failure, Log, Script, StopReason, Stream};
 
 scoped_thread_local!(static RUNNING: for<'a> &'a Running<'a>);

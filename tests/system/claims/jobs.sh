@@ -20,10 +20,6 @@ has_lines() { # NUMBER COMMAND...
     [ "$("$@" | wc -l)" -ge "$number" ]
 }
 
-may() { # SCRIPT: a Python job succeeds
-    alice hero exec -t python -e "$1"
-}
-
 runs_every_type() {
     inside systemctl start hero@sal-default-1
     is 42 alice hero exec -t osis -e '40 + 2'

@@ -1,41 +1,25 @@
 //! The calls that safe Rust has no way to make: those of a child between `fork` and `exec`, and
 //! the one that reaps it together with what it used. The only file with `unsafe` in it.
-#![expect(unsafe_code, reason = "clone, wait4 and Landlock have no safe form")]
+#![expect(unsafe_code, reason = "clone, clone3, wait4 and Landlock have no safe form")]
 
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{fcntl_dupfd_cloexec, write};
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, setsid, waitpid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use seccompiler::apply_filter;
 
 use super::limits::LIMITS_MAX;
-use super::{Cell, FIRST_FREE};
+use super::{Cell, FIRST_FREE, Lease, Program};
 use crate::engine::Usage;
-
-/// The program of a child, and what it gets.
-#[derive(Debug)]
-pub(in crate::engine::process) struct Program<'a> {
-    pub(in crate::engine::process) file: &'a Path,
-    /// Its arguments, without its own name.
-    pub(in crate::engine::process) args: &'a [OsString],
-    /// Its whole environment.
-    pub(in crate::engine::process) env: BTreeMap<&'a OsStr, &'a OsStr>,
-    /// Where it starts.
-    pub(in crate::engine::process) cwd: &'a Path,
-    /// Its descriptors, by their numbers from 0 on. It gets no others.
-    pub(in crate::engine::process) descriptors: &'a [BorrowedFd<'a>],
-}
 
 /// The stack of a child until its program begins; it takes a few pages of it.
 const STACK_BYTES: usize = 64 * 1024;
@@ -44,15 +28,19 @@ const SHELL: &CStr = c"/bin/sh";
 /// The signals there are.
 const SIGNALS: c_int = 64;
 
-/// Starts a child that is shut into `cell` before its program begins, in a session of its own, and
-/// gives its process id.
+/// Starts a child that is shut into `cell` before its program begins, in a session of its own and in
+/// the control group of `lease`, and gives its process id.
 ///
 /// The child shares this process's memory until then, as with `vfork`: nothing has to be copied.
 ///
 /// # Errors
 /// Those of starting it; those of the cell too, and then nothing has run.
-pub(in crate::engine::process) fn spawn(program: &Program<'_>, cell: &Cell) -> io::Result<i32> {
-    let order = Order::new(program, cell)?;
+pub(in crate::engine::process) fn spawn(
+    program: &Program<'_>,
+    cell: &Cell,
+    lease: Option<&Lease>,
+) -> io::Result<i32> {
+    let mut order = Order::new(program, cell)?;
     let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
     let (mut all, mut own) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: the sets are of this frame. Filled with all signals, none reaches the child while it
@@ -61,19 +49,23 @@ pub(in crate::engine::process) fn spawn(program: &Program<'_>, cell: &Cell) -> i
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), own.as_mut_ptr());
     }
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: this thread stands still until the child has left this memory, so the order and the
-    // stack, which only the child uses, outlive its use of them, and nobody else writes to them.
-    // The top is within the capacity and aligned as every stack is.
-    let pid = unsafe {
-        let top = stack.as_mut_ptr().add(STACK_BYTES);
-        let top = top.sub(top.addr() % 16);
-        libc::clone(child, top.cast(), flags, (&raw const order).cast_mut().cast())
+    let mut born = match lease {
+        // SAFETY: this thread stands still until the child has left this memory, so the order and
+        // the stack, which only the child uses, outlive its use of them, and nobody else writes to
+        // them.
+        Some(lease) => unsafe { clone_into(lease.folder(), &mut stack, &order) },
+        None => Err(io::ErrorKind::Unsupported.into()),
     };
-    let error = io::Error::last_os_error();
+    if born.is_err() {
+        // Where the kernel or the machine lets none be born in a group, the child moves itself.
+        order.members = lease.map(Lease::members).transpose()?;
+        // SAFETY: as above.
+        born = unsafe { clone(&mut stack, &order) };
+    }
     // SAFETY: the set is the one that was in force.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, own.as_ptr(), std::ptr::null_mut()) };
-    let Some(child) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(error) };
+    let pid = born?;
+    let child = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
     match order.error.load(Ordering::Relaxed) {
         0 => Ok(pid),
         error => {
@@ -83,9 +75,91 @@ pub(in crate::engine::process) fn spawn(program: &Program<'_>, cell: &Cell) -> i
     }
 }
 
+/// Starts a child on `stack`, in this memory, while this thread stands still.
+///
+/// # Safety
+/// `order` and `stack` are touched by nobody else until this returns.
+unsafe fn clone(stack: &mut Vec<u8>, order: &Order<'_>) -> io::Result<i32> {
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the top is within the capacity and aligned as every stack is; the rest is promised by
+    // whoever calls this.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK_BYTES);
+        let top = top.sub(top.addr() % 16);
+        libc::clone(child, top.cast(), flags, (&raw const *order).cast_mut().cast())
+    };
+    if pid > 0 { Ok(pid) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The same for a child that is born in the control group with this folder. The C library has no
+/// call for that, and to move a process later takes the kernel many times as long.
+///
+/// # Safety
+/// As for [`clone`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn clone_into(
+    group: BorrowedFd<'_>,
+    stack: &mut Vec<u8>,
+    order: &Order<'_>,
+) -> io::Result<i32> {
+    const INTO_CGROUP: u64 = 1 << 33;
+    let flags = INTO_CGROUP | u64::from((libc::CLONE_VM | libc::CLONE_VFORK).cast_unsigned());
+    let (bottom, signal) = (stack.as_mut_ptr().expose_provenance(), libc::SIGCHLD.cast_unsigned());
+    let size = STACK_BYTES - (bottom + STACK_BYTES) % 16;
+    let group = u64::from(group.as_raw_fd().cast_unsigned());
+    // The fields of `struct clone_args`: flags, three that are not used, the signal of its end,
+    // the stack and its size, three that are not used, the group.
+    let how: [u64; 11] =
+        [flags, 0, 0, 0, u64::from(signal), bottom as u64, size as u64, 0, 0, 0, group];
+    let result: i64;
+    // SAFETY: the kernel reads the array and its size. This thread stands still until the child has
+    // left this memory. The child begins after the call with a stack of its own, aligned as every
+    // stack is, calls `child` with the order, and ends; it never reaches what follows the block.
+    // The call changes no registers but those that are named.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r8",
+            "call r9",
+            "mov edi, eax",
+            "mov eax, {exit}",
+            "syscall",
+            "ud2",
+            "2:",
+            exit = const libc::SYS_exit,
+            inlateout("rax") libc::SYS_clone3 => result,
+            in("rdi") how.as_ptr(),
+            in("rsi") size_of_val(&how),
+            in("r8") &raw const *order,
+            in("r9") child as extern "C" fn(*mut c_void) -> c_int,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    match i32::try_from(result) {
+        Ok(pid) if pid > 0 => Ok(pid),
+        Ok(error) => Err(io::Error::from_raw_os_error(-error)),
+        Err(_) => Err(io::ErrorKind::Other.into()),
+    }
+}
+
+/// The same for a child that is born in a control group: not for this kind of processor.
+///
+/// # Safety
+/// As for [`clone`].
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn clone_into(_: BorrowedFd<'_>, _: &mut Vec<u8>, _: &Order<'_>) -> io::Result<i32> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// All that a child needs, made before there is one.
 struct Order<'a> {
     cell: &'a Cell,
+    /// The members of its control group, if it has to join them itself.
+    members: Option<OwnedFd>,
     limits: [Option<(Resource, Rlimit)>; LIMITS_MAX],
     file: CString,
     cwd: CString,
@@ -132,6 +206,7 @@ impl<'a> Order<'a> {
         let (limits, error) = (cell.limits.list(), AtomicI32::new(0));
         Ok(Self {
             cell,
+            members: None,
             limits,
             file,
             cwd,
@@ -163,6 +238,9 @@ impl<'a> Order<'a> {
     }
 
     fn prepare(&self) -> io::Result<()> {
+        if let Some(members) = &self.members {
+            write(members, b"0")?;
+        }
         let mut first_closed = 0;
         for descriptor in &self.descriptors {
             // SAFETY: both are numbers; the child's table of descriptors is its own.

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags, Stat, fstat, open, stat};
 use super::policy::{Network, Policy};
 
 /// The newest Landlock that this knows all the rights of. An older kernel holds what it can.
-const NEWEST: ABI = ABI::V8;
+pub(super) const NEWEST: ABI = ABI::V8;
 
 /// Where the system's programs and their libraries are.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

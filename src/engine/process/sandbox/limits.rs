@@ -38,6 +38,10 @@ pub enum Limit {
     Disk,
     /// What may be written to standard output.
     Output,
+    /// The memory of the job as a whole.
+    JobMemory,
+    /// The processes and threads of the job as a whole.
+    JobProcesses,
 }
 
 impl Limit {
@@ -51,6 +55,8 @@ impl Limit {
             Self::FileSize => "file size",
             Self::Disk => "disk",
             Self::Output => "output",
+            Self::JobMemory => "job memory",
+            Self::JobProcesses => "job processes",
         }
     }
 }

@@ -5,19 +5,26 @@
 //! privileges, limits, Landlock for files, ports and signals, seccomp for system calls. No helper
 //! program, no namespace, no privilege of the daemon is needed.
 
+mod cgroups;
 mod confine;
 mod files;
 mod limits;
+mod own;
 mod policy;
 mod search;
 mod support;
 mod syscalls;
 
-pub(super) use confine::{Program, reap, spawn};
+pub(super) use cgroups::Lease;
+pub use cgroups::enter as divide_cgroup;
+pub(super) use confine::{reap, spawn};
 pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
+pub use own::Own;
 pub use support::Support;
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,6 +34,7 @@ use std::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use seccompiler::BpfProgram;
 
+use self::cgroups::Cgroups;
 use self::limits::Limits;
 use self::policy::Policy;
 use crate::config::{Require, SalConfig, SandboxConfig};
@@ -42,6 +50,8 @@ pub struct Sandbox {
     require: Require,
     /// The most bytes in a child's own folder; zero sets no bound.
     disk_bytes_max: u64,
+    /// Bounds for all of a child together with what it starts, where the kernel's groups are ours.
+    cgroups: Option<Cgroups>,
     /// What its system calls go through, made once: no child needs another.
     filter: Option<Arc<BpfProgram>>,
     support: Support,
@@ -53,7 +63,8 @@ impl Sandbox {
         let policy = config.enabled.then(|| Policy::of_type(config));
         let limits = if config.enabled { Limits::of(config) } else { Limits::default() };
         let disk_bytes_max = if config.enabled { config.disk } else { 0 };
-        Self::new(policy, limits, config.require, disk_bytes_max)
+        let cgroups = Cgroups::of(config).filter(|_| config.enabled);
+        Self { cgroups, ..Self::new(policy, limits, config.require, disk_bytes_max) }
     }
 
     /// For the commands of SAL, which may do what its functions may.
@@ -65,7 +76,7 @@ impl Sandbox {
         let support = Support::of_this_kernel();
         let filter = policy.as_ref().filter(|_| support.seccomp);
         let filter = filter.and_then(|policy| syscalls::filter(policy, support)).map(Arc::new);
-        Self { policy, limits, require, disk_bytes_max, filter, support }
+        Self { policy, limits, require, disk_bytes_max, cgroups: None, filter, support }
     }
 
     /// Why nothing may run in it here: the kernel holds less than is required.
@@ -78,7 +89,16 @@ impl Sandbox {
     pub fn summary(&self) -> String {
         match &self.policy {
             None => "no sandbox".to_owned(),
-            Some(policy) => self.support.summary(policy),
+            Some(policy) => {
+                let whole = self.cgroups.as_ref().map(|_| match cgroups::outlook() {
+                    Ok(()) => "; each job in a control group of its own".to_owned(),
+                    Err(reason) => {
+                        format!("; started from here, jobs have no control groups: {reason}")
+                    }
+                });
+                let whole = whole.unwrap_or_default();
+                format!("{}{whole}", self.support.summary(policy))
+            }
         }
     }
 
@@ -111,6 +131,28 @@ impl Sandbox {
         let privileged = self.support.privileged;
         Ok(Cell { confined, privileged, limits: self.limits, rules, filter })
     }
+
+    /// The control group of one child and of all that it starts, if they have one.
+    ///
+    /// # Errors
+    /// Those of making it, with its name.
+    pub(super) fn lease(&self) -> io::Result<Option<Lease>> {
+        self.cgroups.as_ref().map_or(Ok(None), Cgroups::lease)
+    }
+}
+
+/// The program of a child, and what it gets.
+#[derive(Debug)]
+pub(super) struct Program<'a> {
+    pub(super) file: &'a Path,
+    /// Its arguments, without its own name.
+    pub(super) args: &'a [OsString],
+    /// Its whole environment.
+    pub(super) env: BTreeMap<&'a OsStr, &'a OsStr>,
+    /// Where it starts.
+    pub(super) cwd: &'a Path,
+    /// Its descriptors, by their numbers from 0 on. It gets no others.
+    pub(super) descriptors: &'a [BorrowedFd<'a>],
 }
 
 /// What one child shuts itself into.
@@ -159,5 +201,33 @@ impl Sandbox {
             }
         }
         Some(hex)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_kernel_holds_too_little_nothing_is_started() {
+        let on = |support: Support, require| {
+            let config = SandboxConfig { require, ..SandboxConfig::default() };
+            Sandbox { support, ..Sandbox::of_type(&config) }
+        };
+        let support = |landlock, seccomp| Support { landlock, seccomp, privileged: false };
+        let program = Path::new("/bin/true");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (support, require) in [
+            (support(0, true), Require::Basic),
+            (support(6, false), Require::Basic),
+            (support(2, true), Require::Full),
+        ] {
+            let sandbox = on(support, require);
+            let refusal = sandbox.refusal().expect("it holds too little");
+            let error = sandbox.cell(program, folder.path(), &[]).expect_err("nothing may run");
+            assert_eq!(error.to_string(), refusal);
+        }
+        let open = Sandbox { support: support(0, false), ..Sandbox::of_sal(&SalConfig::default()) };
+        assert_eq!(open.refusal(), None, "there is no sandbox to hold");
     }
 }

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use super::child::Spec;
-use super::orphans::{Registered, Run};
+use super::child::{Spec, Started};
+use super::orphans::Run;
 use super::prepare::Prepared;
 use super::sandbox::{Cell, Sandbox};
 use crate::config::CommandOptions;
@@ -87,7 +87,7 @@ impl Warmed<'_> {
         cell: &Cell,
         spec: &Spec<'_>,
         channel: Option<OwnedFd>,
-    ) -> Option<Forked> {
+    ) -> Option<Started> {
         self.warm.fork(run, cell, &Job { prepared: self.prepared, spec, channel })
     }
 }
@@ -98,15 +98,6 @@ struct Job<'a> {
     spec: &'a Spec<'a>,
     /// The writing end of its channel.
     channel: Option<OwnedFd>,
-}
-
-/// A job that runs.
-#[derive(Debug)]
-pub(super) struct Forked {
-    pub(super) pid: i32,
-    pub(super) registered: Registered,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
 }
 
 impl Warm {
@@ -184,7 +175,7 @@ impl Warm {
     }
 
     /// Runs a job as a fork of the parent; `None` if it has to be started cold.
-    fn fork(&self, run: Run, cell: &Cell, job: &Job<'_>) -> Option<Forked> {
+    fn fork(&self, run: Run, cell: &Cell, job: &Job<'_>) -> Option<Started> {
         if !fits(&job.spec.env) {
             return None;
         }
@@ -222,8 +213,14 @@ impl Warm {
             return None;
         };
         let spare = ready.spare.take().filter(|_| may_be_spare);
-        let waiting = spare.map_or_else(|| ready.parent.fork(), Ok);
+        let new = || self.fork_of(&ready.parent);
+        let waiting = spare.map_or_else(new, Ok);
         Some(waiting.map(|waiting| (waiting, ready.wanted.clone())))
+    }
+
+    /// A new fork.
+    fn fork_of(&self, parent: &Parent) -> io::Result<Waiting> {
+        parent.fork(self.inner.sandbox.lease()?)
     }
 
     /// Starts the parent and makes spares until it is gone; on a thread of its own.
@@ -266,7 +263,7 @@ fn make_spares(inner: &Weak<Inner>, asked: &Receiver<()>) {
         let Some(inner) = inner.upgrade() else { return };
         let warm = Warm { inner };
         let failed = match &mut *warm.lock() {
-            State::Ready(ready) if ready.spare.is_none() => match ready.parent.fork() {
+            State::Ready(ready) if ready.spare.is_none() => match warm.fork_of(&ready.parent) {
                 Ok(spare) => {
                     ready.spare = Some(spare);
                     None

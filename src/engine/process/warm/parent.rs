@@ -19,10 +19,11 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use serde_json::{Map, Value, json};
 
-use super::{Forked, Job, LOCALE, broken};
-use crate::engine::process::child::timeout_until;
+use super::{Job, LOCALE, broken};
+use crate::engine::process::child::Started;
+use crate::engine::process::deadline::timeout_until;
 use crate::engine::process::orphans::{MARK, Registered, Run};
-use crate::engine::process::sandbox::{Cell, Sandbox};
+use crate::engine::process::sandbox::{Cell, Lease, Sandbox};
 use crate::engine::process::{SYSTEM_PATH, channel, command, python};
 
 /// What the parent runs: too long for a command line that people look at.
@@ -97,18 +98,22 @@ impl Parent {
         i32::try_from(self.child.id()).unwrap_or_default()
     }
 
-    /// Makes a fork, which waits to be told what it is. It is no run's yet.
+    /// Makes a fork, in a control group if there is one for it, which waits to be told what it is. It
+    /// is no run's yet.
     ///
     /// # Errors
     /// Whatever means that this parent is of no more use.
-    pub(super) fn fork(&self) -> io::Result<Waiting> {
+    pub(super) fn fork(&self, cgroup: Option<Lease>) -> io::Result<Waiting> {
         let (own, its) = pair(SocketType::STREAM)?;
         let mut pid = 0;
         let registered = Registered::adopt(None, || {
             pid = self.ask(its.as_fd())?;
             Ok(pid)
         })?;
-        Ok(Waiting { own, forked: Some((pid, registered)) })
+        let waiting = Waiting { own, forked: Some(Fork { pid, registered, cgroup }) };
+        // That takes the kernel a while, but no job waits for it yet.
+        waiting.forked.iter().flat_map(|fork| &fork.cgroup).try_for_each(|it| it.take_in(pid))?;
+        Ok(waiting)
     }
 
     fn ask(&self, its: BorrowedFd<'_>) -> io::Result<i32> {
@@ -137,15 +142,24 @@ impl Drop for Parent {
 #[derive(Debug)]
 pub(super) struct Waiting {
     own: OwnedFd,
-    /// Its process id; none once it has begun.
-    forked: Option<(i32, Registered)>,
+    /// None once it has begun.
+    forked: Option<Fork>,
+}
+
+/// The process of a fork.
+#[derive(Debug)]
+struct Fork {
+    pid: i32,
+    registered: Registered,
+    /// The control group that it is in, if there is one.
+    cgroup: Option<Lease>,
 }
 
 impl Waiting {
     /// Its process id.
     #[cfg(test)]
     pub(super) fn pid(&self) -> Option<i32> {
-        self.forked.as_ref().map(|(pid, _)| *pid)
+        self.forked.as_ref().map(|fork| fork.pid)
     }
 
     /// Tells it what it is, and waits until it is shut in and its script begins.
@@ -158,15 +172,15 @@ impl Waiting {
         cell: &Cell,
         job: &Job<'_>,
         args: &[String],
-    ) -> io::Result<Forked> {
+    ) -> io::Result<Started> {
         let (stdout, its_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, its_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut given = vec![its_stdout.as_fd(), its_stderr.as_fd()];
         given.extend(job.channel.as_ref().map(AsFd::as_fd));
         given.extend(cell.rules());
         let text = description(run, cell, job, args)?;
-        if let Some((_, registered)) = &self.forked {
-            registered.begins(run);
+        if let Some(fork) = &self.forked {
+            fork.registered.begins(run);
         }
         set_socket_timeout(&self.own, Timeout::Send, Some(FORK_WITHIN))?;
         let sent = send_with(self.own.as_fd(), text.as_bytes(), &given);
@@ -182,14 +196,15 @@ impl Waiting {
             "" => return Err(broken("its fork has ended")),
             why => return Err(broken(why)),
         }
-        let (pid, registered) = self.forked.take().ok_or_else(|| broken("begun twice"))?;
-        Ok(Forked { pid, registered, stdout, stderr })
+        let fork = self.forked.take().ok_or_else(|| broken("begun twice"))?;
+        let Fork { pid, registered, cgroup } = fork;
+        Ok(Started { pid, registered, cgroup, stdout, stderr })
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if let Some((pid, _)) = &self.forked
+        if let Some(Fork { pid, .. }) = &self.forked
             && let Some(pid) = Pid::from_raw(*pid)
         {
             let _ = kill_process(pid, Signal::KILL);

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, 
 
 use super::job::{Job, Outcome, operation};
 use super::program::Program;
-use crate::engine::process::child::timeout_until;
+use crate::engine::process::timeout_until;
 use crate::engine::rhai::functions::Functions;
 
 /// How long a connection may take to be made.

@@ -1,0 +1,100 @@
+//! Disks that are full: the job that finds one so says so, and the next one runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Hero, Redis};
+
+/// A small disk in memory.
+struct Disk {
+    folder: PathBuf,
+}
+
+impl Disk {
+    /// None where it is not for this user to make; says so.
+    #[expect(clippy::disallowed_methods, reason = "a file system is mounted by a program")]
+    #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
+    fn new(folder: PathBuf) -> Option<Self> {
+        fs::create_dir(&folder).expect("a folder");
+        let mount = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs"];
+        let done = Command::new("mount").args(mount).arg(&folder).output().expect("mount runs");
+        if !done.status.success() {
+            println!("skip: no disk can be made: {}", String::from_utf8_lossy(&done.stderr));
+            return None;
+        }
+        Some(Self { folder })
+    }
+
+    fn is_empty(&self) -> bool {
+        is_empty(&self.folder)
+    }
+}
+
+impl Drop for Disk {
+    #[expect(clippy::disallowed_methods, reason = "a file system is unmounted by a program")]
+    fn drop(&mut self) {
+        // At once from here, and for those who are still in it when they end.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.folder).output();
+    }
+}
+
+fn next_one_runs(hero: &Hero) {
+    hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(0).stdout("1\n");
+}
+
+#[test]
+fn a_script_that_fills_the_disk_of_its_folder_fails_alone() {
+    let redis = Redis::start();
+    let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
+    let _actor = actor.start();
+    let fill = "f = open('x', 'wb', buffering=0)\nwhile True: f.write(bytes(65536))";
+    let failed = hero.run(&["exec", "-t", "python", "-e", fill]).code(1);
+    failed.says("No space left on device");
+    assert!(disk.is_empty());
+    next_one_runs(&hero);
+    // One that minds it not ends well, and leaves no more behind.
+    let many = "import os\nwhile True:\n    try: open(os.urandom(8).hex(), 'wb', 0).write(bytes(4096))\n    \
+                except OSError: break\nprint('full')";
+    hero.run(&["exec", "-t", "python", "-e", many]).code(0).stdout("full\n");
+    assert!(disk.is_empty());
+    next_one_runs(&hero);
+}
+
+#[test]
+fn a_job_that_finds_the_disk_full_says_so_before_it_begins() {
+    let redis = Redis::start();
+    let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
+    let _actor = actor.start();
+    let other = disk.folder.join("of-somebody-else");
+    let filled = fs::write(&other, vec![0_u8; 4 << 20]);
+    assert!(filled.is_err(), "the disk is not full");
+    let failed = hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(1);
+    failed.says("no space left on device");
+    fs::remove_file(&other).expect("removed");
+    assert!(disk.is_empty());
+    next_one_runs(&hero);
+}
+
+#[test]
+fn a_file_that_may_not_grow_further_fails_its_job_alone() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.python.sandbox.file_size", "\"1MiB\"");
+    let folder = redis.folder().join("run");
+    fs::create_dir(&folder).expect("a folder");
+    let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &folder);
+    let _actor = actor.start();
+    let fill = "f = open('x', 'wb', buffering=0)\nwhile True: f.write(bytes(65536))";
+    hero.run(&["exec", "-t", "python", "--id", "a", "-e", fill]).code(1).says("File too large");
+    assert_eq!(redis.field("hero:job:a", "limit").as_deref(), Some("file size"));
+    assert!(is_empty(&folder));
+    next_one_runs(&hero);
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).expect("it is there").next().is_none()
+}

@@ -1,0 +1,156 @@
+//! The process of an actor of `osis`, which shuts itself in: it serves, reconnects and reloads as
+//! before, and is held all the same.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+
+use hero::engine::process::sandbox::Support;
+use rustix::process::Signal;
+
+use super::until;
+use crate::support::{Hero, Process, Redis, wait_until};
+
+/// Whether this kernel can shut a process in; says so if not.
+#[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
+fn can_be_shut_in() -> bool {
+    let can = Support::of_this_kernel().landlock > 0;
+    if !can {
+        println!("skip: the kernel has no Landlock");
+    }
+    can
+}
+
+/// The configuration that a unit was started with.
+fn config_of(actor: &Process) -> PathBuf {
+    let environ = fs::read_to_string(format!("/proc/{}/environ", actor.pid())).expect("it runs");
+    let found = environ.split('\0').find_map(|pair| pair.strip_prefix("HERO_CONFIG="));
+    found.expect("it was told its configuration").into()
+}
+
+/// Whether the kernel lets it gain privileges no more, which shutting in begins with.
+fn is_shut_in(actor: &Process) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", actor.pid())).expect("it runs");
+    status.lines().any(|line| line == "NoNewPrivs:\t1")
+}
+
+/// Has it read its configuration again, and gives what it says of that.
+#[track_caller]
+fn reload(actor: &Process) -> String {
+    let before = actor.err().len();
+    actor.signal(Signal::HUP);
+    let said = || actor.err()[before..].to_owned();
+    wait_until("it has reloaded", || {
+        ["read the configuration again", "changed nothing"].iter().any(|end| said().contains(end))
+    });
+    said()
+}
+
+/// Puts another text in the place of a file, as an editor does: it is another file.
+fn replace(file: &std::path::Path, text: &str) {
+    let new = file.with_extension("new");
+    fs::write(&new, text).expect("written");
+    fs::rename(new, file).expect("replaced");
+}
+
+fn serves(hero: &Hero) {
+    hero.run(&["exec", "-t", "osis", "-e", "6 * 7"]).code(0).stdout("42\n");
+}
+
+#[test]
+fn an_actor_of_osis_that_is_shut_in_serves_reconnects_and_reloads() {
+    if !can_be_shut_in() {
+        return;
+    }
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    fs::create_dir(redis.folder().join("logs")).expect("a folder");
+    let actor = hero.actor("osis-default-1").start();
+    assert!(is_shut_in(&actor));
+    assert!(actor.err().contains("this process is shut in: it reads "), "{}", actor.err());
+    serves(&hero);
+    // What a job says goes to its file too.
+    let logged = ["id", "logged", "script", "print(\"said\")", "log_path", "below/job.log"];
+    redis.ask_with::<redis::Value, _>("HSET hero:job:logged status dispatched", &logged);
+    redis.run("RPUSH hero:q:work:type:osis logged");
+    until(&redis, "logged", "finished");
+    let log = fs::read_to_string(redis.folder().join("logs/below/job.log"));
+    assert_eq!(log.expect("written"), "said\n");
+    redis.kill();
+    wait_until("it has lost redis", || actor.err().contains("WARN"));
+    redis.start_again();
+    wait_until("it serves again", || {
+        hero.run(&["exec", "-t", "osis", "--wait", "5s", "-e", "1"]).code == 0
+    });
+    let config = config_of(&actor);
+    let text = fs::read_to_string(&config).expect("readable");
+    replace(&config, &format!("{text}log.level = \"debug\"\n"));
+    assert!(reload(&actor).contains("read the configuration again"));
+    // Drop-ins that were not there before are read as well.
+    let mut folder = config.clone().into_os_string();
+    folder.push(".d");
+    fs::create_dir(&folder).expect("a folder");
+    let drop_in = PathBuf::from(folder).join("wrong.toml");
+    fs::write(&drop_in, "wrong = 1\n").expect("written");
+    assert!(reload(&actor).contains("wrong.toml:1"));
+    fs::write(&drop_in, "job.log_dir = \"/elsewhere\"\n").expect("written");
+    assert!(reload(&actor).contains("need a restart: job.log_dir"));
+    fs::write(&drop_in, "type.osis.engine = \"sal\"\n").expect("written");
+    assert!(reload(&actor).contains("the unit osis-default-1 is shut in"));
+    serves(&hero);
+}
+
+#[test]
+fn what_is_closed_to_it_stays_closed_whatever_leads_there() {
+    if !can_be_shut_in() {
+        return;
+    }
+    let redis = Redis::start();
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let shut = Hero::on(&redis);
+    let open = Hero::on(&redis).set("actor.sandbox", "false");
+    for (hero, instance, is_shut) in [(shut, 1, true), (open, 2, false)] {
+        let actor = hero.actor(&format!("osis-default-{instance}")).start();
+        assert_eq!(is_shut_in(&actor), is_shut);
+        let config = config_of(&actor);
+        let text = fs::read_to_string(&config).expect("readable");
+        let secret = elsewhere.path().join(format!("{instance}.toml"));
+        fs::write(&secret, text).expect("written");
+        let link = config.with_extension("link");
+        std::os::unix::fs::symlink(&secret, &link).expect("linked");
+        fs::rename(&link, &config).expect("replaced");
+        let said = reload(&actor);
+        let refused = said.contains("changed nothing") && said.contains("ermission denied");
+        assert_eq!(refused, is_shut, "{said}");
+        serves(&hero);
+    }
+}
+
+#[test]
+fn over_tcp_it_reaches_redis_and_says_by_which_port() {
+    if !can_be_shut_in() {
+        return;
+    }
+    let redis = Redis::start();
+    let mut port = 0;
+    // A port that was free may be taken by the time Redis wants it.
+    wait_until("redis listens", || {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
+        port = free.expect("a port").port();
+        let mut listen = redis::cmd("CONFIG");
+        listen.arg(&["SET", "port"]).arg(port).query::<()>(&mut redis.link()).is_ok()
+    });
+    for host in ["127.0.0.1", "localhost"] {
+        let url = format!("\"redis://{host}:{port}/0\"");
+        let hero = Hero::on(&redis).set("redis.url", &url);
+        let actor = hero.actor("osis-default-1").start();
+        assert!(is_shut_in(&actor));
+        serves(&hero);
+        let said = hero.run(&["check", "osis-default-1"]).code(0).stdout;
+        let own = said.lines().find(|line| line.contains("its process is shut in: it reads"));
+        assert!(own.is_some_and(|own| own.contains(&port.to_string())), "{said}");
+        // A connection that is made anew is let through too.
+        redis.run("CLIENT KILL TYPE normal");
+        serves(&hero);
+    }
+}

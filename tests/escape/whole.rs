@@ -1,0 +1,215 @@
+//! A job as a whole: many processes that each keep within the limits of one, in an actor whose
+//! control group is its own to divide.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Hero, Process, Redis, wait_until};
+
+/// A control group for one actor, as systemd hands one to a unit with `Delegate=`.
+struct Delegated {
+    folder: PathBuf,
+}
+
+impl Delegated {
+    /// None where there are no control groups 2 with these controllers, or they are not for this
+    /// user to make; says so.
+    #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
+    fn new(test: &str) -> Option<Self> {
+        Self::below_the_mount(test).inspect_err(|reason| println!("skip {test}: {reason}")).ok()
+    }
+
+    fn below_the_mount(test: &str) -> Result<Self, String> {
+        let mounts = fs::read_to_string("/proc/self/mounts").map_err(|error| error.to_string())?;
+        let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let mount = mounts
+            .find_map(|words| (words.get(2) == Some(&"cgroup2")).then(|| words[1].to_owned()));
+        let root = PathBuf::from(mount.ok_or("no control groups 2 are mounted")?);
+        let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
+        for name in ["memory", "pids"] {
+            if !controllers.split_whitespace().any(|controller| controller == name) {
+                return Err(format!("control groups 2 have no controller {name} here"));
+            }
+        }
+        fs::write(root.join("cgroup.subtree_control"), "+memory +pids")
+            .map_err(|error| format!("control groups are not for this user to make: {error}"))?;
+        let folder = root.join(format!("hero-test-{}-{test}", std::process::id()));
+        fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Self { folder })
+    }
+
+    /// The groups of jobs, and how many processes are in each.
+    fn jobs(&self) -> Vec<(PathBuf, usize)> {
+        let entries = fs::read_dir(&self.folder).expect("the group is there").flatten();
+        let jobs =
+            entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"job-"));
+        let with_members = |job: fs::DirEntry| {
+            let members = fs::read_to_string(job.path().join("cgroup.procs")).unwrap_or_default();
+            (job.path(), members.lines().count())
+        };
+        jobs.map(with_members).collect()
+    }
+}
+
+impl Drop for Delegated {
+    fn drop(&mut self) {
+        let _ = fs::write(self.folder.join("cgroup.kill"), "1");
+        wait_until("the groups are empty", || {
+            let below = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+            for entry in below.filter(|entry| entry.path().is_dir()) {
+                let _ = fs::remove_dir(entry.path());
+            }
+            fs::remove_dir(&self.folder).is_ok()
+        });
+    }
+}
+
+/// An actor of Python in its own group; the group goes after it.
+struct Stage {
+    actor: Process,
+    hero: Hero,
+    redis: Redis,
+    delegated: Delegated,
+}
+
+impl Stage {
+    fn new(test: &str, settings: &[(&str, &str)]) -> Option<Self> {
+        let delegated = Delegated::new(test)?;
+        let redis = Redis::start();
+        let hero = settings.iter().fold(Hero::on(&redis), |hero, (key, value)| {
+            hero.set(&format!("type.python.{key}"), value)
+        });
+        let actor = hero.actor("python-default-1").tasks(2).in_cgroup(&delegated.folder).start();
+        let err = actor.err();
+        assert!(err.contains("each job that is a process has a control group of its own"), "{err}");
+        Some(Self { actor, hero, redis, delegated })
+    }
+
+    /// Runs a script that fails, and gives the error and the fields of its job.
+    fn fails(&self, id: &str, script: &str) -> (String, Option<String>, u64) {
+        let done =
+            self.hero.run(&["exec", "-t", "python", "--id", id, "--timeout", "20s", "-e", script]);
+        assert_eq!(done.code, 1, "{}", done.stderr);
+        let field = |name| self.redis.field(&format!("hero:job:{id}"), name);
+        let peak = field("memory_peak").and_then(|peak| peak.parse().ok()).unwrap_or_default();
+        (done.stderr, field("limit"), peak)
+    }
+
+    /// The next job runs, and nobody is left in any group.
+    fn goes_on(&self) {
+        self.hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(0).stdout("1\n");
+        let jobs = self.delegated.jobs();
+        assert!(jobs.iter().all(|(_, members)| *members == 0), "{jobs:?}");
+        assert!(jobs.len() <= 2, "more groups than tasks: {jobs:?}");
+    }
+}
+
+#[test]
+fn many_processes_take_no_more_memory_than_their_job_may() {
+    let bound = [("sandbox.job_memory", "\"64MiB\""), ("sandbox.memory", "\"1GiB\"")];
+    let Some(stage) = Stage::new("memory", &bound) else { return };
+    // Each is far below the bound of one process.
+    let script = "import os, time\nfor _ in range(16):\n    if os.fork() == 0:\n        \
+                  os.setsid()\n        hold = bytearray(b'x') * (16 << 20)\n        \
+                  time.sleep(600)\ntime.sleep(600)\n";
+    let (error, limit, peak) = stage.fails("bomb", script);
+    assert!(error.contains("out of memory: the job as a whole"), "{error}");
+    assert_eq!(limit.as_deref(), Some("job memory"));
+    assert!((48 << 20..=64 << 20).contains(&peak), "{peak}");
+    stage.goes_on();
+}
+
+#[test]
+fn a_fork_bomb_goes_no_further_than_its_job_may() {
+    let bound = [("sandbox.job_processes", "16")];
+    let Some(stage) = Stage::new("processes", &bound) else { return };
+    let script = "import os, time\nfor _ in range(64):\n    if os.fork() == 0:\n        \
+                  os.setsid()\n        time.sleep(600)\n";
+    let (error, limit, _) = stage.fails("forks", script);
+    assert!(error.contains("BlockingIOError"), "{error}");
+    assert_eq!(limit.as_deref(), Some("job processes"));
+    stage.goes_on();
+    // One that takes no refusal for an answer, and whose parents are gone before anybody looks.
+    let script = "import os\nwhile True:\n    try:\n        if os.fork(): os.setsid()\n    \
+                  except OSError: pass\n";
+    let args = ["exec", "-t", "python", "--id", "bomb", "--timeout", "2s", "-e", script];
+    stage.hero.run(&args).code(1).says("timeout");
+    stage.goes_on();
+}
+
+#[test]
+fn a_job_is_in_its_group_from_its_first_moment_and_cannot_change_it() {
+    // What is read here is closed by default: it shows where the script is.
+    let open = [("sandbox.read", "[\"/proc\", \"/sys/fs/cgroup\"]"), ("warm", "true")];
+    let Some(stage) = Stage::new("place", &open) else { return };
+    let script = r"
+import os, sys
+own = open('/proc/self/cgroup').read().split('0::')[1].strip()
+base = next(line.split()[1] for line in open('/proc/self/mounts') if line.split()[2] == 'cgroup2')
+held = 0
+for path, text in (
+    (base + own + '/memory.max', 'max'), (base + own + '/pids.max', 'max'),
+    (os.path.dirname(base + own) + '/cgroup.procs', '0'), (base + '/cgroup.procs', '0'),
+):
+    try:
+        open(path, 'w').write(text)
+    except PermissionError:
+        held += 1
+print(os.path.basename(own)[:4], held, 'warm' if 'ctypes' in sys.modules else 'cold')
+";
+    let said = || stage.hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout;
+    assert_eq!(said().split(' ').take(2).collect::<Vec<_>>(), ["job-", "4"]);
+    wait_until("jobs are forks", || said() == "job- 4 warm\n");
+    stage.goes_on();
+    let own = fs::read_to_string(format!("/proc/{}/cgroup", stage.actor.pid())).expect("it runs");
+    assert!(own.trim_end().ends_with("/daemon"), "{own}");
+}
+
+#[test]
+fn two_hundred_jobs_leave_no_group_behind() {
+    let Some(stage) = Stage::new("many", &[]) else { return };
+    // Each leaves a process of a session of its own behind.
+    let script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n";
+    let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
+    for id in &ids {
+        let fields = ["id", id, "script", script, "status", "dispatched"];
+        stage.redis.ask_with::<redis::Value, _>(&format!("HSET hero:job:{id}"), &fields);
+        stage.redis.run(&format!("RPUSH hero:q:work:type:python {id}"));
+    }
+    for id in &ids {
+        wait_until("a job has finished", || {
+            let status = stage.redis.field(&format!("hero:job:{id}"), "status");
+            status.as_deref() == Some("finished")
+        });
+    }
+    stage.goes_on();
+    let pid = stage.actor.pid();
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let children = tasks.map(|task| fs::read_to_string(task.path().join("children")));
+    assert!(children.flatten().all(|pids| pids.is_empty()), "a process is left");
+}
+
+#[test]
+fn an_actor_that_cannot_have_groups_serves_without() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("python-default-1").start();
+    let err = actor.err();
+    assert!(err.contains("jobs have no control groups of their own: "), "{err}");
+    hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(0).stdout("1\n");
+    let said = hero.run(&["check"]).code(0).stdout;
+    assert!(said.contains("started from here, jobs have no control groups: "), "{said}");
+}
+
+#[test]
+fn a_group_that_somebody_else_is_in_is_left_alone() {
+    let Some(delegated) = Delegated::new("shared") else { return };
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _other = hero.actor("osis-default-1").in_cgroup(&delegated.folder).start();
+    let actor = hero.actor("python-default-1").in_cgroup(&delegated.folder).start();
+    let err = actor.err();
+    assert!(err.contains("it is not alone in its group"), "{err}");
+    hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(0).stdout("1\n");
+    assert!(!delegated.folder.join("daemon").exists() && delegated.jobs().is_empty());
+}

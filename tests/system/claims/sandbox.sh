@@ -1,0 +1,138 @@
+# What holds a job in the packaged unit, beside the unit itself: its sandbox.
+
+PYTHON=hero@python-default-1
+
+# Whether the machine counts memory and processes for unified control groups.
+has_cgroups() {
+    inside sh -c 'grep -qw memory /sys/fs/cgroup/cgroup.controllers 2> /dev/null'
+}
+
+# Where the unit's control group is.
+cgroup_folder() {
+    echo "/sys/fs/cgroup$(property $PYTHON ControlGroup)"
+}
+
+says() { # UNIT TEXT
+    has "$(inside journalctl --no-pager --output=cat _SYSTEMD_INVOCATION_ID="$(property "$1" InvocationID)")" "$2"
+}
+
+reads_no_secret() {
+    inside mkdir -p "/run/systemd/system/$PYTHON.service.d"
+    printf '[Service]\nSetCredential=probe:for-the-daemon-alone\n' |
+        inside tee "/run/systemd/system/$PYTHON.service.d/probe.conf" > /dev/null
+    inside systemctl daemon-reload
+    inside systemctl restart $PYTHON
+    local secrets="/run/credentials/$PYTHON.service/probe /etc/hero/hero.toml /etc/shadow
+        /var/lib/hero /var/cache/hero /var/log/hero/jobs /run/hero/python-default-1 /proc/1/environ"
+    # They are there, so a job that does not see them is kept from them.
+    for secret in $secrets; do inside test -e "$secret"; done
+    submit_slow beside 4
+    eventually 10 job_is beside started
+    is "" may "
+import os
+for path in '''$secrets'''.split():
+    try:
+        print(path, os.listdir(path) if os.path.isdir(path) else open(path).read())
+    except PermissionError:
+        pass
+    except OSError as error:
+        print(path, error)"
+    eventually 20 job_is beside finished
+    inside rm -r "/run/systemd/system/$PYTHON.service.d"
+    inside systemctl daemon-reload
+    inside systemctl restart $PYTHON
+}
+
+reaches_no_redis() {
+    is "held held" may '
+import socket
+def attempt(action):
+    try:
+        action()
+    except PermissionError:
+        return "held"
+    return "reached"
+print(attempt(lambda: socket.create_connection(("127.0.0.1", 6379))),
+    attempt(lambda: socket.socket(socket.AF_UNIX).connect("/run/redis/redis-server.sock")))'
+    is PONG redis ping
+}
+
+fails_by() { # LIMIT ID SCRIPT
+    exits 1 alice hero exec -t python --id "$2" --timeout 30s -e "$3"
+    is "$1" job_field "$2" limit
+    is next may 'print("next")'
+}
+
+bounds_one_process() {
+    configure bounds '[type.python.sandbox]
+memory = "256MiB"
+processes = 48'
+    inside systemctl restart $PYTHON
+    fails_by memory one-process 'bytearray(1 << 30)'
+    fails_by processes forks '
+import os, time
+for _ in range(200):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)'
+    configure bounds
+    inside systemctl restart $PYTHON
+}
+
+bounds_the_whole_job() {
+    if ! has_cgroups; then
+        says $PYTHON "jobs have no control groups of their own: "
+        has "$(inside hero check)" "python: sandbox: "
+        echo "= this machine has none to divide, and the daemon says so"
+        return 0
+    fi
+    configure bounds '[type.python.sandbox]
+job_memory = "64MiB"
+job_processes = 24'
+    inside systemctl restart $PYTHON
+    says $PYTHON "each job that is a process has a control group of its own"
+    fails_by "job memory" all-memory '
+import os, time
+for _ in range(16):
+    if os.fork() == 0:
+        os.setsid()
+        hold = bytearray(b"x") * (16 << 20)
+        time.sleep(600)
+time.sleep(600)'
+    fails_by "job processes" all-forks '
+import os, time
+for _ in range(200):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)'
+    local folder
+    folder=$(cgroup_folder)
+    # The daemon alone is left, in its own group.
+    is "$(property $PYTHON MainPID)" inside sh -c "cat $folder/cgroup.procs $folder/*/cgroup.procs"
+    configure bounds
+    inside systemctl reload $PYTHON
+    is active property $PYTHON ActiveState
+    inside systemctl stop $PYTHON
+    inside test ! -e "$folder"
+    inside systemctl start $PYTHON
+}
+
+says_what_holds() {
+    local said
+    said=$(inside hero check osis-default-1)
+    has "$said" "python: sandbox: "
+    case $said in *"python: sandbox: none"*) echo "no Landlock here: $said"; return 1 ;; esac
+    has "$said" "unit osis-default-1: its process is shut in: it reads "
+    has "$said" "connects to TCP port 6379"
+    says hero@osis-default-1 "this process is shut in: it reads "
+    is 42 alice hero exec -t osis -e '40 + 2'
+    echo "= $(echo "$said" | sed -n 's/^python: sandbox: //p')"
+}
+
+claim "a job reads no credential, no configuration, nothing of the daemon or of other jobs" reads_no_secret
+claim "a job reaches Redis neither by TCP nor by a socket" reaches_no_redis
+claim "a process over its memory and a fork bomb end, with the limit by its name; the next job runs" \
+    bounds_one_process
+claim "a job over its bounds as a whole ends so too; nothing stays in its control group" \
+    bounds_the_whole_job
+claim "hero check and the journal say what holds of jobs, and of the process of osis" says_what_holds
