@@ -20,7 +20,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::actor::{self, ActorError, Actors};
 use crate::config::{ActorUnit, Config, ConfigError, EngineKind, Unit};
-use crate::engine::process::sandbox::divide_cgroup;
+use crate::engine::process::sandbox::{divide_cgroup, give_back_code};
 use crate::engine::{self, Engine, GuestRedis, Outside};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
@@ -77,6 +77,8 @@ pub fn run(
         );
         if redis_answers(&store, wait, shutdown.clone()).await? {
             warn_of_eviction(&store).await;
+            // Reading the configuration and making the engines was most of what it has to run.
+            give_back_code();
             match role {
                 Role::Supervisor(supervisor) => supervisor.run(shutdown).await,
                 Role::Actors(actors) => actors.run(shutdown).await?,

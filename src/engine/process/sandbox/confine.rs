@@ -1,5 +1,6 @@
 //! The calls that safe Rust has no way to make: those of a child between `fork` and `exec`, and
-//! the one that reaps it together with what it used. The only file with `unsafe` in it.
+//! the one that reaps it together with what it used; and one for the memory of this process. The
+//! only file with `unsafe` in it.
 #![expect(unsafe_code, reason = "clone, clone3, wait4 and Landlock have no safe form")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -10,14 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
 
 use rustix::io::{fcntl_dupfd_cloexec, write};
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, setsid, waitpid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use seccompiler::apply_filter;
 
-use super::limits::LIMITS_MAX;
+use super::limits::{LIMITS_MAX, used};
 use super::{Cell, FIRST_FREE, Lease, Program};
 use crate::engine::Usage;
 
@@ -381,11 +381,24 @@ pub(in crate::engine::process) fn reap(child: Pid) -> io::Result<(ExitStatus, Us
     }
     // SAFETY: the call succeeded, so the kernel has written it whole.
     let usage = unsafe { usage.assume_init() };
-    let time = |time: libc::timeval| {
-        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
-        seconds + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
-    };
-    let memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or_default().saturating_mul(1024);
-    let cpu = time(usage.ru_utime) + time(usage.ru_stime);
-    Ok((ExitStatus::from_raw(status), Usage { cpu, memory_bytes, ..Usage::default() }))
+    let status = ExitStatus::from_raw(status);
+    Ok((status, used(&usage, status)))
+}
+
+/// Gives back the pages of this program's code that only its start has needed, most of its memory.
+/// Those that are needed again the kernel maps anew from the file, which it has read.
+pub fn give_back_code() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let own = (give_back_code as fn() as *const ()).addr();
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    let code = maps.lines().filter(|line| line.contains(" r-xp ")).find_map(|line| {
+        let (from, to) = line.split(' ').next()?.split_once('-')?;
+        Some(address(from)?..address(to)?).filter(|range| range.contains(&own))
+    });
+    if let Some(range) = code {
+        let start = std::ptr::with_exposed_provenance_mut(range.start);
+        // SAFETY: the range is a mapping of the program's file that nobody can write through, so
+        // what goes comes back as it was when it is next touched.
+        unsafe { libc::madvise(start, range.len(), libc::MADV_DONTNEED) };
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit};
 
 use crate::config::SandboxConfig;
+use crate::engine::Usage;
 
 /// How many limits there are at the most.
 pub(super) const LIMITS_MAX: usize = 6;
@@ -127,6 +128,17 @@ pub(in crate::engine::process) fn hit(
     ]
     .into_iter()
     .find_map(|(is_hit, limit)| is_hit.then_some(limit))
+}
+
+/// What the kernel says that a process has used.
+pub(super) fn used(usage: &libc::rusage, status: ExitStatus) -> Usage {
+    let time = |time: libc::timeval| {
+        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
+        seconds + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
+    };
+    let memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or_default().saturating_mul(1024);
+    let cpu = time(usage.ru_utime) + time(usage.ru_stime);
+    Usage { cpu, memory_bytes, signal: status.signal(), limit: None }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod syscalls;
 
 pub(super) use cgroups::Lease;
 pub use cgroups::enter as divide_cgroup;
+pub use confine::give_back_code;
 pub(super) use confine::{reap, spawn};
 pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
