@@ -93,9 +93,6 @@ unsafe fn clone(stack: &mut Vec<u8>, order: &Order<'_>) -> io::Result<i32> {
 
 /// The same for a child that is born in the control group with this folder. The C library has no
 /// call for that, and to move a process later takes the kernel many times as long.
-///
-/// # Safety
-/// As for [`clone`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn clone_into(
     group: BorrowedFd<'_>,
@@ -147,9 +144,6 @@ unsafe fn clone_into(
 }
 
 /// The same for a child that is born in a control group: not for this kind of processor.
-///
-/// # Safety
-/// As for [`clone`].
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn clone_into(_: BorrowedFd<'_>, _: &mut Vec<u8>, _: &Order<'_>) -> io::Result<i32> {
     Err(io::ErrorKind::Unsupported.into())
