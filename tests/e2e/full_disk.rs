@@ -81,6 +81,41 @@ fn a_job_that_finds_the_disk_full_says_so_before_it_begins() {
 }
 
 #[test]
+fn functions_of_sal_that_find_the_disk_full_say_what_they_were_doing_and_to_what() {
+    let redis = Redis::start();
+    let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("sal-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
+    let _actor = actor.start();
+    // The first file fits, no second one of its size does.
+    let script = r#"
+        let text = "";
+        text.pad(1200000, "x");
+        file_write("first", text);
+        file_write("template", "{{ text }}");
+        let replacer = text_replacer_new().pattern("x").replacement("y").build();
+        let template = template_builder_open("template").add_var("text", text);
+        let told = [];
+        try { file_write("written", text) } catch (error) { told.push(`${error}`) }
+        try { delete("written"); file_write_append("appended", text) } catch (error) { told.push(`${error}`) }
+        try { delete("appended"); copy("first", "copied") } catch (error) { told.push(`${error}`) }
+        try { delete("copied"); replacer.replace_file_to("first", "replaced") } catch (error) { told.push(`${error}`) }
+        try { delete("replaced"); template.render_to_file("rendered") } catch (error) { told.push(`${error}`) }
+        let names = ["file_write written", "appended", "copy first", "replace_file_to first", "rendered"];
+        for at in 0..names.len() {
+            let error = if at < told.len() { told[at].to_lower() } else { "none" };
+            if !error.contains("no space left") || !error.contains(names[at]) {
+                throw `${names[at]}: ${error}`;
+            }
+        }
+        told.len()
+    "#;
+    hero.run(&["exec", "-t", "sal", "-e", script]).code(0).stdout("5\n");
+    assert!(disk.is_empty());
+    hero.run(&["exec", "-t", "sal", "-e", "40 + 2"]).code(0).stdout("42\n");
+}
+
+#[test]
 fn a_file_that_may_not_grow_further_fails_its_job_alone() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.python.sandbox.file_size", "\"1MiB\"");
