@@ -349,6 +349,12 @@ impl Drop for Lease {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use rustix::pipe::{PipeFlags, pipe_with};
+    use rustix::process::Pid;
+
+    use super::super::{Program, Sandbox, reap, spawn};
     use super::*;
 
     #[test]
@@ -386,6 +392,56 @@ mod tests {
         fs::write(folder.path().join("cgroup.controllers"), "cpu memory\n").expect("written");
         let reason = look(folder.path()).expect_err("it has too little");
         assert!(reason.contains("no controller pids"), "{reason}");
+    }
+
+    #[test]
+    fn a_child_is_born_in_its_group_and_the_group_goes_with_it() {
+        let unbounded = Bounds { memory_bytes: 0, processes: 0 };
+        let parent = own_folder().unwrap_or_default();
+        let Ok(cgroup) = Cgroup::make(&parent, unbounded) else {
+            println!("skip: no control group can be made here");
+            return;
+        };
+        let path = cgroup.path.clone();
+        let before = cgroup.events();
+        let lease = Lease { cgroup: Arc::new(cgroup), before, free: Arc::default() };
+        let open = SandboxConfig { enabled: false, ..SandboxConfig::default() };
+        let sandbox = Sandbox::of_type(&open);
+        let program = Path::new("/bin/cat");
+        let cell = sandbox.cell(program, Path::new("/"), &[]).expect("a cell");
+        let null = fs::File::open("/dev/null").expect("it is there");
+        for _ in 0..20 {
+            let (read_end, its) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+            let program = Program {
+                file: program,
+                args: &["/proc/self/cgroup".into()],
+                env: BTreeMap::new(),
+                cwd: Path::new("/"),
+                descriptors: &[null.as_fd(), its.as_fd(), its.as_fd()],
+            };
+            let child = spawn(&program, &cell, Some(&lease)).expect("started");
+            drop(its);
+            let said = io::read_to_string(fs::File::from(read_end)).expect("text");
+            let (status, _) = reap(Pid::from_raw(child).expect("a number")).expect("a child");
+            assert!(status.success(), "{said}");
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            let own = said.lines().find(|line| line.starts_with("0::")).unwrap_or_default();
+            assert!(own.ends_with(&name), "not in {name}: {said}");
+        }
+        // What is still in it goes as well.
+        let program = Program {
+            file: Path::new("/bin/sleep"),
+            args: &["1000".into()],
+            env: BTreeMap::new(),
+            cwd: Path::new("/"),
+            descriptors: &[null.as_fd(), null.as_fd(), null.as_fd()],
+        };
+        let child = spawn(&program, &cell, Some(&lease)).expect("started");
+        lease.kill();
+        let (status, usage) = reap(Pid::from_raw(child).expect("a number")).expect("a child");
+        assert_eq!((status.code(), usage.signal), (None, Some(9)));
+        drop(lease);
+        assert!(!path.exists(), "{} stays behind", path.display());
     }
 
     #[test]
