@@ -80,12 +80,26 @@ for _ in range(200):
 }
 
 bounds_the_whole_job() {
-    if ! has_cgroups; then
+    local folder=/etc/systemd/system/$PYTHON.service.d
+    says $PYTHON "jobs have no control groups of their own: "
+    inside mkdir -p "$folder"
+    inside cp /usr/share/doc/hero/examples/systemd/control-groups.conf "$folder"
+    inside systemctl daemon-reload
+    is "" inside systemd-analyze verify --man=no $PYTHON.service
+    inside systemctl restart $PYTHON
+    if has_cgroups; then
+        bounds_it_where_it_has_a_group
+    else
         says $PYTHON "jobs have no control groups of their own: "
-        has "$(inside hero check)" "python: sandbox: "
+        is next may 'print("next")'
         echo "= this machine has none to divide, and the daemon says so"
-        return 0
     fi
+    inside rm -r "$folder"
+    inside systemctl daemon-reload
+    inside systemctl restart $PYTHON
+}
+
+bounds_it_where_it_has_a_group() {
     configure bounds '[type.python.sandbox]
 job_memory = "64MiB"
 job_processes = 24'
@@ -133,6 +147,6 @@ claim "a job reads no credential, no configuration, nothing of the daemon or of 
 claim "a job reaches Redis neither by TCP nor by a socket" reaches_no_redis
 claim "a process over its memory and a fork bomb end, with the limit by its name; the next job runs" \
     bounds_one_process
-claim "a job over its bounds as a whole ends so too; nothing stays in its control group" \
+claim "with the example for it, a job over its bounds as a whole ends so too; nothing stays in its group" \
     bounds_the_whole_job
 claim "hero check and the journal say what holds of jobs, and of the process of osis" says_what_holds
