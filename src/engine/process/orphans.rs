@@ -87,20 +87,14 @@ impl Run {
 pub(super) struct Registered(i32);
 
 impl Registered {
-    /// Starts a child and puts it on the list.
+    /// Starts a child that is no job's and puts it on the list.
     ///
     /// # Errors
     /// Those of starting it.
-    pub(super) fn start(
-        run: Option<Run>,
-        start: impl FnOnce() -> io::Result<Child>,
-    ) -> io::Result<(Child, Self)> {
-        if run.is_some() {
-            become_subreaper();
-        }
+    pub(super) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let child = start()?;
-        let registered = Self::put(i32::try_from(child.id()).unwrap_or_default(), run);
+        let registered = Self::put(i32::try_from(child.id()).unwrap_or_default(), None);
         drop(starting);
         Ok((child, registered))
     }

@@ -70,7 +70,7 @@ impl Service {
         if spec.own_group {
             command.process_group(0);
         }
-        let (mut child, registered) = Registered::start(None, || command.spawn())?;
+        let (mut child, registered) = Registered::start(|| command.spawn())?;
         let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
             let _ = child.kill();
             let _ = child.wait();

@@ -62,7 +62,7 @@ impl Parent {
         let (control, its) = pair(SocketType::SEQPACKET)?;
         // Its output is that of modules which greet whoever imports them. They are pipes, as those
         // of jobs are: the interpreter remembers what it found there.
-        let (child, registered) = Registered::start(None, || {
+        let (child, registered) = Registered::start(|| {
             command(program)
                 .args(options)
                 .args(["-c", BOOT])

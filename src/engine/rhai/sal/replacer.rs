@@ -132,8 +132,8 @@ text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace
         ["builder", "on"],
         "Says whether upper and lower case are the same.",
         r#"
-text_replacer_new().pattern("todo").replacement("done").case_insensitive(true).build()
-    .replace("TODO")
+text_replacer_new().pattern("draft").replacement("done").case_insensitive(true).build()
+    .replace("DRAFT")
 // → done"#,
         |mut builder: Builder, on: bool| {
             builder.current.case_insensitive = on;
