@@ -4,6 +4,7 @@ mod cache;
 mod channel;
 pub mod child;
 mod deadline;
+mod environment;
 mod inputs;
 mod lines;
 mod orphans;
@@ -20,12 +21,11 @@ mod tool;
 mod warm;
 
 pub(in crate::engine) use deadline::timeout_until;
+pub(in crate::engine) use environment::{check_variable, environment};
 pub use path::{SYSTEM_PATH, find_in, find_program};
 pub use scratch::Scratch;
 pub use service::{Service, ServiceSpec};
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -34,6 +34,7 @@ use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::proto::target::ScriptType;
 use cache::{Cache, Patience};
 use child::{Ended, Spec, Watch};
+use environment::environment_over;
 use prepare::Prepared;
 use python::Packages;
 use sandbox::{Limit, Sandbox};
@@ -186,64 +187,6 @@ impl Engine for CommandEngine {
 #[expect(clippy::disallowed_methods, reason = "this module is the one that starts processes")]
 fn command(program: &Path) -> std::process::Command {
     std::process::Command::new(program)
-}
-
-/// The whole environment of a job's child: what any program needs, then the job's own variables,
-/// then who the job is, which no job may pretend.
-///
-/// # Errors
-/// A message naming the variable that no environment can hold.
-pub(in crate::engine) fn environment(
-    script: &Script<'_>,
-    home: &Path,
-) -> Result<Vec<(OsString, OsString)>, String> {
-    environment_over(&BTreeMap::new(), script, home)
-}
-
-/// The same, with variables that the job's own come over.
-fn environment_over(
-    of_type: &BTreeMap<String, String>,
-    script: &Script<'_>,
-    home: &Path,
-) -> Result<Vec<(OsString, OsString)>, String> {
-    let mut env: BTreeMap<OsString, OsString> = BTreeMap::from([
-        ("PATH".into(), SYSTEM_PATH.into()),
-        ("HOME".into(), home.into()),
-        ("TMPDIR".into(), home.into()),
-        ("LANG".into(), "C.UTF-8".into()),
-    ]);
-    for (name, value) in of_type.iter().chain(script.env) {
-        check_variable(name, value)?;
-        env.insert(name.into(), value.into());
-    }
-    let identity = [
-        ("HERO_JOB_ID", script.job_id),
-        ("HERO_CALLER_ID", script.caller_id),
-        ("HERO_CONTEXT_ID", script.context_id),
-    ];
-    for (name, value) in identity {
-        check_variable(name, value)?;
-        env.insert(name.into(), value.into());
-    }
-    Ok(env.into_iter().collect())
-}
-
-/// Refuses what `execve` cannot carry.
-///
-/// # Errors
-/// A message naming the variable.
-pub(in crate::engine) fn check_variable(name: &str, value: &str) -> Result<(), String> {
-    let shown = name.escape_debug();
-    if name.is_empty() {
-        return Err("environment variable with an empty name".to_owned());
-    }
-    if name.contains(['=', '\0']) {
-        return Err(format!("environment variable `{shown}`: its name holds `=` or a NUL"));
-    }
-    if value.contains('\0') {
-        return Err(format!("environment variable `{shown}`: its value holds a NUL"));
-    }
-    Ok(())
 }
 
 /// An error in the words of the system, without its number: `no such file or directory`.

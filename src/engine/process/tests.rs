@@ -1,5 +1,6 @@
 //! The command engine and its child runner against real shells.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -156,13 +157,24 @@ fn the_environment_is_clean_and_says_who_the_job_is() {
             "HERO_JOB_ID",
             "HERO_RUN_ID",
             "HOME",
-            "LANG",
+            "LC_CTYPE",
             "PATH",
+            "SHELL",
             "TMPDIR"
         ]
     );
     for line in ["GREETING=hello $HOME", "HERO_JOB_ID=job-1", &format!("HOME={home}")] {
         assert!(output.lines().any(|found| found == line), "{line} is not in {output}");
+    }
+}
+
+#[test]
+fn a_locale_that_a_job_asks_for_is_not_held_up_by_the_usual_one() {
+    for (name, value) in [("LANG", "C"), ("LC_ALL", "POSIX")] {
+        let mut job = Job::default();
+        job.env.insert(name.to_owned(), value.to_owned());
+        let output = job.run(&bash(), "env | grep -E '^(LANG|LC_)'").expect("success").output;
+        assert_eq!(output, format!("{name}={value}"));
     }
 }
 

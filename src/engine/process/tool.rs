@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::cache::Patience;
 use super::child::{self, Ended, Report, Spec, Watch};
+use super::environment::of_any_program;
 use super::sandbox::Sandbox;
-use super::{SYSTEM_PATH, failure, reason};
+use super::{failure, reason};
 use crate::engine::{Failure, Log};
 
 /// The most that is kept of what a tool says.
@@ -41,18 +42,12 @@ impl Tool<'_> {
         patience: Patience<'_>,
         log: Option<&dyn Log>,
     ) -> Result<Result<String, String>, Failure> {
-        let folder: OsString = self.folder.into();
-        let mut env: Vec<(OsString, OsString)> = vec![
-            ("PATH".into(), SYSTEM_PATH.into()),
-            ("HOME".into(), folder.clone()),
-            ("TMPDIR".into(), folder),
-            ("LANG".into(), "C.UTF-8".into()),
-        ];
+        let mut env = of_any_program(self.folder);
         env.extend(self.env);
         let spec = Spec {
             program: self.program,
             args: self.args,
-            env,
+            env: env.into_iter().collect(),
             cwd: self.folder,
             home: self.folder,
             sandbox: self.sandbox,

@@ -16,7 +16,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
             "Gives an environment variable as this job's commands see it, or () if there is none. \
              The daemon's own variables are not among them.",
             r#"
-env_get("LANG")
+env_get("LC_CTYPE")
 // → C.UTF-8"#,
             env_get,
         )
@@ -103,7 +103,7 @@ fn register_platform(functions: &mut Functions<'_>) {
     );
 }
 
-/// The job's own variable, else `PATH`, `HOME`, `TMPDIR` or `LANG`. The daemon's environment,
+/// The job's own variable, else `PATH`, `HOME`, `TMPDIR`, `SHELL` or `LC_CTYPE`. The daemon's environment,
 /// which may hold secrets, stays its own.
 fn env_get(name: &str) -> Answer<Dynamic> {
     operation("env_get", name, |job| {
