@@ -147,8 +147,22 @@ pub(super) struct Started {
     pub(super) registered: Registered,
     /// The control group that it is in, if there is one.
     pub(super) cgroup: Option<Lease>,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+    pub(super) stdout: Reading,
+    pub(super) stderr: Reading,
+}
+
+/// A pipe that is read here, with the other end of it: see [`Running::written`].
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) read_end: OwnedFd,
+    pub(super) write_end: OwnedFd,
+}
+
+impl Reading {
+    pub(super) fn open() -> io::Result<Self> {
+        let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        Ok(Self { read_end, write_end })
+    }
 }
 
 /// A child that is watched, and not yet reaped.
@@ -166,6 +180,9 @@ struct Running {
     stdout: Pipe,
     stderr: Pipe,
     channel: Option<Channel>,
+    /// The ends that it writes to. They stay open here until it has exited, which its process alone
+    /// tells: each of them that closed before would wake this thread in vain.
+    written: Vec<OwnedFd>,
     /// Why we are ending it, once we are.
     why: Option<Ended>,
     /// When the grace is over and it is killed; none before it was asked and after it was killed.
@@ -178,15 +195,15 @@ impl Running {
         let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
         if let Some(warm) = &spec.warm {
             let (channel, its) = channel::open(watch)?;
-            if let Some(forked) = warm.fork(run, &cell, spec, its) {
-                return Self::new(run, forked, channel);
+            if let Some(forked) = warm.fork(run, &cell, spec, its.as_ref().map(AsFd::as_fd)) {
+                return Self::new(run, forked, channel, its);
             }
         }
         let (channel, its) = channel::open(watch)?;
         let null = File::open("/dev/null")?;
-        let (stdout, its_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, its_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-        let mut descriptors = vec![null.as_fd(), its_stdout.as_fd(), its_stderr.as_fd()];
+        let (stdout, stderr) = (Reading::open()?, Reading::open()?);
+        let mut descriptors =
+            vec![null.as_fd(), stdout.write_end.as_fd(), stderr.write_end.as_fd()];
         let mark = OsString::from(run.mark());
         let mut env: BTreeMap<&OsStr, &OsStr> =
             spec.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
@@ -207,20 +224,27 @@ impl Running {
             pid = sandbox::spawn(&program, &cell, cgroup.as_ref())?;
             Ok(pid)
         })?;
-        Self::new(run, Started { pid, registered, cgroup, stdout, stderr }, channel)
+        Self::new(run, Started { pid, registered, cgroup, stdout, stderr }, channel, its)
     }
 
     /// Takes over a process that was just started, the first of its group. Should that fail, for
     /// want of descriptors, it is gone: it must not go on unwatched.
-    fn new(run: Run, started: Started, channel: Option<Channel>) -> io::Result<Self> {
+    fn new(
+        run: Run,
+        started: Started,
+        channel: Option<Channel>,
+        its: Option<OwnedFd>,
+    ) -> io::Result<Self> {
         let Started { pid, registered, cgroup, stdout, stderr } = started;
         let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
         let parts = || {
             let exited = pidfd_open(group, PidfdFlags::empty())?;
-            let stdout = Pipe::new(Some(stdout), Stream::Stdout)?;
-            Ok((exited, stdout, Pipe::new(Some(stderr), Stream::Stderr)?))
+            let out = Pipe::new(stdout.read_end, Stream::Stdout)?;
+            let err = Pipe::new(stderr.read_end, Stream::Stderr)?;
+            let written = [stdout.write_end, stderr.write_end].into_iter().chain(its).collect();
+            Ok((exited, out, err, written))
         };
-        let (exited, stdout, stderr) = parts().inspect_err(|_: &io::Error| {
+        let (exited, stdout, stderr, written) = parts().inspect_err(|_: &io::Error| {
             let _ = kill_process_group(group, Signal::KILL);
             let _ = waitpid(Some(group), WaitOptions::empty());
         })?;
@@ -234,6 +258,7 @@ impl Running {
             stdout,
             stderr,
             channel,
+            written,
             why: None,
             kill_at: None,
         })
@@ -359,6 +384,7 @@ impl Running {
     /// are dead.
     fn drain(&mut self, watch: &Watch<'_>) {
         const ROUNDS: usize = 16;
+        self.written.clear();
         for _ in 0..ROUNDS {
             let lost = self.stdout.read(watch);
             if lost > 0 && self.why.is_none() {

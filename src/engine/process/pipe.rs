@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::child::Watch;
@@ -23,14 +22,10 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(read_end: Option<impl Into<OwnedFd>>, stream: Stream) -> io::Result<Self> {
-        let read_end = read_end.map(Into::into);
-        if let Some(read_end) = &read_end {
-            let flags = rustix::fs::fcntl_getfl(read_end)?;
-            rustix::fs::fcntl_setfl(read_end, flags | OFlags::NONBLOCK)?;
-        }
+    pub(super) fn new(read_end: OwnedFd, stream: Stream) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&read_end, true)?;
         let (lines, tail) = (Lines::default(), Tail::default());
-        Ok(Self { read_end, stream, kept: Vec::new(), lines, tail })
+        Ok(Self { read_end: Some(read_end), stream, kept: Vec::new(), lines, tail })
     }
 
     /// Reads what is there, at most a few buffers of it, so that one stream cannot keep the other

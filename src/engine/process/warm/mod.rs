@@ -1,6 +1,6 @@
 //! Warm Python: an interpreter that has imported what is slow to import, and of which each job is a
-//! fork. It saves the start of the interpreter, the longest part of a short job. One fork is made
-//! ahead and waits, so that a job does not wait for it either.
+//! fork. It saves the start of the interpreter, the longest part of a short job. A few forks are made
+//! ahead and wait, so that a job does not wait for them either.
 //!
 //! The fork shuts itself into the same cell as a child that is started cold, and is watched, bounded
 //! and ended in the same way: its parent between ends at once, so that this process, a subreaper,
@@ -9,9 +9,10 @@
 
 mod parent;
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, warn};
 
 use super::child::{Spec, Started};
+use super::environment::LOCALE;
 use super::orphans::Run;
 use super::prepare::Prepared;
 use super::sandbox::{Cell, Sandbox};
@@ -30,11 +32,11 @@ use parent::{Parent, Waiting};
 /// The wait before a parent that has died is started again, doubled with each failure.
 const BACKOFF: Duration = Duration::from_secs(1);
 const BACKOFF_MAX: Duration = Duration::from_mins(5);
+/// Forks that are made ahead. One takes some milliseconds until it is ready, longer than a short job
+/// takes: of two, one is ready while the other is made.
+const SPARES: usize = 2;
 /// Variables that an interpreter, or a library below it, reads only as it starts.
-const READ_AT_START: [&str; 7] =
-    ["PYTHON", "LC_", "LANGUAGE", "LD_", "MALLOC_", "GLIBC_", "OPENSSL_"];
-/// The locale of the parent, which is that of every job that does not say otherwise.
-const LOCALE: &str = "C.UTF-8";
+const READ_AT_START: [&str; 7] = ["PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "OPENSSL_"];
 
 /// Keeps a parent ready. A copy is another handle on the same one.
 #[derive(Debug, Clone)]
@@ -63,13 +65,22 @@ enum State {
     Ready(Ready),
 }
 
-/// A parent, and the fork that is made ahead. Dropping it ends both, and the thread that makes forks.
+/// A parent, and the forks that are made ahead. Dropping it ends them all, and the thread that makes
+/// forks.
 #[derive(Debug)]
 struct Ready {
-    parent: Parent,
-    spare: Option<Waiting>,
-    /// Asks for the next spare.
+    parent: Arc<Parent>,
+    /// The oldest first: it is the most likely to be ready.
+    spares: VecDeque<Waiting>,
+    /// Asks for more of them.
     wanted: SyncSender<()>,
+}
+
+/// What the thread that makes spares does.
+enum Step {
+    Fork(Arc<Parent>),
+    Wait,
+    End,
 }
 
 /// A script that may run as a fork.
@@ -86,7 +97,7 @@ impl Warmed<'_> {
         run: Run,
         cell: &Cell,
         spec: &Spec<'_>,
-        channel: Option<OwnedFd>,
+        channel: Option<BorrowedFd<'_>>,
     ) -> Option<Started> {
         self.warm.fork(run, cell, &Job { prepared: self.prepared, spec, channel })
     }
@@ -97,7 +108,7 @@ struct Job<'a> {
     prepared: &'a Prepared,
     spec: &'a Spec<'a>,
     /// The writing end of its channel.
-    channel: Option<OwnedFd>,
+    channel: Option<BorrowedFd<'a>>,
 }
 
 impl Warm {
@@ -144,10 +155,10 @@ impl Warm {
         }
     }
 
-    /// Whether a parent is ready, and a fork of it.
+    /// Whether a parent is ready, and all the forks that are made ahead.
     #[cfg(test)]
     pub(super) fn is_ready(&self) -> bool {
-        self.spare().is_some()
+        self.spares().len() == SPARES
     }
 
     /// The process id of the parent.
@@ -159,12 +170,12 @@ impl Warm {
         }
     }
 
-    /// The process id of the fork that waits.
+    /// The process ids of the forks that wait, the next one first.
     #[cfg(test)]
-    fn spare(&self) -> Option<i32> {
+    fn spares(&self) -> Vec<i32> {
         match &*self.lock() {
-            State::Ready(ready) => ready.spare.as_ref().and_then(Waiting::pid),
-            _ => None,
+            State::Ready(ready) => ready.spares.iter().filter_map(Waiting::pid).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -179,17 +190,15 @@ impl Warm {
         if !fits(&job.spec.env) {
             return None;
         }
-        // A spare may have died while it waited, so a new fork is tried too.
+        // Spares may have died while they waited, so a new fork is tried too.
         let mut why = None;
         for may_be_spare in [true, false] {
-            let (waiting, wanted) = match self.waiting(may_be_spare)? {
-                Ok(waiting) => waiting,
-                Err(error) => {
-                    why = Some(error);
-                    break;
-                }
+            let Some((spare, parent, wanted)) = self.take_spare(may_be_spare) else {
+                self.warm_up();
+                return None;
             };
-            match waiting.begin(run, cell, job, &self.inner.args) {
+            let waiting = spare.map_or_else(|| self.fork_of(&parent), Ok);
+            match waiting.and_then(|waiting| waiting.begin(run, cell, job, &self.inner.args)) {
                 Ok(forked) => {
                     // Where one is asked for already, it is for this job too.
                     let _ = wanted.try_send(());
@@ -203,19 +212,16 @@ impl Warm {
         None
     }
 
-    /// A fork that waits for a job, the spare if there is one, else a new one; and whom to ask for
-    /// the next spare. `None` without a parent.
-    fn waiting(&self, may_be_spare: bool) -> Option<io::Result<(Waiting, SyncSender<()>)>> {
+    /// The spare that is next, if there is one and it may be one; the parent, and whom to ask for
+    /// another. `None` without a parent.
+    fn take_spare(
+        &self,
+        may_be_spare: bool,
+    ) -> Option<(Option<Waiting>, Arc<Parent>, SyncSender<()>)> {
         let mut state = self.lock();
-        let State::Ready(ready) = &mut *state else {
-            drop(state);
-            self.warm_up();
-            return None;
-        };
-        let spare = ready.spare.take().filter(|_| may_be_spare);
-        let new = || self.fork_of(&ready.parent);
-        let waiting = spare.map_or_else(new, Ok);
-        Some(waiting.map(|waiting| (waiting, ready.wanted.clone())))
+        let State::Ready(ready) = &mut *state else { return None };
+        let spare = if may_be_spare { ready.spares.pop_front() } else { None };
+        Some((spare, Arc::clone(&ready.parent), ready.wanted.clone()))
     }
 
     /// A new fork.
@@ -232,12 +238,37 @@ impl Warm {
                 debug!("a warm interpreter is ready");
                 inner.failures.store(0, Ordering::Relaxed);
                 let (wanted, asked) = sync_channel(1);
-                *self.lock() = State::Ready(Ready { parent, spare: None, wanted });
+                let ready = Ready {
+                    parent: Arc::new(parent),
+                    spares: VecDeque::with_capacity(SPARES),
+                    wanted,
+                };
+                *self.lock() = State::Ready(ready);
                 let inner = Arc::downgrade(&self.inner);
                 drop(self);
                 make_spares(&inner, &asked);
             }
             Err(error) => self.failed(&error.to_string()),
+        }
+    }
+
+    /// What the thread that makes spares does next.
+    fn next_step(&self) -> Step {
+        match &*self.lock() {
+            State::Ready(ready) if ready.spares.len() < SPARES => {
+                Step::Fork(Arc::clone(&ready.parent))
+            }
+            State::Ready(_) => Step::Wait,
+            State::Gone(_) | State::Starting => Step::End,
+        }
+    }
+
+    /// Keeps a fork for a job to come, unless its parent is not the one any more.
+    fn keep(&self, parent: &Arc<Parent>, spare: Waiting) {
+        if let State::Ready(ready) = &mut *self.lock()
+            && Arc::ptr_eq(&ready.parent, parent)
+        {
+            ready.spares.push_back(spare);
         }
     }
 
@@ -257,29 +288,27 @@ impl Warm {
     }
 }
 
-/// Makes a spare at once and whenever one is asked for, until the parent is gone.
+/// Makes spares at once and whenever more are asked for, until the parent is gone. No job waits for
+/// that: a fork is made without the lock.
 fn make_spares(inner: &Weak<Inner>, asked: &Receiver<()>) {
     loop {
         let Some(inner) = inner.upgrade() else { return };
         let warm = Warm { inner };
-        let failed = match &mut *warm.lock() {
-            State::Ready(ready) if ready.spare.is_none() => match warm.fork_of(&ready.parent) {
-                Ok(spare) => {
-                    ready.spare = Some(spare);
-                    None
+        match warm.next_step() {
+            Step::Fork(parent) => match warm.fork_of(&parent) {
+                Ok(spare) => warm.keep(&parent, spare),
+                Err(error) => {
+                    warm.failed(&error.to_string());
+                    return;
                 }
-                Err(error) => Some(error),
             },
-            State::Ready(_) => None,
-            State::Gone(_) | State::Starting => return,
-        };
-        if let Some(error) = failed {
-            warm.failed(&error.to_string());
-            return;
-        }
-        drop(warm);
-        if asked.recv().is_err() {
-            return;
+            Step::Wait => {
+                drop(warm);
+                if asked.recv().is_err() {
+                    return;
+                }
+            }
+            Step::End => return,
         }
     }
 }
@@ -304,11 +333,9 @@ fn are_options(words: &[String]) -> bool {
 /// Whether a fork can have this environment: some of it has to be there from the start.
 fn fits(env: &[(OsString, OsString)]) -> bool {
     env.iter().all(|(name, value)| {
+        let is_of_parent = name == LOCALE.0 && value == LOCALE.1;
         let name = name.as_encoded_bytes();
-        match name {
-            b"LANG" => value == LOCALE,
-            name => !READ_AT_START.iter().any(|start| name.starts_with(start.as_bytes())),
-        }
+        is_of_parent || !READ_AT_START.iter().any(|start| name.starts_with(start.as_bytes()))
     })
 }
 

@@ -3,10 +3,11 @@
 # itself, and a fork no more than one, so nothing can pass from one to the next.
 #
 # For each fork it is sent a socket on `control`, its standard input, and answers with the process
-# id. The fork shuts itself in as far as it can without knowing its job, does once what every job
-# does, and waits on that socket: for the descriptors of standard output and error, of the channel of
-# progress and of the rules of Landlock if there are any, and one line of JSON with all else. It
-# says "." before the script begins, or why it cannot begin, and closes the socket.
+# id. What every job has to do without, the parent gives up once, and its forks never have. A fork
+# sets its limits, does once what every job does, and waits on that socket: for the descriptors of
+# standard output and error, of the channel of progress and of the rules of Landlock if there are any,
+# and one line of JSON with all else. It says "." before the script begins, or why it cannot begin, and
+# closes the socket.
 def serve(control, preload, hero, cell):
     try:
         import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
@@ -30,9 +31,7 @@ def serve(control, preload, hero, cell):
             raise OSError(ctypes.get_errno(), what)
 
     def confine():
-        """All but the rules for files, which are the job's own."""
-        for kind, soft, hard in cell["limits"]:
-            resource.setrlimit(kind, (soft, hard))
+        """All but the limits, which are those of one process, and the rules for files."""
         if not cell["confined"]:
             return
         # Version 3, this process. A unit of systemd has none to give up, and may not even try.
@@ -94,16 +93,56 @@ def serve(control, preload, hero, cell):
                     names[name] = None
         gc.collect()
 
+    def begin(own):
+        """Becomes the job that `own` tells of, and says so."""
+        job, (stdout, stderr, *rest) = receive(own)
+        channel = rest.pop(0) if job["channel"] else None
+        rules = rest.pop(0) if job["rules"] else None
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        if channel is not None:
+            os.dup2(channel, 3)
+        else:
+            os.close(3)
+        mark = job["env"]["HERO_RUN_ID"].encode()
+        ctypes.memmove(mark_at, mark, len(mark))
+        take_environment(job)
+        site = sys.modules.get("site")
+        if site is not None and site.ENABLE_USER_SITE:
+            # Below the folder that is the job's home, not the parent's.
+            site.USER_BASE = site.USER_SITE = None
+            site.getusersitepackages()
+        if "TZ" in job["env"]:
+            import time
+            time.tzset()
+        os.chdir(job["cwd"])
+        numbers = sys.modules.get("numpy.random")
+        if numbers is not None:
+            numbers.seed()
+        if job["site"]:
+            import site
+            sys.prefix = sys.exec_prefix = job["prefix"]
+            site.addsitedir(job["site"])
+        if rules is not None:
+            checked(libc.syscall(ctypes.c_long(446), ctypes.c_long(rules), ctypes.c_long(0)),
+                    "landlock_restrict_self")
+        # One that dies before this has said nothing, and its job starts cold.
+        own.send(b".")
+        return job, (stdout, stderr, channel)
+
     def rehearse():
         """What every job does, once: the pages that it writes to are this process's own by then."""
         told, own = _socket.socketpair()
-        words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True}
-        told.send((json.dumps({**words, "env": dict(os.environ)}) + "\n").encode())
-        job, _ = receive(own)
+        words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True,
+                 "rules": False, "env": dict(os.environ)}
+        nothing = (3).to_bytes(4, sys.byteorder) * 3
+        told.sendmsg([json.dumps(words).encode(), b"\n"],
+                     [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, nothing)])
+        job, descriptors = begin(own)
+        for descriptor in descriptors:
+            os.close(descriptor)
         told.close()
         own.close()
-        take_environment(job)
-        os.chdir(job["cwd"])
         main = main_of(job["script"])
         os.path.dirname(job["script"])
         execute(job["script"], main)
@@ -114,50 +153,18 @@ def serve(control, preload, hero, cell):
 
     def wait(descriptor):
         """Makes the process ready, and returns what its job is."""
-        own = _socket.socket(fileno=descriptor)
+        own = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)
         try:
             os.setsid()
             control.detach()
-            for number in (0, 1, 2):
-                os.dup2(3, number)
-            confine()
+            os.dup2(3, 0)
+            for kind, soft, hard in cell["limits"]:
+                resource.setrlimit(kind, (soft, hard))
             rehearse()
-            job, (stdout, stderr, *rest) = receive(own)
-            channel = rest.pop(0) if job["channel"] else None
-            rules = rest.pop(0) if job["rules"] else None
-            os.dup2(stdout, 1)
-            os.dup2(stderr, 2)
-            if channel is not None:
-                os.dup2(channel, 3)
-            else:
-                os.close(3)
-            mark = job["env"]["HERO_RUN_ID"].encode()
-            ctypes.memmove(mark_at, mark, len(mark))
-            take_environment(job)
-            site = sys.modules.get("site")
-            if site is not None and site.ENABLE_USER_SITE:
-                # Below the folder that is the job's home, not the parent's.
-                site.USER_BASE = site.USER_SITE = None
-                site.getusersitepackages()
-            if "TZ" in job["env"]:
-                import time
-                time.tzset()
-            os.chdir(job["cwd"])
-            numbers = sys.modules.get("numpy.random")
-            if numbers is not None:
-                numbers.seed()
-            if job["site"]:
-                import site
-                sys.prefix = sys.exec_prefix = job["prefix"]
-                site.addsitedir(job["site"])
-            if rules is not None:
-                checked(libc.syscall(ctypes.c_long(446), ctypes.c_long(rules), ctypes.c_long(0)),
-                        "landlock_restrict_self")
+            job, _ = begin(own)
         except BaseException as error:
             own.send(f"{type(error).__name__}: {error}".encode()[:1000])
             os._exit(1)
-        # One that dies before this has said nothing, and its job starts cold.
-        own.send(b".")
         own.detach()
         os.closerange(4, 1 << 20)
         return job
@@ -254,6 +261,15 @@ def serve(control, preload, hero, cell):
         control.send(f"cannot import {name}: {type(error).__name__}: {error}".encode()[:1000])
         os._exit(1)
     flush()
+    for number in (1, 2):
+        os.dup2(3, number)
+    try:
+        confine()
+        # What Python keeps of code that has run is better made once here than in every fork.
+        rehearse()
+    except BaseException as error:
+        control.send(f"{type(error).__name__}: {error}".encode()[:1000])
+        os._exit(1)
     gc.collect()
     gc.disable()
     gc.freeze()

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -15,13 +16,13 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, send, sendmsg, socketpair,
 };
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use serde_json::{Map, Value, json};
 
-use super::{Job, LOCALE, broken};
-use crate::engine::process::child::Started;
+use super::{Job, broken};
+use crate::engine::process::child::{Reading, Started};
 use crate::engine::process::deadline::timeout_until;
+use crate::engine::process::environment::LOCALE;
 use crate::engine::process::orphans::{MARK, Registered, Run};
 use crate::engine::process::sandbox::{Cell, Lease, Sandbox};
 use crate::engine::process::{SYSTEM_PATH, channel, command, python};
@@ -45,7 +46,8 @@ pub(super) struct Parent {
     child: Child,
     /// Keeps it from being taken for an orphan, until it was reaped.
     _registered: Registered,
-    control: OwnedFd,
+    /// A question and its answer at a time.
+    control: Mutex<OwnedFd>,
 }
 
 impl Parent {
@@ -70,7 +72,7 @@ impl Parent {
                 .current_dir("/")
                 .env_clear()
                 .env("PATH", SYSTEM_PATH)
-                .env("LANG", LOCALE)
+                .env(LOCALE.0, LOCALE.1)
                 // Nothing of the daemon's user: a job's own home is empty as it starts.
                 .env("HOME", "/nonexistent")
                 .env(MARK, Run::blank_mark())
@@ -80,12 +82,15 @@ impl Parent {
                 .process_group(0)
                 .spawn()
         })?;
-        let parent = Self { child, _registered: registered, control };
+        let parent = Self { child, _registered: registered, control: Mutex::new(control) };
         let (names, hero) = (json!(preload), json!(python::MODULE));
         let cell = json!(cell(sandbox).to_string());
         let text = format!("{TEXT}\nserve(control, {names}, {hero}, {cell})\n");
-        send(&parent.control, text.as_bytes(), SendFlags::NOSIGNAL)?;
-        match answer(parent.control.as_fd(), Instant::now() + START_WITHIN)? {
+        let control = parent.control();
+        send(&*control, text.as_bytes(), SendFlags::NOSIGNAL)?;
+        let said = answer(control.as_fd(), Instant::now() + START_WITHIN)?;
+        drop(control);
+        match said {
             Some(said) if said == "ready" => Ok(parent),
             Some(said) if !said.is_empty() => Err(broken(&said)),
             Some(_) => Err(broken("it ended as it started")),
@@ -116,9 +121,16 @@ impl Parent {
         Ok(waiting)
     }
 
+    fn control(&self) -> MutexGuard<'_, OwnedFd> {
+        // Nothing panics while it is held.
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn ask(&self, its: BorrowedFd<'_>) -> io::Result<i32> {
-        send_with(self.control.as_fd(), b"f", &[its])?;
-        let said = answer(self.control.as_fd(), Instant::now() + FORK_WITHIN)?;
+        let control = self.control();
+        send_with(control.as_fd(), b"f", &[its])?;
+        let said = answer(control.as_fd(), Instant::now() + FORK_WITHIN)?;
+        drop(control);
         let said =
             said.ok_or_else(|| broken(&format!("it made no fork within {FORK_WITHIN:?}")))?;
         match said.parse() {
@@ -173,10 +185,9 @@ impl Waiting {
         job: &Job<'_>,
         args: &[String],
     ) -> io::Result<Started> {
-        let (stdout, its_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, its_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-        let mut given = vec![its_stdout.as_fd(), its_stderr.as_fd()];
-        given.extend(job.channel.as_ref().map(AsFd::as_fd));
+        let (stdout, stderr) = (Reading::open()?, Reading::open()?);
+        let mut given = vec![stdout.write_end.as_fd(), stderr.write_end.as_fd()];
+        given.extend(job.channel);
         given.extend(cell.rules());
         let text = description(run, cell, job, args)?;
         if let Some(fork) = &self.forked {
@@ -184,7 +195,6 @@ impl Waiting {
         }
         set_socket_timeout(&self.own, Timeout::Send, Some(FORK_WITHIN))?;
         let sent = send_with(self.own.as_fd(), text.as_bytes(), &given);
-        drop((its_stdout, its_stderr));
         // One that has died may have said why.
         let said = match answer(self.own.as_fd(), Instant::now() + FORK_WITHIN)? {
             Some(said) => said,
