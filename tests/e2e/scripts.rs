@@ -1,5 +1,7 @@
 //! Scripts of languages through the real program: checks, errors, bad input.
 
+use std::path::Path;
+
 use super::{field, until};
 use crate::support::{Hero, Redis};
 
@@ -126,7 +128,7 @@ fn bad_input_is_the_fault_of_its_job_alone() {
 
 /// Whether the page can be tried here: these languages come with no test machine for sure.
 fn is_here(program: &str) -> bool {
-    std::path::Path::new(program).exists()
+    Path::new(program).exists()
 }
 
 #[test]
@@ -193,26 +195,30 @@ fn two_hundred_jobs_at_once_leave_nothing_behind() {
     let warm = "import sys; print('ctypes' in sys.modules)";
     let is_warm = || hero.run(&["exec", "-t", "python", "-e", warm]).stdout == "True\n";
     crate::support::wait_until("jobs are forks", is_warm);
-    // The interpreter, and the fork of it that waits for the next job.
-    crate::support::wait_until("a fork waits", || children() == 2);
-    let (descriptors_before, children_before) = (descriptors(), children());
     // Each leaves a process of its own behind, and files in its folder.
     let script = "import os, time\nopen('file', 'w').write('x')\nif os.fork() == 0:\n    \
         os.setsid()\n    time.sleep(600)\nprint(os.environ['HOME'])\n";
-    let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
-    for id in &ids {
-        let hash: redis::RedisResult<()> = redis::cmd("HSET")
-            .arg(format!("hero:job:{id}"))
-            .arg(&["id", id, "script", script, "status", "dispatched"])
-            .query(&mut redis.link());
-        hash.expect("a job");
-        redis.run(&format!("RPUSH hero:q:work:type:python {id}"));
-    }
-    for id in &ids {
-        until(&redis, id, "finished");
-        let home = field(&redis, id, "output").expect("an output");
-        assert!(home.contains("job-") && !std::path::Path::new(&home).exists(), "{home} is left");
-    }
+    let run_at_once = |count: usize| {
+        let ids: Vec<String> = (0..count).map(|number| format!("job-{count}-{number}")).collect();
+        for id in &ids {
+            let hash: redis::RedisResult<()> = redis::cmd("HSET")
+                .arg(format!("hero:job:{id}"))
+                .arg(&["id", id, "script", script, "status", "dispatched"])
+                .query(&mut redis.link());
+            hash.expect("a job");
+            redis.run(&format!("RPUSH hero:q:work:type:python {id}"));
+        }
+        for id in &ids {
+            until(&redis, id, "finished");
+            let home = field(&redis, id, "output").expect("an output");
+            assert!(home.contains("job-") && !Path::new(&home).exists(), "{home} is left");
+        }
+    };
+    // What an actor keeps ready once it is busy: the interpreter, forks of it, rules for files.
+    run_at_once(20);
+    crate::support::wait_until("forks wait", || children() == 3);
+    let (descriptors_before, children_before) = (descriptors(), children());
+    run_at_once(200);
     crate::support::wait_until("no process and no descriptor is left", || {
         children() == children_before && descriptors() <= descriptors_before
     });

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FsWord, statfs};
 use tempfile::TempDir;
 
 use super::unavailable;
@@ -20,18 +21,40 @@ const PREFIX: &str = "hero-dev-";
 /// Characters that the folder's name gets after its prefix.
 const RANDOM_LEN: usize = 6;
 
+/// Where files lie in memory, as they do in the runtime directory that systemd gives a service.
+const IN_MEMORY: &str = "/dev/shm";
+/// The number of a file system in memory.
+const TMPFS: FsWord = 0x0102_1994;
+
 /// Makes it where temporary files go, or in /tmp if a socket there would have a path that is too
 /// long or cannot stand in a url.
 pub(super) fn private() -> Result<TempDir, Error> {
     let parent = parent(std::env::temp_dir());
+    below(&parent).map_err(|error| {
+        unavailable(format!("cannot make a folder in {}: {error}", parent.display()))
+    })
+}
+
+/// Makes the folder in which the units' jobs have theirs: in memory, where that is to be had.
+pub(super) fn of_jobs(stage: &Path) -> Result<TempDir, Error> {
+    let in_memory = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let in_memory = in_memory.into_iter().chain([PathBuf::from(IN_MEMORY)]);
+    let mut made = in_memory.filter(|folder| is_in_memory(folder)).filter_map(|it| below(&it).ok());
+    made.next().map_or_else(|| below(stage), Ok).map_err(|error| {
+        unavailable(format!("cannot make a folder in {}: {error}", stage.display()))
+    })
+}
+
+fn below(parent: &Path) -> std::io::Result<TempDir> {
     tempfile::Builder::new()
         .prefix(PREFIX)
         .rand_bytes(RANDOM_LEN)
         .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(&parent)
-        .map_err(|error| {
-            unavailable(format!("cannot make a folder in {}: {error}", parent.display()))
-        })
+        .tempdir_in(parent)
+}
+
+fn is_in_memory(folder: &Path) -> bool {
+    folder.is_absolute() && statfs(folder).is_ok_and(|system| system.f_type == TMPFS)
 }
 
 /// Writes the configuration for this user's eyes only.
@@ -74,6 +97,16 @@ mod tests {
         let folder = PathBuf::from(&longest).join(format!("{PREFIX}123456")).join(SOCKET);
         assert_eq!(folder.as_os_str().len(), SOCKET_PATH_MAX);
         assert_eq!(parent(longest.clone().into()), Path::new(&longest));
+    }
+
+    #[test]
+    fn the_folder_of_jobs_is_in_memory_where_there_is_one_and_private() {
+        let stage = private().expect("a folder");
+        let folder = of_jobs(stage.path()).expect("a folder");
+        let mode = folder.path().metadata().expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        assert!(is_in_memory(folder.path()) || folder.path().starts_with(stage.path()));
+        assert!(!is_in_memory(Path::new("/proc")));
     }
 
     #[test]

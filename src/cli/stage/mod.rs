@@ -39,6 +39,8 @@ pub(super) struct Stage {
     pub(super) config_file: PathBuf,
     verbose: bool,
     folder: TempDir,
+    /// Where the units' jobs have their folders.
+    of_jobs: TempDir,
 }
 
 impl Stage {
@@ -53,6 +55,7 @@ impl Stage {
             return Err(unavailable(message));
         };
         let folder = folder::private()?;
+        let of_jobs = folder::of_jobs(folder.path())?;
         let socket = folder.path().join(folder::SOCKET);
         let url = format!("redis+unix://{}", socket.display());
         let redis = RedisConfig { url: url.into(), ..RedisConfig::default() };
@@ -80,6 +83,7 @@ impl Stage {
             config_file,
             verbose,
             folder,
+            of_jobs,
         };
         stage.until(async |client| Ok(client.ping().await.is_ok()), "redis-server").await?;
         Ok(stage)
@@ -93,6 +97,7 @@ impl Stage {
         let mut env: Vec<(OsString, OsString)> =
             env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         env.push(("HERO_CONFIG".into(), self.config_file.clone().into()));
+        env.push(("RUNTIME_DIRECTORY".into(), self.of_jobs.path().into()));
         let spec = ServiceSpec {
             program: this_program()?.into(),
             args: vec!["run".into(), unit.into()],

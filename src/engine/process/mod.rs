@@ -13,6 +13,7 @@ mod pipe;
 mod prepare;
 mod proc;
 mod python;
+mod running;
 pub mod sandbox;
 mod scratch;
 mod service;

@@ -1,9 +1,10 @@
 //! The rules of Landlock: which files, which TCP ports, and nobody else's signals and sockets.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
@@ -63,28 +64,81 @@ const SYSTEM: [&str; 37] = [
 /// Devices that hold nothing of anybody.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The rules for one child; none where the kernel has no Landlock.
-///
-/// # Errors
-/// The kernel cannot make them.
-pub(super) fn rules(
-    policy: &Policy,
-    program: &Path,
-    home: &Path,
-    more: &[PathBuf],
-) -> io::Result<Option<OwnedFd>> {
-    let ruleset = build(policy, program, home, more).map_err(io::Error::other)?;
-    Ok(ruleset.into())
+/// How old rules may be that were made ahead: what they name may have been replaced since, as it may
+/// be under a child that has just begun.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// Makes the rules of the children of one policy. What is the same for all of them takes most of the
+/// time: where jobs come one after the other, it is made for the next while one runs.
+#[derive(Default)]
+pub(super) struct Maker {
+    state: Mutex<Made>,
 }
 
-fn build(
-    policy: &Policy,
-    program: &Path,
-    home: &Path,
-    more: &[PathBuf],
-) -> Result<RulesetCreated, RulesetError> {
-    let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
-    let write = own_rights();
+#[derive(Default)]
+struct Made {
+    ahead: Option<(Instant, RulesetCreated)>,
+    asked_at: Option<Instant>,
+    /// Whether the last two children came so soon one after the other that it is worth it.
+    often: bool,
+}
+
+impl Maker {
+    /// The rules for one child; none where the kernel has no Landlock.
+    ///
+    /// # Errors
+    /// The kernel cannot make them.
+    pub(super) fn rules(
+        &self,
+        policy: &Policy,
+        program: &Path,
+        home: &Path,
+        more: &[PathBuf],
+    ) -> io::Result<Option<OwnedFd>> {
+        let ahead = self.take(Instant::now());
+        let own = || {
+            let shared = ahead.map_or_else(|| shared(policy), Ok)?;
+            shared
+                .add_rules(path_beneath_rules([program], read_rights()))?
+                .add_rules(path_beneath_rules(more, read_rights()))?
+                .add_rules(path_beneath_rules([home], own_rights()))
+        };
+        Ok(own().map_err(io::Error::other)?.into())
+    }
+
+    /// Makes what is the same for all for the next child, where one may be expected soon.
+    pub(super) fn make_ahead(&self, policy: &Policy) {
+        let is_wanted = |made: &Made| made.often && made.ahead.is_none();
+        if !is_wanted(&self.lock()) {
+            return;
+        }
+        // Should it fail, the next child will say so.
+        if let Ok(rules) = shared(policy) {
+            self.lock().ahead = Some((Instant::now(), rules));
+        }
+    }
+
+    fn take(&self, now: Instant) -> Option<RulesetCreated> {
+        let is_fresh = |at: Instant| now.saturating_duration_since(at) < FRESH;
+        let mut made = self.lock();
+        made.often = made.asked_at.replace(now).is_some_and(is_fresh);
+        made.ahead.take().filter(|(at, _)| is_fresh(*at)).map(|(_, rules)| rules)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Made> {
+        // Nothing panics while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Maker").finish_non_exhaustive()
+    }
+}
+
+/// The rules that all children of a policy have.
+fn shared(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?;
@@ -103,17 +157,19 @@ fn build(
     }
     drop(held);
     let mut created = created
-        .add_rules(path_beneath_rules([program], read))?
-        .add_rules(path_beneath_rules(more, read))?
-        .add_rules(path_beneath_rules(&policy.read, read))?
-        .add_rules(path_beneath_rules(&policy.write, write))?
-        .add_rules(path_beneath_rules([home], write))?;
+        .add_rules(path_beneath_rules(&policy.read, read_rights()))?
+        .add_rules(path_beneath_rules(&policy.write, own_rights()))?;
     if let Network::Ports(ports) = &policy.network {
         for port in ports {
             created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }
     }
     Ok(created)
+}
+
+/// To look at files, and to run them.
+fn read_rights() -> BitFlags<AccessFs> {
+    AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
 }
 
 /// Everything but the making of devices.
@@ -157,10 +213,9 @@ type System = Mutex<Vec<(Held, BitFlags<AccessFs>)>>;
 fn held() -> &'static System {
     static HELD: OnceLock<System> = OnceLock::new();
     HELD.get_or_init(|| {
-        let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
         let look = AccessFs::ReadFile | AccessFs::ReadDir;
         let device = AccessFs::ReadFile | AccessFs::WriteFile;
-        let programs = PROGRAMS.iter().map(|path| (PathBuf::from(path), read));
+        let programs = PROGRAMS.iter().map(|path| (PathBuf::from(path), read_rights()));
         let system = SYSTEM.iter().map(|path| (PathBuf::from(path), look));
         let devices = DEVICES.iter().map(|path| (PathBuf::from(path), device));
         let settings = python_settings().into_iter().map(|path| (path, look));
@@ -180,6 +235,28 @@ fn python_settings() -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_are_made_ahead_for_children_that_come_one_after_the_other_and_do_not_grow_old() {
+        let policy = Policy::of_type(&crate::config::SandboxConfig::default());
+        if shared(&policy).is_ok_and(|rules| Option::<OwnedFd>::from(rules).is_none()) {
+            return;
+        }
+        let maker = Maker::default();
+        let is_ahead = || maker.lock().ahead.is_some();
+        let start = Instant::now();
+        assert!(maker.take(start).is_none());
+        maker.make_ahead(&policy);
+        assert!(!is_ahead(), "one child says nothing of a second");
+        assert!(maker.take(start + FRESH / 2).is_none());
+        maker.make_ahead(&policy);
+        assert!(is_ahead());
+        assert!(maker.take(start + FRESH / 2).is_some());
+        maker.make_ahead(&policy);
+        let made = maker.lock().ahead.as_ref().map(|(at, _)| *at).expect("made");
+        assert!(maker.take(made + FRESH).is_none(), "too old");
+        assert!(!is_ahead());
+    }
 
     #[test]
     fn a_held_file_is_the_one_that_its_path_leads_to() {

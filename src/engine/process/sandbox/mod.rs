@@ -47,6 +47,8 @@ const FIRST_FREE: i32 = 10;
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     policy: Option<Policy>,
+    /// What makes the rules of the policy, child by child.
+    rules: Arc<files::Maker>,
     limits: Limits,
     require: Require,
     /// The most bytes in a child's own folder; zero sets no bound.
@@ -77,7 +79,8 @@ impl Sandbox {
         let support = Support::of_this_kernel();
         let filter = policy.as_ref().filter(|_| support.seccomp);
         let filter = filter.and_then(|policy| syscalls::filter(policy, support)).map(Arc::new);
-        Self { policy, limits, require, disk_bytes_max, cgroups: None, filter, support }
+        let rules = Arc::default();
+        Self { policy, rules, limits, require, disk_bytes_max, cgroups: None, filter, support }
     }
 
     /// Why nothing may run in it here: the kernel holds less than is required.
@@ -123,7 +126,7 @@ impl Sandbox {
             return Err(io::Error::other(refusal));
         }
         let rules = match &self.policy {
-            Some(policy) => files::rules(policy, program, home, more)?,
+            Some(policy) => self.rules.rules(policy, program, home, more)?,
             None => None,
         };
         // Its number must not be one that the child gives to something else before it is used.
@@ -131,6 +134,13 @@ impl Sandbox {
         let (confined, filter) = (self.policy.is_some(), self.filter.clone());
         let privileged = self.support.privileged;
         Ok(Cell { confined, privileged, limits: self.limits, rules, filter })
+    }
+
+    /// Makes what takes long of the next cell, where one may be wanted soon.
+    pub(super) fn make_ahead(&self) {
+        if let Some(policy) = &self.policy {
+            self.rules.make_ahead(policy);
+        }
     }
 
     /// The control group of one child and of all that it starts, if they have one.

@@ -21,10 +21,11 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use super::child::{Spec, Started};
+use super::child::Spec;
 use super::environment::LOCALE;
 use super::orphans::Run;
 use super::prepare::Prepared;
+use super::running::Started;
 use super::sandbox::{Cell, Sandbox};
 use crate::config::CommandOptions;
 use parent::{Parent, Waiting};

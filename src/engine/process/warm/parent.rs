@@ -20,10 +20,10 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group
 use serde_json::{Map, Value, json};
 
 use super::{Job, broken};
-use crate::engine::process::child::{Reading, Started};
 use crate::engine::process::deadline::timeout_until;
 use crate::engine::process::environment::LOCALE;
 use crate::engine::process::orphans::{MARK, Registered, Run};
+use crate::engine::process::running::{Reading, Started};
 use crate::engine::process::sandbox::{Cell, Lease, Sandbox};
 use crate::engine::process::{SYSTEM_PATH, channel, command, python};
 
