@@ -59,7 +59,7 @@ fn too_large(what: &str) -> String {
 }
 
 fn thrown(value: &Dynamic) -> String {
-    match output::text(value, u64::MAX) {
+    match output::text(value, u64::MAX, &str::to_owned) {
         Ok(text) if text.is_empty() => "the script threw an error without a text".to_owned(),
         Ok(text) => text,
         Err(reason) => reason,

@@ -132,7 +132,17 @@ impl RhaiEngine {
                 self.interpreter.eval_ast_with_scope::<Dynamic>(&mut Scope::new(), &compiled)
             })
             .map_err(|error| failure::message(&error))?;
-        output::text(&value, self.output_bytes_max)
+        self.output(&value)
+    }
+
+    /// What a script gives.
+    fn output(&self, value: &Dynamic) -> Result<String, String> {
+        if sal::is_command(value) {
+            let message = "the script ends in a command that was not run: call `.execute()` on it";
+            return Err(message.to_owned());
+        }
+        let names = |type_name| self.interpreter.map_type_name(type_name).to_owned();
+        output::text(value, self.output_bytes_max, &names)
     }
 }
 

@@ -8,12 +8,13 @@ use ::rhai::{Array, Blob, Dynamic, FLOAT, INT, ImmutableString, Map};
 const NESTING_MAX: usize = 127;
 
 /// The value as text: nothing for unit, strings as they are, a map or an array as JSON, a blob in
-/// hexadecimal digits, and all else as `print` would show it.
+/// hexadecimal digits, and all else as `print` would show it; what has no text of its own by the
+/// name of its type, which `names` has for scripts.
 ///
 /// # Errors
 /// The limit's name, if the text is longer than `bytes_max` or nests too deeply.
-pub(super) fn text(value: &Dynamic, bytes_max: u64) -> Result<String, String> {
-    let mut json = Json { text: String::new(), bytes_max };
+pub(super) fn text(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> Result<String, String> {
+    let mut json = Json { text: String::new(), bytes_max, names };
     // A value that a closure has captured is behind a lock.
     let value = &value.flatten_clone();
     if value.is_map() || value.is_array() {
@@ -24,18 +25,22 @@ pub(super) fn text(value: &Dynamic, bytes_max: u64) -> Result<String, String> {
         json.fits(text.len())?;
         json.text.push_str(&text);
     } else {
-        let _ = write!(json.text, "{value}");
+        json.text.push_str(&json.plain(value));
     }
     json.fits(0)?;
     Ok(json.text)
 }
 
-struct Json {
+/// The name that scripts know a type by, from its name in the program.
+type Names<'a> = &'a dyn Fn(&'static str) -> String;
+
+struct Json<'a> {
     text: String,
     bytes_max: u64,
+    names: Names<'a>,
 }
 
-impl Json {
+impl Json<'_> {
     fn value(&mut self, value: &Dynamic, nesting: usize) -> Result<(), String> {
         if nesting > NESTING_MAX {
             return Err(format!("output too deep: more than {NESTING_MAX} levels"));
@@ -79,9 +84,14 @@ impl Json {
             self.blob(value);
             self.text.push('"');
         } else {
-            self.string(&value.to_string())?;
+            self.string(&self.plain(value))?;
         }
         Ok(())
+    }
+
+    fn plain(&self, value: &Dynamic) -> String {
+        let (text, type_name) = (value.to_string(), value.type_name());
+        if text == type_name { (self.names)(type_name) } else { text }
     }
 
     fn int(&mut self, number: INT) {

@@ -2,7 +2,7 @@
 
 use ::rhai::{AST, Dynamic, ParseErrorType, Scope};
 
-use super::{RhaiEngine, failure, output, running};
+use super::{RhaiEngine, failure, running};
 use crate::engine::{Cancel, Failure, Log, Script, Success};
 
 /// The variables and functions that scripts have left to those after them.
@@ -39,7 +39,7 @@ impl RhaiEngine {
                 .eval_ast_with_scope::<Dynamic>(&mut session.scope, &all)
                 .map_err(|error| failure::message(&error))?;
             session.functions = all.clone_functions_only();
-            output::text(&value, self.output_bytes_max)
+            self.output(&value)
         })
     }
 

@@ -29,6 +29,7 @@ mod time;
 use super::functions::Functions;
 
 pub(super) use access::Settings;
+pub(super) use process::is_command;
 
 /// Adds all of them to an interpreter.
 pub(super) fn register(functions: &mut Functions<'_>) {

@@ -19,6 +19,11 @@ const BASH: &str = "/bin/bash";
 /// A longer command is handed over in a file: the kernel takes no argument of 128 KiB.
 const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
 
+/// Whether a value is a command that is still to be run.
+pub(in crate::engine::rhai) fn is_command(value: &Dynamic) -> bool {
+    value.is::<Run>()
+}
+
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group("process", "Commands, run by bash, and the processes of the machine.");
     functions.class::<Run>("Command");

@@ -129,3 +129,15 @@ fn the_folder_of_a_script_is_gone_with_it() {
     let folder = output(&engine, "file_write(\"f\", \"\"); env_get(\"HOME\")");
     assert!(folder.contains("job-") && !std::path::Path::new(&folder).exists(), "{folder}");
 }
+
+#[test]
+fn a_script_that_ends_in_a_command_that_was_not_run_says_so() {
+    let message = message(&sal(), "run(\"touch f\").silent()");
+    assert!(message.contains("call `.execute()`"), "{message}");
+}
+
+#[test]
+fn a_value_without_a_text_is_told_by_the_name_that_scripts_know() {
+    assert_eq!(output(&sal(), "git_tree_new(script_dir())"), "GitTree");
+    assert_eq!(output(&sal(), "[git_tree_new(script_dir())]"), r#"["GitTree"]"#);
+}
