@@ -91,7 +91,7 @@ end
 
 -- The reply as older clients wait for it: the output or the error, as it is.
 local function reply_to_legacy(id, text)
-  if redis.call('HEXISTS', JOB .. id, 'legacy') == 0 then return end
+  if not redis.call('HGET', JOB .. id, 'legacy') then return end
   redis.pcall('RPUSH', LEGACY_REPLY .. id, text)
   redis.pcall('EXPIRE', LEGACY_REPLY .. id, LEGACY_REPLY_TTL_S)
 end
