@@ -48,12 +48,13 @@ pub(super) fn assemble(constants: &str, functions: &[(&str, &str)], body: &str) 
     for text in [constants].into_iter().chain(SHARED) {
         shelf.add(text);
     }
+    // The functions of a script come first: others that it calls may be parts of it.
+    let seldom = seldom_in(body);
+    let body = shelf.take_out(&seldom, body);
     for (name, body) in functions {
         let text = shelf.written_out(&format!("local function {name}(ARGV)\n{body}\nend\n"));
         shelf.parts.push(Part { text, declares: vec![name], need: Need::None });
     }
-    let seldom = seldom_in(body);
-    let body = shelf.take_out(&seldom, body);
     let body = shelf.written_out(&body);
     shelf.take_along(&body, &seldom, Need::Often);
     shelf.take_along(&body, &[], Need::Seldom);
@@ -424,6 +425,58 @@ mod tests {
              made = { b = b, c = c, own = own }\nreturn made\nend\n\n\n\
              if x.b(1) then seldom().b(seldom().own(a())) end\n"
         );
+    }
+
+    /// The first function that a text calls before it declares it, if there is one: Redis would look
+    /// for a global variable.
+    fn called_too_early(text: &str) -> Option<&str> {
+        let is_space =
+            |token: &Token| matches!(token, Token::Other(text) if text.trim().is_empty());
+        let all: Vec<Token> = tokens(text).filter(|token| !is_space(token)).collect();
+        let mut known = vec!["redis", "string", "math", "table", "cjson", "tonumber", "tostring"];
+        known.extend(["type", "pairs", "ipairs", "next", "unpack", "pcall", "error", "select"]);
+        known.extend(["if", "and", "or", "not", "in", "return", "function", "while", "until"]);
+        known.extend(["elseif", "then", "do", "else", "local", "end"]);
+        let mut is_declaring = false;
+        for (place, token) in all.iter().enumerate() {
+            let is = |offset: usize, text| {
+                all.get(place + offset).is_some_and(|token| *token == Token::Other(text))
+            };
+            match token {
+                Token::Name("local" | "for" | "function") => is_declaring = true,
+                Token::Name("in") | Token::Other("=" | ")") => is_declaring = false,
+                Token::Name(name) if is_declaring => known.push(name),
+                Token::Name(name) if is(1, "(") => {
+                    let is_field = place > 0 && all[place - 1] == Token::Other(".");
+                    if !is_field && !known.contains(name) {
+                        return Some(name);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn no_script_calls_a_function_before_it_is_declared() {
+        assert_eq!(called_too_early("local a = 1\nb(a)\nlocal function b(c) end\n"), Some("b"));
+        let functions = [
+            ("limits_in_claim", include_str!("scripts/claim_limits.lua")),
+            ("legacy_in_claim", include_str!("scripts/claim_legacy.lua")),
+            ("stop", include_str!("scripts/stop.lua")),
+            ("submit", include_str!("scripts/submit.lua")),
+        ];
+        let keys = Keys::default();
+        let full = keys.clone().with_events(true).lua() + "local LEGACY = { {} }\n";
+        let shared = ["common", "legacy", "limits", "claim_limits", "claim_legacy"];
+        let bodies = scripts().into_iter().filter(|(name, _)| !shared.contains(&name.as_str()));
+        for (script, body) in bodies {
+            for constants in [&keys.lua(), &full] {
+                let text = assemble(constants, &functions, &body);
+                assert_eq!(called_too_early(&text), None, "{script}:\n{text}");
+            }
+        }
     }
 
     #[test]
