@@ -60,15 +60,15 @@ impl Scripts {
         };
         let script = |body: &'static str| -> Lazy {
             let constants = Arc::clone(&constants);
-            LazyLock::new(Box::new(move || whole(&constants, body)))
+            LazyLock::new(Box::new(move || whole(&constants, &[], body)))
         };
         Self {
             appear: script(include_str!("scripts/appear.lua")),
             cron_state: script(include_str!("scripts/cron_state.lua")),
             claim: lazy(|constants| {
-                let limits = function("limits_in_claim", include_str!("scripts/claim_limits.lua"));
-                let legacy = function("legacy_in_claim", include_str!("scripts/claim_legacy.lua"));
-                whole(constants, &[&limits, &legacy, include_str!("scripts/claim.lua")].concat())
+                let limits = ("limits_in_claim", include_str!("scripts/claim_limits.lua"));
+                let legacy = ("legacy_in_claim", include_str!("scripts/claim_legacy.lua"));
+                whole(constants, &[limits, legacy], include_str!("scripts/claim.lua"))
             }),
             commit: script(include_str!("scripts/commit.lua")),
             delete: script(include_str!("scripts/delete.lua")),
@@ -76,9 +76,9 @@ impl Scripts {
             dispatch_due: script(include_str!("scripts/dispatch_due.lua")),
             fan_out: script(include_str!("scripts/fan_out.lua")),
             fire: lazy(|constants| {
-                let stop = function("stop", include_str!("scripts/stop.lua"));
-                let submit = function("submit", include_str!("scripts/submit.lua"));
-                whole(constants, &[&stop, &submit, include_str!("scripts/fire.lua")].concat())
+                let stop = ("stop", include_str!("scripts/stop.lua"));
+                let submit = ("submit", include_str!("scripts/submit.lua"));
+                whole(constants, &[stop, submit], include_str!("scripts/fire.lua"))
             }),
             finish: script(include_str!("scripts/finish.lua")),
             heartbeat: script(include_str!("scripts/heartbeat.lua")),
@@ -114,12 +114,8 @@ impl Scripts {
     }
 }
 
-/// A script with what it uses of all that scripts share before it.
-fn whole(constants: &str, body: &str) -> Script {
-    Script::new(&assemble(constants, body))
-}
-
-/// A script as a function of its arguments, for another that does this and more in one step.
-fn function(name: &str, body: &str) -> String {
-    format!("local function {name}(ARGV)\n{body}\nend\n")
+/// A script with what it uses of all that scripts share before it, and of other scripts: these as
+/// functions of their arguments, for one that does this and more in one step.
+fn whole(constants: &str, functions: &[(&str, &str)], body: &str) -> Script {
+    Script::new(&assemble(constants, functions, body))
 }

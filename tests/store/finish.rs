@@ -52,6 +52,27 @@ async fn an_ended_job_is_kept_for_its_retention_and_no_longer() {
 }
 
 #[tokio::test]
+async fn a_call_that_ends_sixteen_jobs_trims_the_indexes_of_their_ends() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let names: Vec<String> = (0..16).map(|number| format!("job-{number}")).collect();
+    let mut endings = Vec::new();
+    for name in &names {
+        endings.push(Ending {
+            id: world.started(&life, name).await,
+            script_type: "osis".parse().expect("legal"),
+            verdict: finished("1"),
+            used: Vec::new(),
+        });
+    }
+    world.redis.run("ZADD hero:meta:job:index:finished:type:osis 1 past 9000000000000000 kept");
+    let recorded = world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording");
+    assert_eq!(recorded, vec![Recorded::Recorded; 16]);
+    let left: Vec<String> = world.redis.ask("ZRANGE hero:meta:job:index:finished:type:osis 0 -1");
+    assert_eq!(left.len(), 17, "{left:?}");
+    assert!(!left.contains(&"past".to_owned()), "{left:?}");
+}
+
+#[tokio::test]
 async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let retention = Retention { default: RETENTION, max: 3 * RETENTION };

@@ -15,11 +15,13 @@
 --                gets nothing, and what strangers pushed and it popped goes back
 --       paused   the work lists of queues that are paused: nothing was taken from them, and what
 --                was popped from one went back to its front
+-- seldom: limits_in_claim, legacy_in_claim, withdraw, note_foreign_start, is_ours, moving,
+--         skip, look_for_paused, leave_to_old_worker
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
+local last_popped = 5 + 2 * ARGV[6]
 local POPS_PER_STEP = 1000
-local SKIPPED_SHOWN = 8
 
 local at = now_us()
 local when = rfc3339(at)
@@ -28,7 +30,7 @@ local claims, taken = {}, {}
 local unready = {}
 
 if not may_own(boot) then
-  for i = 5 + 2 * tonumber(ARGV[6]), 7, -2 do
+  for i = last_popped, 7, -2 do
     -- What has a ready entry is found by the sweep for lost pops, perhaps has been already.
     if not redis.call('ZSCORE', READY .. queue_of_list(ARGV[i]), ARGV[i + 1]) then
       redis.pcall('LPUSH', ARGV[i], ARGV[i + 1])
@@ -39,9 +41,9 @@ end
 
 -- The lists to leave alone. One cheap question as long as nothing is paused.
 local paused, is_paused = {}, {}
-local function look_for_paused()
+local function look_for_paused(paused, is_paused, last_popped)
   local lists, queues = { unpack(KEYS) }, {}
-  for i = 7, 5 + 2 * tonumber(ARGV[6]), 2 do lists[#lists + 1] = ARGV[i] end
+  for i = 7, last_popped, 2 do lists[#lists + 1] = ARGV[i] end
   if #lists == 0 then return end
   for place, list in ipairs(lists) do queues[place] = queue_of_list(list) end
   for place, is in ipairs(redis.call('SMISMEMBER', PAUSED, unpack(queues))) do
@@ -52,52 +54,51 @@ local function look_for_paused()
   end
 end
 local some_are_paused = redis.call('EXISTS', PAUSED) == 1
-if some_are_paused then look_for_paused() end
+if some_are_paused then look_for_paused(paused, is_paused, last_popped) end
 
-local function skip(id, why)
+local function skip(skipped, id, why)
+  local shown_max = 8
   skipped[1] = skipped[1] + 1
-  if #skipped <= 2 * SKIPPED_SHOWN then
+  if #skipped <= 2 * shown_max then
     skipped[#skipped + 1] = string.sub(id, 1, 64)
     skipped[#skipped + 1] = why
   end
 end
 
-local function unready_later(id, list)
+-- An old worker has popped the copy of the job, and will say that it has started it. The entry in
+-- the ready index stays: the supervisor notes what the worker does, or puts the job back.
+local function leave_to_old_worker(id, list, legacy, at, skipped)
   local queue = queue_of_list(list)
-  local entries = unready[queue]
-  if not entries then
-    entries = {}
-    unready[queue] = entries
+  if not legacy_queue(list) and not redis.call('ZSCORE', READY .. queue, id) then
+    local first = redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
+    register(QUEUES, queue)
+    redis.call('ZADD', READY .. queue, integer(tonumber(first[2] or at) - 1), id)
   end
-  entries[#entries + 1] = id
+  seen(legacy, 'popped_at', at)
+  skip(skipped, id, 'an old worker has taken it')
 end
 
--- Both are made when the first job needs them: a script makes its functions anew at every call.
-local limiting, handing_over
-local limits_text = ARGV[7 + 2 * tonumber(ARGV[6])]
+local function unready_later(id, list)
+  local ids = unready[list]
+  if not ids then
+    ids = {}
+    unready[list] = ids
+  end
+  ids[#ids + 1] = id
+end
+
+local limits_text = ARGV[last_popped + 2]
 local has_limits = present(limits_text) and limits_text ~= '[]'
-
-local function limiting_here()
-  limiting = limiting or limits_in_claim({
-    type = own_type, actor = actor, at = at, jobs = jobs,
-    limits = has_limits and cjson.decode(limits_text) or {} })
-  return limiting
-end
-
-local function handing_over_here()
-  handing_over = handing_over
-    or legacy_in_claim({
-      type = own_type, at = at, when = when, skip = skip, some_are_paused = some_are_paused })
-  return handing_over
-end
+local limiting, handing_over
 
 local function take(id, list)
-  if not legal_id(id) then return skip(id, 'no legal id') end
+  if not legal_id(id) then return skip(skipped, id, 'no legal id') end
   local hash = redis.pcall('HGETALL', JOB .. id)
-  local old = LEGACY and legacy_queue(list)
+  local old
+  if LEGACY then old = legacy_queue(list) end
   if hash.err or #hash == 0 then
     if not old then unready_later(id, list) end
-    return skip(id, hash.err and 'its key is no hash' or 'no such job')
+    return skip(skipped, id, hash.err and 'its key is no hash' or 'no such job')
   end
   local status, attempt, size, typed, boot_id, legacy = nil, 0, 0, false, nil, nil
   local is_limited = has_limits
@@ -121,12 +122,15 @@ local function take(id, list)
   -- Older programs may have left it out.
   if old then status = status or 'dispatched' end
   if present(legacy) and status == 'dispatched' and list ~= legacy and not withdraw(id, legacy) then
-    return handing_over_here().leave_to_old_worker(id, list, legacy)
+    return leave_to_old_worker(id, list, legacy, at, skipped)
   end
   -- A job that older programs may take as well is theirs to run when they like.
   local held, limited = false, nil
   if is_limited and status == 'dispatched' and not old and not present(legacy) then
-    held, limited = limiting_here().is_held(id, hash, list)
+    limiting = limiting or limits_in_claim({
+      type = own_type, actor = actor, at = at, jobs = jobs,
+      limits = has_limits and cjson.decode(limits_text) or {} })
+    held, limited = limiting.is_held(id, hash, list)
   end
   if held then
     if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
@@ -139,29 +143,31 @@ local function take(id, list)
     if status == 'started' and not taken[id] and not is_ours(id, boot_id) then
       note_foreign_start(id, own_type, at)
     end
-    return skip(id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
+    return skip(skipped, id, 'its status is ' .. string.sub(status or 'missing', 1, 32))
   end
   if old then
-    list = handing_over_here().take_over(id, hash, legacy, old)
+    handing_over = handing_over or legacy_in_claim({
+      type = own_type, at = at, when = when, skipped = skipped, some_are_paused = some_are_paused })
+    list = handing_over.take_over(id, hash, legacy, old)
     if not list then return end
   end
   attempt = attempt + 1
-  moving(id, 'started', own_type, actor)
+  if EVENTS_ON then moving(id, 'started', own_type, actor) end
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,
     'actor', actor, 'boot_id', boot, 'attempt', attempt)
   -- From here on the job has the type of whoever took it.
   if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
-  if limited then limiting_here().take_places(id, attempt, limited) end
+  if limited then limiting.take_places(id, attempt, limited) end
   claims[#claims + 1] = integer(at + #jobs)
   claims[#claims + 1] = id
   taken[id] = true
   jobs[#jobs + 1] = { id, list, attempt, size <= size_max and hash or {} }
 end
 
-for i = 5 + 2 * tonumber(ARGV[6]), 7, -2 do
+for i = last_popped, 7, -2 do
   if is_paused[ARGV[i]] then redis.pcall('LPUSH', ARGV[i], ARGV[i + 1]) end
 end
-for i = 7, 6 + 2 * tonumber(ARGV[6]), 2 do
+for i = 7, last_popped, 2 do
   if not is_paused[ARGV[i]] then take(ARGV[i + 1], ARGV[i]) end
 end
 
@@ -186,8 +192,8 @@ if #claims > 0 then
   redis.call('ZADD', RUNNING .. boot, unpack(claims))
   count(own_type, 'started', #jobs)
 end
-for queue, ids in pairs(unready) do
-  redis.pcall('ZREM', READY .. queue, unpack(ids))
+for list, ids in pairs(unready) do
+  redis.pcall('ZREM', READY .. queue_of_list(list), unpack(ids))
 end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()

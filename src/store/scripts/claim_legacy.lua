@@ -1,22 +1,9 @@
--- A part of claim.lua: jobs that old workers may have taken, and those that stand in a legacy queue.
+-- A part of claim.lua: jobs that stand in a legacy queue.
 --
--- ARGV: type, at and when of the claim; skip, which passes over an id and says why; some_are_paused
--- returns { leave_to_old_worker, take_over }
+-- ARGV: type, at and when of the claim; skipped, what it has passed over; some_are_paused
+-- returns { take_over }
 
 local own_type, at, when = ARGV.type, ARGV.at, ARGV.when
-
--- An old worker has popped the copy of the job, and will say that it has started it. The entry in
--- the ready index stays: the supervisor notes what the worker does, or puts the job back.
-local function leave_to_old_worker(id, list, legacy)
-  local queue = queue_of_list(list)
-  if not legacy_queue(list) and not redis.call('ZSCORE', READY .. queue, id) then
-    local first = redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
-    register(QUEUES, queue)
-    redis.call('ZADD', READY .. queue, integer(tonumber(first[2] or at) - 1), id)
-  end
-  seen(legacy, 'popped_at', at)
-  ARGV.skip(id, 'an old worker has taken it')
-end
 
 -- A legacy queue holds jobs of many queues, so it is never paused as a whole. What it holds for a
 -- queue that is waits there, in no legacy queue any more: an old worker would run it all the same.
@@ -26,7 +13,7 @@ end
 
 local function leave_to_paused_queue(id)
   redis.call('HSET', JOB .. id, 'legacy', '')
-  ARGV.skip(id, 'its queue is paused')
+  skip(ARGV.skipped, id, 'its queue is paused')
 end
 
 -- Somebody has popped the job from Hero's own queue: an actor of ours whose claim follows, or a
@@ -34,7 +21,7 @@ end
 -- should they have died, the sweep for lost pops puts it back into both.
 local function leave_to_whoever_popped(id)
   redis.call('HSET', JOB .. id, 'legacy', '')
-  ARGV.skip(id, 'it was popped from its own queue')
+  skip(ARGV.skipped, id, 'it was popped from its own queue')
 end
 
 -- Whether a job that an older program pushed has to wait for others. One that can only fail, for a
@@ -105,4 +92,4 @@ local function take_over(id, hash, legacy, old)
   return WORK .. queue
 end
 
-return { leave_to_old_worker = leave_to_old_worker, take_over = take_over }
+return { take_over = take_over }

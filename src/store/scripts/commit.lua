@@ -14,7 +14,7 @@
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if what was staged has expired
 
-local whole, retention, number = STAGED .. ARGV[1], retention_of(ARGV[2]), tonumber(ARGV[3])
+local whole, retention, number = STAGED .. ARGV[1], ARGV[2], tonumber(ARGV[3])
 local PER_CALL = 1000
 local at = now_us()
 local when = rfc3339(at)

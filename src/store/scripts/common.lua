@@ -8,7 +8,7 @@
 --   the others  INDEX..status..':type:'..type by the time that matters to the state
 -- All scores are microseconds of Redis's clock.
 
-local REPLY_TTL_S = 60
+local REPLY_TTL_S = '60'
 -- Dependents that one script tells at the most; the rest waits for the supervisor.
 local DEPENDENTS_PER_STEP = 1000
 -- Bytes of ids that the field `dependents` takes. What comes later stands in a list beside it: a
@@ -34,7 +34,7 @@ local EVENTS_LEN_MAX = 100000
 
 local function now_us()
   local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+  return time[1] * 1000000 + time[2]
 end
 
 -- Lua would write a number this large in exponential form.
@@ -43,27 +43,31 @@ local function integer(number)
 end
 
 -- RFC 3339, UTC, milliseconds: days to a date of the Gregorian calendar, years from March on. A
--- script asks for the same time again and again.
+-- script asks for the same time again and again. Whole parts are made by what is left over, which
+-- takes no call.
 local written_us, written
 local function rfc3339(us)
   if us == written_us then return written end
-  local ms = math.floor(us / 1000)
-  local seconds = math.floor(ms / 1000)
-  local days = math.floor(seconds / 86400)
-  local rest = seconds - days * 86400
-  local shifted = days + 719468
-  local era = math.floor(shifted / 146097)
-  local doe = shifted - era * 146097
-  local yoe = math.floor(
-    (doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
-  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
-  local mp = math.floor((5 * doy + 2) / 153)
-  local day = doy - math.floor((153 * mp + 2) / 5) + 1
+  local of_second = us % 1000000
+  local seconds = (us - of_second) / 1000000
+  local of_day = seconds % 86400
+  local shifted = (seconds - of_day) / 86400 + 719468
+  local doe = shifted % 146097
+  local yoe = doe - (doe - doe % 1460) / 1460 + (doe - doe % 36524) / 36524
+    - (doe - doe % 146096) / 146096
+  yoe = (yoe - yoe % 365) / 365
+  local doy = doe - (365 * yoe + (yoe - yoe % 4) / 4 - (yoe - yoe % 100) / 100)
+  local mp = 5 * doy + 2
+  mp = (mp - mp % 153) / 153
+  local before = 153 * mp + 2
+  local day = doy - (before - before % 5) / 5 + 1
   local month = mp < 10 and mp + 3 or mp - 9
-  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  local of_hour = of_day % 3600
+  local year = yoe + (shifted - doe) / 146097 * 400 + (month <= 2 and 1 or 0)
   written_us = us
   written = string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month, day,
-    math.floor(rest / 3600), math.floor(rest % 3600 / 60), rest % 60, ms % 1000)
+    (of_day - of_hour) / 3600, (of_hour - of_hour % 60) / 60, of_hour % 60,
+    (of_second - of_second % 1000) / 1000)
   return written
 end
 
@@ -77,7 +81,7 @@ local function legal_group(name)
 end
 
 local function legal_id(id)
-  return type(id) == 'string' and #id <= 64 and string.match(id, '^[A-Za-z0-9_-]+$') and id
+  return type(id) == 'string' and #id <= 64 and string.match(id, '^[a-z0-9A-Z_-]+$') and id
 end
 
 local function legal_limit(name)
@@ -105,7 +109,7 @@ local function queue_of(script_type, group, instance, priority)
       and tonumber(instance) <= 65535) then
     return nil
   end
-  if priority and not string.match(priority, '^[012]$') then return nil end
+  if priority and priority ~= '0' and priority ~= '1' and priority ~= '2' then return nil end
   local queue = 'type:' .. script_type
   if instance then
     queue = queue .. ':group:' .. (group or 'default') .. ':inst:' .. instance
@@ -118,22 +122,21 @@ end
 
 -- The queue that a work list is of, however it spells the priority in the middle.
 local function queue_of_list(list)
-  local queue = string.sub(list, #WORK + 1)
-  return (string.gsub(queue, ':prio:1$', ''))
+  local last = string.sub(list, -7) == ':prio:1' and -8 or -1
+  return string.sub(list, #WORK + 1, last)
 end
 
 local function type_of_queue(queue)
   return string.match(queue, '^type:([a-z0-9_]+)')
 end
 
-local STATES = { created = true, waiting_for_prerequisites = true, scheduled = true,
-  dispatched = true, started = true, finished = true, error = true }
-
 -- A status as Hero spells it: programs that are not Hero's write capitals as they like.
 local function spelled(status)
-  if not status or not string.find(status, '%u') then return status end
+  if not status or status == 'dispatched' or not string.find(status, '%u') then return status end
+  local states = { created = true, waiting_for_prerequisites = true, scheduled = true,
+    dispatched = true, started = true, finished = true, error = true }
   local lower = string.lower(status)
-  return STATES[lower] and lower or status
+  return states[lower] and lower or status
 end
 
 -- Fields of a job; none if a stranger made the key something else, which must stop no script half
@@ -156,11 +159,11 @@ end
 local counts = {}
 local function count(script_type, what, number)
   local of_type = counts[script_type]
-  if not of_type then
-    of_type = {}
-    counts[script_type] = of_type
+  if of_type then
+    of_type[what] = (of_type[what] or 0) + (number or 1)
+  else
+    counts[script_type] = { [what] = number or 1 }
   end
-  of_type[what] = (of_type[what] or 0) + (number or 1)
 end
 
 local function write_counts()
@@ -345,24 +348,19 @@ local function push_reply(id, status, text)
   redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
 end
 
--- How long jobs are kept after their end, from the argument that says it: in ms, that of a job
--- which does not say so itself, and the most that one may say.
-local function retention_of(argument)
-  local default_ms, max_ms = string.match(argument, '^(%d+) (%d+)$')
-  return { default_ms = tonumber(default_ms), max_ms = tonumber(max_ms) }
-end
-
 -- How long a job is kept whose own field says `seconds`; what is no plain number says nothing.
+-- `retention` is the argument of a script that says how long jobs are kept after their end: in ms,
+-- that of a job which does not say so itself, and the most that one may say.
 local function kept_ms(seconds, retention)
-  if not present(seconds) or not string.match(seconds, '^%d+%.?%d*$') then
-    return retention.default_ms
-  end
-  return math.max(math.floor(math.min(tonumber(seconds) * 1000, retention.max_ms)), 1)
+  local default_ms, max_ms = string.match(retention, '^(%d+) (%d+)$')
+  if not string.match(seconds, '^%d+%.?%d*$') then return default_ms end
+  return math.max(math.floor(math.min(tonumber(seconds) * 1000, tonumber(max_ms))), 1)
 end
 
 -- Lets a job that has ended go when its time is over. Returns for how long it is kept, in ms.
 local function keep(id, seconds, retention)
-  local for_ms = kept_ms(seconds, retention)
+  local for_ms = present(seconds) and kept_ms(seconds, retention)
+    or string.match(retention, '^%d+')
   redis.call('PEXPIRE', JOB .. id, for_ms)
   -- Its log was given the time of a job that says nothing.
   if present(seconds) then redis.pcall('PEXPIRE', LOG .. id, for_ms) end
@@ -375,7 +373,7 @@ end
 local function conclude(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
   local text_field = status == 'finished' and 'output' or 'error'
-  moving(id, status, job.script_type)
+  if EVENTS_ON then moving(id, status, job.script_type) end
   local fields = { 'status', status, text_field, text, 'finished_at', when, 'updated_at', when }
   if present(exit_code) then
     fields[#fields + 1] = 'exit_code'
@@ -385,10 +383,10 @@ local function conclude(id, job, status, text, exit_code, at, retention)
   local for_ms = keep(id, job.retention, retention)
   enter(status, job.script_type, id, at + for_ms * 1000)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
-  release_unique(id, job.unique_key)
+  if present(job.unique_key) then release_unique(id, job.unique_key) end
   if job.reply ~= '0' then
     push_reply(id, status, text)
-    if LEGACY then reply_to_legacy(id, text, job.legacy) end
+    if LEGACY then reply_to_legacy(id, text) end
   end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, text, when) end
 end

@@ -4,7 +4,7 @@
 -- ARGV: 1 id  2 retention of dependents that fail
 -- returns 'deleted', 'running' or 'missing'
 
-local id, retention = ARGV[1], retention_of(ARGV[2])
+local id, retention = ARGV[1], ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
   'unique_key', 'dependents', 'actor')
 if not f[1] and redis.call('EXISTS', JOB .. id) == 0 then return 'missing' end

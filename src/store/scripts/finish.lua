@@ -8,13 +8,18 @@
 --       ('dead' is an error that used up the attempts of a job)
 -- returns for each: 'ok', or 'lost' if the job is not this boot's any more, or 'done' if this very
 --       call came through before, or what went wrong
+-- seldom: tell_dependents, leave_limits, answer_task_of, bury, release_unique, kept_ms, moving,
+--         retry
 
-local boot, retention = ARGV[1], retention_of(ARGV[2])
+local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
 local results, ended = {}, {}
 local concluded = {}
+-- Expired entries are looked for by one call in sixteen for each job that it ends: a look takes more
+-- of them than so many jobs leave behind.
+local trims = at % 16 < tonumber(ARGV[3])
 
-local function retry(id, script_type, text, exit_code, delay_us)
+local function retry(id, script_type, text, exit_code, at, delay_us)
   local due = at + delay_us
   moving(id, 'scheduled', script_type)
   redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
@@ -40,26 +45,25 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used)
     return moved_on and f[2] == boot and 'done' or 'lost'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'stop_requested', 'retention', 'legacy', 'limits')
+    'retention', 'limits')
   if not f[5] then return 'lost' end
-  leave_limits(id, f[10], at)
+  if present(f[8]) then leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
   -- An exit code that is there is that of an earlier attempt.
   if f[6] ~= '1' and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
   if f[6] ~= '1' or used ~= '' then note_use(id, f[6], used) end
-  if kind == 'retry' and present(f[7]) then
+  if kind == 'retry' and present(read(id, 'stop_requested')[1]) then
     kind, text = 'error', 'stopped_by_request'
   end
   if kind == 'retry' then
-    retry(id, script_type, text, exit_code, delay_us)
+    retry(id, script_type, text, exit_code, at, delay_us)
     return 'ok'
   end
   local status = kind == 'finished' and 'finished' or 'error'
   if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
-  local job = {
-    script_type = script_type, reply = f[2], unique_key = f[3], retention = f[8], legacy = f[9] }
+  local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7] }
   conclude(id, job, status, text, exit_code, at, retention)
-  concluded[status .. ' ' .. script_type] = { status, script_type }
+  if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
   if kind == 'dead' then bury(id, script_type) end
   if present(f[4]) then ended[#ended + 1] = { id = id, status = status, dependents = f[4] } end
   return 'ok'

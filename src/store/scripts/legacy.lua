@@ -89,11 +89,9 @@ local function seen(list, what, at)
   end
 end
 
--- The reply as older clients wait for it: the output or the error, as it is. `legacy` is the field
--- of the job, false if it has none, nil if the caller has not read it.
-local function reply_to_legacy(id, text, legacy)
-  if legacy == nil then legacy = redis.call('HGET', JOB .. id, 'legacy') end
-  if not legacy then return end
+-- The reply as older clients wait for it: the output or the error, as it is.
+local function reply_to_legacy(id, text)
+  if not redis.call('HGET', JOB .. id, 'legacy') then return end
   redis.pcall('RPUSH', LEGACY_REPLY .. id, text)
   redis.pcall('EXPIRE', LEGACY_REPLY .. id, LEGACY_REPLY_TTL_S)
 end

@@ -4,7 +4,7 @@
 -- ARGV: 1 queue  2 how many entries at the most  3 retention
 -- returns { jobs that were ended, entries that were taken out, entries that are left }
 
-local queue, most, retention = ARGV[1], tonumber(ARGV[2]), retention_of(ARGV[3])
+local queue, most, retention = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local at = now_us()
 local purged, taken_out, left, ended = 0, 0, 0, {}
 

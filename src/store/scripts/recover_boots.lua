@@ -7,7 +7,7 @@
 
 local BOOTS_PER_STEP = 10
 local budget = 1100
-local crash_limit, retention = tonumber(ARGV[2]), retention_of(ARGV[3])
+local crash_limit, retention = tonumber(ARGV[2]), ARGV[3]
 local at = now_us()
 local when = rfc3339(at)
 local put_back, given_up, ended = 0, 0, {}

@@ -7,7 +7,7 @@
 
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000
-local crash_limit, retention = tonumber(ARGV[4]), retention_of(ARGV[5])
+local crash_limit, retention = tonumber(ARGV[4]), ARGV[5]
 local JOBS_PER_STEP = 200
 local TIMEOUT_S_MAX = 366 * 86400
 local at = now_us()

@@ -5,7 +5,7 @@
 -- ARGV: 1 retention  2 how many entries per queue  3 grace in ms for a popped copy
 -- returns { started by old workers, ended by them, put back, 1 if there may be more at once }
 
-local retention, window, grace_us = retention_of(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000
+local retention, window, grace_us = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000
 local QUEUES_PER_STEP = 200
 local LOOKED_FOR = 20
 local at = now_us()

@@ -9,7 +9,7 @@
 --       4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone }
 
-local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), retention_of(ARGV[4])
+local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[4]
 local LOST_PER_STEP = 200
 local at = now_us()
 local put_back, started, ended, gone = 0, 0, 0, 0

@@ -5,6 +5,6 @@
 
 local entry = redis.call('LPOP', SETTLING)
 if not entry then return 0 end
-tell_dependents({ cjson.decode(entry) }, now_us(), retention_of(ARGV[1]))
+tell_dependents({ cjson.decode(entry) }, now_us(), ARGV[1])
 write_counts()
 return 1

@@ -4,7 +4,7 @@
 -- returns two strings: the state it is in now; or 'missing'; or 'illegal' if its fields name no
 --         queue; or 'refused' and the state that keeps it
 
-local id, at, retention = ARGV[1], now_us(), retention_of(ARGV[2])
+local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
   'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention')
 if not f[1] then return { 'missing', '' } end

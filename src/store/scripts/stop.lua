@@ -9,7 +9,7 @@
 --         'ended'      it was terminal already
 --         'missing'
 
-local id, retention = ARGV[1], retention_of(ARGV[2])
+local id, retention = ARGV[1], ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
   'reply', 'unique_key', 'dependents', 'retention', 'legacy')
 local status = f[1]

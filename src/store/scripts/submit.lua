@@ -14,8 +14,9 @@
 --       'duplicate', id               the job with its unique key is still on its way
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
+-- seldom: conclude, read, holder_of, prerequisite_of, enter, add_dependent, moving
 
-local starting, retention = ARGV[1] == 'start', retention_of(ARGV[2])
+local starting = ARGV[1] == 'start'
 local at = now_us()
 local when = rfc3339(at)
 local results = {}
@@ -23,24 +24,15 @@ local next_arg = 4
 
 -- Pushes of one queue go out together.
 local pushes = {}
-local function push_later(id, queue, score)
+local function pushes_to(queue, script_type)
   local push = pushes[queue]
   if not push then
-    push = { ids = {}, entries = {} }
+    local kind = redis.call('TYPE', WORK .. queue).ok
+    push = { ids = {}, entries = {}, script_type = script_type,
+      is_broken = kind ~= 'list' and kind ~= 'none' }
     pushes[queue] = push
   end
-  push.ids[#push.ids + 1] = id
-  push.entries[#push.entries + 1] = score
-  push.entries[#push.entries + 1] = id
-end
-
-local broken = {}
-local function is_broken(queue)
-  if broken[queue] == nil then
-    local kind = redis.call('TYPE', WORK .. queue).ok
-    broken[queue] = kind ~= 'list' and kind ~= 'none'
-  end
-  return broken[queue]
+  return push
 end
 
 -- The prerequisites that have not finished, or the one that is unknown, or the one that failed.
@@ -62,9 +54,10 @@ end
 for number = 1, tonumber(ARGV[3]) do
   local a = next_arg
   local id, script_type, run_at, unique_key = ARGV[a], ARGV[a + 1], ARGV[a + 5], ARGV[a + 6]
-  local first_prerequisite, prerequisites = a + 8, tonumber(ARGV[a + 7])
-  local fields = first_prerequisite + prerequisites
-  local first, last = fields + 1, fields + tonumber(ARGV[fields])
+  local first_prerequisite = a + 8
+  local fields = first_prerequisite + ARGV[a + 7]
+  local prerequisites = fields - first_prerequisite
+  local first, last = fields + 1, fields + ARGV[fields]
   next_arg = last + 1
 
   local code, detail = nil, ''
@@ -93,7 +86,7 @@ for number = 1, tonumber(ARGV[3]) do
       code = 'waiting_for_prerequisites'
     elseif due > at then
       code = 'scheduled'
-    elseif is_broken(queue) then
+    elseif pushes_to(queue, script_type).is_broken then
       code, detail, refused = 'broken_queue', WORK .. queue, true
     else
       code = 'dispatched'
@@ -102,19 +95,22 @@ for number = 1, tonumber(ARGV[3]) do
   if not refused then
     ARGV[last - 2], ARGV[last] = code, when
     -- One that fails at once is told of where it is concluded.
-    if code ~= 'error' then moving(id, code, script_type) end
+    if EVENTS_ON and code ~= 'error' then moving(id, code, script_type) end
     redis.call('HSET', JOB .. id, unpack(ARGV, first, last))
     count(script_type, 'submitted')
     if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
     if code == 'dispatched' then
-      push_later(id, queue, integer(at + number - 1))
+      local push = pushes_to(queue)
+      push.ids[#push.ids + 1] = id
+      push.entries[#push.entries + 1] = integer(at + number - 1)
+      push.entries[#push.entries + 1] = id
     elseif code == 'scheduled' then
       enter(code, script_type, id, due)
     elseif code == 'error' then
       local f = read(id, 'reply', 'retention')
       local job =
         { script_type = script_type, reply = f[1], unique_key = unique_key, retention = f[2] }
-      conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention)
+      conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, ARGV[2])
     else
       enter(code, script_type, id, at + number - 1)
       if code == 'waiting_for_prerequisites' then add_dependent(id, pending) end
@@ -125,12 +121,14 @@ for number = 1, tonumber(ARGV[3]) do
 end
 
 for queue, push in pairs(pushes) do
-  register(TYPES, type_of_queue(queue))
-  register(QUEUES, queue)
-  redis.call('ZADD', READY .. queue, unpack(push.entries))
-  redis.call('RPUSH', WORK .. queue, unpack(push.ids))
-  if LEGACY then
-    for _, id in ipairs(push.ids) do copy_to_legacy(id, queue) end
+  if not push.is_broken then
+    register(TYPES, push.script_type)
+    register(QUEUES, queue)
+    redis.call('ZADD', READY .. queue, unpack(push.entries))
+    redis.call('RPUSH', WORK .. queue, unpack(push.ids))
+    if LEGACY then
+      for _, id in ipairs(push.ids) do copy_to_legacy(id, queue) end
+    end
   end
 end
 write_counts()
