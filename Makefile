@@ -6,7 +6,7 @@ RELEASE := target/release/hero
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test chaos foreign test-system lint fmt bench deb deny clean
+.PHONY: help deps build demo test chaos foreign test-system test-cgroups lint fmt bench deb deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ foreign: deps ## every pair of old and new programs, with JOBS=1000 jobs each
 
 test-system: ## the package on a real Debian 12 with systemd, booted in a container; as root
 	CARGO=$(CARGO) tests/system/run
+
+# Not for CI: the processor of that machine is emulated.
+test-cgroups: ## control groups of jobs, on Debian 12's own kernel, booted in qemu; as root
+	CARGO=$(CARGO) tests/system/cgroups
 
 lint: ## formatting and clippy, as CI holds them
 	$(CARGO) fmt --check

@@ -38,16 +38,19 @@ impl Delegated {
         Ok(Self { folder })
     }
 
-    /// The groups of jobs, and how many processes are in each.
-    fn jobs(&self) -> Vec<(PathBuf, usize)> {
+    /// The groups of jobs.
+    fn jobs(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).expect("the group is there").flatten();
-        let jobs =
-            entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"job-"));
-        let with_members = |job: fs::DirEntry| {
-            let members = fs::read_to_string(job.path().join("cgroup.procs")).unwrap_or_default();
-            (job.path(), members.lines().count())
-        };
-        jobs.map(with_members).collect()
+        let names = entries.map(|entry| (entry.path(), entry.file_name()));
+        let of_jobs = names.filter(|(_, name)| name.as_encoded_bytes().starts_with(b"job-"));
+        of_jobs.map(|(path, _)| path).collect()
+    }
+
+    /// The processes in them.
+    fn members(&self) -> Vec<String> {
+        let files = self.jobs().into_iter().map(|job| job.join("cgroup.procs"));
+        let texts = files.map(|file| fs::read_to_string(file).unwrap_or_default());
+        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
     }
 }
 
@@ -70,19 +73,42 @@ struct Stage {
     hero: Hero,
     redis: Redis,
     delegated: Delegated,
+    /// Whether jobs are forks of an interpreter, one of which waits.
+    warm: bool,
 }
 
 impl Stage {
-    fn new(test: &str, settings: &[(&str, &str)]) -> Option<Self> {
-        let delegated = Delegated::new(test)?;
+    fn new(test: &str, warm: bool, settings: &[(&str, &str)]) -> Option<Self> {
+        let delegated = Delegated::new(&format!("{test}-{}", if warm { "warm" } else { "cold" }))?;
         let redis = Redis::start();
-        let hero = settings.iter().fold(Hero::on(&redis), |hero, (key, value)| {
-            hero.set(&format!("type.python.{key}"), value)
-        });
+        let hero = Hero::on(&redis).set("type.python.warm", &warm.to_string());
+        let hero = settings
+            .iter()
+            .fold(hero, |hero, (key, value)| hero.set(&format!("type.python.{key}"), value));
         let actor = hero.actor("python-default-1").tasks(2).in_cgroup(&delegated.folder).start();
         let err = actor.err();
         assert!(err.contains("each job that is a process has a control group of its own"), "{err}");
-        Some(Self { actor, hero, redis, delegated })
+        let stage = Self { actor, hero, redis, delegated, warm };
+        stage.is_idle();
+        Some(stage)
+    }
+
+    /// The children of the actor.
+    fn children(&self) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.actor.pid())).expect("it runs");
+        let lists = tasks.flatten().map(|task| fs::read_to_string(task.path().join("children")));
+        let words = |list: String| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        lists.flatten().flat_map(words).collect()
+    }
+
+    /// Waits until nobody is left but the interpreter and the fork that waits, which alone is in a
+    /// group of jobs; gives that one.
+    fn is_idle(&self) -> Option<String> {
+        let (children, members) = if self.warm { (2, 1) } else { (0, 0) };
+        wait_until("nobody is left of the jobs", || {
+            self.children().len() == children && self.delegated.members().len() == members
+        });
+        self.delegated.members().pop()
     }
 
     /// Runs a script that fails, and gives the error and the fields of its job.
@@ -95,19 +121,28 @@ impl Stage {
         (done.stderr, field("limit"), peak)
     }
 
-    /// The next job runs, and nobody is left in any group.
+    /// Nobody is left in any group but the fork that the next job is, and that job runs.
     fn goes_on(&self) {
-        self.hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(0).stdout("1\n");
+        let waits = self.is_idle();
+        let script = "import os; print(os.getpid())";
+        let next = self.hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout;
+        if let Some(waits) = waits {
+            assert_eq!(next.trim(), waits, "what was left was not for the next job");
+        }
+        self.is_idle();
         let jobs = self.delegated.jobs();
-        assert!(jobs.iter().all(|(_, members)| *members == 0), "{jobs:?}");
-        assert!(jobs.len() <= 2, "more groups than tasks: {jobs:?}");
+        assert!(jobs.len() <= 2 + usize::from(self.warm), "more groups than tasks: {jobs:?}");
     }
 }
 
 #[test]
 fn many_processes_take_no_more_memory_than_their_job_may() {
+    [false, true].into_iter().for_each(takes_no_more_memory);
+}
+
+fn takes_no_more_memory(warm: bool) {
     let bound = [("sandbox.job_memory", "\"64MiB\""), ("sandbox.memory", "\"1GiB\"")];
-    let Some(stage) = Stage::new("memory", &bound) else { return };
+    let Some(stage) = Stage::new("memory", warm, &bound) else { return };
     // Each is far below the bound of one process.
     let script = "import os, time\nfor _ in range(16):\n    if os.fork() == 0:\n        \
                   os.setsid()\n        hold = bytearray(b'x') * (16 << 20)\n        \
@@ -121,8 +156,12 @@ fn many_processes_take_no_more_memory_than_their_job_may() {
 
 #[test]
 fn a_fork_bomb_goes_no_further_than_its_job_may() {
+    [false, true].into_iter().for_each(forks_no_further);
+}
+
+fn forks_no_further(warm: bool) {
     let bound = [("sandbox.job_processes", "16")];
-    let Some(stage) = Stage::new("processes", &bound) else { return };
+    let Some(stage) = Stage::new("processes", warm, &bound) else { return };
     let script = "import os, time\nfor _ in range(64):\n    if os.fork() == 0:\n        \
                   os.setsid()\n        time.sleep(600)\n";
     let (error, limit, _) = stage.fails("forks", script);
@@ -139,9 +178,13 @@ fn a_fork_bomb_goes_no_further_than_its_job_may() {
 
 #[test]
 fn a_job_is_in_its_group_from_its_first_moment_and_cannot_change_it() {
+    [false, true].into_iter().for_each(is_in_its_group);
+}
+
+fn is_in_its_group(warm: bool) {
     // What is read here is closed by default: it shows where the script is.
-    let open = [("sandbox.read", "[\"/proc\", \"/sys/fs/cgroup\"]"), ("warm", "true")];
-    let Some(stage) = Stage::new("place", &open) else { return };
+    let open = [("sandbox.read", "[\"/proc\", \"/sys/fs/cgroup\"]")];
+    let Some(stage) = Stage::new("place", warm, &open) else { return };
     let script = r"
 import os, sys
 own = open('/proc/self/cgroup').read().split('0::')[1].strip()
@@ -157,9 +200,8 @@ for path, text in (
         held += 1
 print(os.path.basename(own)[:4], held, 'warm' if 'ctypes' in sys.modules else 'cold')
 ";
-    let said = || stage.hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout;
-    assert_eq!(said().split(' ').take(2).collect::<Vec<_>>(), ["job-", "4"]);
-    wait_until("jobs are forks", || said() == "job- 4 warm\n");
+    let said = stage.hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout;
+    assert_eq!(said, if warm { "job- 4 warm\n" } else { "job- 4 cold\n" });
     stage.goes_on();
     let own = fs::read_to_string(format!("/proc/{}/cgroup", stage.actor.pid())).expect("it runs");
     assert!(own.trim_end().ends_with("/daemon"), "{own}");
@@ -167,7 +209,17 @@ print(os.path.basename(own)[:4], held, 'warm' if 'ctypes' in sys.modules else 'c
 
 #[test]
 fn two_hundred_jobs_leave_no_group_behind() {
-    let Some(stage) = Stage::new("many", &[]) else { return };
+    [false, true].into_iter().for_each(leave_no_group_behind);
+}
+
+fn leave_no_group_behind(warm: bool) {
+    let Some(stage) = Stage::new("many", warm, &[]) else { return };
+    let descriptors = || {
+        let all = fs::read_dir(format!("/proc/{}/fd", stage.actor.pid())).expect("it runs");
+        all.count()
+    };
+    stage.goes_on();
+    let before = descriptors();
     // Each leaves a process of a session of its own behind.
     let script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n";
     let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
@@ -183,10 +235,7 @@ fn two_hundred_jobs_leave_no_group_behind() {
         });
     }
     stage.goes_on();
-    let pid = stage.actor.pid();
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
-    let children = tasks.map(|task| fs::read_to_string(task.path().join("children")));
-    assert!(children.flatten().all(|pids| pids.is_empty()), "a process is left");
+    wait_until("descriptors are closed", || descriptors() <= before);
 }
 
 #[test]

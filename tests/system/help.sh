@@ -108,6 +108,31 @@ may() { # SCRIPT: a Python job succeeds
     alice hero exec -t python -e "$1"
 }
 
+says() { # UNIT TEXT
+    has "$(inside journalctl --no-pager --output=cat _SYSTEMD_INVOCATION_ID="$(property "$1" InvocationID)")" "$2"
+}
+
+fails_by() { # LIMIT ID SCRIPT: a Python job
+    exits 1 alice hero exec -t python --id "$2" --timeout 30s -e "$3"
+    is "$1" job_field "$2" limit
+    is next may 'print("next")'
+}
+
+# Whether the machine counts memory and processes for unified control groups.
+has_cgroups() {
+    inside sh -c 'grep -qw memory /sys/fs/cgroup/cgroup.controllers 2> /dev/null'
+}
+
+# Where the unit's control group is.
+cgroup_folder() { # UNIT
+    echo "/sys/fs/cgroup$(property "$1" ControlGroup)"
+}
+
+# How many processes are in a control group and in those right below it.
+members() { # FOLDER
+    inside sh -c "cat $1/cgroup.procs $1/*/cgroup.procs | wc -l"
+}
+
 job_field() { # ID FIELD
     redis hget "hero:job:$1" "$2"
 }

@@ -4,7 +4,6 @@
 CACHE=target/system
 # What the root has beside Debian's minimum. Another list makes another archive.
 ROOT_PACKAGES=systemd,systemd-sysv,dbus,redis-server,python3,logrotate
-ROOT_ARCHIVE=$CACHE/bookworm-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar
 HOST_PACKAGES="mmdebstrap systemd-container debhelper lintian"
 LOCK=/run/lock/hero-system-test
 
@@ -46,8 +45,10 @@ build_package() {
 }
 
 build_root() {
+    local archive
+    archive=$CACHE/bookworm-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar
     mkdir -p "$CACHE"
-    if [ ! -e "$ROOT_ARCHIVE" ]; then
+    if [ ! -e "$archive" ]; then
         echo "making a Debian 12 root, for this run and those to come"
         # The sources of this host are the ones that it can reach, if it is a Debian 12 too.
         local sources=
@@ -57,12 +58,12 @@ build_root() {
         fi
         # shellcheck disable=SC2086
         mmdebstrap --quiet --format=tar --variant=minbase --include="$ROOT_PACKAGES" bookworm \
-            "$ROOT_ARCHIVE.new" $sources
-        mv "$ROOT_ARCHIVE.new" "$ROOT_ARCHIVE"
+            "$archive.new" $sources
+        mv "$archive.new" "$archive"
     fi
     run_dir=$(mktemp -d "$PWD/$CACHE/run.XXXXXX")
     mkdir "$run_dir/root"
-    tar -C "$run_dir/root" -xf "$ROOT_ARCHIVE"
+    tar -C "$run_dir/root" -xf "$archive"
     # Kept over a reboot, and to be looked at afterwards.
     mkdir -p "$run_dir/root/var/log/journal"
     cp "$deb" "$run_dir/root/root/hero.deb"

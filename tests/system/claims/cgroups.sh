@@ -1,0 +1,203 @@
+# Control groups of jobs, with the example for them: only on a machine that has them to divide, with
+# a kernel before 6.12, where the group of a job goes with it.
+
+PYTHON=hero@python-default-1
+SHELL_UNIT=hero@bash-default-1
+EXAMPLE=/usr/share/doc/hero/examples/systemd/control-groups.conf
+
+# Both units idle: the one of Python with the interpreter that it keeps ready and the fork that waits.
+are_idle() {
+    is 3 members "$(cgroup_folder $PYTHON)"
+    is 1 members "$(cgroup_folder $SHELL_UNIT)"
+}
+
+# What an actor and its jobs hold on the machine.
+holdings() { # UNIT
+    inside sh -c "echo \$(ls -d $(cgroup_folder "$1")/job-* 2> /dev/null | wc -l) groups, \
+        \$(ps -u hero -o pid= | wc -l) processes, \$(ls -A /run/hero/${1#hero@} | wc -l) folders, \
+        \$(ls /proc/$(property "$1" MainPID)/fd | wc -l) descriptors"
+}
+
+bound_processes() { # NUMBER
+    configure bounds "[type.python.sandbox]
+job_memory = \"64MiB\"
+job_processes = $1
+read = [\"/proc\"]
+[type.bash.sandbox]
+job_memory = \"64MiB\"
+job_processes = $1
+read = [\"/proc\"]"
+}
+
+gets_groups() {
+    has_cgroups
+    for unit in $PYTHON $SHELL_UNIT; do
+        inside mkdir -p "/etc/systemd/system/$unit.service.d"
+        inside cp $EXAMPLE "/etc/systemd/system/$unit.service.d"
+    done
+    inside systemctl daemon-reload
+    bound_processes 24
+    inside systemctl restart $PYTHON $SHELL_UNIT
+    for unit in $PYTHON $SHELL_UNIT; do
+        says $unit "each job that is a process has a control group of its own"
+        is hero inside stat -c %U "$(cgroup_folder $unit)"
+    done
+    # The same from `hero check`, asked from where it would be so.
+    output=$(inside systemd-run --quiet --pipe --wait -p User=hero -p "Delegate=memory pids" \
+        hero check)
+    has "$(echo "$output" | grep '^python: sandbox: ')" "each job in a control group of its own"
+    eventually 20 are_idle
+}
+
+place_of() { # TYPE SCRIPT
+    local place
+    place=$(alice hero exec -t "$1" -e "$2")
+    has "$place" "/hero@$1-default-1.service/job-"
+    echo "$place"
+}
+
+are_born_there() {
+    place_of bash 'read -r place < /proc/self/cgroup; echo "$place"'
+    place_of python 'print(open("/proc/self/cgroup").read().strip())'
+    is warm may 'import sys; print("warm" if "ctypes" in sys.modules else "cold")'
+}
+
+# Where systemd takes clone3 away, a child goes there itself, before its program begins.
+get_there_without_clone3() {
+    inside sh -c "printf '[Service]\nRestrictNamespaces=yes\n' > \
+        /etc/systemd/system/$SHELL_UNIT.service.d/no-clone3.conf"
+    inside systemctl daemon-reload
+    inside systemctl restart $SHELL_UNIT
+    place_of bash 'read -r place < /proc/self/cgroup; echo "$place"'
+    inside rm "/etc/systemd/system/$SHELL_UNIT.service.d/no-clone3.conf"
+    inside systemctl daemon-reload
+    inside systemctl restart $SHELL_UNIT
+    eventually 10 are_idle
+}
+
+leaves_the_others() {
+    local daemon
+    daemon=$(property $PYTHON MainPID)
+    for id in beside-1 beside-2; do submit_slow $id 8; done
+    eventually 20 job_is beside-2 started
+    # A fork of the interpreter, and then what it starts; none takes more than one process may.
+    fails_by "job memory" grouped-memory '
+import os, time
+for _ in range(16):
+    if os.fork() == 0:
+        os.setsid()
+        hold = bytearray(b"x") * (16 << 20)
+        time.sleep(600)
+time.sleep(600)'
+    has "$(alice hero job show grouped-memory)" "took more than its sandbox.job_memory allows"
+    exits 1 alice hero exec -t bash --id grouped-shell --timeout 60s -e 'a=x; while :; do a=$a$a; done'
+    is "job memory" job_field grouped-shell limit
+    is next alice hero exec -t bash -e 'echo next'
+    for id in beside-1 beside-2; do
+        eventually 30 job_is $id finished
+        ended_once $id
+        is 1 job_field $id attempt
+    done
+    is "$daemon" property $PYTHON MainPID
+    eventually 10 are_idle
+}
+
+holds_fork_bombs() {
+    fails_by "job processes" grouped-forks '
+import os, time
+for _ in range(200):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)'
+    exits 1 alice hero exec -t python --timeout 3s -e '
+import os
+while True:
+    try:
+        if os.fork(): os.setsid()
+    except OSError: pass'
+    has "$output" timeout
+    is next alice hero exec -t bash -e 'echo next'
+    eventually 10 are_idle
+}
+
+kills_what_goes_away() {
+    is end alice hero exec -t bash -e '(setsid sh -c "sleep 600 & sleep 600" > /dev/null 2>&1 &); echo end'
+    is end may '
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+print("end")'
+    eventually 10 are_idle
+}
+
+all_finished() { # PREFIX
+    local ended
+    ended=$(seq 200 | sed "s/.*/hget hero:job:$1-& status/" | redis | grep -cx finished) || true
+    is 200 echo "$ended"
+}
+
+leaves_nothing() { # TYPE UNIT SCRIPT
+    local before
+    before=$(holdings "$2")
+    for number in $(seq 200); do
+        echo "hset hero:job:$1-$number id $1-$number script \"$3\" status dispatched"
+        echo "rpush hero:q:work:type:$1 $1-$number"
+    done | redis > /dev/null
+    eventually 180 all_finished "$1"
+    eventually 20 are_idle
+    eventually 20 is "$before" holdings "$2"
+    echo "= $before"
+}
+
+# The fork that waits was made under the old ones, and is not for a job under the new ones.
+takes_other_bounds() {
+    bound_processes 12
+    inside systemctl reload $PYTHON
+    eventually 20 is 12 inside sh -c "cat $(cgroup_folder $PYTHON)/job-*/pids.max"
+    eventually 20 are_idle
+    is next may 'print("next")'
+}
+
+takes_its_groups_again() {
+    submit_slow again 3
+    eventually 20 job_is again started
+    inside kill -KILL "$(property $PYTHON MainPID)"
+    eventually 60 job_is again finished
+    says $PYTHON "each job that is a process has a control group of its own"
+    eventually 20 are_idle
+}
+
+goes_with_its_unit() {
+    for unit in $PYTHON $SHELL_UNIT; do
+        local folder
+        folder=$(cgroup_folder $unit)
+        inside test -e "$folder"
+        inside systemctl stop $unit
+        inside test ! -e "$folder"
+        inside rm -r "/etc/systemd/system/$unit.service.d"
+    done
+    configure bounds
+    inside systemctl daemon-reload
+    inside systemctl start $PYTHON
+}
+
+claim "with the example both units and hero check say that each job has a control group" gets_groups
+claim "jobs are in their groups as their scripts begin; those in Python are forks" are_born_there
+claim "where systemd keeps clone3 from the daemon, jobs are in their groups all the same" \
+    get_there_without_clone3
+claim "a job over its memory ends, in Python and bash, and says so; jobs beside it and after it run" \
+    leaves_the_others
+claim "fork bombs go no further than job_processes, and all of them are killed" holds_fork_bombs
+claim "what forks twice and leaves its session is killed at the end of its job" kills_what_goes_away
+claim "200 jobs in bash that each leave a process leave no group, process, folder or descriptor" \
+    leaves_nothing bash $SHELL_UNIT 'setsid sleep 600 & echo x'
+claim "200 jobs in Python that each leave a process leave none either" leaves_nothing python $PYTHON \
+    'import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\nprint(1)'
+claim "a reload sets other bounds, for the fork that waits too" takes_other_bounds
+claim "a daemon that was killed is followed by one that gives its jobs groups again" \
+    takes_its_groups_again
+claim "the groups are gone with the unit" goes_with_its_unit
