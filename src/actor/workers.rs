@@ -85,6 +85,7 @@ fn work(
             // Nobody is left to hear of it: the actor has ended.
             break;
         }
+        engine.make_ahead();
     }
 }
 

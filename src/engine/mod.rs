@@ -160,6 +160,10 @@ pub trait Engine: Send + Sync {
     /// Gets ready what makes the first script quicker, without waiting for it.
     fn warm_up(&self) {}
 
+    /// Makes what the next script may need. A thread calls it between a script and the next, when
+    /// nobody waits for it.
+    fn make_ahead(&self) {}
+
     /// Whether scripts of this type can run on this machine, as a reason if they cannot
     /// (`no v in PATH`).
     fn unavailable(&self) -> Option<String>;

@@ -97,8 +97,6 @@ pub struct Report {
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
     let mut child = Running::start(spec, watch)?;
-    // Nobody waits for this now.
-    spec.sandbox.make_ahead();
     let watched = child.watch(spec, watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();

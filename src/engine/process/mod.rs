@@ -169,6 +169,10 @@ impl Engine for CommandEngine {
         }
     }
 
+    fn make_ahead(&self) {
+        self.sandbox.make_ahead();
+    }
+
     fn unavailable(&self) -> Option<String> {
         self.program().err().or_else(|| self.sandbox.refusal())
     }

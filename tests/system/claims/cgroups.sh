@@ -5,9 +5,9 @@ PYTHON=hero@python-default-1
 SHELL_UNIT=hero@bash-default-1
 EXAMPLE=/usr/share/doc/hero/examples/systemd/control-groups.conf
 
-# Both units idle: the one of Python with the interpreter that it keeps ready and the fork that waits.
+# Both units idle: the one of Python with the interpreter that it keeps ready and the forks that wait.
 are_idle() {
-    is 3 members "$(cgroup_folder $PYTHON)"
+    is 4 members "$(cgroup_folder $PYTHON)"
     is 1 members "$(cgroup_folder $SHELL_UNIT)"
 }
 
@@ -134,30 +134,37 @@ print("end")'
     eventually 10 are_idle
 }
 
-all_finished() { # PREFIX
+all_finished() { # PREFIX NUMBER
     local ended
-    ended=$(seq 200 | sed "s/.*/hget hero:job:$1-& status/" | redis | grep -cx finished) || true
-    is 200 echo "$ended"
+    ended=$(seq "$2" | sed "s/.*/hget hero:job:$1-& status/" | redis | grep -cx finished) || true
+    is "$2" echo "$ended"
+}
+
+run_at_once() { # TYPE NUMBER SCRIPT
+    local prefix=$1-$2
+    for number in $(seq "$2"); do
+        echo "hset hero:job:$prefix-$number id $prefix-$number script \"$3\" status dispatched"
+        echo "rpush hero:q:work:type:$1 $prefix-$number"
+    done | redis > /dev/null
+    eventually 180 all_finished "$prefix" "$2"
+    eventually 20 are_idle
 }
 
 leaves_nothing() { # TYPE UNIT SCRIPT
     local before
+    # A unit that is busy keeps what its next job needs.
+    run_at_once "$1" 20 "$3"
     before=$(holdings "$2")
-    for number in $(seq 200); do
-        echo "hset hero:job:$1-$number id $1-$number script \"$3\" status dispatched"
-        echo "rpush hero:q:work:type:$1 $1-$number"
-    done | redis > /dev/null
-    eventually 180 all_finished "$1"
-    eventually 20 are_idle
+    run_at_once "$1" 200 "$3"
     eventually 20 is "$before" holdings "$2"
     echo "= $before"
 }
 
-# The fork that waits was made under the old ones, and is not for a job under the new ones.
+# The forks that wait were made under the old ones, and are not for a job under the new ones.
 takes_other_bounds() {
     bound_processes 12
     inside systemctl reload $PYTHON
-    eventually 20 is 12 inside sh -c "cat $(cgroup_folder $PYTHON)/job-*/pids.max"
+    eventually 20 is 12 inside sh -c "sort -u $(cgroup_folder $PYTHON)/job-*/pids.max"
     eventually 20 are_idle
     is next may 'print("next")'
 }
@@ -197,7 +204,7 @@ claim "200 jobs in bash that each leave a process leave no group, process, folde
     leaves_nothing bash $SHELL_UNIT 'setsid sleep 600 & echo x'
 claim "200 jobs in Python that each leave a process leave none either" leaves_nothing python $PYTHON \
     'import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\nprint(1)'
-claim "a reload sets other bounds, for the fork that waits too" takes_other_bounds
+claim "a reload sets other bounds, for the forks that wait too" takes_other_bounds
 claim "a daemon that was killed is followed by one that gives its jobs groups again" \
     takes_its_groups_again
 claim "the groups are gone with the unit" goes_with_its_unit

@@ -101,8 +101,8 @@ for _ in range(200):
         time.sleep(600)'
     local folder
     folder=$(cgroup_folder $PYTHON)
-    # What is left is the daemon, the interpreter it keeps ready, and the fork that waits.
-    eventually 10 is 3 members "$folder"
+    # What is left is the daemon, the interpreter it keeps ready, and the forks that wait.
+    eventually 10 is 4 members "$folder"
     configure bounds
     inside systemctl reload $PYTHON
     is active property $PYTHON ActiveState

@@ -69,7 +69,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 const FRESH: Duration = Duration::from_millis(100);
 
 /// Makes the rules of the children of one policy. What is the same for all of them takes most of the
-/// time: where jobs come one after the other, it is made for the next while one runs.
+/// time: where jobs come one after the other, it is made between them.
 #[derive(Default)]
 pub(super) struct Maker {
     state: Mutex<Made>,

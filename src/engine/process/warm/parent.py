@@ -130,14 +130,17 @@ def serve(control, preload, hero, cell):
         own.send(b".")
         return job, (stdout, stderr, channel)
 
+    # A job of no script, told as the daemon tells one.
+    words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True,
+             "rules": False, "env": dict(os.environ)}
+    nothing = (3).to_bytes(4, sys.byteorder) * 3
+    trial = ([json.dumps(words).encode(), b"\n"],
+             [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, nothing)])
+
     def rehearse():
         """What every job does, once: the pages that it writes to are this process's own by then."""
         told, own = _socket.socketpair()
-        words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True,
-                 "rules": False, "env": dict(os.environ)}
-        nothing = (3).to_bytes(4, sys.byteorder) * 3
-        told.sendmsg([json.dumps(words).encode(), b"\n"],
-                     [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, nothing)])
+        told.sendmsg(*trial)
         job, descriptors = begin(own)
         for descriptor in descriptors:
             os.close(descriptor)
