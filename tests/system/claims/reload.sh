@@ -5,8 +5,9 @@ tasks_are() {
 }
 
 takes_a_good_file() {
-    local unit=hero@osis-default-1 pid
+    local unit=hero@osis-default-1 pid since
     pid=$(property $unit MainPID)
+    since=$(inside date +%s)
     configure reload '[actor]
 tasks = 7'
     inside systemctl reload $unit
@@ -14,6 +15,7 @@ tasks = 7'
     is "$pid" property $unit MainPID
     is active property $unit ActiveState
     is 42 alice hero exec -t osis -e '40 + 2'
+    lacks "$(inside journalctl --no-pager --output=cat -u $unit --since "@$since")" "denied"
 }
 
 refuses_a_broken_file() {
