@@ -100,7 +100,7 @@ for number = 1, tonumber(ARGV[3]) do
     count(script_type, 'submitted')
     if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
     if code == 'dispatched' then
-      local push = pushes_to(queue)
+      local push = pushes[queue]
       push.ids[#push.ids + 1] = id
       push.entries[#push.entries + 1] = integer(at + number - 1)
       push.entries[#push.entries + 1] = id
