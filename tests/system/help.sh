@@ -118,6 +118,16 @@ fails_by() { # LIMIT ID SCRIPT: a Python job
     is next may 'print("next")'
 }
 
+# A Python job of many processes, none of which takes more memory than one may.
+MANY_THAT_HOLD_MEMORY='
+import os, time
+for _ in range(16):
+    if os.fork() == 0:
+        os.setsid()
+        hold = bytearray(b"x") * (16 << 20)
+        time.sleep(600)
+time.sleep(600)'
+
 # Whether the machine counts memory and processes for unified control groups.
 has_cgroups() {
     inside sh -c 'grep -qw memory /sys/fs/cgroup/cgroup.controllers 2> /dev/null'

@@ -82,14 +82,7 @@ leaves_the_others() {
     for id in beside-1 beside-2; do submit_slow $id 8; done
     eventually 20 job_is beside-2 started
     # A fork of the interpreter, and then what it starts; none takes more than one process may.
-    fails_by "job memory" grouped-memory '
-import os, time
-for _ in range(16):
-    if os.fork() == 0:
-        os.setsid()
-        hold = bytearray(b"x") * (16 << 20)
-        time.sleep(600)
-time.sleep(600)'
+    fails_by "job memory" grouped-memory "$MANY_THAT_HOLD_MEMORY"
     has "$(alice hero job show grouped-memory)" "took more than its sandbox.job_memory allows"
     exits 1 alice hero exec -t bash --id grouped-shell --timeout 60s -e 'a=x; while :; do a=$a$a; done'
     is "job memory" job_field grouped-shell limit
