@@ -34,18 +34,18 @@ pub(super) struct Started {
     pub(super) registered: Registered,
     /// The control group that it is in, if there is one.
     pub(super) cgroup: Option<Lease>,
-    pub(super) stdout: Reading,
-    pub(super) stderr: Reading,
+    pub(super) stdout: PipeEnds,
+    pub(super) stderr: PipeEnds,
 }
 
-/// A pipe that is read here, with the other end of it: see [`Running::written`].
+/// Both ends of a pipe of a child. Why the one that it writes to is kept says [`Running::written`].
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct PipeEnds {
     pub(super) read_end: OwnedFd,
     pub(super) write_end: OwnedFd,
 }
 
-impl Reading {
+impl PipeEnds {
     pub(super) fn open() -> io::Result<Self> {
         let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok(Self { read_end, write_end })
@@ -88,7 +88,7 @@ impl Running {
         }
         let (channel, its) = channel::open(watch)?;
         let null = File::open("/dev/null")?;
-        let (stdout, stderr) = (Reading::open()?, Reading::open()?);
+        let (stdout, stderr) = (PipeEnds::open()?, PipeEnds::open()?);
         let mut descriptors =
             vec![null.as_fd(), stdout.write_end.as_fd(), stderr.write_end.as_fd()];
         let mark = OsString::from(run.mark());

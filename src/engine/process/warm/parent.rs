@@ -23,7 +23,7 @@ use super::{Job, broken};
 use crate::engine::process::deadline::timeout_until;
 use crate::engine::process::environment::LOCALE;
 use crate::engine::process::orphans::{MARK, Registered, Run};
-use crate::engine::process::running::{Reading, Started};
+use crate::engine::process::running::{PipeEnds, Started};
 use crate::engine::process::sandbox::{Cell, Lease, Sandbox};
 use crate::engine::process::{SYSTEM_PATH, channel, command, python};
 
@@ -185,7 +185,7 @@ impl Waiting {
         job: &Job<'_>,
         args: &[String],
     ) -> io::Result<Started> {
-        let (stdout, stderr) = (Reading::open()?, Reading::open()?);
+        let (stdout, stderr) = (PipeEnds::open()?, PipeEnds::open()?);
         let mut given = vec![stdout.write_end.as_fd(), stderr.write_end.as_fd()];
         given.extend(job.channel);
         given.extend(cell.rules());
