@@ -8,6 +8,8 @@ use super::*;
 use crate::config::{CommandOptions, EngineKind, RhaiLimits, SandboxConfig};
 use crate::engine::{Inputs, StopReason, Stream};
 
+mod hidden;
+
 #[derive(Default)]
 struct Lines(Mutex<Vec<(Stream, String)>>, Option<std::sync::Arc<Cancel>>);
 
@@ -345,94 +347,6 @@ fn an_interpreter_that_cannot_be_executed_fails_with_the_reason() {
     let path = file.to_str().expect("text");
     let message = message(Job::default().run(&engine_with(&[path], 1000, 100), ""));
     assert_eq!(message, format!("cannot run {path}: no such file or directory"));
-}
-
-/// A process in a session of its own whose parent is gone, then whatever else the script does once
-/// it is there. It says its pid.
-fn hiding(then: &str) -> String {
-    format!(
-        "(setsid /bin/bash -c 'echo $$ >&2; echo > \"$TMPDIR/there\"; exec sleep 600' >/dev/null & )
-        until [ -e \"$TMPDIR/there\" ]; do sleep 0.01; done; {then}"
-    )
-}
-
-/// Not even a zombie is left of it. The threads of other tests come and go, and the kernel hands
-/// the orphans of one that goes to another: a look at all threads may miss one, the next does not.
-fn assert_reaped(pid: &str) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        assert!(Instant::now() < until, "it is still there: {stat}");
-        super::orphans::sweep(None);
-    }
-}
-
-#[test]
-fn what_hid_in_a_session_of_its_own_is_gone_however_the_job_ends() {
-    let engine = engine_with(&["/bin/bash", "{script}"], 1_000, 100);
-    for (then, timeout_ms) in
-        [("true", 60_000), ("exit 3", 60_000), ("kill -9 $$", 60_000), ("sleep 600", 1_500)]
-    {
-        let job = Job::lasting_ms(timeout_ms);
-        let result = job.run(&engine, &hiding(then));
-        assert_eq!(result.is_ok(), then == "true", "{then}: {result:?}");
-        assert_reaped(&job.log.text()[0]);
-    }
-    let job = Job::stopped_by_its_first_line();
-    let result = job.run(&engine, &hiding("sleep 600"));
-    assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
-    assert_reaped(&job.log.text()[0]);
-}
-
-#[test]
-fn what_hid_below_a_hidden_process_is_gone_too() {
-    let job = Job::default();
-    let script = "(setsid /bin/bash -c 'setsid /bin/bash -c \"echo \\$\\$ >&2; \
-        echo > $TMPDIR/there; exec sleep 600\" & exec sleep 600' >/dev/null & )
-        until [ -e \"$TMPDIR/there\" ]; do sleep 0.01; done";
-    job.run(&bash(), script).expect("success");
-    assert_reaped(&job.log.text()[0]);
-}
-
-#[test]
-fn a_process_that_shed_its_environment_is_gone_once_no_older_job_runs() {
-    let job = Job::default();
-    let script =
-        "(env -i setsid /bin/bash -c \"echo \\$\\$ >&2; echo > $TMPDIR/there; exec sleep 600\" \
-        >/dev/null & )
-        until [ -e \"$TMPDIR/there\" ]; do sleep 0.01; done";
-    job.run(&bash(), script).expect("success");
-    let hidden = job.log.text()[0].clone();
-    // Jobs of other tests, which run beside this one, may be older.
-    let until = Instant::now() + Duration::from_mins(1);
-    while Path::new("/proc").join(&hidden).exists() {
-        assert!(Instant::now() < until, "still there");
-        Job::default().run(&bash(), "true").expect("success");
-    }
-}
-
-#[test]
-fn what_a_job_left_behind_says_nothing_of_the_jobs_beside_it() {
-    let job = Job::stopped_by_its_first_line();
-    let folder = tempfile::tempdir().expect("a folder");
-    let (there, go) = (folder.path().join("there"), folder.path().join("go"));
-    let (there_text, go_text) = (there.display(), go.display());
-    let script = format!(
-        "(setsid /bin/bash -c 'echo > {there_text}; until [ -e {go_text} ]; do sleep 0.01; done; \
-            echo alive >&2' >/dev/null & ) ; sleep 600"
-    );
-    std::thread::scope(|scope| {
-        let running = scope.spawn(|| job.run(&bash(), &script));
-        while !there.exists() {
-            std::thread::yield_now();
-        }
-        for _ in 0..3 {
-            Job::default().run(&bash(), &hiding("true")).expect("success");
-        }
-        std::fs::write(&go, "").expect("written");
-        let result = running.join().expect("no panic");
-        assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
-    });
-    assert_eq!(job.log.text(), ["alive"]);
 }
 
 #[test]
