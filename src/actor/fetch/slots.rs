@@ -188,7 +188,17 @@ mod tests {
 
     fn slots(tasks: usize) -> Slots {
         let id = ActorId::from_unit("osis-default-1").expect("legal");
-        Slots::new(id, tasks, &Keys::default(), vec!["hero:work_queue:w1".to_owned()])
+        Slots::new(id, tasks, &Keys::default(), vec![older()])
+    }
+
+    /// A list with an older name.
+    fn older() -> String {
+        Keys::default().legacy_queue("w1")
+    }
+
+    /// A list that it reads.
+    fn one_of(slots: &Slots) -> String {
+        slots.lists().last().expect("it reads some").clone()
     }
 
     #[test]
@@ -252,9 +262,9 @@ mod tests {
     #[test]
     fn a_paused_list_is_claimed_from_but_not_waited_for() {
         let mut slots = slots(1);
-        let all = slots.lists().count();
-        assert!(slots.pause(vec!["hero:q:work:type:osis".to_owned()]));
-        assert!(!slots.pause(vec!["hero:q:work:type:osis".to_owned()]));
+        let (all, list) = (slots.lists().count(), one_of(&slots));
+        assert!(slots.pause(vec![list.clone()]));
+        assert!(!slots.pause(vec![list]));
         // The claim learns when it goes on.
         assert_eq!((slots.lists().count(), slots.awaited().count()), (all, all - 1));
         assert!(slots.pause(Vec::new()));
@@ -265,17 +275,17 @@ mod tests {
     fn queues_with_older_names_are_claimed_from_last_and_never_waited_for() {
         let mut slots = slots(1);
         let claimed = slots.lists_to_claim(0);
-        assert_eq!(claimed.last().map(String::as_str), Some("hero:work_queue:w1"));
+        assert_eq!(claimed.last(), Some(&older()));
         assert_eq!(claimed.len(), slots.lists().count() + 1);
-        assert!(!slots.reads("hero:work_queue:w1"));
+        assert!(!slots.reads(&older()));
     }
 
     #[test]
     fn a_broken_list_is_left_alone_for_a_while_and_the_others_go_on() {
         let (mut slots, now) = (slots(1), Instant::now());
-        let all = slots.lists().count();
-        assert!(slots.break_off("hero:q:work:type:osis", now));
-        assert!(!slots.break_off("hero:q:work:type:osis", now));
+        let (all, list) = (slots.lists().count(), one_of(&slots));
+        assert!(slots.break_off(&list, now));
+        assert!(!slots.break_off(&list, now));
         assert_eq!(slots.lists().count(), all - 1);
         slots.hungry = false;
         slots.mend(now + BROKEN_FOR);
