@@ -43,8 +43,8 @@ static WAITED_FOR: Mutex<BTreeMap<i32, Known>> = Mutex::new(BTreeMap::new());
 /// A child that somebody waits for.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// When it began, in the kernel's ticks since boot; for a child that was made ahead of its run,
-    /// when that began.
+    /// When it was about to begin, in the kernel's ticks since boot; for a child that was made ahead
+    /// of its run, when that was.
     began: u64,
     /// The run it is, if it is a job's.
     run: Option<Run>,
@@ -93,8 +93,10 @@ impl Registered {
     /// Those of starting it.
     pub(super) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+        let began = proc::ticks();
         let child = start()?;
-        let registered = Self::put(i32::try_from(child.id()).unwrap_or_default(), None);
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let registered = Self::put(pid, Known { began, run: None });
         drop(starting);
         Ok((child, registered))
     }
@@ -110,21 +112,20 @@ impl Registered {
     ) -> io::Result<Self> {
         become_subreaper();
         let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
-        let registered = Self::put(start()?, run);
+        let began = proc::ticks();
+        let registered = Self::put(start()?, Known { began, run });
         drop(starting);
         Ok(registered)
     }
 
     /// Makes a child that was nobody's yet the child of a run, which begins now.
     pub(super) fn begins(&self, run: Run) {
-        let began = proc::ticks();
-        let known = Known { began, run: Some(run) };
+        let known = Known { began: proc::ticks(), run: Some(run) };
         WAITED_FOR.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0, known);
     }
 
-    fn put(pid: i32, run: Option<Run>) -> Self {
-        let began = Stat::of(pid).map_or(0, |stat| stat.began);
-        WAITED_FOR.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, Known { began, run });
+    fn put(pid: i32, known: Known) -> Self {
+        WAITED_FOR.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, known);
         Self(pid)
     }
 }

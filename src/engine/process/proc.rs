@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io::Read;
 
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
 /// The most processes that are looked at below one.
 const BELOW_MAX: usize = 10_000;
 /// The most bytes of an environment that are read: more than `execve` takes by default.
@@ -43,18 +45,16 @@ impl Stat {
     }
 }
 
-/// The time since boot in the kernel's ticks, as [`Stat::began`] has it; the end of time if nobody
-/// can tell.
+/// The time since boot in the kernel's ticks, as [`Stat::began`] has it.
 pub(super) fn ticks() -> u64 {
-    let text = fs::read_to_string("/proc/uptime").unwrap_or_default();
-    ticks_of(&text, rustix::param::clock_ticks_per_second()).unwrap_or(u64::MAX)
+    let now = clock_gettime(ClockId::Boottime);
+    ticks_of(now, rustix::param::clock_ticks_per_second())
 }
 
-/// Of `12345.67 …`: seconds, and hundredths of them.
-fn ticks_of(uptime: &str, ticks_per_second: u64) -> Option<u64> {
-    let (seconds, hundredths) = uptime.split_ascii_whitespace().next()?.split_once('.')?;
-    let (seconds, hundredths): (u64, u64) = (seconds.parse().ok()?, hundredths.parse().ok()?);
-    Some(seconds * ticks_per_second + hundredths * ticks_per_second / 100)
+fn ticks_of(time: Timespec, ticks_per_second: u64) -> u64 {
+    let whole = u64::try_from(time.tv_sec).unwrap_or_default();
+    let rest = u64::try_from(time.tv_nsec).unwrap_or_default();
+    whole * ticks_per_second + rest * ticks_per_second / 1_000_000_000
 }
 
 /// The children of a process.
@@ -79,9 +79,17 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
 /// The children that a process has taken over from others, and more of its own: those of its first
 /// thread, as the kernel gives orphans to the first that lives. `None` where it keeps no such lists.
 pub(super) fn adopted(pid: i32) -> Option<Vec<i32>> {
-    let mut pids = String::with_capacity(256);
-    File::open(format!("/proc/{pid}/task/{pid}/children")).ok()?.read_to_string(&mut pids).ok()?;
-    Some(pids.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    let mut list = File::open(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    // Nearly always it is empty, and to ask for its length would take as long again.
+    let (mut pids, mut some) = (Vec::new(), [0_u8; 1024]);
+    loop {
+        match list.read(&mut some).ok()? {
+            0 => break,
+            count => pids.extend_from_slice(&some[..count]),
+        }
+    }
+    let pids = std::str::from_utf8(&pids).ok()?.split_ascii_whitespace();
+    Some(pids.filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// The same as [`children`] by looking at every process there is.
@@ -133,9 +141,9 @@ mod tests {
 
     #[test]
     fn the_time_since_boot_is_in_the_ticks_of_a_process() {
-        assert_eq!(ticks_of("12345.67 999.00\n", 100), Some(1_234_567));
-        assert_eq!(ticks_of("12345.67 999.00\n", 1000), Some(12_345_670));
-        assert_eq!((ticks_of("", 100), ticks_of("x.y", 100)), (None, None));
+        let time = Timespec { tv_sec: 12345, tv_nsec: 679_999_999 };
+        assert_eq!(ticks_of(time, 100), 1_234_567);
+        assert_eq!(ticks_of(time, 1000), 12_345_679);
         let mut child = super::super::command("/bin/true".as_ref());
         let before = ticks();
         let mut child = child.spawn().expect("it starts");
