@@ -31,8 +31,8 @@ struct Reserved {
 const RESERVED: [Reserved; 6] = [
     Reserved {
         marks: &["unsafe_code", "unsafe {", "unsafe fn", "unsafe impl"],
-        places: &["src/engine/process/sandbox/confine.rs"],
-        rule: "only engine/process/sandbox/confine.rs has `unsafe`, for the calls that safe Rust has \
+        places: &["src/engine/process/sandbox/confine/"],
+        rule: "only engine/process/sandbox/confine has `unsafe`, for the calls that safe Rust has \
                no way to make; each block argues why it is sound",
     },
     Reserved {

@@ -21,6 +21,7 @@ mod queues;
 mod scripts;
 mod shut_in;
 mod shutdown;
+mod spares;
 mod supervisor;
 mod tls;
 

@@ -193,12 +193,7 @@ fn two_hundred_jobs_at_once_leave_nothing_behind() {
             links.partition(|link| link.to_string_lossy().contains("landlock"));
         (others.len(), rules.len())
     };
-    let children = || -> usize {
-        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
-        let children = threads.map(|thread| thread.path().join("children"));
-        let pids = children.filter_map(|file| std::fs::read_to_string(file).ok());
-        pids.map(|pids| pids.split_whitespace().count()).sum()
-    };
+    let children = || actor.children().len();
     let warm = "import sys; print('ctypes' in sys.modules)";
     let is_warm = || hero.run(&["exec", "-t", "python", "-e", warm]).stdout == "True\n";
     crate::support::wait_until("jobs are forks", is_warm);

@@ -262,7 +262,7 @@ impl Process {
 
 impl Process {
     /// What it has started and not yet reaped, whichever of its threads did.
-    fn children(&self) -> Vec<Pid> {
+    pub(crate) fn children(&self) -> Vec<Pid> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
         let listed = tasks.into_iter().flatten().flatten();
         let listed = listed.map(|task| fs::read_to_string(task.path().join("children")));

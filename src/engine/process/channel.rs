@@ -19,7 +19,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::child::Watch;
 use super::lines::LINE_BYTES_MAX;
 use crate::engine::{Log, Stream};
 
@@ -181,17 +180,16 @@ impl Channel {
     }
 }
 
-/// Makes the channel of a child, if it gets one, and the end that is the child's alone.
+/// Makes the channel of a child whose output has so many bytes at the most, and the end that is the
+/// child's alone; none for a child that gets none.
 ///
 /// # Errors
 /// Those of `pipe(2)`.
-pub(super) fn open(watch: &Watch<'_>) -> io::Result<(Option<Channel>, Option<OwnedFd>)> {
-    if !watch.channel {
-        return Ok((None, None));
-    }
+pub(super) fn open(output_bytes_max: Option<u64>) -> io::Result<Option<(Channel, OwnedFd)>> {
+    let Some(output_bytes_max) = output_bytes_max else { return Ok(None) };
     let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&read_end, true)?;
-    Ok((Some(Channel::reading(Some(read_end), watch.stdout_bytes_max)), Some(write_end)))
+    Ok(Some((Channel::reading(Some(read_end), output_bytes_max), write_end)))
 }
 
 /// As lines of the length that all others have.

@@ -1,16 +1,19 @@
 //! The one way in which a job's process is run: in a group of its own, watched, bounded, and
 //! always gone afterwards, with all that it has started.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use super::channel::Channel;
+use super::channel::{self, Channel};
 use super::orphans;
 use super::running::Running;
-use super::sandbox::{self, Limit, Sandbox};
+use super::sandbox::{self, Cell, Limit, Program, Sandbox};
+use super::spares::Waiting;
 use super::warm::Warmed;
 use crate::engine::{Cancel, Log, StopReason, Usage};
 
@@ -31,8 +34,38 @@ pub struct Spec<'a> {
     pub sandbox: &'a Sandbox,
     /// What it may read beside what the sandbox allows.
     pub read: &'a [PathBuf],
-    /// For Python: how it may come to run without the start of an interpreter.
-    pub warm: Option<Warmed<'a>>,
+}
+
+impl Spec<'_> {
+    /// What it is shut into.
+    ///
+    /// # Errors
+    /// Those of [`Sandbox::cell`].
+    pub(super) fn cell(&self) -> io::Result<Cell> {
+        self.sandbox.cell(&self.program, self.home, self.read)
+    }
+
+    /// Its program, with the mark of its run, and with the number of its channel if it has one.
+    pub(super) fn program<'a>(&'a self, mark: &'a OsStr, has_channel: bool) -> Program<'a> {
+        let mut env: BTreeMap<&OsStr, &OsStr> =
+            self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
+        env.insert(OsStr::new(orphans::MARK), mark);
+        if has_channel {
+            env.insert(OsStr::new(channel::VARIABLE), OsStr::new(channel::NUMBER));
+        }
+        Program { file: &self.program, args: &self.args, env }
+    }
+}
+
+/// How it comes to run.
+#[derive(Debug)]
+pub enum Origin<'a> {
+    /// It is started when it is to run.
+    Cold,
+    /// For Python: as a fork of an interpreter that has started.
+    Fork(Warmed<'a>),
+    /// It was started before, and waits for its program.
+    Spare(Box<Waiting>),
 }
 
 /// How long it may take, how much it may say, and who listens.
@@ -90,13 +123,38 @@ pub struct Report {
     pub told_output: Option<String>,
 }
 
+impl Watch<'_> {
+    /// The most bytes of an output that it tells, if it gets a channel.
+    pub(super) fn channel_bytes_max(&self) -> Option<u64> {
+        self.channel.then_some(self.stdout_bytes_max)
+    }
+}
+
 /// Runs a child to its end and reaps it. When this returns, nothing that it has started runs.
 ///
 /// # Errors
 /// Those of starting it; once it runs, only a failure of `poll(2)` itself, and then it is killed.
-pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
+pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
-    let mut child = Running::start(spec, watch)?;
+    if matches!(origin, Origin::Spare(_)) {
+        if let Ok(child) = Running::start(spec, watch, origin)
+            && let Ok(report) = follow(child, spec, watch, cancelled)?
+        {
+            return Ok(report);
+        }
+        // Its program never began. It is started anew; what keeps it from beginning is told then.
+        return run(spec, watch, Origin::Cold);
+    }
+    follow(Running::start(spec, watch, origin)?, spec, watch, cancelled)?
+}
+
+/// Watches a child to its end. The inner error is why its program never began.
+fn follow(
+    mut child: Running,
+    spec: &Spec<'_>,
+    watch: &Watch<'_>,
+    cancelled: BorrowedFd<'_>,
+) -> io::Result<io::Result<Report>> {
     let watched = child.watch(spec, watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();
@@ -104,6 +162,11 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     let ended = watched?;
     child.drain(watch);
     let (status, mut usage) = child.reap()?;
+    if child.why.is_none()
+        && let Some(failure) = child.failure()
+    {
+        return Ok(Err(failure));
+    }
     let ended = child.why.unwrap_or(ended);
     let stderr_tail = child.stderr.tail.text();
     usage.limit = match ended {
@@ -114,7 +177,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
     };
     let failed = ended == Ended::Itself && !status.success();
     child.cgroup.iter().for_each(|cgroup| cgroup.tell(&mut usage, failed));
-    Ok(Report {
+    Ok(Ok(Report {
         ended,
         status,
         stdout: std::mem::take(&mut child.stdout.kept),
@@ -122,5 +185,5 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Report> {
         stderr_tail,
         usage,
         told_output: child.channel.as_mut().and_then(Channel::take_output),
-    })
+    }))
 }

@@ -4,6 +4,7 @@ mod cache;
 mod channel;
 pub mod child;
 mod deadline;
+mod demand;
 mod environment;
 mod inputs;
 mod lines;
@@ -17,6 +18,7 @@ mod running;
 pub mod sandbox;
 mod scratch;
 mod service;
+mod spares;
 mod status;
 mod tool;
 mod warm;
@@ -29,16 +31,18 @@ pub use service::{Service, ServiceSpec};
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::proto::target::ScriptType;
 use cache::{Cache, Patience};
-use child::{Ended, Spec, Watch};
+use child::{Ended, Origin, Spec, Watch};
 use environment::environment_over;
 use prepare::Prepared;
 use python::Packages;
 use sandbox::{Limit, Sandbox};
+use spares::Spares;
 use warm::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
@@ -55,6 +59,8 @@ pub struct CommandEngine {
     sandbox: Sandbox,
     /// For Python, where it is asked for.
     warm: Option<Warm>,
+    /// For programs that are the same for every script, where no forks are made ahead.
+    spares: Option<Spares>,
 }
 
 impl CommandEngine {
@@ -71,27 +77,27 @@ impl CommandEngine {
             packages,
             sandbox: Sandbox::of_type(&config.sandbox),
             warm: None,
+            spares: None,
         };
         let python = engine.packages.as_ref().and_then(|_| engine.program().ok());
         engine.warm = python.and_then(|python| {
             Warm::new(&python, &config.command, &config.options, &engine.sandbox)
         });
+        if engine.warm.is_none() && engine.options.compile.is_empty() {
+            engine.spares = Some(Spares::new(&engine.sandbox, engine.cwd(), job.output_size_max));
+        }
         engine
     }
 
-    /// Where a script starts.
-    fn cwd<'a>(&'a self, scratch: &'a Scratch) -> &'a Path {
-        match self.options.cwd.as_path() {
-            own if own.as_os_str().is_empty() => scratch.path(),
-            configured => configured,
-        }
+    /// Where a script starts, if not in its own folder.
+    fn cwd(&self) -> Option<&Path> {
+        Some(self.options.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty())
     }
 
     /// What scripts may read beside what their sandbox allows.
     fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
-        let cwd = Some(self.options.cwd.clone()).filter(|cwd| !cwd.as_os_str().is_empty());
-        entries.chain(cwd).collect()
+        entries.chain(self.cwd().map(Path::to_owned)).collect()
     }
 
     /// What a failed child says of itself.
@@ -113,8 +119,10 @@ impl CommandEngine {
 
 impl Engine for CommandEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
-        let scratch = Scratch::new()
-            .map_err(|error| failure(format!("cannot make the script's folder: {error}")))?;
+        let (scratch, waiting) = match self.spares.as_ref().and_then(Spares::take) {
+            Some(spare) => (spare.scratch, Some(spare.waiting)),
+            None => (prepare::scratch()?, None),
+        };
         let mut env =
             environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
         inputs::provide(&mut env, script.inputs, &scratch).map_err(failure)?;
@@ -125,12 +133,13 @@ impl Engine for CommandEngine {
             program: prepared.program.clone(),
             args: prepared.args.clone(),
             env,
-            cwd: self.cwd(&scratch),
+            cwd: self.cwd().unwrap_or_else(|| scratch.path()),
             home: scratch.path(),
             sandbox: &self.sandbox,
             read: &read,
-            warm: self.warm.as_ref().map(|warm| Warmed { warm, prepared: &prepared }),
         };
+        let warmed = self.warm.as_ref().map(|warm| Warmed { warm, prepared: &prepared });
+        let origin = warmed.map(Origin::Fork).or_else(|| waiting.map(Origin::Spare));
         let watch = Watch {
             cancel,
             deadline: script.deadline,
@@ -141,9 +150,10 @@ impl Engine for CommandEngine {
             log_stdout: false,
             channel: true,
         };
-        let report = child::run(&spec, &watch).map_err(|error| {
-            failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
-        })?;
+        let report =
+            child::run(&spec, &watch, origin.unwrap_or(Origin::Cold)).map_err(|error| {
+                failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
+            })?;
         log.used(&report.usage);
         match report.ended {
             Ended::Timeout => Err(Failure::Timeout),
@@ -169,8 +179,16 @@ impl Engine for CommandEngine {
         }
     }
 
-    fn make_ahead(&self) {
+    fn make_ahead(&self) -> Option<Duration> {
+        if let Some(spares) = &self.spares {
+            return self.program().ok().and_then(|program| spares.make(&program));
+        }
         self.sandbox.make_ahead();
+        None
+    }
+
+    fn put_away(&self) -> Option<Duration> {
+        self.spares.as_ref().and_then(Spares::put_away)
     }
 
     fn unavailable(&self) -> Option<String> {

@@ -10,6 +10,7 @@ use super::lines::{Lines, Tail};
 use crate::engine::{Log, Stream};
 
 /// One of the two pipes, read without blocking.
+#[derive(Debug)]
 pub(super) struct Pipe {
     /// None once the other end is closed.
     pub(super) read_end: Option<OwnedFd>,

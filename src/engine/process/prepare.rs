@@ -202,7 +202,7 @@ fn resolve(program: &str) -> Result<PathBuf, String> {
     find_program(name).ok_or_else(|| format!("no {name} in PATH"))
 }
 
-fn scratch() -> Result<Scratch, Failure> {
+pub(super) fn scratch() -> Result<Scratch, Failure> {
     Scratch::new()
         .map_err(|error| failure(format!("cannot make the script's folder: {}", reason(&error))))
 }

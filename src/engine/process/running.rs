@@ -1,7 +1,6 @@
 //! A child that runs: how it is started and watched, ended where it must be, and reaped.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,15 +11,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, waitpid,
 };
 
 use super::channel::{self, Channel};
-use super::child::{Ended, Spec, Watch};
+use super::child::{Ended, Origin, Spec, Watch};
 use super::deadline::timeout_until;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
-use super::sandbox::{self, Lease, Program};
+use super::sandbox::{self, Cell, Lease, Newborn, Place};
 use super::scratch::DiskLook;
 use crate::engine::{StopReason, Stream, Usage};
 
@@ -36,6 +35,10 @@ pub(super) struct Started {
     pub(super) cgroup: Option<Lease>,
     pub(super) stdout: PipeEnds,
     pub(super) stderr: PipeEnds,
+    /// Its channel, if it gets one, and the end that it writes to.
+    pub(super) channel: Option<(Channel, OwnedFd)>,
+    /// The memory that it uses until its program begins, if it was made ahead.
+    pub(super) newborn: Option<Newborn>,
 }
 
 /// Both ends of a pipe of a child. Why the one that it writes to is kept says [`Running::written`].
@@ -53,11 +56,13 @@ impl PipeEnds {
 }
 
 /// A child that is watched, and not yet reaped.
+#[derive(Debug)]
 pub(super) struct Running {
     /// Whether its number may be another's by now.
     reaped: bool,
     /// Keeps the child from being taken for an orphan, until it was reaped.
-    _registered: Registered,
+    registered: Registered,
+    newborn: Option<Newborn>,
     pub(super) run: Run,
     /// All that it starts is in it, if it has one; whoever is still in it at the end is killed.
     pub(super) cgroup: Option<Lease>,
@@ -77,52 +82,46 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn start(spec: &Spec<'_>, watch: &Watch<'_>) -> io::Result<Self> {
+    /// Starts a child.
+    ///
+    /// # Errors
+    /// Those of starting it; of one that was made ahead none but that it is not there any more.
+    pub(super) fn start(
+        spec: &Spec<'_>,
+        watch: &Watch<'_>,
+        origin: Origin<'_>,
+    ) -> io::Result<Self> {
         let run = Run::next();
-        let cell = spec.sandbox.cell(&spec.program, spec.home, spec.read)?;
-        if let Some(warm) = &spec.warm {
-            let (channel, its) = channel::open(watch)?;
-            if let Some(forked) = warm.fork(run, &cell, spec, its.as_ref().map(AsFd::as_fd)) {
-                return Self::new(run, forked, channel, its);
+        let started = match origin {
+            Origin::Cold => cold(run, spec, watch, spec.cell()?)?,
+            Origin::Fork(warm) => {
+                let cell = spec.cell()?;
+                let forked = warm.fork(run, &cell, spec, channel::open(watch.channel_bytes_max())?);
+                forked.map_or_else(|| cold(run, spec, watch, cell), Ok)?
             }
-        }
-        let (channel, its) = channel::open(watch)?;
-        let null = File::open("/dev/null")?;
-        let (stdout, stderr) = (PipeEnds::open()?, PipeEnds::open()?);
-        let mut descriptors =
-            vec![null.as_fd(), stdout.write_end.as_fd(), stderr.write_end.as_fd()];
-        let mark = OsString::from(run.mark());
-        let mut env: BTreeMap<&OsStr, &OsStr> =
-            spec.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
-        env.insert(OsStr::new(orphans::MARK), &mark);
-        if let Some(its) = &its {
-            descriptors.push(its.as_fd());
-            env.insert(OsStr::new(channel::VARIABLE), OsStr::new(channel::NUMBER));
-        }
-        let program = Program {
-            file: &spec.program,
-            args: &spec.args,
-            env,
-            cwd: spec.cwd,
-            descriptors: &descriptors,
+            Origin::Spare(spare) => return spare.begin(spec),
         };
-        let (mut pid, cgroup) = (0, spec.sandbox.lease()?);
-        let registered = Registered::adopt(Some(run), || {
-            pid = sandbox::spawn(&program, &cell, cgroup.as_ref())?;
-            Ok(pid)
-        })?;
-        Self::new(run, Started { pid, registered, cgroup, stdout, stderr }, channel, its)
+        Self::new(run, started)
     }
 
-    /// Takes over a process that was just started, the first of its group. Should that fail, for
-    /// want of descriptors, it is gone: it must not go on unwatched.
-    fn new(
-        run: Run,
-        started: Started,
-        channel: Option<Channel>,
-        its: Option<OwnedFd>,
-    ) -> io::Result<Self> {
-        let Started { pid, registered, cgroup, stdout, stderr } = started;
+    /// Has the program of a child begin that was made ahead.
+    ///
+    /// # Errors
+    /// It has ended while it waited: the program does not begin.
+    pub(super) fn begin(&mut self, spec: &Spec<'_>) -> io::Result<()> {
+        let mark = OsString::from(self.run.mark());
+        let program = spec.program(&mark, self.channel.is_some());
+        self.registered.begins(self.run);
+        self.newborn.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.begin(&program)
+    }
+
+    /// Takes over a process that was just started, the first of its group.
+    ///
+    /// # Errors
+    /// There are no more descriptors. It is gone then: it must not go on unwatched.
+    pub(super) fn new(run: Run, started: Started) -> io::Result<Self> {
+        let Started { pid, registered, cgroup, stdout, stderr, channel, newborn } = started;
+        let (channel, its) = channel.unzip();
         let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
         let parts = || {
             let exited = pidfd_open(group, PidfdFlags::empty())?;
@@ -132,12 +131,12 @@ impl Running {
             Ok((exited, out, err, written))
         };
         let (exited, stdout, stderr, written) = parts().inspect_err(|_: &io::Error| {
-            let _ = kill_process_group(group, Signal::KILL);
-            let _ = waitpid(Some(group), WaitOptions::empty());
+            end(group);
         })?;
         Ok(Self {
             reaped: false,
-            _registered: registered,
+            registered,
+            newborn,
             run,
             cgroup,
             group,
@@ -253,6 +252,12 @@ impl Running {
         }
     }
 
+    /// Its process id.
+    #[cfg(test)]
+    pub(super) fn pid(&self) -> i32 {
+        self.group.as_raw_pid()
+    }
+
     /// Kills whatever is in the group. It fails only when nothing is.
     pub(super) fn kill(&mut self) {
         let _ = kill_process_group(self.group, Signal::KILL);
@@ -265,6 +270,11 @@ impl Running {
         let reaped = sandbox::reap(self.group)?;
         self.reaped = true;
         Ok(reaped)
+    }
+
+    /// Why its program did not begin, once it was reaped; `None` if it did.
+    pub(super) fn failure(&self) -> Option<io::Error> {
+        self.newborn.as_ref().and_then(Newborn::failure)
     }
 
     /// Takes what is still in the pipes: at most what the largest pipe holds, as their writers
@@ -292,14 +302,48 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Only where watching failed is it still there to be reaped.
+    /// Only where watching failed, or where it was not to begin, is it still there to be reaped.
     fn drop(&mut self) {
         if !self.reaped {
             self.kill();
             orphans::end(self.run);
-            let _ = waitpid(Some(self.group), WaitOptions::empty());
+            end(self.group);
         }
     }
+}
+
+/// Kills and reaps a child, which may not be in a group of its own yet.
+fn end(child: Pid) {
+    let _ = kill_process_group(child, Signal::KILL);
+    let _ = kill_process(child, Signal::KILL);
+    let _ = waitpid(Some(child), WaitOptions::empty());
+}
+
+/// Starts a child from its start.
+fn cold(run: Run, spec: &Spec<'_>, watch: &Watch<'_>, cell: Cell) -> io::Result<Started> {
+    let channel = channel::open(watch.channel_bytes_max())?;
+    let (stdout, stderr) = (PipeEnds::open()?, PipeEnds::open()?);
+    let null = File::open("/dev/null")?;
+    let descriptors = descriptors(&null, &stdout, &stderr, channel.as_ref());
+    let place = Place { cwd: spec.cwd, descriptors: &descriptors };
+    let (mut pid, cgroup, mark) = (0, spec.sandbox.lease()?, OsString::from(run.mark()));
+    let program = spec.program(&mark, channel.is_some());
+    let registered = Registered::adopt(Some(run), || {
+        pid = sandbox::spawn(&program, &place, cell, cgroup.as_ref())?;
+        Ok(pid)
+    })?;
+    Ok(Started { pid, registered, cgroup, stdout, stderr, channel, newborn: None })
+}
+
+/// What a child gets, by their numbers from 0 on.
+pub(super) fn descriptors<'a>(
+    null: &'a File,
+    stdout: &'a PipeEnds,
+    stderr: &'a PipeEnds,
+    channel: Option<&'a (Channel, OwnedFd)>,
+) -> Vec<BorrowedFd<'a>> {
+    let standard = [null.as_fd(), stdout.write_end.as_fd(), stderr.write_end.as_fd()];
+    standard.into_iter().chain(channel.map(|(_, its)| its.as_fd())).collect()
 }
 
 /// Which of the descriptors there is something to read from.

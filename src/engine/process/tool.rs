@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::cache::Patience;
-use super::child::{self, Ended, Report, Spec, Watch};
+use super::child::{self, Ended, Origin, Report, Spec, Watch};
 use super::environment::of_any_program;
 use super::sandbox::Sandbox;
 use super::{failure, reason};
@@ -52,7 +52,6 @@ impl Tool<'_> {
             home: self.folder,
             sandbox: self.sandbox,
             read: &[],
-            warm: None,
         };
         let watch = Watch {
             cancel: patience.cancel,
@@ -64,7 +63,7 @@ impl Tool<'_> {
             log_stdout: true,
             channel: false,
         };
-        let report = child::run(&spec, &watch).map_err(|error| {
+        let report = child::run(&spec, &watch, Origin::Cold).map_err(|error| {
             failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
         })?;
         match report.ended {

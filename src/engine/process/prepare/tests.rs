@@ -24,6 +24,9 @@ impl Log for Lines {
     }
 }
 
+/// A script of Python that prints what it can see of the process that it is.
+pub(in crate::engine::process) const OBSERVABLES: &str = include_str!("../tests/observables.py");
+
 /// A folder for a cache and for what the tests need.
 pub(in crate::engine::process) struct World {
     folder: tempfile::TempDir,
@@ -36,7 +39,7 @@ impl World {
     }
 
     /// A file that can be executed.
-    fn program(&self, name: &str, text: &str) -> String {
+    pub(in crate::engine::process) fn program(&self, name: &str, text: &str) -> String {
         let file = self.folder.path().join(name);
         fs::write(&file, text).expect("written");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("executable");
@@ -53,8 +56,21 @@ impl World {
         script_type: &str,
         keys: &str,
     ) -> CommandEngine {
+        self.engine_in(script_type, keys, "")
+    }
+
+    /// The same with keys of its sandbox.
+    pub(in crate::engine::process) fn engine_in(
+        &self,
+        script_type: &str,
+        keys: &str,
+        of_sandbox: &str,
+    ) -> CommandEngine {
         // The compilers of the tests write where the tests look.
-        let own = format!("[type.{script_type}.sandbox]\nwrite = [{:?}]", self.folder.path());
+        let own = format!(
+            "[type.{script_type}.sandbox]\nwrite = [{:?}]\n{of_sandbox}",
+            self.folder.path()
+        );
         let text = format!("[type.{script_type}]\n{keys}\n{own}\n");
         let config = Config::from_toml("hero.toml".as_ref(), &text).expect("legal");
         let name = script_type.parse().expect("legal");

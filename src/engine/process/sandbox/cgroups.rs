@@ -354,7 +354,7 @@ mod tests {
     use rustix::pipe::{PipeFlags, pipe_with};
     use rustix::process::Pid;
 
-    use super::super::{Program, Sandbox, reap, spawn};
+    use super::super::{Place, Program, Sandbox, reap, spawn};
     use super::*;
 
     #[test]
@@ -408,7 +408,7 @@ mod tests {
         let open = SandboxConfig { enabled: false, ..SandboxConfig::default() };
         let sandbox = Sandbox::of_type(&open);
         let program = Path::new("/bin/cat");
-        let cell = sandbox.cell(program, Path::new("/"), &[]).expect("a cell");
+        let cell = || sandbox.cell(program, Path::new("/"), &[]).expect("a cell");
         let null = fs::File::open("/dev/null").expect("it is there");
         for _ in 0..20 {
             let (read_end, its) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
@@ -416,10 +416,10 @@ mod tests {
                 file: program,
                 args: &["/proc/self/cgroup".into()],
                 env: BTreeMap::new(),
-                cwd: Path::new("/"),
-                descriptors: &[null.as_fd(), its.as_fd(), its.as_fd()],
             };
-            let child = spawn(&program, &cell, Some(&lease)).expect("started");
+            let descriptors = [null.as_fd(), its.as_fd(), its.as_fd()];
+            let place = Place { cwd: Path::new("/"), descriptors: &descriptors };
+            let child = spawn(&program, &place, cell(), Some(&lease)).expect("started");
             drop(its);
             let said = io::read_to_string(fs::File::from(read_end)).expect("text");
             let (status, _) = reap(Pid::from_raw(child).expect("a number")).expect("a child");
@@ -429,14 +429,11 @@ mod tests {
             assert!(own.ends_with(&name), "not in {name}: {said}");
         }
         // What is still in it goes as well.
-        let program = Program {
-            file: Path::new("/bin/sleep"),
-            args: &["1000".into()],
-            env: BTreeMap::new(),
-            cwd: Path::new("/"),
-            descriptors: &[null.as_fd(), null.as_fd(), null.as_fd()],
-        };
-        let child = spawn(&program, &cell, Some(&lease)).expect("started");
+        let program =
+            Program { file: Path::new("/bin/sleep"), args: &["1000".into()], env: BTreeMap::new() };
+        let descriptors = [null.as_fd(), null.as_fd(), null.as_fd()];
+        let place = Place { cwd: Path::new("/"), descriptors: &descriptors };
+        let child = spawn(&program, &place, cell(), Some(&lease)).expect("started");
         lease.kill();
         let (status, usage) = reap(Pid::from_raw(child).expect("a number")).expect("a child");
         assert_eq!((status.code(), usage.signal), (None, Some(9)));

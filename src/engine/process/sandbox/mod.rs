@@ -18,7 +18,7 @@ mod syscalls;
 pub(super) use cgroups::Lease;
 pub use cgroups::enter as divide_cgroup;
 pub use confine::give_back_code;
-pub(super) use confine::{reap, spawn};
+pub(super) use confine::{Newborn, reap, spawn};
 pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
 pub use own::Own;
@@ -152,7 +152,7 @@ impl Sandbox {
     }
 }
 
-/// The program of a child, and what it gets.
+/// The program of a child.
 #[derive(Debug)]
 pub(super) struct Program<'a> {
     pub(super) file: &'a Path,
@@ -160,7 +160,11 @@ pub(super) struct Program<'a> {
     pub(super) args: &'a [OsString],
     /// Its whole environment.
     pub(super) env: BTreeMap<&'a OsStr, &'a OsStr>,
-    /// Where it starts.
+}
+
+/// Where a child starts, and what it gets.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
     pub(super) cwd: &'a Path,
     /// Its descriptors, by their numbers from 0 on. It gets no others.
     pub(super) descriptors: &'a [BorrowedFd<'a>],

@@ -12,7 +12,7 @@ mod parent;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
+use super::channel::Channel;
 use super::child::Spec;
 use super::environment::LOCALE;
 use super::orphans::Run;
@@ -98,9 +99,12 @@ impl Warmed<'_> {
         run: Run,
         cell: &Cell,
         spec: &Spec<'_>,
-        channel: Option<BorrowedFd<'_>>,
+        channel: Option<(Channel, OwnedFd)>,
     ) -> Option<Started> {
-        self.warm.fork(run, cell, &Job { prepared: self.prepared, spec, channel })
+        let its = channel.as_ref().map(|(_, its)| its.as_fd());
+        let started =
+            self.warm.fork(run, cell, &Job { prepared: self.prepared, spec, channel: its });
+        started.map(|started| Started { channel, ..started })
     }
 }
 

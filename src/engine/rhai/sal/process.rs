@@ -9,7 +9,7 @@ use ::rhai::{Dynamic, FLOAT, INT, Map};
 use super::job::{Answer, Failed, Job, Outcome, operation, or_unit, path_text, shown};
 use super::text::dedented;
 use crate::engine::Stream;
-use crate::engine::process::child::{self, Ended, Report, Spec, Watch};
+use crate::engine::process::child::{self, Ended, Origin, Report, Spec, Watch};
 use crate::engine::process::{
     Scratch, check_variable, environment, failed_message, find_in, output_text,
 };
@@ -248,7 +248,7 @@ impl Run {
         let folder = job.folder()?;
         let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
         let program = PathBuf::from(BASH);
-        let spec = Spec { program, args, env, cwd: &folder, home, sandbox, read: &[], warm: None };
+        let spec = Spec { program, args, env, cwd: &folder, home, sandbox, read: &[] };
         let bytes_max = job.settings.bytes_max;
         let watch = Watch {
             cancel: running.cancel,
@@ -260,7 +260,7 @@ impl Run {
             log_stdout: true,
             channel: false,
         };
-        Ok(child::run(&spec, &watch)?)
+        Ok(child::run(&spec, &watch, Origin::Cold)?)
     }
 
     fn failed(&self, why: &str) -> String {

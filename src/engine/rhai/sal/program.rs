@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::job::{Failed, Job, Outcome};
-use crate::engine::process::child::{self, Ended, Report, Spec, Watch};
+use crate::engine::process::child::{self, Ended, Origin, Report, Spec, Watch};
 use crate::engine::process::{environment, failed_message, find_in, output_text, reason};
 
 /// A program, its arguments, and how it runs.
@@ -96,16 +96,7 @@ impl Program {
         let deadline = job.running.script.deadline;
         let bytes_max = job.settings.bytes_max;
         let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
-        let spec = Spec {
-            program,
-            args: self.args,
-            env,
-            cwd: &folder,
-            home,
-            sandbox,
-            read: &[],
-            warm: None,
-        };
+        let spec = Spec { program, args: self.args, env, cwd: &folder, home, sandbox, read: &[] };
         let watch = Watch {
             cancel: job.running.cancel,
             deadline: own.map_or(deadline, |own| own.min(deadline)),
@@ -116,7 +107,7 @@ impl Program {
             log_stdout: true,
             channel: false,
         };
-        let report = child::run(&spec, &watch)
+        let report = child::run(&spec, &watch, Origin::Cold)
             .map_err(|error| format!("cannot run {name}: {}", reason(&error)))?;
         job.look()?;
         match report.ended {
