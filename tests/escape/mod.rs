@@ -12,6 +12,7 @@ mod targets;
 mod whole;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use hero::config::Require;
 use hero::engine::process::sandbox::Support;
@@ -40,6 +41,27 @@ enum Kind {
     PythonWithPorts,
     Bash,
     Osis,
+}
+
+/// How the scripts of a table come to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// Started when they are to run.
+    Anew,
+    /// As forks of a warm interpreter: those of Python.
+    Fork,
+    /// As children that were made ahead: all but those of Rhai.
+    Spare,
+}
+
+impl Start {
+    fn has(self, escape: &Escape) -> bool {
+        match self {
+            Self::Anew => true,
+            Self::Fork => escape.kind == Kind::Python,
+            Self::Spare => escape.kind != Kind::Osis,
+        }
+    }
 }
 
 /// What happens without a sandbox.
@@ -94,9 +116,10 @@ impl Escape {
         }
     }
 
-    fn shut_type(&self, python: &'static str) -> &'static str {
+    fn shut_type(&self, start: Start) -> &'static str {
         match self.kind {
-            Kind::Python => python,
+            Kind::Python if start == Start::Fork => WARM,
+            Kind::Python => "shut_python",
             Kind::PythonWithPorts => "ports_python",
             Kind::Bash => "shut_bash",
             Kind::Osis => "osis",
@@ -158,16 +181,18 @@ struct Line {
     is_shown: bool,
 }
 
-struct World {
+struct World<'a> {
+    redis: &'a Redis,
     hero: Hero,
     targets: Targets,
-    python: &'static str,
+    start: Start,
+    gate: PathBuf,
     _actors: Vec<Process>,
 }
 
-impl World {
-    /// `python` is the type that scripts of Python run as, and its actor the one they aim at.
-    fn new(redis: &Redis, python: &'static str) -> Self {
+impl<'a> World<'a> {
+    /// The actor that they aim at is that of their scripts of Python.
+    fn new(redis: &'a Redis, start: Start) -> Self {
         let interpreter = |name, command| (format!("type.{name}"), command);
         let command = r#"["/usr/bin/python3", "{script}"]"#;
         let bash = r#"["/bin/bash", "{script}"]"#;
@@ -199,19 +224,25 @@ impl World {
         }
         hero = hero.set("type.ports_python.sandbox.ports", "[1]");
         hero = hero.set("type.warm_python.warm", "true");
-        let others: &[&str] = match python {
-            WARM => &[],
-            _ => &["ports_python", "open_python", "shut_bash", "open_bash", "osis"],
+        let types: &[&str] = match start {
+            Start::Anew => {
+                &["shut_python", "ports_python", "open_python", "shut_bash", "open_bash", "osis"]
+            }
+            Start::Fork => &[WARM],
+            Start::Spare => &["shut_python", "ports_python", "shut_bash"],
         };
-        let start = |name: &str| hero.actor(&format!("{name}-default-1")).tasks(1).start();
-        let actors: Vec<Process> =
-            std::iter::once(&python).chain(others).map(|name| start(name)).collect();
-        let daemon = actors[0].pid();
-        Self { targets: Targets::new(redis, daemon), hero, python, _actors: actors }
+        let actor = |name: &&str| hero.actor(&format!("{name}-default-1")).tasks(1).start();
+        let actors: Vec<Process> = types.iter().map(actor).collect();
+        let (daemon, gate) = (actors[0].pid(), redis.folder().join("gate"));
+        Self { targets: Targets::new(redis, daemon), hero, redis, start, gate, _actors: actors }
     }
 
     /// Runs a script as a job: what it printed, or `error: …`.
     fn run(&self, of_type: &str, escape: &Escape) -> String {
+        said(self.begin(of_type, escape))
+    }
+
+    fn begin(&self, of_type: &str, escape: &Escape) -> Process {
         let mut args = vec!["exec", "-t", of_type, "--timeout", "60s"];
         if escape.held_by == "timeout" {
             args[4] = "2s";
@@ -226,25 +257,56 @@ impl World {
         );
         let text = format!("{}{}", if of_type == WARM { &anew } else { "" }, escape.text());
         args.extend(["-e", &text]);
-        let done = self.hero.run(&args);
-        let said = match done.code {
-            0 => done.stdout,
-            _ => format!("error: {}", done.stderr),
-        };
-        said.trim().chars().take(300).collect()
+        self.hero.begin(&args)
     }
 
-    /// The same, as a fork of a warm interpreter: a script that is started anew runs again.
     fn run_shut(&self, escape: &Escape) -> String {
-        if self.python != WARM {
-            return self.run(escape.shut_type(self.python), escape);
+        match self.start {
+            Start::Anew => self.run(escape.shut_type(self.start), escape),
+            Start::Fork => self.run_as_fork(escape),
+            Start::Spare => self.run_as_spare(escape),
         }
+    }
+
+    /// A script that is started anew runs again.
+    fn run_as_fork(&self, escape: &Escape) -> String {
         let mut said = String::new();
         wait_until("the job is a fork", || {
             said = self.run(WARM, escape);
             said != STARTED_ANEW
         });
         said
+    }
+
+    /// Right after two others, which is when a child is made ahead. A job before them keeps the only
+    /// task busy until all are there.
+    fn run_as_spare(&self, escape: &Escape) -> String {
+        let of_type = escape.shut_type(self.start);
+        let queue = format!("hero:q:work:type:{of_type}");
+        let gate = self.gate.display();
+        let wait = match escape.kind {
+            Kind::Bash => format!("until [ -e {gate} ]; do sleep 0.01; done"),
+            _ => format!(
+                "import os, time\nwhile not os.path.exists('{gate}'):\n    time.sleep(0.01)\n"
+            ),
+        };
+        let _ = std::fs::remove_file(&self.gate);
+        for (id, script) in [("wait", wait.as_str()), ("first", ""), ("second", "")] {
+            let key = format!("hero:job:{id}");
+            self.redis.run(&format!("DEL {key}"));
+            let hash: redis::RedisResult<()> = redis::cmd("HSET")
+                .arg(key)
+                .arg(&["id", id, "script", script, "status", "dispatched"])
+                .query(&mut self.redis.link());
+            hash.expect("a job");
+            self.redis.run(&format!("RPUSH {queue} {id}"));
+        }
+        let job = self.begin(of_type, escape);
+        wait_until("it is behind the others", || {
+            self.redis.ask::<usize>(&format!("LLEN {queue}")) == 3
+        });
+        std::fs::write(&self.gate, "").expect("opening the gate");
+        said(job)
     }
 
     fn line(&self, escape: &Escape) -> Line {
@@ -259,7 +321,7 @@ impl World {
         let shut = harm.map_or(shut, |harm| format!("HARM: {harm}"));
         let as_root = rustix::process::geteuid().is_root();
         // That it gets out is shown once.
-        let (open, is_shown) = match escape.open_type().filter(|_| self.python != WARM) {
+        let (open, is_shown) = match escape.open_type().filter(|_| self.start == Start::Anew) {
             None => ("not tried".to_owned(), true),
             Some(open_type) => {
                 let open = self.run(open_type, escape);
@@ -275,6 +337,16 @@ impl World {
         };
         Line { tries: escape.tries, shut, open, is_held, is_shown }
     }
+}
+
+/// What a job printed, or `error: …`.
+fn said(job: Process) -> String {
+    let done = job.ends();
+    let said = match done.code {
+        0 => done.stdout,
+        _ => format!("error: {}", done.stderr),
+    };
+    said.trim().chars().take(300).collect()
 }
 
 /// Prints the table and fails if anything got out, or if a script shows nothing.
@@ -303,36 +375,36 @@ const WARM: &str = "warm_python";
 /// What a script says that is no fork, and does nothing else.
 const STARTED_ANEW: &str = "started anew";
 
-/// Those of Python are tried twice, at the same time: started anew, and as forks of a warm
-/// interpreter.
+/// All are tried in each way that there is for them, at the same time.
 fn try_all(title: &str, escapes: &[Escape]) {
-    let of_python = escapes.iter().filter(|escape| escape.kind == Kind::Python);
-    let of_python: Vec<&Escape> = of_python.collect();
     std::thread::scope(|scope| {
-        if !of_python.is_empty() {
-            let title = format!("{title}, WARM");
-            scope.spawn(move || try_in(&title, &of_python, WARM));
+        for (start, how) in [(Start::Anew, ""), (Start::Fork, ", WARM"), (Start::Spare, ", AHEAD")]
+        {
+            let those: Vec<_> = escapes.iter().filter(|escape| start.has(escape)).collect();
+            if !those.is_empty() {
+                scope.spawn(move || try_in(&format!("{title}{how}"), &those, start));
+            }
         }
-        try_in(title, &escapes.iter().collect::<Vec<_>>(), "shut_python");
     });
 }
 
 #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
-fn try_in(title: &str, escapes: &[&Escape], python: &'static str) {
+fn try_in(title: &str, escapes: &[&Escape], start: Start) {
     let support = Support::of_this_kernel();
     if support.level() < Require::Full {
         println!("skip {title}: this kernel holds less than the table is about: {support:?}");
         return;
     }
     let redis = Redis::start();
-    let world = World::new(&redis, python);
+    let world = World::new(&redis, start);
     let mut lines = Vec::new();
     for escape in escapes {
         lines.push(world.line(escape));
         // The actor serves the next one, whatever this one did.
-        let next = if escape.kind == Kind::Osis { "1" } else { "print(1)" };
-        let of_type = if escape.kind == Kind::Osis { "osis" } else { python };
         if !escape.held_by.is_empty() {
+            let next = if escape.kind == Kind::Bash { "echo 1" } else { "print(1)" };
+            let next = if escape.kind == Kind::Osis { "1" } else { next };
+            let of_type = escape.shut_type(start);
             world.hero.run(&["exec", "-t", of_type, "-e", next]).code(0).stdout("1\n");
         }
     }
