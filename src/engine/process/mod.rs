@@ -84,7 +84,7 @@ impl CommandEngine {
             Warm::new(&python, &config.command, &config.options, &engine.sandbox)
         });
         if engine.warm.is_none() && engine.options.compile.is_empty() {
-            engine.spares = Some(Spares::new(&engine.sandbox, engine.cwd(), job.output_size_max));
+            engine.spares = Spares::new(&engine.sandbox, engine.cwd(), job.output_size_max);
         }
         engine
     }

@@ -60,9 +60,15 @@ pub struct Waiting {
 }
 
 impl Spares {
-    pub(super) fn new(sandbox: &Sandbox, cwd: Option<&Path>, output_bytes_max: u64) -> Self {
+    /// `None` where no child can be made ahead.
+    pub(super) fn new(
+        sandbox: &Sandbox,
+        cwd: Option<&Path>,
+        output_bytes_max: u64,
+    ) -> Option<Self> {
         let (sandbox, cwd) = (sandbox.clone(), cwd.map(Path::to_owned));
-        Self { sandbox, cwd, output_bytes_max, made: Mutex::default() }
+        let spares = Self { sandbox, cwd, output_bytes_max, made: Mutex::default() };
+        Newborn::is_supported().then_some(spares)
     }
 
     /// The one that has waited longest, for a job that comes.

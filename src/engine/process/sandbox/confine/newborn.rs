@@ -42,6 +42,11 @@ struct Memory {
 }
 
 impl Newborn {
+    /// Whether they can be made on this kind of processor: see [`super::calls`].
+    pub(in crate::engine::process) const fn is_supported() -> bool {
+        cfg!(target_arch = "x86_64")
+    }
+
     /// Makes a child that shuts itself into `cell`, in a session of its own and in the control group
     /// of `lease`, and then waits.
     ///
@@ -73,7 +78,7 @@ impl Newborn {
         }
     }
 
-    /// Not for this kind of processor: see [`super::calls`].
+    /// Not for this kind of processor.
     ///
     /// # Errors
     /// Always.
