@@ -21,6 +21,8 @@ fn spares(engine: &CommandEngine) -> &Spares {
 fn make(world: &World, engine: &CommandEngine, count: usize) -> Vec<i32> {
     let until = Instant::now() + Duration::from_mins(1);
     loop {
+        let others = std::mem::take(&mut spares(engine).lock().spares);
+        drop(others);
         world.run(engine, "").expect("it does nothing");
         (0..count).for_each(|_| _ = engine.make_ahead());
         let pids = spares(engine).pids();
