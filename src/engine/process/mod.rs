@@ -33,12 +33,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::{Cancel, Engine, Failure, Log, Script, Success};
+use super::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::proto::target::ScriptType;
 use cache::{Cache, Patience};
 use child::{Ended, Origin, Spec, Watch};
 use environment::environment_over;
+use lines::Lines;
 use prepare::Prepared;
 use python::Packages;
 use sandbox::{Limit, Sandbox};
@@ -155,6 +156,9 @@ impl Engine for CommandEngine {
                 failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
             })?;
         log.used(&report.usage);
+        if report.ended != Ended::Itself || !report.status.success() {
+            log_output(&report.stdout, log);
+        }
         match report.ended {
             Ended::Timeout => Err(Failure::Timeout),
             Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
@@ -236,6 +240,24 @@ pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Puts the end of what a child that failed had written as its output into its log: it is nobody's
+/// output, and may be what tells most of why.
+fn log_output(stdout: &[u8], log: &dyn Log) {
+    const BYTES_MAX: usize = 64 * 1024;
+    let rest = match stdout.len().checked_sub(BYTES_MAX) {
+        Some(cut) if cut > 0 => {
+            let end = &stdout[cut..];
+            // It begins with a whole line, if it has one.
+            let line = end.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            &end[line..]
+        }
+        _ => stdout,
+    };
+    let (mut lines, mut emit) = (Lines::default(), |line: &str| log.line(Stream::Stdout, line));
+    lines.push(rest, &mut emit);
+    lines.finish(&mut emit);
 }
 
 /// How a child failed, and the last it had to say.

@@ -133,6 +133,33 @@ fn binary_output_becomes_text() {
 }
 
 #[test]
+fn what_a_script_printed_that_failed_is_in_its_log() {
+    for (script, expected) in [
+        ("echo a; echo b >&2; printf c; exit 3", &["b", "a", "c"][..]),
+        ("echo a; kill -9 $$", &["a"]),
+        ("exit 1", &[]),
+        ("echo a", &[]),
+    ] {
+        let job = Job::default();
+        let _ = job.run(&bash(), script);
+        assert_eq!(job.log.text(), expected, "{script}");
+    }
+    let job = Job::lasting_ms(300);
+    assert_eq!(job.run(&bash(), "echo before; sleep 600"), Err(Failure::Timeout));
+    assert_eq!(job.log.text(), ["before"]);
+}
+
+#[test]
+fn of_much_that_a_failed_script_printed_the_last_lines_are_in_its_log() {
+    let job = Job::default();
+    let failed = job.run(&bash(), "for n in {1..20000}; do echo line $n; done; exit 1");
+    assert!(failed.is_err());
+    let lines = job.log.text();
+    assert_eq!(lines.last().map(String::as_str), Some("line 20000"));
+    assert!(lines.len() < 10_000 && lines[0].starts_with("line "), "{}", lines.len());
+}
+
+#[test]
 fn standard_error_goes_to_the_log_line_by_line() {
     let job = Job::default();
     job.run(&bash(), "echo out; echo one >&2; printf two >&2").expect("success");
