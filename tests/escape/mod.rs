@@ -284,14 +284,17 @@ impl<'a> World<'a> {
         let of_type = escape.shut_type(self.start);
         let queue = format!("hero:q:work:type:{of_type}");
         let gate = self.gate.display();
-        let wait = match escape.kind {
-            Kind::Bash => format!("until [ -e {gate} ]; do sleep 0.01; done"),
-            _ => format!(
-                "import os, time\nwhile not os.path.exists('{gate}'):\n    time.sleep(0.01)\n"
+        let (wait, nothing) = match escape.kind {
+            Kind::Bash => (format!("until [ -e {gate} ]; do sleep 0.01; done"), ":"),
+            _ => (
+                format!(
+                    "import os, time\nwhile not os.path.exists('{gate}'):\n    time.sleep(0.01)\n"
+                ),
+                "pass",
             ),
         };
         let _ = std::fs::remove_file(&self.gate);
-        for (id, script) in [("wait", wait.as_str()), ("first", ""), ("second", "")] {
+        for (id, script) in [("wait", wait.as_str()), ("first", nothing), ("second", nothing)] {
             let key = format!("hero:job:{id}");
             self.redis.run(&format!("DEL {key}"));
             let hash: redis::RedisResult<()> = redis::cmd("HSET")
