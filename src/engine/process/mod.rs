@@ -156,8 +156,11 @@ impl Engine for CommandEngine {
                 failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
             })?;
         log.used(&report.usage);
-        if report.ended != Ended::Itself || !report.status.success() {
-            log_output(&report.stdout, log);
+        match report.ended {
+            // Of output without end nothing tells more than the rest.
+            Ended::TooMuchOutput => {}
+            Ended::Itself if report.status.success() => {}
+            _ => log_output(&report.stdout, log),
         }
         match report.ended {
             Ended::Timeout => Err(Failure::Timeout),

@@ -147,6 +147,9 @@ fn what_a_script_printed_that_failed_is_in_its_log() {
     let job = Job::lasting_ms(300);
     assert_eq!(job.run(&bash(), "echo before; sleep 600"), Err(Failure::Timeout));
     assert_eq!(job.log.text(), ["before"]);
+    let job = Job::default();
+    assert!(job.run(&bash(), "while :; do echo endless; done").is_err());
+    assert_eq!(job.log.text(), [""; 0], "it is too much");
 }
 
 #[test]
