@@ -205,12 +205,7 @@ fn two_hundred_jobs_at_once_leave_nothing_behind() {
     let before = descriptors().0;
     let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
     for id in &ids {
-        let hash: redis::RedisResult<()> = redis::cmd("HSET")
-            .arg(format!("hero:job:{id}"))
-            .arg(&["id", id, "script", script, "status", "dispatched"])
-            .query(&mut redis.link());
-        hash.expect("a job");
-        redis.run(&format!("RPUSH hero:q:work:type:python {id}"));
+        redis.push_job("python", id, script);
     }
     for id in &ids {
         until(&redis, id, "finished");

@@ -8,16 +8,11 @@ use rustix::process::Pid;
 
 use crate::support::{Hero, Process, Redis, wait_until};
 
-/// Puts jobs that do nothing on the queue of `bash`.
+/// Puts jobs that say where they are on the queue of `bash`.
 fn push(redis: &Redis, name: &str, number: usize) -> Vec<String> {
     let ids: Vec<String> = (0..number).map(|n| format!("{name}-{n}")).collect();
     for id in &ids {
-        let hash: redis::RedisResult<()> = redis::cmd("HSET")
-            .arg(format!("hero:job:{id}"))
-            .arg(&["id", id, "script", "echo $HOME", "status", "dispatched"])
-            .query(&mut redis.link());
-        hash.expect("a job");
-        redis.run(&format!("RPUSH hero:q:work:type:bash {id}"));
+        redis.push_job("bash", id, "echo $HOME");
     }
     ids
 }

@@ -295,14 +295,8 @@ impl<'a> World<'a> {
         };
         let _ = std::fs::remove_file(&self.gate);
         for (id, script) in [("wait", wait.as_str()), ("first", nothing), ("second", nothing)] {
-            let key = format!("hero:job:{id}");
-            self.redis.run(&format!("DEL {key}"));
-            let hash: redis::RedisResult<()> = redis::cmd("HSET")
-                .arg(key)
-                .arg(&["id", id, "script", script, "status", "dispatched"])
-                .query(&mut self.redis.link());
-            hash.expect("a job");
-            self.redis.run(&format!("RPUSH {queue} {id}"));
+            self.redis.run(&format!("DEL hero:job:{id}"));
+            self.redis.push_job(of_type, id, script);
         }
         let job = self.begin(of_type, escape);
         wait_until("it is behind the others", || {

@@ -217,9 +217,7 @@ fn leave_no_group_behind(warm: bool) {
     let script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n";
     let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
     for id in &ids {
-        let fields = ["id", id, "script", script, "status", "dispatched"];
-        stage.redis.ask_with::<redis::Value, _>(&format!("HSET hero:job:{id}"), &fields);
-        stage.redis.run(&format!("RPUSH hero:q:work:type:python {id}"));
+        stage.redis.push_job("python", id, script);
     }
     for id in &ids {
         wait_until("a job has finished", || {

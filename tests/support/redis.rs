@@ -147,6 +147,14 @@ impl Redis {
         self.ask(&format!("LRANGE {key} 0 -1"))
     }
 
+    /// Puts a job on the queue of its type as a client does that knows nothing but the protocol.
+    #[track_caller]
+    pub(crate) fn push_job(&self, script_type: &str, id: &str, script: &str) {
+        let fields = ["id", id, "script", script, "status", "dispatched"];
+        self.ask_with::<i64, _>(&format!("HSET hero:job:{id}"), &fields);
+        self.run(&format!("RPUSH hero:q:work:type:{script_type} {id}"));
+    }
+
     /// All keys that begin with `prefix`.
     #[track_caller]
     pub(crate) fn keys(&self, prefix: &str) -> Vec<String> {
