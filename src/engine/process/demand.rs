@@ -9,20 +9,20 @@ pub(super) const FRESH: Duration = Duration::from_millis(100);
 /// Tells whether jobs come one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Demand {
-    over_at: Option<Instant>,
+    ended_at: Option<Instant>,
     is_lively: bool,
 }
 
 impl Demand {
     /// A job comes.
     pub(super) fn comes(&mut self, now: Instant) {
-        self.is_lively = self.over_at.is_some_and(|at| is_fresh(at, now));
+        self.is_lively = self.ended_at.is_some_and(|at| is_fresh(at, now));
     }
 
-    /// A job is over. Returns whether the last that came did so soon after another was over: then
-    /// the next may, too.
-    pub(super) fn is_over(&mut self, now: Instant) -> bool {
-        self.over_at = Some(now);
+    /// A job ends. Returns whether the last that came did so soon after another had ended: then the
+    /// next may, too.
+    pub(super) fn ends(&mut self, now: Instant) -> bool {
+        self.ended_at = Some(now);
         self.is_lively
     }
 }
@@ -40,10 +40,10 @@ mod tests {
     fn a_job_is_expected_where_one_came_soon_after_another_however_long_they_take() {
         let (mut demand, start) = (Demand::default(), Instant::now());
         demand.comes(start);
-        assert!(!demand.is_over(start + 10 * FRESH), "one alone says nothing of a second");
+        assert!(!demand.ends(start + 10 * FRESH), "one alone says nothing of a second");
         demand.comes(start + 10 * FRESH + FRESH / 2);
-        assert!(demand.is_over(start + 20 * FRESH));
+        assert!(demand.ends(start + 20 * FRESH));
         demand.comes(start + 21 * FRESH);
-        assert!(!demand.is_over(start + 21 * FRESH), "it came late");
+        assert!(!demand.ends(start + 21 * FRESH), "it came late");
     }
 }

@@ -101,6 +101,35 @@ impl CommandEngine {
         entries.chain(self.cwd().map(Path::to_owned)).collect()
     }
 
+    /// What has come of a script.
+    fn outcome(
+        &self,
+        report: child::Report,
+        script: &Path,
+        log: &dyn Log,
+    ) -> Result<Success, Failure> {
+        if report.ended == Ended::Itself && report.status.success() {
+            let output = report.told_output.unwrap_or_else(|| output_text(&report.stdout));
+            return Ok(Success { output, exit_code: Some(0) });
+        }
+        // Of output without end nothing tells more than the rest.
+        if report.ended != Ended::TooMuchOutput {
+            log_output(&report.stdout, log);
+        }
+        Err(match report.ended {
+            Ended::Timeout => Failure::Timeout,
+            Ended::Stopped(reason) => Failure::Stopped(reason),
+            Ended::TooMuchOutput => {
+                let bytes_max = self.job.output_size_max;
+                failure(format!("output too large: more than {bytes_max} bytes"))
+            }
+            Ended::TooMuchOnDisk => failure(
+                "disk full: more in the job's folder than its sandbox.disk allows".to_owned(),
+            ),
+            Ended::Itself => self.failed(&report, script),
+        })
+    }
+
     /// What a failed child says of itself.
     fn failed(&self, report: &child::Report, script: &Path) -> Failure {
         if report.usage.limit == Some(Limit::JobMemory) {
@@ -156,28 +185,7 @@ impl Engine for CommandEngine {
                 failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
             })?;
         log.used(&report.usage);
-        match report.ended {
-            // Of output without end nothing tells more than the rest.
-            Ended::TooMuchOutput => {}
-            Ended::Itself if report.status.success() => {}
-            _ => log_output(&report.stdout, log),
-        }
-        match report.ended {
-            Ended::Timeout => Err(Failure::Timeout),
-            Ended::Stopped(reason) => Err(Failure::Stopped(reason)),
-            Ended::TooMuchOutput => Err(failure(format!(
-                "output too large: more than {} bytes",
-                self.job.output_size_max
-            ))),
-            Ended::TooMuchOnDisk => Err(failure(
-                "disk full: more in the job's folder than its sandbox.disk allows".to_owned(),
-            )),
-            Ended::Itself if report.status.success() => {
-                let output = report.told_output.unwrap_or_else(|| output_text(&report.stdout));
-                Ok(Success { output, exit_code: Some(0) })
-            }
-            Ended::Itself => Err(self.failed(&report, &prepared.script)),
-        }
+        self.outcome(report, &prepared.script, log)
     }
 
     fn warm_up(&self) {

@@ -26,7 +26,7 @@ use crate::engine::{StopReason, Stream, Usage};
 /// How often orphans are looked at while a child runs: they may be many before it ends.
 const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// A child that has just been started, from the start or as a fork.
+/// A child that has just been started, from its start, as a fork, or to wait for its program.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) pid: i32,
@@ -131,7 +131,7 @@ impl Running {
             Ok((exited, out, err, written))
         };
         let (exited, stdout, stderr, written) = parts().inspect_err(|_: &io::Error| {
-            end(group);
+            kill_and_reap(group);
         })?;
         Ok(Self {
             reaped: false,
@@ -307,13 +307,13 @@ impl Drop for Running {
         if !self.reaped {
             self.kill();
             orphans::end(self.run);
-            end(self.group);
+            kill_and_reap(self.group);
         }
     }
 }
 
 /// Kills and reaps a child, which may not be in a group of its own yet.
-fn end(child: Pid) {
+fn kill_and_reap(child: Pid) {
     let _ = kill_process_group(child, Signal::KILL);
     let _ = kill_process(child, Signal::KILL);
     let _ = waitpid(Some(child), WaitOptions::empty());

@@ -87,7 +87,7 @@ impl Spares {
     /// if ever.
     pub(super) fn make(&self, program: &Path) -> Option<Duration> {
         let mut made = self.lock();
-        let is_wanted = made.demand.is_over(Instant::now()) && made.spares.len() < SPARES_MAX;
+        let is_wanted = made.demand.ends(Instant::now()) && made.spares.len() < SPARES_MAX;
         drop(made);
         if is_wanted
             // Should it fail, the job that comes will say so.

@@ -104,7 +104,7 @@ impl Maker {
     /// Makes what is the same for all for the next child, where one may be expected soon.
     pub(super) fn make_ahead(&self, policy: &Policy) {
         let mut made = self.lock();
-        let is_wanted = made.demand.is_over(Instant::now()) && made.ahead.is_none();
+        let is_wanted = made.demand.ends(Instant::now()) && made.ahead.is_none();
         drop(made);
         if !is_wanted {
             return;
