@@ -75,7 +75,7 @@ fn is_gone(holder: &Presence, own: &Presence) -> bool {
 pub(super) fn presence_of_all(life: &Life, started_at: Timestamp) -> Vec<PresenceOf> {
     use std::sync::atomic::Ordering::Relaxed;
     let settings = life.settings();
-    let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let hostname = machine::host_name();
     let machine = machine::id();
     let now = format!("{:.3}", Timestamp::now());
     life.actors

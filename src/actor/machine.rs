@@ -17,6 +17,12 @@ pub(super) fn id() -> String {
     }
 }
 
+/// Returns the host name of this machine, for people to read.
+pub(super) fn host_name() -> String {
+    let name = nix::unistd::gethostname().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// Whether a process of this machine runs. One that has ended and that its parent has not yet
 /// taken note of does not.
 pub(super) fn is_alive(pid: u32) -> bool {
@@ -63,6 +69,7 @@ fn available_in(meminfo: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::config::Load;
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
 
     #[test]
     fn load_and_memory_are_read_as_the_kernel_writes_them() {
@@ -96,13 +103,9 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "a zombie is made only by starting a process")]
     fn a_process_that_has_ended_is_not_alive_though_nobody_took_note() {
         let mut child = std::process::Command::new("/bin/true").spawn().expect("starts");
-        let pidfd = rustix::process::pidfd_open(
-            rustix::process::Pid::from_child(&child),
-            rustix::process::PidfdFlags::empty(),
-        )
-        .expect("a descriptor");
-        let mut ended = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
-        rustix::event::poll(&mut ended, None).expect("poll");
+        let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+        let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+        waitid(Id::Pid(pid), ended).expect("it ends");
         assert!(fs::metadata(format!("/proc/{}", child.id())).is_ok(), "it still has its entry");
         assert!(!is_alive(child.id()));
         child.wait().expect("reaped");

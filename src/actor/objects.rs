@@ -2,8 +2,8 @@
 //! Redis and back.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 
-use crossbeam_channel::{Receiver, bounded};
 use tokio::runtime::Handle;
 
 use crate::config::OsisConfig;
@@ -37,7 +37,7 @@ impl std::fmt::Debug for RedisObjects {
 
 impl Objects for RedisObjects {
     fn ask(&self, context: &Context, ask: Ask) -> Receiver<Result<Answer, ObjectError>> {
-        let (sender, answer) = bounded(1);
+        let (sender, answer) = sync_channel(1);
         let (store, config, context) =
             (self.store.clone(), Arc::clone(&self.config), context.clone());
         self.runtime.spawn(async move {
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Guests {
 
 impl GuestRedis for Guests {
     fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<Told, String>> {
-        let (sender, answer) = bounded(1);
+        let (sender, answer) = sync_channel(1);
         let guest = self.guest.clone();
         self.runtime.spawn(async move {
             let told = guest.run(&words).await.map_err(|error| error.to_string());

@@ -10,8 +10,10 @@ use crate::store::LogLine;
 
 /// The length of the bar itself.
 const BAR_CHARS: usize = 24;
-/// How wide a terminal is that does not say so.
-const USUAL_WIDTH: usize = 80;
+/// Goes to the start of the line, clears it, and lets the terminal cut off the text at its edge.
+const BEGIN: &str = "\r\u{1b}[K\u{1b}[?7l";
+/// Lets the terminal wrap lines again.
+const END: &str = "\u{1b}[?7h";
 
 /// What a person sees of a job who waits for its end.
 pub(super) struct View {
@@ -82,8 +84,7 @@ impl Bar {
             && self.is_seen
             && !self.is_drawn
         {
-            // Back to the start of the line, and what is behind its new end away.
-            let _ = write!(io::stderr().lock(), "\r{}\u{1b}[K", drawn(*fraction, text, width()));
+            let _ = write!(io::stderr().lock(), "{BEGIN}{}{END}", drawn(*fraction, text));
             self.is_drawn = true;
         }
     }
@@ -102,19 +103,13 @@ impl Drop for Bar {
     }
 }
 
-fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(USUAL_WIDTH)
-}
-
-/// `[######      ]  25 % reading`, in one line of a terminal so wide.
-fn drawn(fraction: f64, text: &str, width: usize) -> String {
+/// Formats `[######      ]  25 % reading`.
+fn drawn(fraction: f64, text: &str) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 100")]
     let percent = (fraction.clamp(0.0, 1.0) * 100.0).floor() as usize;
     let full = BAR_CHARS * percent / 100;
     let bar = format!("[{:BAR_CHARS$}] {percent:3} % {}", "#".repeat(full), escape(text));
-    // The last column stays free: a terminal may go on to the next line behind it.
-    bar.chars().take(width.saturating_sub(1)).collect::<String>().trim_end().to_owned()
+    bar.trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -122,13 +117,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_fits_its_terminal_and_moves_no_cursor() {
-        assert_eq!(drawn(0.25, "reading", 80), "[######                  ]  25 % reading");
-        assert_eq!(drawn(1.0, "", 80), "[########################] 100 %");
-        assert_eq!(drawn(7.0, "", 80), drawn(1.0, "", 80));
-        assert_eq!(drawn(0.999, "a\u{1b}[2J", 80), "[####################### ]  99 % a\\u{1b}[2J");
-        for width in [0, 1, 10, 40] {
-            assert!(drawn(0.5, &"long ".repeat(50), width).chars().count() <= width, "{width}");
-        }
+    fn bar_escapes_its_text() {
+        assert_eq!(drawn(0.25, "reading"), "[######                  ]  25 % reading");
+        assert_eq!(drawn(1.0, ""), "[########################] 100 %");
+        assert_eq!(drawn(7.0, ""), drawn(1.0, ""));
+        assert_eq!(drawn(0.999, "a\u{1b}[2J"), "[####################### ]  99 % a\\u{1b}[2J");
     }
 }

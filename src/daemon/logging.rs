@@ -59,7 +59,7 @@ impl Logging {
 /// Whether standard error goes to the journal. The variable alone does not say so: a child whose
 /// output goes elsewhere inherits it.
 fn reads_journal() -> bool {
-    let Ok(stderr) = rustix::fs::fstat(std::io::stderr()) else {
+    let Ok(stderr) = nix::sys::stat::fstat(std::io::stderr()) else {
         return false;
     };
     std::env::var("JOURNAL_STREAM")

@@ -1,14 +1,13 @@
 //! What makes a role a good daemon: logging, signals, systemd, and an end in order.
 
 mod confinement;
-mod interrupt;
 mod logging;
 mod notify;
 mod reload;
 pub mod signals;
 
 pub use confinement::Confinement;
-pub use interrupt::Interrupts;
+pub use signals::Interrupts;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,6 +9,7 @@ use tracing::{error, info, warn};
 
 use super::logging::Logging;
 use super::notify;
+use super::signals::Signals;
 use crate::actor;
 use crate::config::{Config, EngineKind, Unit};
 use crate::error::{Error, Exit};
@@ -37,8 +38,8 @@ pub(super) struct Reload {
 
 impl Reload {
     /// Reloads whenever SIGHUP arrives, for ever.
-    pub(super) async fn run(mut self, mut hangups: tokio::signal::unix::Signal) {
-        while hangups.recv().await.is_some() {
+    pub(super) async fn run(mut self, mut hangups: Signals) {
+        while hangups.next().await.is_some() {
             notify::reloading();
             let status = match self.reload() {
                 Ok(restart) if restart.is_empty() => "reloaded".to_owned(),

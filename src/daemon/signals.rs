@@ -1,27 +1,62 @@
-//! What signals mean to a unit: SIGTERM and SIGINT become a shutdown, a second one a hurry.
+//! Signals: SIGTERM and SIGINT shut a unit down, SIGHUP reloads it; each of them ends a command
+//! that waits.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 
-use tokio::signal::unix::{SignalKind, signal};
+use futures_core::Stream;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::watch;
 
 use crate::proto::report::Shutdown;
 
-/// Listens from now on. The first signal asks for an end in order, the second for the same
-/// without waiting. Must be called on a runtime.
+/// The arriving signals of some kinds. Once it is made, they no longer end the process.
+pub(super) struct Signals(signal_hook_tokio::Signals);
+
+impl Signals {
+    fn of(kinds: &[i32]) -> io::Result<Self> {
+        Ok(Self(signal_hook_tokio::Signals::new(kinds)?))
+    }
+
+    /// Returns the number of the next signal. Cancelling the call loses no signal.
+    pub(super) async fn next(&mut self) -> Option<i32> {
+        poll_fn(|context| Pin::new(&mut self.0).poll_next(context)).await
+    }
+}
+
+/// The signals that ask a command to end: SIGINT, SIGTERM and SIGHUP. Once it is made, they no
+/// longer end the process.
+pub struct Interrupts(Signals);
+
+impl Interrupts {
+    /// Starts to listen. Needs a Tokio runtime with I/O.
+    ///
+    /// # Errors
+    /// The signal handlers cannot be installed.
+    pub fn listen() -> io::Result<Self> {
+        Signals::of(&[SIGINT, SIGTERM, SIGHUP]).map(Self)
+    }
+
+    /// Returns the number of the next signal. Cancelling the call loses no signal.
+    pub async fn next(&mut self) -> u8 {
+        match self.0.next().await.map(u8::try_from) {
+            Some(Ok(signal)) => signal,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+/// Listens for SIGTERM and SIGINT: the first asks for an orderly shutdown, the second for one that
+/// does not wait for jobs. Needs a Tokio runtime with I/O.
 ///
 /// # Errors
-/// When the handlers cannot be installed.
+/// The signal handlers cannot be installed.
 pub fn shutdown() -> io::Result<watch::Receiver<Shutdown>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals::of(&[SIGTERM, SIGINT])?;
     let (asked, receiver) = watch::channel(Shutdown::No);
     tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+        while signals.next().await.is_some() {
             asked.send_modify(|asked| {
                 *asked = if *asked == Shutdown::No { Shutdown::Drain } else { Shutdown::Now };
             });
@@ -30,10 +65,10 @@ pub fn shutdown() -> io::Result<watch::Receiver<Shutdown>> {
     Ok(receiver)
 }
 
-/// SIGHUP from now on: read the configuration again. Must be called on a runtime.
+/// Listens for SIGHUP, which asks for a reload. Needs a Tokio runtime with I/O.
 ///
 /// # Errors
-/// When the handler cannot be installed.
-pub(super) fn hangups() -> io::Result<tokio::signal::unix::Signal> {
-    signal(SignalKind::hangup())
+/// The signal handler cannot be installed.
+pub(super) fn hangups() -> io::Result<Signals> {
+    Signals::of(&[SIGHUP])
 }

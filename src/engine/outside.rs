@@ -3,8 +3,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
-
-use crossbeam_channel::Receiver;
+use std::sync::mpsc::Receiver;
 
 use crate::config::OsisConfig;
 use crate::proto::guest::Told;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FsWord, statfs};
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use tempfile::TempDir;
 
 use super::unavailable;
@@ -23,8 +23,6 @@ const RANDOM_LEN: usize = 6;
 
 /// Where files lie in memory, as they do in the runtime directory that systemd gives a service.
 const IN_MEMORY: &str = "/dev/shm";
-/// The number of a file system in memory.
-const TMPFS: FsWord = 0x0102_1994;
 
 /// Makes it where temporary files go, or in /tmp if a socket there would have a path that is too
 /// long or cannot stand in a url.
@@ -54,7 +52,8 @@ fn below(parent: &Path) -> std::io::Result<TempDir> {
 }
 
 fn is_in_memory(folder: &Path) -> bool {
-    folder.is_absolute() && statfs(folder).is_ok_and(|system| system.f_type == TMPFS)
+    folder.is_absolute()
+        && statfs(folder).is_ok_and(|system| system.filesystem_type() == TMPFS_MAGIC)
 }
 
 /// Writes the configuration for this user's eyes only.

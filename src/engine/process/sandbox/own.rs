@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_process_with_threads_is_not_held_by_half() {
-        let (hold, waits) = crossbeam_channel::bounded::<()>(0);
+        let (hold, waits) = std::sync::mpsc::sync_channel::<()>(0);
         let other = std::thread::spawn(move || waits.recv());
         let error = Own::default().shut_in().expect_err("the tests have threads");
         assert!(error.to_string().contains("threads already"), "{error}");

@@ -2,9 +2,8 @@
 //! own thread, no longer than the job may run.
 
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
-
-use crossbeam_channel::RecvTimeoutError;
 
 use crate::config::{OsisConfig, RhaiLimits};
 use crate::engine::Objects;

@@ -1,9 +1,9 @@
 //! A Redis that the configuration names. Hero's own keys are nobody's there.
 
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use ::rhai::{Array, Dynamic, INT, Map};
-use crossbeam_channel::RecvTimeoutError;
 
 use super::job::{Answer, Failed, Job, Outcome, operation};
 use crate::engine::rhai::functions::Functions;

@@ -3,10 +3,10 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::AsFd;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use ::rhai::INT;
-use crossbeam_channel::{RecvTimeoutError, bounded};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
@@ -93,7 +93,7 @@ fn addresses(job: Job<'_>, host: &str, port: u16, until: Instant) -> Outcome<Vec
         return Ok(vec![SocketAddr::new(address, port)]);
     }
     super::ssh::check_host(host)?;
-    let (sender, receiver) = bounded(1);
+    let (sender, receiver) = sync_channel(1);
     let name = host.to_owned();
     std::thread::Builder::new().name("sal-resolve".to_owned()).spawn(move || {
         let found = (name.as_str(), port).to_socket_addrs();
