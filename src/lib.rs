@@ -11,3 +11,6 @@ pub mod failpoint;
 pub mod proto;
 pub mod store;
 pub mod supervisor;
+
+#[cfg(test)]
+pub(crate) mod test_support;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The modules from the left to the right: each imports only from those left of it.
 const ORDER: [&[&str]; 9] = [
-    &["error", "failpoint"],
+    &["error", "failpoint", "test_support"],
     &["proto"],
     &["config"],
     &["store", "engine"],

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::{CommandEngine, fill};
 use crate::config::{Config, JobConfig};
+use crate::engine::process::{command, find_program};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
+use crate::test_support::needs;
 
 #[derive(Default)]
 pub(in crate::engine::process) struct Lines(Mutex<Vec<String>>);
@@ -26,6 +28,18 @@ impl Log for Lines {
 
 /// A script of Python that prints what it can see of the process that it is.
 pub(in crate::engine::process) const OBSERVABLES: &str = include_str!("../tests/observables.py");
+
+/// Returns false where packages of Python cannot be installed: the test is skipped.
+pub(in crate::engine::process) fn can_install_packages() -> bool {
+    let imports = |modules: &str| {
+        let mut python = command("/usr/bin/python3".as_ref());
+        let imported = python.args(["-c", &format!("import {modules}")]).output();
+        imported.is_ok_and(|imported| imported.status.success())
+    };
+    needs("python3-venv", || {
+        find_program("uv").is_some() || imports("venv, pip") || imports("venv, ensurepip")
+    })
+}
 
 /// A folder for a cache and for what the tests need.
 pub(in crate::engine::process) struct World {
@@ -143,7 +157,7 @@ impl World {
                 wheel.writestr(info + 'RECORD', '')\n";
         let script = self.path("make.py");
         fs::write(&script, source).expect("written");
-        let mut python = crate::engine::process::command("/usr/bin/python3".as_ref());
+        let mut python = command("/usr/bin/python3".as_ref());
         let made = python.arg(script).arg(self.folder.path()).status().expect("it runs");
         assert!(made.success());
         format!("dependencies = {{ index = \"none\", find_links = [{:?}] }}", self.folder.path())
@@ -300,7 +314,7 @@ fn what_the_compiler_says_is_the_error_and_nothing_is_kept() {
 #[test]
 fn a_real_compiler_makes_a_real_program() {
     let world = World::new();
-    if crate::engine::process::find_program("gcc").is_none() {
+    if !needs("gcc", || find_program("gcc").is_some()) {
         return;
     }
     let engine = world.engine(
@@ -333,6 +347,9 @@ fn a_check_finds_what_is_wrong_and_runs_nothing() {
 
 #[test]
 fn packages_are_installed_once_and_a_second_job_finds_them() {
+    if !can_install_packages() {
+        return;
+    }
     let world = World::new();
     let python = world.engine("python", &world.wheel());
     let source = "# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\"greeting\"]\n# ///\n\
@@ -351,6 +368,9 @@ fn packages_are_installed_once_and_a_second_job_finds_them() {
 
 #[test]
 fn what_the_installer_says_of_a_package_that_is_not_there_is_the_error() {
+    if !can_install_packages() {
+        return;
+    }
     let world = World::new();
     let python = world.engine("python", &world.wheel());
     let ask = |package: &str| format!("# /// script\n# dependencies = [{package:?}]\n# ///\n");

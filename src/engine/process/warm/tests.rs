@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::engine::process::CommandEngine;
 use crate::engine::process::orphans;
-use crate::engine::process::prepare::tests::World;
+use crate::engine::process::prepare::tests::{World, can_install_packages};
 use crate::engine::{Cancel, Engine, Failure, Script, StopReason};
 
 mod likeness;
@@ -312,6 +312,9 @@ fn a_module_that_cannot_be_imported_only_leaves_jobs_cold() {
 
 #[test]
 fn forks_find_the_packages_that_their_script_asks_for() {
+    if !can_install_packages() {
+        return;
+    }
     let world = World::new();
     let engine = warm(&world, &world.wheel());
     let source = "# /// script\n# dependencies = [\"greeting\"]\n# ///\n\

@@ -64,6 +64,7 @@ fn what_the_configuration_forbids_is_refused_by_the_name_of_the_setting() {
 #[test]
 fn failures_name_the_operation_and_its_object() {
     let world = World::new();
+    let curl = has_curl();
     for (source, expected) in [
         ("copy(\"no\", \"x\")", "copy no: no such file or directory"),
         ("copy(\"*.no\", \"x\")", "copy *.no: nothing matches"),
@@ -121,6 +122,9 @@ fn failures_name_the_operation_and_its_object() {
             "render t: undefined value (in line 2 of the template)",
         ),
     ] {
+        if !curl && source.contains("http://") {
+            continue;
+        }
         let message = refusal(sal(), &world, source);
         assert!(message.starts_with(expected), "{source}: {message}");
     }
@@ -141,6 +145,7 @@ fn what_a_link_leads_to_outlives_the_deletion_of_the_link() {
 #[test]
 fn whatever_takes_long_ends_with_the_job() {
     let world = World::new();
+    let curl = has_curl();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent = listener.local_addr().expect("an address");
     let name = world.path().join("bin/ssh");
@@ -154,6 +159,9 @@ fn whatever_takes_long_ends_with_the_job() {
         format!("template_builder_open(\"{}/endless.txt\").render()", world.path().display()),
         "loop { try { process_list(\"\") } catch { } }".to_owned(),
     ] {
+        if !curl && source.contains("http://") {
+            continue;
+        }
         let started = Instant::now();
         let result = world.run_for(sal(), &source, Duration::from_millis(300));
         assert_eq!(result, Err(Failure::Timeout), "{source}");
