@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 /// The giving end. Dropping it lets the threads end, each after what was handed over before.
 #[derive(Debug)]
@@ -16,17 +15,6 @@ pub(super) struct Giver<T> {
 #[derive(Debug)]
 pub(super) struct Taker<T> {
     shared: Arc<Shared<T>>,
-}
-
-/// What a thread gets that waits.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken<T> {
-    /// The next.
-    Given(T),
-    /// Nothing in the time that it waits.
-    Late,
-    /// Nothing, nor ever again.
-    Over,
 }
 
 #[derive(Debug)]
@@ -77,25 +65,17 @@ impl<T> Drop for Giver<T> {
 }
 
 impl<T> Taker<T> {
-    /// Waits for the next, but no longer than `patience` where there is one.
-    pub(super) fn take(&self, patience: Option<Duration>) -> Taken<T> {
-        let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+    /// Waits for the next task; `None` once the giving end is gone and nothing is left.
+    pub(super) fn take(&self) -> Option<T> {
         let mut waiting = self.shared.lock();
         loop {
             if let Some(given) = waiting.given.pop_front() {
-                return Taken::Given(given);
+                return Some(given);
             }
             if waiting.is_over {
-                return Taken::Over;
+                return None;
             }
-            waiting = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                None => self.shared.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return Taken::Late,
-                Some(left) => {
-                    let woken = self.shared.changed.wait_timeout(waiting, left);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            waiting = self.shared.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -117,11 +97,7 @@ mod tests {
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let taker = taker.clone();
-                let next = move || match taker.take(None) {
-                    Taken::Given(number) => Some(number),
-                    Taken::Late | Taken::Over => None,
-                };
-                thread::spawn(move || std::iter::from_fn(next).collect::<Vec<u32>>())
+                thread::spawn(move || std::iter::from_fn(|| taker.take()).collect::<Vec<u32>>())
             })
             .collect();
         (0..1000).for_each(|number| assert_eq!(giver.give(number), Ok(())));
@@ -139,7 +115,7 @@ mod tests {
         let (giver, taker) = handover(1);
         assert_eq!(giver.give("first"), Ok(()));
         assert_eq!(giver.give("second"), Err("second"));
-        assert_eq!(taker.take(None), Taken::Given("first"));
+        assert_eq!(taker.take(), Some("first"));
         assert_eq!(giver.give("second"), Ok(()));
     }
 
@@ -148,16 +124,6 @@ mod tests {
         let (giver, taker) = handover(2);
         assert_eq!(giver.give(1), Ok(()));
         drop(giver);
-        assert_eq!((taker.take(None), taker.take(None)), (Taken::Given(1), Taken::Over));
-    }
-
-    #[test]
-    fn one_that_waits_for_a_time_is_late_but_never_for_what_is_there() {
-        let (giver, taker) = handover(1);
-        assert_eq!(taker.take(Some(Duration::from_millis(1))), Taken::Late);
-        assert_eq!(giver.give("first"), Ok(()));
-        assert_eq!(taker.take(Some(Duration::ZERO)), Taken::Given("first"));
-        drop(giver);
-        assert_eq!(taker.take(Some(Duration::from_secs(1000))), Taken::Over);
+        assert_eq!((taker.take(), taker.take()), (Some(1), None));
     }
 }

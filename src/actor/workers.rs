@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::handover::{Giver, Taken, Taker, handover};
+use super::handover::{Giver, Taker, handover};
 use super::log_buffer::LogBuffer;
 use super::log_file;
 use crate::engine::{Cancel, Engine, Failure, Inputs, STACK_SIZE_BYTES, Script, Success};
@@ -79,22 +79,12 @@ fn work(
     engine: &dyn Engine,
     log_dir: &Path,
 ) {
-    let mut made_ahead = None;
-    loop {
-        let task = match tasks.take(made_ahead) {
-            Taken::Given(task) => task,
-            Taken::Late => {
-                made_ahead = engine.put_away();
-                continue;
-            }
-            Taken::Over => break,
-        };
+    while let Some(task) = tasks.take() {
         let outcome = run_one(task, engine, log_dir);
         if outcomes.blocking_send(outcome).is_err() {
             // Nobody is left to hear of it: the actor has ended.
             break;
         }
-        made_ahead = engine.make_ahead();
     }
 }
 

@@ -160,17 +160,6 @@ pub trait Engine: Send + Sync {
     /// Gets ready what makes the first script quicker, without waiting for it.
     fn warm_up(&self) {}
 
-    /// Makes what the next script may need. A thread calls it between a script and the next, when
-    /// nobody waits for it. Returns when to call [`Engine::put_away`], should none come until then.
-    fn make_ahead(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Ends what was made for a script that did not come. Returns when to call it again, if ever.
-    fn put_away(&self) -> Option<Duration> {
-        None
-    }
-
     /// Whether scripts of this type can run on this machine, as a reason if they cannot
     /// (`no v in PATH`).
     fn unavailable(&self) -> Option<String>;

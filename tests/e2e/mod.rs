@@ -21,7 +21,6 @@ mod queues;
 mod scripts;
 mod shut_in;
 mod shutdown;
-mod spares;
 mod supervisor;
 mod tls;
 

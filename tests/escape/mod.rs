@@ -12,7 +12,6 @@ mod targets;
 mod whole;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use hero::config::Require;
 use hero::engine::process::sandbox::Support;
@@ -50,8 +49,6 @@ enum Start {
     Anew,
     /// As forks of a warm interpreter: those of Python.
     Fork,
-    /// As children that were made ahead: all but those of Rhai.
-    Spare,
 }
 
 impl Start {
@@ -59,7 +56,6 @@ impl Start {
         match self {
             Self::Anew => true,
             Self::Fork => escape.kind == Kind::Python,
-            Self::Spare => escape.kind != Kind::Osis,
         }
     }
 }
@@ -181,18 +177,16 @@ struct Line {
     is_shown: bool,
 }
 
-struct World<'a> {
-    redis: &'a Redis,
+struct World {
     hero: Hero,
     targets: Targets,
     start: Start,
-    gate: PathBuf,
     _actors: Vec<Process>,
 }
 
-impl<'a> World<'a> {
+impl World {
     /// The actor that they aim at is that of their scripts of Python.
-    fn new(redis: &'a Redis, start: Start) -> Self {
+    fn new(redis: &Redis, start: Start) -> Self {
         let interpreter = |name, command| (format!("type.{name}"), command);
         let command = r#"["/usr/bin/python3", "{script}"]"#;
         let bash = r#"["/bin/bash", "{script}"]"#;
@@ -229,12 +223,11 @@ impl<'a> World<'a> {
                 &["shut_python", "ports_python", "open_python", "shut_bash", "open_bash", "osis"]
             }
             Start::Fork => &[WARM],
-            Start::Spare => &["shut_python", "ports_python", "shut_bash"],
         };
         let actor = |name: &&str| hero.actor(&format!("{name}-default-1")).tasks(1).start();
         let actors: Vec<Process> = types.iter().map(actor).collect();
-        let (daemon, gate) = (actors[0].pid(), redis.folder().join("gate"));
-        Self { targets: Targets::new(redis, daemon), hero, redis, start, gate, _actors: actors }
+        let daemon = actors[0].pid();
+        Self { targets: Targets::new(redis, daemon), hero, start, _actors: actors }
     }
 
     /// Runs a script as a job: what it printed, or `error: …`.
@@ -264,7 +257,6 @@ impl<'a> World<'a> {
         match self.start {
             Start::Anew => self.run(escape.shut_type(self.start), escape),
             Start::Fork => self.run_as_fork(escape),
-            Start::Spare => self.run_as_spare(escape),
         }
     }
 
@@ -276,34 +268,6 @@ impl<'a> World<'a> {
             said != STARTED_ANEW
         });
         said
-    }
-
-    /// Right after two others, which is when a child is made ahead. A job before them keeps the only
-    /// task busy until all are there.
-    fn run_as_spare(&self, escape: &Escape) -> String {
-        let of_type = escape.shut_type(self.start);
-        let queue = format!("hero:q:work:type:{of_type}");
-        let gate = self.gate.display();
-        let (wait, nothing) = match escape.kind {
-            Kind::Bash => (format!("until [ -e {gate} ]; do sleep 0.01; done"), ":"),
-            _ => (
-                format!(
-                    "import os, time\nwhile not os.path.exists('{gate}'):\n    time.sleep(0.01)\n"
-                ),
-                "pass",
-            ),
-        };
-        let _ = std::fs::remove_file(&self.gate);
-        for (id, script) in [("wait", wait.as_str()), ("first", nothing), ("second", nothing)] {
-            self.redis.run(&format!("DEL hero:job:{id}"));
-            self.redis.push_job(of_type, id, script);
-        }
-        let job = self.begin(of_type, escape);
-        wait_until("it is behind the others", || {
-            self.redis.ask::<usize>(&format!("LLEN {queue}")) == 3
-        });
-        std::fs::write(&self.gate, "").expect("opening the gate");
-        said(job)
     }
 
     fn line(&self, escape: &Escape) -> Line {
@@ -375,8 +339,7 @@ const STARTED_ANEW: &str = "started anew";
 /// All are tried in each way that there is for them, at the same time.
 fn try_all(title: &str, escapes: &[Escape]) {
     std::thread::scope(|scope| {
-        for (start, how) in [(Start::Anew, ""), (Start::Fork, ", WARM"), (Start::Spare, ", AHEAD")]
-        {
+        for (start, how) in [(Start::Anew, ""), (Start::Fork, ", WARM")] {
             let those: Vec<_> = escapes.iter().filter(|escape| start.has(escape)).collect();
             if !those.is_empty() {
                 scope.spawn(move || try_in(&format!("{title}{how}"), &those, start));

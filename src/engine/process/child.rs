@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -13,7 +12,6 @@ use super::channel::{self, Channel};
 use super::orphans;
 use super::running::Running;
 use super::sandbox::{self, Cell, Limit, Program, Sandbox};
-use super::spares::Waiting;
 use super::warm::Warmed;
 use crate::engine::{Cancel, Log, StopReason, Usage};
 
@@ -64,8 +62,6 @@ pub enum Origin<'a> {
     Cold,
     /// For Python: as a fork of an interpreter that has started.
     Fork(Warmed<'a>),
-    /// It was started before, and waits for its program.
-    Spare(Box<Waiting>),
 }
 
 /// How long it may take, how much it may say, and who listens.
@@ -136,25 +132,7 @@ impl Watch<'_> {
 /// Those of starting it; once it runs, only a failure of `poll(2)` itself, and then it is killed.
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
-    if matches!(origin, Origin::Spare(_)) {
-        if let Ok(child) = Running::start(spec, watch, origin)
-            && let Ok(report) = follow(child, spec, watch, cancelled)?
-        {
-            return Ok(report);
-        }
-        // Its program never began. It is started anew; what keeps it from beginning is told then.
-        return run(spec, watch, Origin::Cold);
-    }
-    follow(Running::start(spec, watch, origin)?, spec, watch, cancelled)?
-}
-
-/// Watches a child to its end. The inner error is why its program never began.
-fn follow(
-    mut child: Running,
-    spec: &Spec<'_>,
-    watch: &Watch<'_>,
-    cancelled: BorrowedFd<'_>,
-) -> io::Result<io::Result<Report>> {
+    let mut child = Running::start(spec, watch, origin)?;
     let watched = child.watch(spec, watch, cancelled);
     // The group goes before the child is reaped: until then its number cannot be another's.
     child.kill();
@@ -162,11 +140,6 @@ fn follow(
     let ended = watched?;
     child.drain(watch);
     let (status, mut usage) = child.reap()?;
-    if child.why.is_none()
-        && let Some(failure) = child.failure()
-    {
-        return Ok(Err(failure));
-    }
     let ended = child.why.unwrap_or(ended);
     let stderr_tail = child.stderr.tail.text();
     usage.limit = match ended {
@@ -177,7 +150,7 @@ fn follow(
     };
     let failed = ended == Ended::Itself && !status.success();
     child.cgroup.iter().for_each(|cgroup| cgroup.tell(&mut usage, failed));
-    Ok(Ok(Report {
+    Ok(Report {
         ended,
         status,
         stdout: std::mem::take(&mut child.stdout.kept),
@@ -185,5 +158,5 @@ fn follow(
         stderr_tail,
         usage,
         told_output: child.channel.as_mut().and_then(Channel::take_output),
-    }))
+    })
 }

@@ -4,7 +4,6 @@ mod cache;
 mod channel;
 pub mod child;
 mod deadline;
-mod demand;
 mod environment;
 mod inputs;
 mod lines;
@@ -18,7 +17,6 @@ mod running;
 pub mod sandbox;
 mod scratch;
 mod service;
-mod spares;
 mod status;
 mod tool;
 mod warm;
@@ -31,7 +29,6 @@ pub use service::{Service, ServiceSpec};
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use super::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
@@ -43,7 +40,6 @@ use lines::Lines;
 use prepare::Prepared;
 use python::Packages;
 use sandbox::{Limit, Sandbox};
-use spares::Spares;
 use warm::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
@@ -60,8 +56,6 @@ pub struct CommandEngine {
     sandbox: Sandbox,
     /// For Python, where it is asked for.
     warm: Option<Warm>,
-    /// For programs that are the same for every script, where no forks are made ahead.
-    spares: Option<Spares>,
 }
 
 impl CommandEngine {
@@ -78,15 +72,11 @@ impl CommandEngine {
             packages,
             sandbox: Sandbox::of_type(&config.sandbox),
             warm: None,
-            spares: None,
         };
         let python = engine.packages.as_ref().and_then(|_| engine.program().ok());
         engine.warm = python.and_then(|python| {
             Warm::new(&python, &config.command, &config.options, &engine.sandbox)
         });
-        if engine.warm.is_none() && engine.options.compile.is_empty() {
-            engine.spares = Spares::new(&engine.sandbox, engine.cwd(), job.output_size_max);
-        }
         engine
     }
 
@@ -149,10 +139,7 @@ impl CommandEngine {
 
 impl Engine for CommandEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
-        let (scratch, waiting) = match self.spares.as_ref().and_then(Spares::take) {
-            Some(spare) => (spare.scratch, Some(spare.waiting)),
-            None => (prepare::scratch()?, None),
-        };
+        let scratch = prepare::scratch()?;
         let mut env =
             environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
         inputs::provide(&mut env, script.inputs, &scratch).map_err(failure)?;
@@ -169,7 +156,7 @@ impl Engine for CommandEngine {
             read: &read,
         };
         let warmed = self.warm.as_ref().map(|warm| Warmed { warm, prepared: &prepared });
-        let origin = warmed.map(Origin::Fork).or_else(|| waiting.map(Origin::Spare));
+        let origin = warmed.map_or(Origin::Cold, Origin::Fork);
         let watch = Watch {
             cancel,
             deadline: script.deadline,
@@ -180,10 +167,9 @@ impl Engine for CommandEngine {
             log_stdout: false,
             channel: true,
         };
-        let report =
-            child::run(&spec, &watch, origin.unwrap_or(Origin::Cold)).map_err(|error| {
-                failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
-            })?;
+        let report = child::run(&spec, &watch, origin).map_err(|error| {
+            failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
+        })?;
         log.used(&report.usage);
         self.outcome(report, &prepared.script, log)
     }
@@ -192,18 +178,6 @@ impl Engine for CommandEngine {
         if let Some(warm) = &self.warm {
             warm.warm_up();
         }
-    }
-
-    fn make_ahead(&self) -> Option<Duration> {
-        if let Some(spares) = &self.spares {
-            return self.program().ok().and_then(|program| spares.make(&program));
-        }
-        self.sandbox.make_ahead();
-        None
-    }
-
-    fn put_away(&self) -> Option<Duration> {
-        self.spares.as_ref().and_then(Spares::put_away)
     }
 
     fn unavailable(&self) -> Option<String> {

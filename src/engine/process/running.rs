@@ -19,7 +19,7 @@ use super::child::{Ended, Origin, Spec, Watch};
 use super::deadline::timeout_until;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
-use super::sandbox::{self, Cell, Lease, Newborn, Place};
+use super::sandbox::{self, Cell, Lease, Place};
 use super::scratch::DiskLook;
 use crate::engine::{StopReason, Stream, Usage};
 
@@ -37,8 +37,6 @@ pub(super) struct Started {
     pub(super) stderr: PipeEnds,
     /// Its channel, if it gets one, and the end that it writes to.
     pub(super) channel: Option<(Channel, OwnedFd)>,
-    /// The memory that it uses until its program begins, if it was made ahead.
-    pub(super) newborn: Option<Newborn>,
 }
 
 /// Both ends of a pipe of a child. Why the one that it writes to is kept says [`Running::written`].
@@ -61,8 +59,7 @@ pub(super) struct Running {
     /// Whether its number may be another's by now.
     reaped: bool,
     /// Keeps the child from being taken for an orphan, until it was reaped.
-    registered: Registered,
-    newborn: Option<Newborn>,
+    _registered: Registered,
     pub(super) run: Run,
     /// All that it starts is in it, if it has one; whoever is still in it at the end is killed.
     pub(super) cgroup: Option<Lease>,
@@ -85,7 +82,7 @@ impl Running {
     /// Starts a child.
     ///
     /// # Errors
-    /// Those of starting it; of one that was made ahead none but that it is not there any more.
+    /// Those of starting it.
     pub(super) fn start(
         spec: &Spec<'_>,
         watch: &Watch<'_>,
@@ -99,20 +96,8 @@ impl Running {
                 let forked = warm.fork(run, &cell, spec, channel::open(watch.channel_bytes_max())?);
                 forked.map_or_else(|| cold(run, spec, watch, cell), Ok)?
             }
-            Origin::Spare(spare) => return spare.begin(spec),
         };
         Self::new(run, started)
-    }
-
-    /// Has the program of a child begin that was made ahead.
-    ///
-    /// # Errors
-    /// It has ended while it waited: the program does not begin.
-    pub(super) fn begin(&mut self, spec: &Spec<'_>) -> io::Result<()> {
-        let mark = OsString::from(self.run.mark());
-        let program = spec.program(&mark, self.channel.is_some());
-        self.registered.begins(self.run);
-        self.newborn.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.begin(&program)
     }
 
     /// Takes over a process that was just started, the first of its group.
@@ -120,7 +105,7 @@ impl Running {
     /// # Errors
     /// There are no more descriptors. It is gone then: it must not go on unwatched.
     pub(super) fn new(run: Run, started: Started) -> io::Result<Self> {
-        let Started { pid, registered, cgroup, stdout, stderr, channel, newborn } = started;
+        let Started { pid, registered, cgroup, stdout, stderr, channel } = started;
         let (channel, its) = channel.unzip();
         let group = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
         let parts = || {
@@ -135,8 +120,7 @@ impl Running {
         })?;
         Ok(Self {
             reaped: false,
-            registered,
-            newborn,
+            _registered: registered,
             run,
             cgroup,
             group,
@@ -252,12 +236,6 @@ impl Running {
         }
     }
 
-    /// Its process id.
-    #[cfg(test)]
-    pub(super) fn pid(&self) -> i32 {
-        self.group.as_raw_pid()
-    }
-
     /// Kills whatever is in the group. It fails only when nothing is.
     pub(super) fn kill(&mut self) {
         let _ = kill_process_group(self.group, Signal::KILL);
@@ -270,11 +248,6 @@ impl Running {
         let reaped = sandbox::reap(self.group)?;
         self.reaped = true;
         Ok(reaped)
-    }
-
-    /// Why its program did not begin, once it was reaped; `None` if it did.
-    pub(super) fn failure(&self) -> Option<io::Error> {
-        self.newborn.as_ref().and_then(Newborn::failure)
     }
 
     /// Takes what is still in the pipes: at most what the largest pipe holds, as their writers
@@ -302,7 +275,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Only where watching failed, or where it was not to begin, is it still there to be reaped.
+    /// Only where watching failed is it still there to be reaped.
     fn drop(&mut self) {
         if !self.reaped {
             self.kill();
@@ -332,7 +305,7 @@ fn cold(run: Run, spec: &Spec<'_>, watch: &Watch<'_>, cell: Cell) -> io::Result<
         pid = sandbox::spawn(&program, &place, cell, cgroup.as_ref())?;
         Ok(pid)
     })?;
-    Ok(Started { pid, registered, cgroup, stdout, stderr, channel, newborn: None })
+    Ok(Started { pid, registered, cgroup, stdout, stderr, channel })
 }
 
 /// What a child gets, by their numbers from 0 on.

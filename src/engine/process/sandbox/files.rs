@@ -1,10 +1,9 @@
 //! The rules of Landlock: which files, which TCP ports, and nobody else's signals and sockets.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
-use std::{fmt, io};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
@@ -14,7 +13,6 @@ use landlock::{
 use rustix::fs::{Mode, OFlags, Stat, fstat, open, stat};
 
 use super::policy::{Network, Policy};
-use crate::engine::process::demand::{Demand, is_fresh};
 
 /// The newest Landlock that this knows all the rights of. An older kernel holds what it can.
 pub(super) const NEWEST: ABI = ABI::V8;
@@ -65,72 +63,23 @@ const SYSTEM: [&str; 37] = [
 /// Devices that hold nothing of anybody.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Makes the rules of the children of one policy. What is the same for all of them takes most of the
-/// time: where jobs come one after the other, it is made between them.
-#[derive(Default)]
-pub(super) struct Maker {
-    state: Mutex<Made>,
-}
-
-#[derive(Default)]
-struct Made {
-    ahead: Option<(Instant, RulesetCreated)>,
-    demand: Demand,
-}
-
-impl Maker {
-    /// The rules for one child; none where the kernel has no Landlock.
-    ///
-    /// # Errors
-    /// The kernel cannot make them.
-    pub(super) fn rules(
-        &self,
-        policy: &Policy,
-        program: &Path,
-        home: &Path,
-        more: &[PathBuf],
-    ) -> io::Result<Option<OwnedFd>> {
-        let ahead = self.take(Instant::now());
-        let own = || {
-            let shared = ahead.map_or_else(|| shared(policy), Ok)?;
-            shared
-                .add_rules(path_beneath_rules([program], read_rights()))?
-                .add_rules(path_beneath_rules(more, read_rights()))?
-                .add_rules(path_beneath_rules([home], own_rights()))
-        };
-        Ok(own().map_err(io::Error::other)?.into())
-    }
-
-    /// Makes what is the same for all for the next child, where one may be expected soon.
-    pub(super) fn make_ahead(&self, policy: &Policy) {
-        let mut made = self.lock();
-        let is_wanted = made.demand.ends(Instant::now()) && made.ahead.is_none();
-        drop(made);
-        if !is_wanted {
-            return;
-        }
-        // Should it fail, the next child will say so.
-        if let Ok(rules) = shared(policy) {
-            self.lock().ahead = Some((Instant::now(), rules));
-        }
-    }
-
-    fn take(&self, now: Instant) -> Option<RulesetCreated> {
-        let mut made = self.lock();
-        made.demand.comes(now);
-        made.ahead.take().filter(|(at, _)| is_fresh(*at, now)).map(|(_, rules)| rules)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Made> {
-        // Nothing panics while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Maker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Maker").finish_non_exhaustive()
-    }
+/// Returns the rules for one child; `None` where the kernel has no Landlock.
+///
+/// # Errors
+/// The kernel cannot make them.
+pub(super) fn rules(
+    policy: &Policy,
+    program: &Path,
+    home: &Path,
+    more: &[PathBuf],
+) -> io::Result<Option<OwnedFd>> {
+    let own = || {
+        shared(policy)?
+            .add_rules(path_beneath_rules([program], read_rights()))?
+            .add_rules(path_beneath_rules(more, read_rights()))?
+            .add_rules(path_beneath_rules([home], own_rights()))
+    };
+    Ok(own().map_err(io::Error::other)?.into())
 }
 
 /// The rules that all children of a policy have.
@@ -231,36 +180,6 @@ fn python_settings() -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::process::demand::FRESH;
-
-    #[test]
-    fn rules_are_made_ahead_for_children_that_come_one_after_the_other_and_do_not_grow_old() {
-        let policy = Policy::of_type(&crate::config::SandboxConfig::default());
-        if shared(&policy).is_ok_and(|rules| Option::<OwnedFd>::from(rules).is_none()) {
-            return;
-        }
-        let maker = Maker::default();
-        let is_ahead = || maker.lock().ahead.is_some();
-        assert!(maker.take(Instant::now()).is_none());
-        maker.make_ahead(&policy);
-        assert!(!is_ahead(), "one child says nothing of a second");
-        // A busy machine may take too long for that at first.
-        let until = Instant::now() + std::time::Duration::from_mins(1);
-        let made = loop {
-            assert!(Instant::now() < until, "none is made ahead");
-            let _ = maker.take(Instant::now());
-            maker.make_ahead(&policy);
-            let made = maker.lock().ahead.as_ref().map(|(at, _)| *at);
-            if let Some(made) = made {
-                break made;
-            }
-        };
-        assert!(maker.take(made + FRESH).is_none(), "too old");
-        assert!(!is_ahead());
-        maker.lock().ahead = shared(&policy).ok().map(|rules| (made, rules));
-        assert!(maker.take(made + FRESH / 2).is_some(), "it is new");
-        assert!(!is_ahead());
-    }
 
     #[test]
     fn a_held_file_is_the_one_that_its_path_leads_to() {

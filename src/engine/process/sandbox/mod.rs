@@ -18,7 +18,7 @@ mod syscalls;
 pub(super) use cgroups::Lease;
 pub use cgroups::enter as divide_cgroup;
 pub use confine::give_back_code;
-pub(super) use confine::{Newborn, reap, spawn};
+pub(super) use confine::{reap, spawn};
 pub use limits::Limit;
 pub(super) use limits::hit as limit_hit;
 pub use own::Own;
@@ -47,8 +47,6 @@ const FIRST_FREE: i32 = 10;
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     policy: Option<Policy>,
-    /// What makes the rules of the policy, child by child.
-    rules: Arc<files::Maker>,
     limits: Limits,
     require: Require,
     /// The most bytes in a child's own folder; zero sets no bound.
@@ -79,8 +77,7 @@ impl Sandbox {
         let support = Support::of_this_kernel();
         let filter = policy.as_ref().filter(|_| support.seccomp);
         let filter = filter.and_then(|policy| syscalls::filter(policy, support)).map(Arc::new);
-        let rules = Arc::default();
-        Self { policy, rules, limits, require, disk_bytes_max, cgroups: None, filter, support }
+        Self { policy, limits, require, disk_bytes_max, cgroups: None, filter, support }
     }
 
     /// Why nothing may run in it here: the kernel holds less than is required.
@@ -126,7 +123,7 @@ impl Sandbox {
             return Err(io::Error::other(refusal));
         }
         let rules = match &self.policy {
-            Some(policy) => self.rules.rules(policy, program, home, more)?,
+            Some(policy) => files::rules(policy, program, home, more)?,
             None => None,
         };
         // Its number must not be one that the child gives to something else before it is used.
@@ -134,13 +131,6 @@ impl Sandbox {
         let (confined, filter) = (self.policy.is_some(), self.filter.clone());
         let privileged = self.support.privileged;
         Ok(Cell { confined, privileged, limits: self.limits, rules, filter })
-    }
-
-    /// Makes what takes long of the next cell, where one may be wanted soon.
-    pub(super) fn make_ahead(&self) {
-        if let Some(policy) = &self.policy {
-            self.rules.make_ahead(policy);
-        }
     }
 
     /// The control group of one child and of all that it starts, if they have one.

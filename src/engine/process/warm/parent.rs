@@ -208,7 +208,7 @@ impl Waiting {
         }
         let fork = self.forked.take().ok_or_else(|| broken("begun twice"))?;
         let Fork { pid, registered, cgroup } = fork;
-        Ok(Started { pid, registered, cgroup, stdout, stderr, channel: None, newborn: None })
+        Ok(Started { pid, registered, cgroup, stdout, stderr, channel: None })
     }
 }
 

@@ -5,7 +5,6 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::AtomicU32;
 
 use super::super::Lease;
 use super::order::Order;
@@ -21,30 +20,8 @@ pub(super) fn stack() -> Stack {
     Vec::with_capacity(STACK_BYTES)
 }
 
-/// What the thread does that makes a child.
-#[derive(Clone, Copy)]
-pub(super) enum Parent<'a> {
-    /// It stands still until the child has left this memory.
-    Waits,
-    /// It goes on; the kernel sets this to zero as the child leaves this memory.
-    GoesOn(&'a AtomicU32),
-}
-
-impl Parent<'_> {
-    fn flags(self) -> c_int {
-        match self {
-            Self::Waits => libc::CLONE_VM | libc::CLONE_VFORK,
-            Self::GoesOn(_) => libc::CLONE_VM | libc::CLONE_CHILD_CLEARTID,
-        }
-    }
-
-    fn is_left(self) -> *mut i32 {
-        match self {
-            Self::Waits => std::ptr::null_mut(),
-            Self::GoesOn(here) => here.as_ptr().cast(),
-        }
-    }
-}
+/// The thread stands still until the child has left this memory.
+const FLAGS: c_int = libc::CLONE_VM | libc::CLONE_VFORK;
 
 /// Starts a child that does as it is ordered, and gives its process id. It has no signals until its
 /// program begins: none reaches it while it would run a handler of this process in its memory.
@@ -59,7 +36,6 @@ pub(super) unsafe fn bear(
     order: &Order,
     stack: &mut Stack,
     lease: Option<&Lease>,
-    parent: Parent<'_>,
 ) -> io::Result<i32> {
     let (mut all, mut own) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: the sets are of this frame.
@@ -69,7 +45,7 @@ pub(super) unsafe fn bear(
     }
     let mut born = match lease {
         // SAFETY: as promised by whoever calls this.
-        Some(lease) => unsafe { clone_into(lease.folder(), stack, order, parent) },
+        Some(lease) => unsafe { clone_into(lease.folder(), stack, order) },
         None => Err(io::ErrorKind::Unsupported.into()),
     };
     if born.is_err() {
@@ -80,7 +56,7 @@ pub(super) unsafe fn bear(
                 order.joins(members);
             }
             // SAFETY: as above.
-            unsafe { clone(stack, order, parent) }
+            unsafe { clone(stack, order) }
         });
     }
     // SAFETY: the set is the one that was in force.
@@ -92,8 +68,8 @@ pub(super) unsafe fn bear(
 ///
 /// # Safety
 /// As for [`bear`].
-unsafe fn clone(stack: &mut Stack, order: &Order, parent: Parent<'_>) -> io::Result<i32> {
-    let flags = parent.flags() | libc::SIGCHLD;
+unsafe fn clone(stack: &mut Stack, order: &Order) -> io::Result<i32> {
+    let flags = FLAGS | libc::SIGCHLD;
     let none = std::ptr::null_mut::<c_void>();
     // SAFETY: the top is within the capacity and aligned as every stack is; the place that is set to
     // zero is borrowed for as long as the order is; the rest is promised by whoever calls this.
@@ -101,7 +77,7 @@ unsafe fn clone(stack: &mut Stack, order: &Order, parent: Parent<'_>) -> io::Res
         let top = stack.as_mut_ptr().add(STACK_BYTES);
         let top = top.sub(top.addr() % 16);
         let order = (&raw const *order).cast_mut().cast();
-        libc::clone(child, top.cast(), flags, order, none, none, parent.is_left())
+        libc::clone(child, top.cast(), flags, order, none, none, none)
     };
     if pid > 0 { Ok(pid) } else { Err(io::Error::last_os_error()) }
 }
@@ -113,18 +89,16 @@ unsafe fn clone_into(
     group: BorrowedFd<'_>,
     stack: &mut Stack,
     order: &Order,
-    parent: Parent<'_>,
 ) -> io::Result<i32> {
     const INTO_CGROUP: u64 = 1 << 33;
-    let flags = INTO_CGROUP | u64::from(parent.flags().cast_unsigned());
+    let flags = INTO_CGROUP | u64::from(FLAGS.cast_unsigned());
     let (bottom, signal) = (stack.as_mut_ptr().expose_provenance(), libc::SIGCHLD.cast_unsigned());
     let size = STACK_BYTES - (bottom + STACK_BYTES) % 16;
     let group = u64::from(group.as_raw_fd().cast_unsigned());
-    let is_left = parent.is_left().expose_provenance() as u64;
     // The fields of `struct clone_args`: flags, one that is not used, what is set to zero, another,
     // the signal of its end, the stack and its size, three that are not used, the group.
     let how: [u64; 11] =
-        [flags, 0, is_left, 0, u64::from(signal), bottom as u64, size as u64, 0, 0, 0, group];
+        [flags, 0, 0, 0, u64::from(signal), bottom as u64, size as u64, 0, 0, 0, group];
     let result: i64;
     // SAFETY: the kernel reads the array and its size. What the child uses is there until it has
     // left this memory, as promised by whoever calls this. It begins after the call with a stack of
@@ -166,7 +140,6 @@ unsafe fn clone_into(
     _: BorrowedFd<'_>,
     _: &mut Stack,
     _: &Order,
-    _: Parent<'_>,
 ) -> io::Result<i32> {
     Err(io::ErrorKind::Unsupported.into())
 }

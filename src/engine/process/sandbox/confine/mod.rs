@@ -6,10 +6,7 @@
 mod birth;
 mod calls;
 mod image;
-mod newborn;
 mod order;
-
-pub(in crate::engine::process) use newborn::Newborn;
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,7 +18,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use super::limits::used;
 use super::{Cell, Lease, Place, Program};
 use crate::engine::Usage;
-use birth::{Parent, bear, stack};
+use birth::{bear, stack};
 use image::Image;
 use order::Order;
 
@@ -38,13 +35,13 @@ pub(in crate::engine::process) fn spawn(
     cell: Cell,
     lease: Option<&Lease>,
 ) -> io::Result<i32> {
-    let (image, (order, _lent)) = (Image::new(program)?, Order::new(place, cell, None)?);
+    let (image, (order, _lent)) = (Image::new(program)?, Order::new(place, cell)?);
     let mut stack = stack();
     // SAFETY: this thread stands still until the child has left this memory, so the image, the order
     // and the stack, which nobody else has, outlive its use of them.
     let born = unsafe {
         order.becomes(&image);
-        bear(&order, &mut stack, lease, Parent::Waits)
+        bear(&order, &mut stack, lease)
     };
     let pid = born?;
     let child = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;

@@ -2,14 +2,14 @@
 //! allocates nothing, takes no lock and does not unwind, as the memory is that of a process whose
 //! other threads go on.
 
-use std::ffi::{CString, c_int};
+use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustix::io::{Errno, fcntl_dupfd_cloexec, read, write};
+use rustix::io::{fcntl_dupfd_cloexec, write};
 use rustix::process::{Resource, Rlimit, chdir, setrlimit, setsid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use seccompiler::BpfProgram;
@@ -30,8 +30,6 @@ pub(super) struct Order {
     members: OnceLock<OwnedFd>,
     cwd: CString,
     descriptors: Vec<RawFd>,
-    /// Where it waits for its program, if it does.
-    gate: Option<RawFd>,
     /// The rules of Landlock.
     rules: Option<RawFd>,
     filter: Option<Arc<BpfProgram>>,
@@ -50,15 +48,10 @@ pub(super) struct Lent {
 }
 
 impl Order {
-    /// For a child that waits at `gate` for its program, or is told of it before its birth.
-    pub(super) fn new(
-        place: &Place<'_>,
-        cell: Cell,
-        gate: Option<BorrowedFd<'_>>,
-    ) -> io::Result<(Self, Lent)> {
+    pub(super) fn new(place: &Place<'_>, cell: Cell) -> io::Result<(Self, Lent)> {
         let cwd = CString::new(place.cwd.as_os_str().as_bytes())?;
         let (mut descriptors, mut moved) = (Vec::new(), Vec::new());
-        for descriptor in place.descriptors.iter().copied().chain(gate) {
+        for descriptor in place.descriptors.iter().copied() {
             let number = descriptor.as_raw_fd();
             if number < FIRST_FREE {
                 moved.push(fcntl_dupfd_cloexec(descriptor, FIRST_FREE)?);
@@ -67,7 +60,6 @@ impl Order {
                 descriptors.push(number);
             }
         }
-        let gate = gate.and_then(|_| descriptors.pop());
         let Cell { confined, privileged, limits, rules, filter } = cell;
         let order = Self {
             confined,
@@ -76,7 +68,6 @@ impl Order {
             members: OnceLock::new(),
             cwd,
             descriptors,
-            gate,
             rules: rules.as_ref().map(AsRawFd::as_raw_fd),
             filter,
             image: AtomicPtr::default(),
@@ -109,7 +100,7 @@ impl Order {
 
     /// What the child does: it becomes the program, or leaves behind why it did not.
     pub(super) fn obey(&self) {
-        let error = match self.prepare().and_then(|()| self.wait()) {
+        let error = match self.prepare().and_then(|()| self.image()) {
             Ok(image) => {
                 self.error.store(0, Ordering::Release);
                 image.execute()
@@ -126,10 +117,6 @@ impl Order {
         let mut next = 0;
         for descriptor in &self.descriptors {
             duplicate(*descriptor, next, 0)?;
-            next += 1;
-        }
-        if let Some(gate) = self.gate {
-            duplicate(gate, next, libc::O_CLOEXEC)?;
             next += 1;
         }
         chdir(self.cwd.as_c_str())?;
@@ -152,20 +139,11 @@ impl Order {
             set_no_new_privs(true)?;
         }
         self.rules.map_or(Ok(()), restrict_files)?;
-        // What waits must not keep open what others close.
         close(first_closed)?;
         self.filter.as_deref().map_or(Ok(()), |filter| filter_calls(filter))
     }
 
-    /// Waits until it is told what it becomes.
-    fn wait(&self) -> io::Result<&Image> {
-        if self.gate.is_some() {
-            let gate = c_int::try_from(self.descriptors.len()).unwrap_or(-1);
-            // SAFETY: it is what `prepare` has put there, which nobody closes.
-            let gate = unsafe { BorrowedFd::borrow_raw(gate) };
-            let mut word = [0];
-            while read(gate, &mut word) == Err(Errno::INTR) {}
-        }
+    fn image(&self) -> io::Result<&Image> {
         let image = self.image.load(Ordering::Acquire);
         // SAFETY: it is null, or what `becomes` has left there.
         let image = unsafe { image.as_ref() };
