@@ -85,11 +85,7 @@ unsafe fn clone(stack: &mut Stack, order: &Order) -> io::Result<i32> {
 /// The same for a child that is born in the control group with this folder. The C library has no
 /// call for that, and to move a process later takes the kernel many times as long.
 #[cfg(target_arch = "x86_64")]
-unsafe fn clone_into(
-    group: BorrowedFd<'_>,
-    stack: &mut Stack,
-    order: &Order,
-) -> io::Result<i32> {
+unsafe fn clone_into(group: BorrowedFd<'_>, stack: &mut Stack, order: &Order) -> io::Result<i32> {
     const INTO_CGROUP: u64 = 1 << 33;
     let flags = INTO_CGROUP | u64::from(FLAGS.cast_unsigned());
     let (bottom, signal) = (stack.as_mut_ptr().expose_provenance(), libc::SIGCHLD.cast_unsigned());
@@ -136,11 +132,7 @@ unsafe fn clone_into(
 
 /// The same for a child that is born in a control group: not for this kind of processor.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn clone_into(
-    _: BorrowedFd<'_>,
-    _: &mut Stack,
-    _: &Order,
-) -> io::Result<i32> {
+unsafe fn clone_into(_: BorrowedFd<'_>, _: &mut Stack, _: &Order) -> io::Result<i32> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
