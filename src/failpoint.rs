@@ -1,23 +1,22 @@
-//! Fail points: places at which a process of a test dies at once, without a word to anybody, to
-//! prove that whatever it held is found again. Only with the feature `failpoints`, which the
-//! tests switch on and no other build has; else they are nothing.
+//! Fail points: places at which a process of a test aborts, to prove that recovery finds what it
+//! held. They exist only with the feature `failpoints`, which only the tests switch on.
 //!
 //! `HERO_FAILPOINT=NAME:N` makes the process die when it reaches the point NAME for the Nth time.
 
-/// Between a pop and the claim of what it brought.
+/// Between a pop and the claim of the popped id.
 pub const AFTER_POP: &str = "after-pop";
 /// Between a claim and the start of its jobs.
 pub const AFTER_CLAIM: &str = "after-claim";
 /// On the thread of the job, just before its script.
 pub const BEFORE_RUN: &str = "before-run";
-/// On the thread of the job, when the script has ended and nobody else knows.
+/// On the thread of the job, after its script and before the report to the fetch loop.
 pub const AFTER_RUN: &str = "after-run";
-/// Just before endings are sent.
+/// Just before endings are sent to Redis.
 pub const BEFORE_FINISH: &str = "before-finish";
-/// When endings are recorded, and before anything follows from that.
+/// When endings are recorded, before the actor acts on that.
 pub const AFTER_FINISH: &str = "after-finish";
 
-/// Dies here if the environment says so.
+/// Aborts here if `HERO_FAILPOINT` says so.
 #[cfg(feature = "failpoints")]
 pub fn reached(name: &str) {
     use std::sync::OnceLock;
@@ -38,7 +37,7 @@ pub fn reached(name: &str) {
     }
 }
 
-/// Nothing.
+/// Does nothing in this build.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
 pub fn reached(_: &str) {}

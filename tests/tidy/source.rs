@@ -1,0 +1,130 @@
+//! Rust sources as the rules read them: without comments, literals and tests.
+
+/// Returns the code of a file with the same lines and columns: comments, the text of literals and
+/// items under `#[cfg(test)]` become spaces.
+pub(crate) fn code_of(text: &str) -> String {
+    without_tests(blanked(text))
+}
+
+/// Replaces comments and the text of literals by spaces.
+fn blanked(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let after_word = at > 0 && is_word(bytes[at - 1]);
+        let end = match rest[0] {
+            b'/' if rest.starts_with(b"//") => line_end(rest),
+            b'/' if rest.starts_with(b"/*") => find(rest, b"*/").map_or(rest.len(), |end| end + 2),
+            b'"' => string_end(rest),
+            b'r' if !after_word => raw_string_end(rest, 1).unwrap_or(0),
+            b'b' if !after_word && rest.starts_with(b"br") => raw_string_end(rest, 2).unwrap_or(0),
+            b'\'' => char_end(rest).unwrap_or(0),
+            _ => 0,
+        };
+        if end == 0 {
+            out.push(rest[0]);
+            at += 1;
+        } else {
+            out.extend(rest[..end].iter().map(|byte| if *byte == b'\n' { b'\n' } else { b' ' }));
+            at += end;
+        }
+    }
+    out
+}
+
+fn line_end(rest: &[u8]) -> usize {
+    rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}
+
+fn string_end(rest: &[u8]) -> usize {
+    let mut at = 1;
+    while at < rest.len() && rest[at] != b'"' {
+        at += if rest[at] == b'\\' { 2 } else { 1 };
+    }
+    rest.len().min(at + 1)
+}
+
+/// Returns the end of a raw string whose `#` or quote is at `open`.
+fn raw_string_end(rest: &[u8], open: usize) -> Option<usize> {
+    let hashes = rest[open..].iter().take_while(|byte| **byte == b'#').count();
+    let quote = open + hashes;
+    if rest.get(quote) != Some(&b'"') {
+        return None;
+    }
+    let mut close = vec![b'"'];
+    close.resize(hashes + 1, b'#');
+    Some(find(&rest[quote + 1..], &close).map_or(rest.len(), |end| quote + 1 + end + close.len()))
+}
+
+/// Returns the end of a character literal, and `None` for a lifetime.
+fn char_end(rest: &[u8]) -> Option<usize> {
+    let first = *rest.get(1)?;
+    let from = if first == b'\\' { 3 } else { 2 };
+    let close = (from..rest.len().min(from + 10)).find(|at| rest[*at] == b'\'')?;
+    (first == b'\\' || first >= 0x80 || close == 2).then_some(close + 1)
+}
+
+/// Replaces every item under `#[cfg(test)]` by spaces.
+fn without_tests(mut code: Vec<u8>) -> String {
+    const MARK: &[u8] = b"#[cfg(test)]";
+    while let Some(start) = find(&code, MARK) {
+        let end = start + MARK.len() + item_end(&code[start + MARK.len()..]);
+        for byte in &mut code[start..end] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    String::from_utf8_lossy(&code).into_owned()
+}
+
+/// Returns the end of the item that begins here: its `;` or `,` outside of braces, or the brace
+/// that closes it.
+fn item_end(rest: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in rest.iter().enumerate() {
+        match byte {
+            b'{' | b'(' | b'[' => depth += 1,
+            b'}' | b')' | b']' if depth == 0 => return at,
+            b'}' if depth == 1 => return at + 1,
+            b'}' | b')' | b']' => depth -= 1,
+            b';' | b',' if depth == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Returns the lines with their numbers, from 1.
+pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// Returns the words of a text: runs of letters, digits and `_`.
+pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+pub(crate) fn is_test(path: &str) -> bool {
+    path.starts_with("tests/") || path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
+#[test]
+fn comments_literals_and_tests_become_spaces() {
+    let text = "let a = \"x::y\"; // z::w\nlet b = r#\"q\"u\"#; let c = '\"'; let d: &'a str;\n\
+                #[cfg(test)]\nmod tests {\n    fn f() { g(); }\n}\n#[cfg(test)]\nmod more;\nfn h() {}";
+    let code = code_of(text);
+    let words: Vec<&str> = identifiers(&code).collect();
+    assert_eq!(words, ["let", "a", "let", "b", "let", "c", "let", "d", "a", "str", "fn", "h"]);
+    assert_eq!(code.lines().count(), text.lines().count());
+}
