@@ -147,14 +147,10 @@ impl Client {
     /// # Errors
     /// [`InvalidJob`] if it has no script type or breaks a bound of `[job]`.
     pub fn check(&self, job: &Job) -> Result<(), InvalidJob> {
-        if job.script_type.is_none() {
+        if job.spec.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }
-        job.check_bounds(&self.job.bounds())?;
-        // What the hash would hold must be readable as a job again.
-        let fields = job.submitted_fields();
-        let pairs = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        Job::from_hash(job.id.clone(), pairs).map(|_| ())
+        job.spec.check(&self.job.bounds())
     }
 
     /// Submits a job and waits for its end. Returns its output. `patience` bounds the wait; the

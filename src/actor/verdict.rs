@@ -31,7 +31,7 @@ pub(super) fn decide(
         Err(Failure::Timeout) => ("timeout".to_owned(), None),
         Err(Failure::Script { message, exit_code }) => (message, exit_code),
     };
-    if job.attempt > job.retries.unwrap_or(config.retries) {
+    if job.attempt > job.spec.retries.unwrap_or(config.retries) {
         return Some(Verdict::Error { error, exit_code, dead: true });
     }
     let delay = retry_delay(job.attempt, config, dice);
@@ -55,8 +55,8 @@ fn retry_delay(attempt: u32, config: &JobConfig, dice: f64) -> Duration {
 /// # Errors
 /// [`InvalidJob`] if the job asks for more than the configuration allows.
 pub(super) fn timeout_of(job: &Job, config: &JobConfig) -> Result<Duration, InvalidJob> {
-    job.check_bounds(&config.bounds())?;
-    Ok(job.timeout.unwrap_or(config.timeout))
+    job.spec.check(&config.bounds())?;
+    Ok(job.spec.timeout.unwrap_or(config.timeout))
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
     fn job(attempt: u32, retries: Option<u32>) -> Job {
         let mut job = Job::new("j1".parse().expect("legal"), "1");
         job.attempt = attempt;
-        job.retries = retries;
+        job.spec.retries = retries;
         job
     }
 
@@ -117,7 +117,7 @@ mod tests {
         let config = JobConfig::default();
         let mut long = job(1, None);
         assert_eq!(timeout_of(&long, &config), Ok(config.timeout));
-        long.timeout = Some(config.timeout_max + Duration::from_secs(1));
+        long.spec.timeout = Some(config.timeout_max + Duration::from_secs(1));
         assert_eq!(timeout_of(&long, &config).expect_err("too long").field, "timeout");
     }
 }

@@ -91,7 +91,7 @@ fn work(
 fn run_one(task: Task, engine: &dyn Engine, log_dir: &Path) -> Outcome {
     let Task { job, inputs, timeout, cancel, log } = task;
     let started = Instant::now();
-    if let Some(path) = &job.log_path {
+    if let Some(path) = &job.spec.log_path {
         match log_file::open_in(log_dir, path) {
             Ok(file) => log.also_into(file),
             Err(invalid) => {
@@ -102,10 +102,10 @@ fn run_one(task: Task, engine: &dyn Engine, log_dir: &Path) -> Outcome {
     }
     let script = Script {
         job_id: job.id.as_str(),
-        caller_id: &job.caller_id,
-        context_id: &job.context_id,
-        source: &job.script,
-        env: &job.env_vars,
+        caller_id: &job.spec.caller_id,
+        context_id: &job.spec.context_id,
+        source: &job.spec.script,
+        env: &job.spec.env_vars,
         inputs: &inputs,
         deadline: started + timeout,
     };

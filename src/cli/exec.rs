@@ -106,7 +106,7 @@ impl Exec {
         let config = global.config()?;
         let job = self.options.job(&config)?;
         let client = Client::open(&config)?;
-        let script_type = job.script_type.clone();
+        let script_type = job.spec.script_type.clone();
         let id = client.submit(job).await?;
         let view = View { log: client.follow_job_logs(&id), lines: true, bar: Bar::new() };
         tokio::select! {
@@ -216,24 +216,26 @@ impl JobOptions {
             job.id = parsed(id)?;
         }
         if let Some(priority) = &self.priority {
-            job.priority = parsed(priority)?;
+            job.spec.priority = parsed(priority)?;
         }
         if let Some(time) = &self.at {
-            job.run_at = Some(time_of(time)?);
+            job.spec.run_at = Some(time_of(time)?);
         }
-        job.group = self.group.as_deref().map(parsed).transpose()?;
-        job.instance = self.instance.as_deref().map(parsed).transpose()?;
-        job.timeout = duration("--timeout", self.timeout.as_deref())?;
-        job.retention = duration("--retention", self.retention.as_deref())?;
-        job.retries = self.retries.as_deref().map(retries).transpose()?;
-        job.prerequisites = self.after.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
-        job.after_any = self.after_any.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
-        job.unique_key = self.unique_key.as_deref().map(parsed).transpose()?;
-        job.limit_key = self.limit_key.as_deref().map(parsed).transpose()?;
-        job.env_vars = self.env.iter().cloned().collect();
-        job.caller_id = self.caller.clone().unwrap_or_default();
-        job.context_id = self.context.clone().unwrap_or_default();
-        job.concurrent = !self.no_concurrent;
+        job.spec.group = self.group.as_deref().map(parsed).transpose()?;
+        job.spec.instance = self.instance.as_deref().map(parsed).transpose()?;
+        job.spec.timeout = duration("--timeout", self.timeout.as_deref())?;
+        job.spec.retention = duration("--retention", self.retention.as_deref())?;
+        job.spec.retries = self.retries.as_deref().map(retries).transpose()?;
+        job.spec.prerequisites =
+            self.after.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+        job.spec.after_any =
+            self.after_any.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+        job.spec.unique_key = self.unique_key.as_deref().map(parsed).transpose()?;
+        job.spec.limit_key = self.limit_key.as_deref().map(parsed).transpose()?;
+        job.spec.env_vars = self.env.iter().cloned().collect();
+        job.spec.caller_id = self.caller.clone().unwrap_or_default();
+        job.spec.context_id = self.context.clone().unwrap_or_default();
+        job.spec.concurrent = !self.no_concurrent;
         Ok(job)
     }
 }

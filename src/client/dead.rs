@@ -35,7 +35,7 @@ impl Client {
     /// [`ClientError::NoSuchJob`]; [`ClientError::NoDeadLetter`] if it is a job of another kind.
     pub async fn dead_letter(&self, id: &JobId) -> Result<Job, ClientError> {
         let job = self.get_job(id).await?;
-        let dead = match &job.script_type {
+        let dead = match &job.spec.script_type {
             Some(script_type) if job.status == JobStatus::Error => {
                 self.store.is_dead(script_type, id).await?
             }

@@ -51,7 +51,7 @@ impl Client {
         let kin = Kin {
             status: Some(job.status),
             name: job.extra.get("name").cloned(),
-            prerequisites: job.waits_for().cloned().collect(),
+            prerequisites: job.spec.waits_for().cloned().collect(),
             dependents: job.dependents.clone(),
             dependents_more: job.dependents_more,
         };

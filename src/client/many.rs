@@ -95,7 +95,7 @@ impl Graph {
         let mut resolve = |names: &[String], to: &mut Vec<JobId>| {
             for name in names {
                 let id = if let Some(id) = ids.get(name.as_str()) {
-                    job.prerequisite_names.insert(name.clone(), (*id).clone());
+                    job.spec.prerequisite_names.insert(name.clone(), (*id).clone());
                     (*id).clone()
                 } else {
                     name.parse().map_err(|_| self.unknown(&node.name, name))?
@@ -104,8 +104,8 @@ impl Graph {
             }
             Ok::<_, ClientError>(())
         };
-        resolve(&node.after, &mut job.prerequisites)?;
-        resolve(&node.after_any, &mut job.after_any)?;
+        resolve(&node.after, &mut job.spec.prerequisites)?;
+        resolve(&node.after_any, &mut job.spec.after_any)?;
         Ok(job)
     }
 
@@ -241,7 +241,7 @@ fn clash(jobs: &[Job]) -> Option<(usize, ClientError)> {
         if !ids.insert(&job.id) {
             return Some((place, ClientError::IdTaken(job.id.clone())));
         }
-        let held = job.unique_key.as_ref().and_then(|key| keys.insert(key, &job.id));
+        let held = job.spec.unique_key.as_ref().and_then(|key| keys.insert(key, &job.id));
         if let Some(holder) = held {
             return Some((place, ClientError::KeyHeld(holder.clone())));
         }
@@ -264,7 +264,7 @@ impl Links {
         let waits_for = jobs
             .iter()
             .map(|job| {
-                let all = job.waits_for().map(|id| places.get(id).copied());
+                let all = job.spec.waits_for().map(|id| places.get(id).copied());
                 let (within, outside): (Vec<_>, Vec<_>) = all.partition(Option::is_some);
                 others += outside.len();
                 within.into_iter().flatten().collect()
@@ -339,10 +339,10 @@ mod tests {
         graph.add("second", job("b")).after("first").after("old-job").after_any("first");
         let jobs = graph.jobs().expect("legal");
         let ids = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(ids(&jobs[1].prerequisites), ["a", "old-job"]);
-        assert_eq!(ids(&jobs[1].after_any), ["a"]);
-        assert_eq!(jobs[1].prerequisite_names["first"].as_str(), "a");
-        assert_eq!(jobs[1].prerequisite_names.len(), 1);
+        assert_eq!(ids(&jobs[1].spec.prerequisites), ["a", "old-job"]);
+        assert_eq!(ids(&jobs[1].spec.after_any), ["a"]);
+        assert_eq!(jobs[1].spec.prerequisite_names["first"].as_str(), "a");
+        assert_eq!(jobs[1].spec.prerequisite_names.len(), 1);
         graph.add("first", job("c"));
         let twice = graph.jobs().expect_err("named twice").to_string();
         assert!(twice.starts_with("first: invalid job: name is that of another"), "{twice}");

@@ -115,24 +115,24 @@ impl Config {
         }
         let id = name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal("name"))?;
         let mut template = Job::new(id, script);
-        template.script_type = Some(table.script_type);
-        template.group = table.group;
-        template.instance = table.instance;
+        template.spec.script_type = Some(table.script_type);
+        template.spec.group = table.group;
+        template.spec.instance = table.instance;
         if let Some(priority) = table.priority {
-            template.priority =
+            template.spec.priority =
                 priority.to_string().parse::<Priority>().map_err(illegal("priority"))?;
         }
-        template.timeout = table.timeout;
-        template.retries = table.retries;
-        template.concurrent = table.concurrent;
-        template.log_path = table.log_path;
-        template.env_vars = table.env;
-        template.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
-        template.caller_id = table.caller.unwrap_or_else(|| format!("cron {name}"));
-        template.context_id = table.context;
+        template.spec.timeout = table.timeout;
+        template.spec.retries = table.retries;
+        template.spec.concurrent = table.concurrent;
+        template.spec.log_path = table.log_path;
+        template.spec.env_vars = table.env;
+        template.spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
+        template.spec.caller_id = table.caller.unwrap_or_else(|| format!("cron {name}"));
+        template.spec.context_id = table.context;
         // Nobody waits for it.
-        template.reply = false;
-        checked(&template, self).map_err(|error| Fault::new(path.clone(), error))?;
+        template.spec.reply = false;
+        template.spec.check(&self.job.bounds()).map_err(|error| Fault::new(path.clone(), error))?;
         let (catch_up, overlap) = (table.catch_up, table.overlap);
         let file = file.to_owned();
         Ok(CronEntry { name, file, schedule, catch_up, overlap, template })
@@ -168,22 +168,14 @@ impl CronEntry {
         if let Ok(id) = self.name.job_id(due) {
             job.id = id;
         }
-        job.env_vars.insert("HERO_CRON_DUE".to_owned(), due.to_string());
+        job.spec.env_vars.insert("HERO_CRON_DUE".to_owned(), due.to_string());
         job
     }
 
     /// What it runs.
     pub fn script_type(&self) -> Option<&ScriptType> {
-        self.template.script_type.as_ref()
+        self.template.spec.script_type.as_ref()
     }
-}
-
-/// What a job's hash would say must be a legal job within the bounds.
-fn checked(job: &Job, config: &Config) -> Result<(), String> {
-    job.check_bounds(&config.job.bounds()).map_err(|error| error.to_string())?;
-    let fields = job.submitted_fields();
-    let pairs = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-    Job::from_hash(job.id.clone(), pairs).map(|_| ()).map_err(|error| error.to_string())
 }
 
 fn time_zone(name: &str) -> Result<TimeZone, String> {
@@ -305,14 +297,14 @@ mod tests {
         assert_eq!((entry.catch_up, entry.overlap), (CatchUp::Once, Overlap::Replace));
         let job = entry.job("2026-01-01T23:00:00Z".parse().expect("a time"));
         assert_eq!(job.id.as_str(), "cron-report-20260101T230000Z");
-        assert_eq!(job.queue().expect("typed").to_string(), "type:python:group:io:prio:2");
-        assert_eq!((job.timeout, job.retries), (Some(Duration::from_mins(5)), Some(3)));
+        assert_eq!(job.spec.queue().expect("typed").to_string(), "type:python:group:io:prio:2");
+        assert_eq!((job.spec.timeout, job.spec.retries), (Some(Duration::from_mins(5)), Some(3)));
         let env: Vec<(&str, &str)> =
-            job.env_vars.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            job.spec.env_vars.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let expected =
             [("A", "b"), ("HERO_CRON", "report"), ("HERO_CRON_DUE", "2026-01-01T23:00:00Z")];
         assert_eq!(env, expected);
-        assert_eq!((job.caller_id.as_str(), job.reply), ("cron report", false));
+        assert_eq!((job.spec.caller_id.as_str(), job.spec.reply), ("cron report", false));
     }
 
     #[test]
@@ -377,7 +369,7 @@ mod tests {
         let file = format!("file = {:?}", script.display().to_string());
         let text = NIGHTLY.replace("script = \"1\"", &file);
         let (_folder, crontab) = with_files(&[("a.toml", &text)]);
-        assert_eq!(crontab.entries[0].job(Timestamp::UNIX_EPOCH).script, "40 + 2");
+        assert_eq!(crontab.entries[0].job(Timestamp::UNIX_EPOCH).spec.script, "40 + 2");
         let mut config = Config::default();
         config.supervisor.cron_dir = folder.path().join("none");
         assert_eq!(config.crontab(), Crontab::default());

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::proto::text::{did_you_mean, nearest, shown};
+
 /// Why there is no configuration, or no such unit in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -194,7 +196,7 @@ fn unknown_key(path: Option<&KeyPath>, known: &[&str]) -> String {
     };
     let place = if table.0.is_empty() { String::new() } else { format!(" in [{table}]") };
     let hint = match nearest(key, known.iter().copied()) {
-        Some(near) => suggestion(Some(near)),
+        Some(near) => did_you_mean(Some(near)),
         None if known.is_empty() => String::new(),
         None => format!("; known are `{}`", known.join("`, `")),
     };
@@ -228,37 +230,10 @@ fn plain(expected: &str) -> &str {
     }
 }
 
-/// The known word that is most like the given one, if any is like it at all.
-pub(super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    const LIKE_AT_LEAST: f64 = 0.5;
-    const COMPARED_CHARS_MAX: usize = 128;
-    let word: String = word.chars().take(COMPARED_CHARS_MAX).collect();
-    known
-        .map(|other| (strsim::normalized_damerau_levenshtein(&word, other), other))
-        .filter(|(likeness, _)| *likeness >= LIKE_AT_LEAST)
-        .max_by(|one, other| one.0.total_cmp(&other.0))
-        .map(|(_, other)| other)
-}
-
-fn suggestion(nearest: Option<&str>) -> String {
-    nearest.map(|near| format!("; did you mean `{}`?", shown(near))).unwrap_or_default()
-}
-
 fn unit_hint(nearest: Option<&str>) -> String {
     let forms = "; a unit is `supervisor`, an actor written TYPE-GROUP-INSTANCE such as \
                  `osis-default-1`, or has a [unit.NAME] in the configuration";
-    if nearest.is_some() { suggestion(nearest) } else { forms.to_owned() }
-}
-
-/// A name from outside, safe and short enough for a message.
-pub(super) fn shown(name: &str) -> String {
-    const SHOWN_CHARS_MAX: usize = 80;
-    let mut shown: String =
-        name.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect();
-    if name.chars().nth(SHOWN_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
+    if nearest.is_some() { did_you_mean(nearest) } else { forms.to_owned() }
 }
 
 #[cfg(test)]
@@ -289,14 +264,5 @@ mod tests {
         let path = KeyPath::of(&["actor", &"\u{1b}[2J".repeat(10_000)]);
         let message = explain("unknown field `x`, expected `tasks`", Some(&path));
         assert!(message.len() < 1000 && !message.contains('\u{1b}'), "{message}");
-    }
-
-    #[test]
-    fn only_a_word_that_is_like_it_is_suggested() {
-        let known = || ["tasks", "heartbeat", "lease"].into_iter();
-        assert_eq!(nearest("tasksy", known()), Some("tasks"));
-        assert_eq!(nearest("hartbeat", known()), Some("heartbeat"));
-        assert_eq!(nearest("zzz", known()), None);
-        assert_eq!(nearest("", known()), None);
     }
 }

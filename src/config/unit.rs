@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::error::{ConfigError, Fault, KeyPath, nearest, shown};
+use super::error::{ConfigError, Fault, KeyPath};
 use super::schema::{Config, Role, UnitConfig};
 use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::text::{nearest, shown};
 
 /// What the process of one unit is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,3 +11,4 @@ pub mod object;
 pub mod queue;
 pub mod report;
 pub mod target;
+pub mod text;

@@ -8,10 +8,11 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use super::queue::Queue;
+use super::text::shown;
 
 /// A name that breaks its form. The message says which name, which value, and the legal form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} `{}` is not legal: {form}", shortened(.value))]
+#[error("{what} `{}` is not legal: {form}", shown(.value))]
 pub struct IllegalName {
     /// What the name is for: `script type`, `group`, `instance`, …
     pub what: &'static str,
@@ -19,17 +20,6 @@ pub struct IllegalName {
     pub value: String,
     /// The legal form, in words a person can follow.
     pub form: &'static str,
-}
-
-/// The start of a value from outside, safe and short enough for a message.
-fn shortened(value: &str) -> String {
-    const SHOWN_CHARS_MAX: usize = 80;
-    let mut shown: String =
-        value.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect();
-    if value.chars().count() > SHOWN_CHARS_MAX {
-        shown.push('…');
-    }
-    shown
 }
 
 /// Declares a string newtype with one check; a value of the type is always legal.

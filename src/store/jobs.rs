@@ -174,12 +174,12 @@ pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
     let named = |value: Option<String>| value.unwrap_or_default();
     script
         .arg(job.id.as_str())
-        .arg(job.script_type.as_ref().map_or("", ScriptType::as_str))
-        .arg(job.group.as_ref().map_or("", |group| group.as_str()))
-        .arg(named(job.instance.map(|instance| instance.to_string())))
-        .arg(job.priority.as_str())
-        .arg(named(job.run_at.map(|time| time.as_microsecond().to_string())))
-        .arg(job.unique_key.as_ref().map_or("", |key| key.as_str()));
+        .arg(job.spec.script_type.as_ref().map_or("", ScriptType::as_str))
+        .arg(job.spec.group.as_ref().map_or("", |group| group.as_str()))
+        .arg(named(job.spec.instance.map(|instance| instance.to_string())))
+        .arg(job.spec.priority.as_str())
+        .arg(named(job.spec.run_at.map(|time| time.as_microsecond().to_string())))
+        .arg(job.spec.unique_key.as_ref().map_or("", |key| key.as_str()));
 }
 
 /// What `submit.lua` gets.
@@ -192,11 +192,11 @@ pub(super) fn submission(
     script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
     for job in jobs {
         standing(script, job);
-        script.arg(job.waits_for().count());
-        for id in &job.prerequisites {
+        script.arg(job.spec.waits_for().count());
+        for id in &job.spec.prerequisites {
             script.arg(id.as_str());
         }
-        for id in &job.after_any {
+        for id in &job.spec.after_any {
             script.arg(format!("{ANY}{id}"));
         }
         let fields = job.submitted_fields();

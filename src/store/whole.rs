@@ -108,8 +108,8 @@ fn parts_of(jobs: &[Job]) -> Vec<Part> {
         jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
     let mut parts: Vec<Part> = jobs.iter().map(|_| Part::default()).collect();
     for (place, job) in jobs.iter().enumerate() {
-        let strict = job.prerequisites.iter().map(|id| (id, id.to_string()));
-        let any = job.after_any.iter().map(|id| (id, format!("{ANY}{id}")));
+        let strict = job.spec.prerequisites.iter().map(|id| (id, id.to_string()));
+        let any = job.spec.after_any.iter().map(|id| (id, format!("{ANY}{id}")));
         let mut told = BTreeSet::new();
         for (id, entry) in strict.chain(any) {
             match places.get(id) {
@@ -135,7 +135,7 @@ fn step_len(jobs: &[Job], parts: &[Part]) -> usize {
         .take_while(|(job, part)| {
             let first = entries == 0;
             entries += 1 + part.within.len() + part.more.len();
-            bytes += job.script.len() + part.dependents.len();
+            bytes += job.spec.script.len() + part.dependents.len();
             first || entries <= ENTRIES_PER_STEP && bytes <= BYTES_PER_STEP
         })
         .count()
@@ -194,7 +194,7 @@ mod tests {
     fn job(id: &str, prerequisites: &[&str], after_any: &[&str]) -> Job {
         let legal = |ids: &[&str]| ids.iter().map(|id| id.parse().expect("legal")).collect();
         let mut job = Job::new(id.parse().expect("legal"), "1");
-        (job.prerequisites, job.after_any) = (legal(prerequisites), legal(after_any));
+        (job.spec.prerequisites, job.spec.after_any) = (legal(prerequisites), legal(after_any));
         job
     }
 
@@ -229,7 +229,7 @@ mod tests {
         let many: Vec<Job> = (0..2500).map(|n| job(&format!("j{n}"), &[], &[])).collect();
         assert_eq!(step_len(&many, &parts_of(&many)), JOBS_PER_STEP);
         let mut large = job("large", &[], &[]);
-        large.script = "1".repeat(BYTES_PER_STEP + 1);
+        large.spec.script = "1".repeat(BYTES_PER_STEP + 1);
         let large = [large, job("small", &[], &[])];
         assert_eq!(step_len(&large, &parts_of(&large)), 1);
     }

@@ -354,7 +354,7 @@ impl Storm {
                     .instance(u16::try_from(instance).unwrap_or(1));
                 let script = if of == "sh" { "true" } else { "1" };
                 let mut job = job.build().expect("a legal job");
-                script.clone_into(&mut job.script);
+                script.clone_into(&mut job.spec.script);
                 probes.push(job);
             }
         }

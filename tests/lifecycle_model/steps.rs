@@ -165,7 +165,7 @@ impl Walk {
         }
         let start = self.rng.u8(..6) > 0;
         let job = builder.build().expect("a legal job");
-        let queue = job.queue().expect("a typed job has a queue").to_string();
+        let queue = job.spec.queue().expect("a typed job has a queue").to_string();
         let entry = Job {
             unique,
             run_at,

@@ -85,7 +85,7 @@ async fn one_claim_brings_many_jobs_and_writes_whose_they_are() {
     assert_eq!(world.work("type:osis").len(), 8);
     for attempt in &claimed.attempts {
         let job = attempt.job.as_ref().expect("a legal job");
-        assert_eq!((job.script.as_str(), job.attempt), ("1", 1));
+        assert_eq!((job.spec.script.as_str(), job.attempt), ("1", 1));
         assert_eq!(job.status, JobStatus::Started);
         let field = |name| world.field(attempt.id.as_str(), name).unwrap_or_default();
         assert_eq!(field("status"), "started");

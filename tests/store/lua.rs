@@ -115,7 +115,7 @@ fn program_queue(fields: &[String]) -> String {
     let pairs = names.iter().zip(fields).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
     let pairs = pairs.chain([("script".as_bytes(), "1".as_bytes())]);
     let job = Job::from_hash("a".parse().expect("legal"), pairs).ok();
-    job.and_then(|job| job.queue()).map_or_else(|| "nil".to_owned(), |queue| queue.to_string())
+    job.and_then(|job| job.spec.queue()).map_or_else(|| "nil".to_owned(), |queue| queue.to_string())
 }
 
 #[tokio::test]

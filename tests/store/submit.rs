@@ -197,7 +197,7 @@ async fn the_client_refuses_before_anything_is_stored_what_no_actor_would_run() 
     let client = Client::with(&world.redis.config("hero"), bounds).expect("a client");
     let long = JobBuilder::new("osis", "12345678901").build().expect("legal");
     let mut untyped = job("a");
-    untyped.script_type = None;
+    untyped.spec.script_type = None;
     for (job, field) in [(long, "script"), (untyped, "script_type")] {
         let error = client.submit(job).await.expect_err("refused");
         assert!(matches!(&error, ClientError::Invalid(invalid) if invalid.field == field));

@@ -94,7 +94,7 @@ async fn jobs_of_a_whole_may_wait_for_jobs_that_were_there_before() {
     world.ended(&life, "bad", failed()).await;
     let runs = world.started(&life, "runs").await;
     let mut any = after("any", &["good"]);
-    any.after_any.push("bad".parse().expect("legal"));
+    any.spec.after_any.push("bad".parse().expect("legal"));
     let jobs = [
         after("a", &["good"]),
         after("b", &["bad", "a"]),

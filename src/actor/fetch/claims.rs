@@ -237,8 +237,8 @@ fn log_start(job: &Job, slots: &Slots) {
         group = %slots.id.group,
         instance = %slots.id.instance,
         attempt = job.attempt,
-        caller_id = %job.caller_id,
-        context_id = %job.context_id,
+        caller_id = %job.spec.caller_id,
+        context_id = %job.spec.context_id,
         "job started"
     );
 }

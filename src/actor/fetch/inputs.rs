@@ -23,14 +23,14 @@ pub(super) async fn fetch(
     let jobs: Vec<&Job> = attempts
         .iter()
         .filter_map(|attempt| attempt.job.as_ref().ok())
-        .filter(|job| job.waits_for().next().is_some())
+        .filter(|job| job.spec.waits_for().next().is_some())
         .collect();
     if jobs.is_empty() {
         return Ok(InputsOf::new());
     }
     let prerequisites: Vec<Vec<JobId>> = jobs
         .iter()
-        .map(|job| job.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect())
+        .map(|job| job.spec.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect())
         .collect();
     let found = store.inputs(&prerequisites, config.inputs_size_max).await?;
     let inputs = jobs.iter().zip(found).map(|(job, outputs)| {
@@ -44,7 +44,7 @@ pub(super) async fn fetch(
 fn named(job: &Job, outputs: Outputs) -> Inputs {
     let mut inputs: Inputs =
         outputs.into_iter().map(|(id, output)| (id.to_string(), output.map(Arc::from))).collect();
-    for (name, id) in &job.prerequisite_names {
+    for (name, id) in &job.spec.prerequisite_names {
         if let Some(output) = inputs.get(id.as_str()).cloned() {
             inputs.insert(name.clone(), output);
         }
@@ -66,8 +66,8 @@ mod tests {
     fn a_prerequisite_of_a_graph_is_known_by_its_name_as_well() {
         let id = |text: &str| -> JobId { text.parse().expect("legal") };
         let mut job = Job::new(id("j"), "1");
-        job.prerequisite_names.insert("first".to_owned(), id("a"));
-        job.prerequisite_names.insert("a lie".to_owned(), id("elsewhere"));
+        job.spec.prerequisite_names.insert("first".to_owned(), id("a"));
+        job.spec.prerequisite_names.insert("a lie".to_owned(), id("elsewhere"));
         let outputs = Outputs::from([(id("a"), Some("1".to_owned())), (id("b"), None)]);
         let inputs = named(&job, outputs);
         let one: Option<Arc<str>> = Some("1".into());

@@ -381,8 +381,8 @@ fn log_end(
         group = %slots.id.group,
         instance = %slots.id.instance,
         attempt = job.attempt,
-        caller_id = %job.caller_id,
-        context_id = %job.context_id,
+        caller_id = %job.spec.caller_id,
+        context_id = %job.spec.context_id,
         took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         "job ended: {outcome}"
     );

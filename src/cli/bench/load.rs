@@ -124,7 +124,7 @@ mod tests {
     fn each_job_of_a_load_knows_its_number() {
         let kind = Kind { script_type: "bash".to_owned(), script: "echo {i} {i}".to_owned() };
         let job = kind.job(7).expect("legal");
-        assert_eq!(job.script, "echo 7 7");
-        assert_eq!(Kind::default().job(3).expect("legal").script, "3");
+        assert_eq!(job.spec.script, "echo 7 7");
+        assert_eq!(Kind::default().job(3).expect("legal").spec.script, "3");
     }
 }

@@ -184,20 +184,20 @@ impl<'t> GraphFile<'t> {
         if let Some(id) = self.parsed(own.id.as_ref())? {
             job.id = id;
         }
-        job.unique_key = self.parsed(own.unique_key.as_ref())?;
-        job.group = self.parsed(either!(group))?;
-        job.instance = self.parsed_number(either!(instance))?;
-        job.priority = self.parsed_number(either!(priority))?.unwrap_or_default();
-        job.timeout = self.duration(either!(timeout))?;
-        job.retention = self.duration(either!(retention))?;
-        job.retries = own.retries.or(defaults.retries);
-        job.run_at = self.run_at(either!(at), either!(delay))?;
-        job.env_vars.extend(defaults.env.clone());
-        job.env_vars.extend(own.env.clone());
-        job.caller_id = either!(caller).cloned().unwrap_or_default();
-        job.context_id = either!(context).cloned().unwrap_or_default();
-        job.concurrent = own.concurrent.or(defaults.concurrent).unwrap_or(true);
-        job.log_path = either!(log_path).cloned();
+        job.spec.unique_key = self.parsed(own.unique_key.as_ref())?;
+        job.spec.group = self.parsed(either!(group))?;
+        job.spec.instance = self.parsed_number(either!(instance))?;
+        job.spec.priority = self.parsed_number(either!(priority))?.unwrap_or_default();
+        job.spec.timeout = self.duration(either!(timeout))?;
+        job.spec.retention = self.duration(either!(retention))?;
+        job.spec.retries = own.retries.or(defaults.retries);
+        job.spec.run_at = self.run_at(either!(at), either!(delay))?;
+        job.spec.env_vars.extend(defaults.env.clone());
+        job.spec.env_vars.extend(own.env.clone());
+        job.spec.caller_id = either!(caller).cloned().unwrap_or_default();
+        job.spec.context_id = either!(context).cloned().unwrap_or_default();
+        job.spec.concurrent = own.concurrent.or(defaults.concurrent).unwrap_or(true);
+        job.spec.log_path = either!(log_path).cloned();
         Ok(job)
     }
 
@@ -228,10 +228,10 @@ impl<'t> GraphFile<'t> {
         let named = own.script_type.as_ref().or(defaults.script_type.as_ref());
         let at_type = named.map_or(at.clone(), Spanned::span);
         let script_type = source.script_type(named.map(|n| n.get_ref().as_str()), config);
-        job.script_type = Some(script_type.map_err(|error| {
+        job.spec.script_type = Some(script_type.map_err(|error| {
             self.wrong(Some(at_type), error.message.replace("--type", "`type`"))
         })?);
-        job.script = source
+        job.spec.script = source
             .read(config.job.script_size_max)
             .map_err(|error| Error::new(error.exit, self.wrong(Some(at), error.message).message))?;
         Ok(())

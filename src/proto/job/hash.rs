@@ -1,374 +1,136 @@
-//! The job hash, both ways. Whatever a stranger wrote into it gives a job or a named error.
+//! The job hash, both ways. Any hash gives a job or an error that names a field.
 
-use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::str::FromStr;
-use std::time::Duration;
 
-use jiff::Timestamp;
-use serde_json::{Map, Value, json};
-
-use super::{Job, JobId};
-use crate::proto::target::{ActorId, Priority};
-
-/// A hash that cannot be run: which field is wrong, and how.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid job: {field} {reason}")]
-pub struct InvalidJob {
-    /// The field at fault.
-    pub field: String,
-    /// What is wrong with it, to be read after the field's name.
-    pub reason: String,
-}
-
-impl InvalidJob {
-    /// Names a field and what is wrong with it.
-    pub fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { field: field.into(), reason: reason.into() }
-    }
-}
-
-/// No job may take or be kept for longer than this, whatever the configuration says: ten years.
-const SECONDS_MAX: f64 = 315_360_000.0;
-/// Most prerequisites, environment variables or dependents one hash may name.
-const LIST_LEN_MAX: usize = 100_000;
+use super::bounds::InvalidJob;
+use super::id::JobId;
+use super::record::{Job, OWN_FIELDS};
+use super::spec::{JobSpec, SETTINGS, Setting};
+use super::status::JobStatus;
+use super::value::HashValue;
+use crate::proto::target::ActorId;
+use crate::proto::text::shown;
 
 impl Job {
     /// Reads a hash as Redis returns it. `id` is the end of its key, which wins over the field.
     ///
-    /// Fields that a submitter writes must be in order. Fields that only Hero writes are for
-    /// reading: what is illegible there counts as absent and keeps no job from running.
+    /// The fields of the submitter must be legal; an empty one counts as absent. A field that only
+    /// Hero writes counts as absent where it cannot be read, and keeps no job from running.
     ///
     /// # Errors
-    /// [`InvalidJob`] names the first field that is not in order.
+    /// [`InvalidJob`] names the first field that is not legal.
     pub fn from_hash<'a>(
         id: JobId,
         fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Result<Self, InvalidJob> {
-        let mut job = Self::new(id, String::new());
-        let mut script = None;
-        let mut legacy = Legacy::default();
+        let mut job = Self::new(id, "");
+        let mut legacy = LegacyFields::default();
         for (name, value) in fields {
             let name = std::str::from_utf8(name)
                 .map_err(|_| InvalidJob::new("a field's name", "is not UTF-8"))?;
-            let value = std::str::from_utf8(value)
-                .map_err(|_| InvalidJob::new(shown(name), "is not UTF-8"))?;
-            match name {
-                "script" => script = Some(value),
-                "worker_id" | "actor_id" => legacy.actor = Some(value),
-                "dependencies" => legacy.prerequisites = Some(value),
-                _ => job.read_field(name, value)?,
+            let value = std::str::from_utf8(value).map_err(|_| {
+                let name = if name.is_empty() { "a field without a name" } else { name };
+                InvalidJob::new(shown(name), "is not UTF-8")
+            })?;
+            if !legacy.take(name, value) {
+                job.read_field(name, value)?;
             }
         }
-        legacy.fill(&mut job)?;
-        script.filter(|text| !text.is_empty()).map_or_else(
-            || Err(InvalidJob::new("script", "is missing")),
-            |text| {
-                text.clone_into(&mut job.script);
-                Ok(job)
-            },
-        )
+        legacy.fill(&mut job.spec)?;
+        if job.spec.script.is_empty() {
+            return Err(InvalidJob::new("script", "is missing"));
+        }
+        Ok(job)
     }
 
     fn read_field(&mut self, name: &str, value: &str) -> Result<(), InvalidJob> {
-        match name {
-            "id" => {}
-            "caller_id" => value.clone_into(&mut self.caller_id),
-            "context_id" => value.clone_into(&mut self.context_id),
-            "script_type" => self.script_type = strict(name, value)?,
-            "group" => self.group = strict(name, value)?,
-            "instance" => self.instance = strict(name, value)?,
-            "priority" => self.priority = strict(name, value)?.unwrap_or_default(),
-            "timeout" => self.timeout = seconds(name, value)?,
-            "retries" => self.retries = number(name, value)?,
-            "concurrent" => self.concurrent = boolean(name, value)?,
-            "log_path" => self.log_path = some_text(value),
-            "env_vars" => self.env_vars = env_vars(value)?,
-            "prerequisites" => self.prerequisites = ids(name, value)?,
-            "after_any" => self.after_any = ids(name, value)?,
-            "prerequisite_names" => self.prerequisite_names = names_of_ids(name, value)?,
-            "retention" => self.retention = seconds(name, value)?,
-            "run_at" => self.run_at = run_at(value)?,
-            "unique_key" => self.unique_key = strict(name, value)?,
-            "limit_key" => self.limit_key = strict(name, value)?,
-            "reply" => self.reply = value != "0",
-            "status" => {
-                self.status = value.parse().map_err(|error| InvalidJob::new(name, said(&error)))?;
-            }
-            "created_at" => self.created_at = value.parse().ok(),
-            "updated_at" => self.updated_at = value.parse().ok(),
-            "started_at" => self.started_at = value.parse().ok(),
-            "finished_at" => self.finished_at = value.parse().ok(),
-            "dependents" => self.dependents = ids(name, value).unwrap_or_default(),
-            "dependents_more" => self.dependents_more = value.parse().unwrap_or_default(),
-            "attempt" => self.attempt = value.parse().unwrap_or_default(),
-            "crashes" => self.crashes = value.parse().unwrap_or_default(),
-            "actor" => self.actor = value.parse().ok(),
-            "boot_id" => self.boot_id = value.parse().ok(),
-            "output" => self.output = Some(value.to_owned()),
-            "error" => self.error = Some(value.to_owned()),
-            "exit_code" => self.exit_code = value.parse().ok(),
-            _ => {
-                self.extra.insert(name.to_owned(), value.to_owned());
-            }
+        if let Some(setting) = Setting::of_field(name) {
+            return match (name, value) {
+                ("id", _) | (_, "") => Ok(()),
+                _ => setting.set(&mut self.spec, value),
+            };
+        }
+        if let Some(own) = OWN_FIELDS.iter().find(|own| own.name == name) {
+            (own.read)(self, value);
+        } else if name == "status" {
+            let status = JobStatus::read(value);
+            self.status = status.map_err(|reason| InvalidJob::new(name, reason))?;
+        } else {
+            self.extra.insert(name.to_owned(), value.to_owned());
         }
         Ok(())
     }
 
-    /// The fields to write, each under its name. What holds its default is left out, the status
-    /// and the id never are.
+    /// Returns the fields to write. A field at its default is left out, but for id and state.
     pub fn to_hash(&self) -> Vec<(&str, String)> {
         let mut fields = self.submitted_fields();
-        let mut put = |name, value: Option<String>| fields.extend(value.map(|value| (name, value)));
-        put("status", Some(self.status.to_string()));
-        put("created_at", self.created_at.map(written_time));
-        put("updated_at", self.updated_at.map(written_time));
-        put("started_at", self.started_at.map(written_time));
-        put("finished_at", self.finished_at.map(written_time));
-        put("dependents", written_ids(&self.dependents));
-        put(
-            "dependents_more",
-            (self.dependents_more > 0).then(|| self.dependents_more.to_string()),
-        );
-        put("attempt", (self.attempt > 0).then(|| self.attempt.to_string()));
-        put("crashes", (self.crashes > 0).then(|| self.crashes.to_string()));
-        put("actor", self.actor.as_ref().map(ToString::to_string));
-        put("boot_id", self.boot_id.as_ref().map(ToString::to_string));
-        put("output", self.output.clone());
-        put("error", self.error.clone());
-        put("exit_code", self.exit_code.map(|code| code.to_string()));
+        fields.push(("status", self.status.to_string()));
+        let own = OWN_FIELDS.iter().map(|own| (own.name, (own.write)(self)));
+        fields.extend(own.filter_map(|(name, value)| Some((name, value?))));
         fields
     }
 
-    /// The fields that a submitter writes, the id first.
+    /// Returns the fields that a submitter writes, the id first.
     pub fn submitted_fields(&self) -> Vec<(&str, String)> {
-        let mut fields = vec![("id", self.id.to_string()), ("script", self.script.clone())];
-        let mut put = |name, value: Option<String>| fields.extend(value.map(|value| (name, value)));
-        put("caller_id", some_text(&self.caller_id));
-        put("context_id", some_text(&self.context_id));
-        put("script_type", self.script_type.as_ref().map(ToString::to_string));
-        put("group", self.group.as_ref().map(ToString::to_string));
-        put("instance", self.instance.map(|instance| instance.to_string()));
-        put("priority", (self.priority != Priority::default()).then(|| self.priority.to_string()));
-        put("timeout", self.timeout.map(|timeout| written_seconds(timeout).to_string()));
-        put("retries", self.retries.map(|retries| retries.to_string()));
-        put("concurrent", (!self.concurrent).then(|| "false".to_owned()));
-        put("log_path", self.log_path.clone());
-        put("env_vars", (!self.env_vars.is_empty()).then(|| json!(self.env_vars).to_string()));
-        put("prerequisites", written_ids(&self.prerequisites));
-        put("after_any", written_ids(&self.after_any));
-        let names = &self.prerequisite_names;
-        put("prerequisite_names", (!names.is_empty()).then(|| json!(names).to_string()));
-        put("run_at", self.run_at.map(written_time));
-        put("unique_key", self.unique_key.as_ref().map(ToString::to_string));
-        put("limit_key", self.limit_key.as_ref().map(ToString::to_string));
-        put("retention", self.retention.map(|kept| written_seconds(kept).to_string()));
-        put("reply", (!self.reply).then(|| "0".to_owned()));
-        for (name, value) in &self.extra {
-            fields.push((name, value.clone()));
-        }
+        let mut fields = vec![("id", self.id.to_string())];
+        let settings = SETTINGS.iter().map(|setting| (setting.field, setting.text(&self.spec)));
+        fields.extend(settings.filter_map(|(name, value)| Some((name, value?))));
+        fields.extend(self.extra.iter().map(|(name, value)| (name.as_str(), value.clone())));
         fields
-    }
-
-    /// The job as one JSON object, its members named as the fields of the hash: numbers and
-    /// lists as such, times as text. Absent means absent in the hash too.
-    pub fn to_json(&self) -> Value {
-        let mut object: Map<String, Value> = self
-            .to_hash()
-            .into_iter()
-            .map(|(name, value)| {
-                let value = match name {
-                    "instance" | "priority" | "timeout" | "retries" | "attempt" | "crashes"
-                    | "exit_code" | "progress" | "concurrent" | "env_vars" | "prerequisites"
-                    | "after_any" | "prerequisite_names" | "dependents" | "dependents_more"
-                    | "retention" | "signal" | "cpu_time" | "memory_peak" => {
-                        serde_json::from_str(&value).unwrap_or(Value::String(value))
-                    }
-                    _ => Value::String(value),
-                };
-                (name.to_owned(), value)
-            })
-            .collect();
-        object.entry("priority").or_insert_with(|| json!(1));
-        Value::Object(object)
     }
 }
 
 /// The spellings of older programs.
 #[derive(Default)]
-struct Legacy<'a> {
+pub(super) struct LegacyFields<'a> {
     actor: Option<&'a str>,
     prerequisites: Option<&'a str>,
 }
 
-impl Legacy<'_> {
-    /// Fills what the job's own fields left open. A worker's name that is no actor of ours says
-    /// nothing about where the job goes.
-    fn fill(self, job: &mut Job) -> Result<(), InvalidJob> {
-        if let Some(value) = self.prerequisites
-            && job.prerequisites.is_empty()
-        {
-            job.prerequisites = ids("dependencies", value)?;
+impl<'a> LegacyFields<'a> {
+    /// Keeps the value of a legacy spelling. Returns whether the name is one.
+    pub(super) fn take(&mut self, name: &str, value: &'a str) -> bool {
+        match name {
+            "worker_id" | "actor_id" => self.actor = Some(value),
+            "dependencies" => self.prerequisites = Some(value),
+            _ => return false,
         }
-        let named = self
+        true
+    }
+
+    /// Fills the settings that the job's own fields leave open. The name of a worker that is not
+    /// an actor of Hero says nothing about the target.
+    pub(super) fn fill(self, spec: &mut JobSpec) -> Result<(), InvalidJob> {
+        let prerequisites = self.prerequisites.filter(|ids| !ids.is_empty());
+        if let (Some(ids), Some(setting)) = (prerequisites, Setting::of_field("prerequisites"))
+            && spec.prerequisites.is_empty()
+        {
+            let set = setting.set(spec, ids);
+            set.map_err(|wrong| InvalidJob::new("dependencies", wrong.reason))?;
+        }
+        let actor = self
             .actor
             .and_then(|name| ActorId::from_str(name).or_else(|_| ActorId::from_unit(name)).ok());
-        if let Some(actor) = named
-            && job.group.is_none()
-            && job.instance.is_none()
-            && job.script_type.as_ref().is_none_or(|own| *own == actor.script_type)
+        if let Some(actor) = actor
+            && spec.group.is_none()
+            && spec.instance.is_none()
+            && spec.script_type.as_ref().is_none_or(|own| *own == actor.script_type)
         {
-            job.script_type = Some(actor.script_type);
-            job.group = Some(actor.group);
-            job.instance = Some(actor.instance);
+            spec.script_type = Some(actor.script_type);
+            spec.group = Some(actor.group);
+            spec.instance = Some(actor.instance);
         }
         Ok(())
     }
 }
 
-/// A field's name, short enough for a message.
-fn shown(name: &str) -> String {
-    if name.is_empty() {
-        return "a field without a name".to_owned();
-    }
-    name.chars().take(64).flat_map(char::escape_debug).collect()
-}
-
-/// The part of a name's error that follows the field's name.
-fn said(error: &impl Display) -> String {
-    let text = error.to_string();
-    match text.split_once('`') {
-        Some((_, value)) => format!("`{value}"),
-        None => text,
-    }
-}
-
-fn some_text(value: &str) -> Option<String> {
-    (!value.is_empty()).then(|| value.to_owned())
-}
-
-/// A name that must be legal; empty counts as absent, as many clients write it.
-fn strict<T: FromStr<Err: Display>>(field: &str, value: &str) -> Result<Option<T>, InvalidJob> {
-    if value.is_empty() {
-        return Ok(None);
-    }
-    value.parse().map(Some).map_err(|error| InvalidJob::new(field, said(&error)))
-}
-
-fn number(field: &str, value: &str) -> Result<Option<u32>, InvalidJob> {
-    if value.is_empty() {
-        return Ok(None);
-    }
-    value.parse().map(Some).map_err(|_| {
-        InvalidJob::new(field, format!("`{}` is no whole number of 0 or more", shown(value)))
-    })
-}
-
-fn boolean(field: &str, value: &str) -> Result<bool, InvalidJob> {
-    match value {
-        "" | "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        other => Err(InvalidJob::new(field, format!("`{}` is not true or false", shown(other)))),
-    }
-}
-
-/// Seconds, whole or decimal, above zero.
-fn seconds(field: &str, value: &str) -> Result<Option<Duration>, InvalidJob> {
-    if value.is_empty() {
-        return Ok(None);
-    }
-    value
-        .parse::<f64>()
-        .ok()
-        .filter(|seconds| *seconds > 0.0 && *seconds <= SECONDS_MAX)
-        .map(|seconds| Some(Duration::from_secs_f64(seconds)))
-        .ok_or_else(|| {
-            let reason = format!("`{}` is no number of seconds above 0", shown(value));
-            InvalidJob::new(field, reason)
-        })
-}
-
-fn run_at(value: &str) -> Result<Option<Timestamp>, InvalidJob> {
-    if value.is_empty() {
-        return Ok(None);
-    }
-    value.parse().map(Some).map_err(|_| {
-        let reason = format!("`{}` is no time such as 2026-01-31T12:00:00Z", shown(value));
-        InvalidJob::new("run_at", reason)
-    })
-}
-
-fn env_vars(value: &str) -> Result<BTreeMap<String, String>, InvalidJob> {
-    if value.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let vars: BTreeMap<String, String> = serde_json::from_str(value)
-        .map_err(|_| InvalidJob::new("env_vars", "is no JSON object of strings"))?;
-    if vars.len() > LIST_LEN_MAX {
-        return Err(InvalidJob::new("env_vars", format!("names more than {LIST_LEN_MAX}")));
-    }
-    match vars.keys().find(|name| !is_variable_name(name)) {
-        Some(name) => Err(InvalidJob::new(
-            "env_vars",
-            format!("names `{}`, which is no name of a variable", shown(name)),
-        )),
-        None if vars.values().any(|value| value.contains('\0')) => {
-            Err(InvalidJob::new("env_vars", "holds a value with a NUL byte"))
-        }
-        None => Ok(vars),
-    }
-}
-
-/// A letter or `_`, then letters, digits and `_`: what every shell can read.
-fn is_variable_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && name.len() <= 256
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn ids(field: &str, value: &str) -> Result<Vec<JobId>, InvalidJob> {
-    if value.is_empty() {
-        return Ok(Vec::new());
-    }
-    let ids: Vec<JobId> = serde_json::from_str(value)
-        .map_err(|_| InvalidJob::new(field, "is no JSON array of job ids"))?;
-    if ids.len() > LIST_LEN_MAX {
-        return Err(InvalidJob::new(field, format!("names more than {LIST_LEN_MAX} jobs")));
-    }
-    Ok(ids)
-}
-
-fn names_of_ids(field: &str, value: &str) -> Result<BTreeMap<String, JobId>, InvalidJob> {
-    if value.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    serde_json::from_str(value)
-        .map_err(|_| InvalidJob::new(field, "is no JSON object of job ids"))
-        .and_then(|names: BTreeMap<String, JobId>| match names.len() {
-            0..=LIST_LEN_MAX => Ok(names),
-            _ => Err(InvalidJob::new(field, format!("names more than {LIST_LEN_MAX} jobs"))),
-        })
-}
-
-fn written_ids(ids: &[JobId]) -> Option<String> {
-    (!ids.is_empty()).then(|| json!(ids).to_string())
-}
-
-/// Whole seconds without a fraction, as older programs expect.
-fn written_seconds(duration: Duration) -> f64 {
-    duration.as_secs_f64()
-}
-
-/// RFC 3339, UTC, milliseconds.
-fn written_time(time: Timestamp) -> String {
-    format!("{time:.3}")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::proto::job::JobStatus;
+    use crate::proto::target::Priority;
+    use jiff::Timestamp;
     use proptest::collection::{btree_map, vec};
     use proptest::option::of;
     use proptest::prelude::*;
@@ -381,10 +143,10 @@ mod tests {
     #[test]
     fn a_raw_client_may_write_a_script_alone() {
         let job = read(&[("id", "j1"), ("script", "1"), ("status", "dispatched")]).expect("a job");
-        assert_eq!(job.script, "1");
+        assert_eq!(job.spec.script, "1");
         assert_eq!(job.status, JobStatus::Dispatched);
         assert_eq!(
-            (job.script_type, job.timeout, job.retries, job.reply),
+            (job.spec.script_type, job.spec.timeout, job.spec.retries, job.spec.reply),
             (None, None, None, true)
         );
     }
@@ -392,20 +154,25 @@ mod tests {
     #[test]
     fn the_message_names_the_field_and_shows_the_value() {
         for (field, value, message) in [
-            ("timeout", "soon", "invalid job: timeout `soon` is no number of seconds above 0"),
-            ("timeout", "-1", "invalid job: timeout `-1` is no number of seconds above 0"),
-            ("timeout", "inf", "invalid job: timeout `inf` is no number of seconds above 0"),
-            ("retries", "-1", "invalid job: retries `-1` is no whole number of 0 or more"),
-            ("env_vars", "[1]", "invalid job: env_vars is no JSON object of strings"),
-            ("prerequisites", "x", "invalid job: prerequisites is no JSON array of job ids"),
-            ("after_any", "{}", "invalid job: after_any is no JSON array of job ids"),
-            ("retention", "0", "invalid job: retention `0` is no number of seconds above 0"),
+            ("timeout", "soon", "invalid job: timeout `soon` is not a number of seconds above 0"),
+            ("timeout", "-1", "invalid job: timeout `-1` is not a number of seconds above 0"),
+            ("timeout", "inf", "invalid job: timeout `inf` is not a number of seconds above 0"),
+            ("retries", "-1", "invalid job: retries `-1` is not a whole number, 0 or more"),
+            ("env_vars", "[1]", "invalid job: env_vars is not a JSON object of strings"),
+            ("prerequisites", "x", "invalid job: prerequisites is not a JSON array of job ids"),
+            ("after_any", "{}", "invalid job: after_any is not a JSON array of job ids"),
+            ("retention", "0", "invalid job: retention `0` is not a number of seconds above 0"),
             (
                 "prerequisite_names",
                 r#"{"a":"b:c"}"#,
-                "invalid job: prerequisite_names is no JSON object of job ids",
+                "invalid job: prerequisite_names is not a JSON object of job ids",
             ),
-            ("run_at", "now", "invalid job: run_at `now` is no time such as 2026-01-31T12:00:00Z"),
+            (
+                "run_at",
+                "now",
+                "invalid job: run_at `now` is not a time in RFC 3339 with Z or an offset, such as \
+                 2026-12-24T18:00:00+01:00",
+            ),
             (
                 "priority",
                 "9",
@@ -450,13 +217,13 @@ mod tests {
             read(&[("script", "1"), ("worker_id", "osis-io-3"), ("dependencies", r#"["a"]"#)])
                 .expect("a job");
         assert_eq!(
-            job.queue().map(|q| q.to_string()).as_deref(),
+            job.spec.queue().map(|q| q.to_string()).as_deref(),
             Some("type:osis:group:io:inst:3")
         );
-        assert_eq!(job.prerequisites.len(), 1);
+        assert_eq!(job.spec.prerequisites.len(), 1);
         let job = read(&[("script", "1"), ("actor_id", "w1"), ("group", "io")]).expect("a job");
         assert_eq!(
-            (job.script_type, job.group.map(|g| g.to_string())),
+            (job.spec.script_type, job.spec.group.map(|g| g.to_string())),
             (None, Some("io".to_owned()))
         );
         assert!(job.extra.is_empty());
@@ -471,9 +238,9 @@ mod tests {
     #[test]
     fn whole_seconds_are_written_without_a_fraction() {
         let mut job = Job::new("j1".parse().expect("legal"), "1");
-        job.timeout = Some(Duration::from_secs(90));
+        job.spec.timeout = Some(Duration::from_secs(90));
         assert!(job.submitted_fields().contains(&("timeout", "90".to_owned())));
-        job.timeout = Some(Duration::from_millis(1500));
+        job.spec.timeout = Some(Duration::from_millis(1500));
         assert!(job.submitted_fields().contains(&("timeout", "1.5".to_owned())));
     }
 
@@ -561,22 +328,22 @@ mod tests {
             status in 0usize..7,
         ) {
             let mut job = Job::new("j1".parse().expect("legal"), script);
-            job.caller_id = caller_id;
-            job.script_type = script_type.map(|t| t.parse().expect("legal"));
-            job.group = group.map(|g| g.parse().expect("legal"));
-            job.instance = instance.map(|i| i.try_into().expect("legal"));
-            job.priority = Priority::ALL[priority];
-            job.timeout = timeout_ms.map(Duration::from_millis);
-            job.retries = retries;
-            job.concurrent = concurrent;
-            job.reply = reply;
-            job.env_vars = env_vars;
-            job.prerequisites = prerequisites.iter().map(|p| p.parse().expect("legal")).collect();
-            job.after_any = after_any.iter().map(|p| p.parse().expect("legal")).collect();
+            job.spec.caller_id = caller_id;
+            job.spec.script_type = script_type.map(|t| t.parse().expect("legal"));
+            job.spec.group = group.map(|g| g.parse().expect("legal"));
+            job.spec.instance = instance.map(|i| i.try_into().expect("legal"));
+            job.spec.priority = Priority::ALL[priority];
+            job.spec.timeout = timeout_ms.map(Duration::from_millis);
+            job.spec.retries = retries;
+            job.spec.concurrent = concurrent;
+            job.spec.reply = reply;
+            job.spec.env_vars = env_vars;
+            job.spec.prerequisites = prerequisites.iter().map(|p| p.parse().expect("legal")).collect();
+            job.spec.after_any = after_any.iter().map(|p| p.parse().expect("legal")).collect();
             let legal = |(name, id): (String, String)| (name, id.parse().expect("legal"));
-            job.prerequisite_names = names.into_iter().map(legal).collect();
-            job.retention = retention_ms.map(Duration::from_millis);
-            job.run_at = run_at_ms.map(|ms| Timestamp::from_millisecond(ms).expect("in range"));
+            job.spec.prerequisite_names = names.into_iter().map(legal).collect();
+            job.spec.retention = retention_ms.map(Duration::from_millis);
+            job.spec.run_at = run_at_ms.map(|ms| Timestamp::from_millisecond(ms).expect("in range"));
             job.attempt = attempt;
             job.output = output;
             job.exit_code = exit_code;

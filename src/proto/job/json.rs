@@ -1,54 +1,80 @@
-//! A job as one JSON object, the way people and programs write one by hand.
+//! A job as one JSON object: written for people, and read from the lines of a batch.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{InvalidJob, Job, JobId};
+use super::bounds::InvalidJob;
+use super::hash::LegacyFields;
+use super::record::{Job, OWN_FIELDS};
+use super::spec::{JobSpec, SETTINGS, Setting};
+use super::value::Kind;
+use crate::proto::text::{did_you_mean, nearest, shown};
 
-/// What only Hero writes.
-const OWN_FIELDS: [&str; 14] = [
-    "status",
-    "created_at",
-    "updated_at",
-    "started_at",
-    "finished_at",
-    "dependents",
-    "dependents_more",
-    "attempt",
-    "crashes",
-    "actor",
-    "boot_id",
-    "output",
-    "error",
-    "exit_code",
-];
+/// Numbers that actors add to the hash.
+const EXTRA_NUMBERS: [&str; 4] = ["progress", "signal", "cpu_time", "memory_peak"];
 
 impl Job {
-    /// Reads a job that somebody wants to submit: members named as the fields of the hash, lists
-    /// and numbers as such or as the text that the hash has. Without an `id` it gets a new one.
+    /// Returns the job as one JSON object, its members named as the fields of the hash: numbers
+    /// and lists as such, times as text. A field that the hash does not have is left out.
+    pub fn to_json(&self) -> Value {
+        let fields = self.to_hash().into_iter().map(|(name, text)| {
+            let value = match kind_of(name) {
+                Kind::Text | Kind::Time => Value::String(text),
+                Kind::Flag => json!(!matches!(text.as_str(), "0" | "false")),
+                _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            };
+            (name.to_owned(), value)
+        });
+        let mut object: Map<String, Value> = fields.collect();
+        object.entry("priority").or_insert_with(|| json!(1));
+        Value::Object(object)
+    }
+
+    /// Reads a job to submit: members named as the fields of the hash, lists and numbers as such
+    /// or as the text of the hash. Without an `id` it gets a random one.
     ///
     /// # Errors
-    /// [`InvalidJob`] names the first member that is not in order, or not for a submitter to set.
+    /// [`InvalidJob`] names the first member that is unknown, not legal, or not for a submitter.
     pub fn from_json(object: &Map<String, Value>) -> Result<Self, InvalidJob> {
-        if let Some(own) = OWN_FIELDS.iter().find(|own| object.contains_key(**own)) {
-            return Err(InvalidJob::new(*own, "is written by hero alone"));
-        }
-        let id = match object.get("id") {
-            None | Some(Value::Null) => JobId::random(),
-            Some(Value::String(id)) => {
-                id.parse().map_err(|error| InvalidJob::new("id", format!("is refused: {error}")))?
-            }
-            Some(_) => return Err(InvalidJob::new("id", "is no text")),
-        };
-        let fields: Vec<(&String, String)> = object
+        let members: Vec<(&str, String)> = object
             .iter()
             .filter(|(_, value)| !value.is_null())
             .map(|(name, value)| match value {
-                Value::String(text) => (name, text.clone()),
-                other => (name, other.to_string()),
+                Value::String(text) => Ok((name.as_str(), text.clone())),
+                _ if name == "id" => Err(InvalidJob::new("id", "is not text")),
+                other => Ok((name.as_str(), other.to_string())),
             })
-            .collect();
-        Self::from_hash(id, fields.iter().map(|(name, text)| (name.as_bytes(), text.as_bytes())))
+            .collect::<Result<_, _>>()?;
+        let mut spec = JobSpec::default();
+        let mut legacy = LegacyFields::default();
+        for (name, text) in &members {
+            match Setting::of_field(name) {
+                Some(_) if text.is_empty() && *name != "id" => {}
+                Some(setting) => setting.set(&mut spec, text)?,
+                None if legacy.take(name, text) => {}
+                None => return Err(not_a_setting(name)),
+            }
+        }
+        legacy.fill(&mut spec)?;
+        if spec.script.is_empty() {
+            return Err(InvalidJob::new("script", "is missing"));
+        }
+        Ok(Self::from(spec))
     }
+}
+
+fn kind_of(name: &str) -> Kind {
+    let setting = Setting::of_field(name).map(|setting| setting.kind);
+    let own = || OWN_FIELDS.iter().find(|own| own.name == name).map(|own| own.kind);
+    let extra = if EXTRA_NUMBERS.contains(&name) { Kind::Number } else { Kind::Text };
+    setting.or_else(own).unwrap_or(extra)
+}
+
+fn not_a_setting(name: &str) -> InvalidJob {
+    if name == "status" || OWN_FIELDS.iter().any(|own| own.name == name) {
+        return InvalidJob::new(name, "is written by hero alone");
+    }
+    let hint = did_you_mean(nearest(name, SETTINGS.iter().map(|setting| setting.field)));
+    InvalidJob::new(format!("`{}`", shown(name)), format!("is an unknown name{hint}"))
 }
 
 #[cfg(test)]
@@ -65,23 +91,34 @@ mod tests {
         let job = read(
             r#"{"id": "a", "script": "1", "script_type": "osis", "timeout": 1.5, "retries": "3",
                 "priority": 0, "after_any": ["x"], "prerequisites": "[\"y\"]",
-                "env_vars": {"A": "b"}, "concurrent": false, "group": null, "note": 7}"#,
+                "env_vars": {"A": "b"}, "concurrent": false, "group": null, "reply": false}"#,
         )
         .expect("a job");
-        assert_eq!((job.id.as_str(), job.retries), ("a", Some(3)));
-        assert_eq!((job.after_any[0].as_str(), job.prerequisites[0].as_str()), ("x", "y"));
-        assert_eq!((job.env_vars["A"].as_str(), job.concurrent), ("b", false));
-        assert_eq!((job.group, job.extra["note"].as_str()), (None, "7"));
+        assert_eq!((job.id.as_str(), job.spec.retries), ("a", Some(3)));
+        assert_eq!(
+            (job.spec.after_any[0].as_str(), job.spec.prerequisites[0].as_str()),
+            ("x", "y")
+        );
+        assert_eq!((job.spec.env_vars["A"].as_str(), job.spec.concurrent), ("b", false));
+        assert_eq!((job.spec.group, job.spec.reply), (None, false));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         for (text, message) in [
             (r"{}", "script is missing"),
-            (r#"{"script": "1", "id": "a:b"}"#, "id is refused"),
-            (r#"{"script": "1", "id": 7}"#, "id is no text"),
-            (r#"{"script": "1", "retries": -1}"#, "retries `-1` is no whole number"),
+            (r#"{"script": "1", "id": "a:b"}"#, "id `a:b` is not legal"),
+            (r#"{"script": "1", "id": 7}"#, "id is not text"),
+            (r#"{"script": "1", "retries": -1}"#, "retries `-1` is not a whole number"),
             (r#"{"script": "1", "status": "finished"}"#, "status is written by hero alone"),
+            (
+                r#"{"script": "1", "retires": 1}"#,
+                "invalid job: `retires` is an unknown name; did you mean `retries`?",
+            ),
+            (
+                r#"{"script": "1", "env": {"A": "b"}}"#,
+                "invalid job: `env` is an unknown name; did you mean `env_vars`?",
+            ),
         ] {
             let error = read(text).expect_err(text).to_string();
             assert!(error.contains(message), "{error}");

@@ -1,0 +1,48 @@
+//! The bounds that a configuration sets for every job, and the error of a job that breaks a form
+//! or a bound.
+
+use std::time::Duration;
+
+/// A job that cannot be run: the field at fault and the reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid job: {field} {reason}")]
+pub struct InvalidJob {
+    /// The field at fault.
+    pub field: String,
+    /// The reason, to be read after the field's name.
+    pub reason: String,
+}
+
+impl InvalidJob {
+    /// Creates the error of a field.
+    pub fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { field: field.into(), reason: reason.into() }
+    }
+}
+
+/// The bounds that a configuration sets for every job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobBounds {
+    /// The longest script, in bytes.
+    pub script_size_max: u64,
+    /// The longest timeout.
+    pub timeout_max: Duration,
+    /// The longest time to keep a job after its end.
+    pub retention_max: Duration,
+}
+
+/// The time that jobs are kept after their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// For a job without its own.
+    pub default: Duration,
+    /// The most that a job may ask for.
+    pub max: Duration,
+}
+
+impl From<Duration> for Retention {
+    /// The default that is also the most.
+    fn from(default: Duration) -> Self {
+        Self { default, max: default }
+    }
+}

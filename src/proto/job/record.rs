@@ -1,0 +1,94 @@
+//! A job as Redis holds it: the settings of its submitter, and the fields that Hero writes.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::id::{BootId, JobId};
+use super::spec::JobSpec;
+use super::status::JobStatus;
+use super::value::{HashValue, Kind};
+use crate::proto::target::ActorId;
+
+/// One field that only Hero writes.
+pub(super) struct OwnField {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// Sets it from the text of the hash; text that cannot be read counts as absent.
+    pub(super) read: fn(&mut Job, &str),
+    /// Writes the text of the hash; `None` at the default.
+    pub(super) write: fn(&Job) -> Option<String>,
+}
+
+macro_rules! job {
+    ($( $(#[doc = $doc:literal])+ $field:ident: $type:ty, )+) => {
+        /// A job. A field that the hash does not have is at its default.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Job {
+            /// Its id, also the end of its key.
+            pub id: JobId,
+            /// What its submitter says about it.
+            pub spec: JobSpec,
+            /// Its state.
+            pub status: JobStatus,
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+            /// Fields that this version does not know. They stay in the hash.
+            pub extra: BTreeMap<String, String>,
+        }
+
+        impl From<JobSpec> for Job {
+            /// A job that is not stored yet, with the id that the submitter chose or a random one.
+            fn from(mut spec: JobSpec) -> Self {
+                let id = spec.id.take().unwrap_or_else(JobId::random);
+                let (status, extra) = (JobStatus::Created, BTreeMap::new());
+                Self { id, spec, status, $($field: <$type>::default(),)+ extra }
+            }
+        }
+
+        /// Every field that only Hero writes, but the state.
+        pub(super) static OWN_FIELDS: &[OwnField] = &[$(
+            OwnField {
+                name: stringify!($field),
+                kind: <$type as HashValue>::KIND,
+                read: |job, text| job.$field = <$type>::read(text).unwrap_or_default(),
+                write: |job| (job.$field != <$type>::default()).then(|| job.$field.write()),
+            },
+        )+];
+    };
+}
+
+job! {
+    /// The time at which it was stored.
+    created_at: Option<Timestamp>,
+    /// The time of its last change of state.
+    updated_at: Option<Timestamp>,
+    /// The start of its last attempt.
+    started_at: Option<Timestamp>,
+    /// The time at which it became terminal.
+    finished_at: Option<Timestamp>,
+    /// Jobs that wait for it, or did: the first of them.
+    dependents: Vec<JobId>,
+    /// The number of further dependents.
+    dependents_more: u64,
+    /// Attempts so far, the running one included.
+    attempt: u32,
+    /// The number of actors that died running it.
+    crashes: u32,
+    /// The actor that runs it, or ran it last.
+    actor: Option<ActorId>,
+    /// The boot of that actor.
+    boot_id: Option<BootId>,
+    /// The output, once it finished.
+    output: Option<String>,
+    /// The reason for which it ended in `error`, or for which its last attempt failed.
+    error: Option<String>,
+    /// The exit code, where a process ran.
+    exit_code: Option<i32>,
+}
+
+impl Job {
+    /// Creates a job that is not stored yet, everything but its script at the default.
+    pub fn new(id: JobId, script: impl Into<String>) -> Self {
+        Self::from(JobSpec { id: Some(id), ..JobSpec::new(script) })
+    }
+}

@@ -1,0 +1,143 @@
+//! The list of everything that a submitter may say about a job. A row here is all that a new
+//! setting needs: the hash, JSON, the command line, graphs, batches, periodic jobs and the builder
+//! of the client are derived from it.
+//!
+//! A row is written `FIELD as METHOD(ARGUMENTS): TYPE = DEFAULT => { PROPERTIES }`, after its
+//! documentation. `FIELD` is its name in the hash and in JSON. `METHOD` is the builder's method and
+//! the word that people write: `--word`, and the key of TOML files. The properties are fields of
+//! [`Setting`](super::spec::Setting).
+
+/// Passes the list to another macro.
+macro_rules! job_settings {
+    ($macro:ident) => {
+        $macro! {
+            /// The id; a random UUID without one
+            id as id(id: &str): Option<JobId> = None => {
+                value_name: "ID",
+                absent: &[
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::PeriodicJob, "each firing has its own, made of name and time"),
+                ],
+            }
+            /// The text to run
+            script as script(text: &str): String = String::new() => {
+                bound: |spec, bounds| match spec.script.len() as u64 {
+                    0 => Some("is missing".to_owned()),
+                    size if size > bounds.script_size_max => {
+                        Some(format!("is longer than {} bytes", bounds.script_size_max))
+                    }
+                    _ => None,
+                },
+                absent: &[
+                    (Entrance::CommandLine, "it is FILE, --eval or standard input"),
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                ],
+            }
+            /// The name of the submitter
+            caller_id as caller_id(name: &str): String = String::new() => {
+                word: "caller", value_name: "TEXT",
+            }
+            /// The context that the script runs in
+            context_id as context_id(name: &str): String = String::new() => {
+                word: "context", value_name: "TEXT",
+            }
+            /// The script type; without it the file's extension tells: .rhai osis, .py python, .v
+            /// and .vsh v, or what the configuration says
+            script_type as script_type(name: &str): Option<ScriptType> = None => {
+                word: "type", short: Some('t'), value_name: "TYPE",
+            }
+            /// The group of actors that may run it; any group without one
+            group as group(name: &str): Option<Group> = None => {
+                short: Some('g'), value_name: "GROUP",
+            }
+            /// The one instance that may run it, of the group `default` unless another is given
+            instance as instance(number: u16): Option<Instance> = None => {
+                short: Some('i'), value_name: "NUMBER",
+            }
+            /// The priority: 0 urgent, 1 normal, 2 background
+            priority as priority(level: u8): Priority = Priority::Normal => {
+                value_name: "0|1|2",
+            }
+            /// The longest time that one attempt may take, such as 30s
+            timeout as timeout(time: Duration): Option<Duration> = None => {
+                value_name: "DURATION",
+                bound: |spec, bounds| longer(spec.timeout, bounds.timeout_max),
+            }
+            /// The number of attempts after the first
+            retries as retries(number: u32): Option<u32> = None => { value_name: "NUMBER" }
+            /// Runs beside other jobs of its instance
+            concurrent as concurrent(concurrent: bool): bool = true => {
+                negated: "Run it alone: not beside other jobs of its instance that ask for this",
+            }
+            /// The file for its log, inside `job.log_dir` of the actor's machine
+            log_path as log_path(path: &str): Option<String> = None => { value_name: "PATH" }
+            /// An environment variable of the script
+            env_vars as env(name: &str, value: &str): BTreeMap<String, String> = BTreeMap::new() => {
+                value_name: "NAME=VALUE",
+            }
+            /// A job that must finish before this one starts
+            prerequisites as after(id: &str): Vec<JobId> = Vec::new() => {
+                value_name: "ID",
+                bound: |spec, _| {
+                    let named = spec.prerequisites.len() + spec.after_any.len();
+                    let most = JobSpec::PREREQUISITES_MAX;
+                    (named > most).then(|| format!("name more than {most} jobs"))
+                },
+                absent: &[
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::PeriodicJob, STARTED_BY_TIME),
+                ],
+            }
+            /// A job that must end, finished or failed, before this one starts
+            after_any as after_any(id: &str): Vec<JobId> = Vec::new() => {
+                value_name: "ID",
+                absent: &[
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::PeriodicJob, STARTED_BY_TIME),
+                ],
+            }
+            /// The names by which the script knows prerequisites, beside their ids
+            prerequisite_names as prerequisite_name(name: &str, id: &str):
+                BTreeMap<String, JobId> = BTreeMap::new() =>
+            {
+                absent: &[
+                    (Entrance::CommandLine, "only the jobs of a graph have names"),
+                    (Entrance::Graph, "they are the names in after and after_any"),
+                    (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::PeriodicJob, STARTED_BY_TIME),
+                ],
+            }
+            /// The earliest time to start: RFC 3339 with Z or an offset, such as
+            /// 2026-12-24T18:00:00+01:00
+            run_at as run_at(time: Timestamp): Option<Timestamp> = None => {
+                word: "at", value_name: "TIME",
+                absent: &[(Entrance::PeriodicJob, "its schedule says when it starts")],
+            }
+            /// The key that deduplicates: while a job with this key has not ended, submitting
+            /// another gives its id and creates nothing
+            unique_key as unique_key(key: &str): Option<UniqueKey> = None => {
+                value_name: "KEY",
+                absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],
+            }
+            /// The key under which limits `per = "key"` count it
+            limit_key as limit_key(key: &str): Option<LimitKey> = None => { value_name: "KEY" }
+            /// The time to keep the job after its end, such as 7d
+            retention as retention(time: Duration): Option<Duration> = None => {
+                value_name: "DURATION",
+                bound: |spec, bounds| longer(spec.retention, bounds.retention_max),
+            }
+            /// Pushes a reply when the job ends
+            reply as reply(reply: bool): bool = true => {
+                negated: "Push no reply when the job ends: nobody waits for it",
+                // The protocol knows `0` alone.
+                read: |spec, text| {
+                    spec.reply = !matches!(text, "0" | "false");
+                    Ok(())
+                },
+                write: |spec| (!spec.reply).then(|| "0".to_owned()),
+                absent: &[(Entrance::PeriodicJob, "nobody waits for a firing")],
+            }
+        }
+    };
+}
+pub(crate) use job_settings;

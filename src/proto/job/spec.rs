@@ -1,0 +1,164 @@
+//! The settings that a submitter gives a job, as one type and as a table.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::bounds::{InvalidJob, JobBounds};
+use super::id::{JobId, LimitKey, UniqueKey};
+use super::settings::job_settings;
+use super::value::{HashValue, Kind};
+use crate::proto::target::{Group, Instance, Priority, Queue, ScriptType, Target};
+
+/// A way by which settings come in from people. The builder, the hash and JSON know all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entrance {
+    /// The options of `hero exec` and `hero submit`.
+    CommandLine,
+    /// `[job.NAME]` of a graph file.
+    Graph,
+    /// `[defaults]` of a graph file.
+    GraphDefaults,
+    /// `[cron.NAME]`.
+    PeriodicJob,
+}
+
+const EACH_ITS_OWN: &str = "each job has its own";
+const STARTED_BY_TIME: &str = "its schedule alone starts a periodic job";
+
+/// One row of the list in `settings.rs`.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name in the hash and in JSON.
+    pub field: &'static str,
+    /// Its name on the command line and in TOML files.
+    pub word: &'static str,
+    /// Its letter on the command line.
+    pub short: Option<char>,
+    /// The placeholder of its value in the help.
+    pub value_name: &'static str,
+    /// Its documentation, one sentence.
+    pub doc: &'static str,
+    /// For a flag that is set by default: the help of `--no-WORD`.
+    pub negated: &'static str,
+    /// The shape of its value.
+    pub kind: Kind,
+    /// The entrances that do not take it, with the reason.
+    pub absent: &'static [(Entrance, &'static str)],
+    /// Sets it from the text of the hash.
+    read: fn(&mut JobSpec, &str) -> Result<(), String>,
+    /// Writes the text of the hash; `None` at the default.
+    write: fn(&JobSpec) -> Option<String>,
+    /// The reason for which no job may have this value.
+    fault: fn(&JobSpec) -> Option<String>,
+    /// The reason for which this configuration does not allow it.
+    bound: fn(&JobSpec, &JobBounds) -> Option<String>,
+}
+
+macro_rules! spec {
+    ($(
+        $(#[doc = $doc:literal])+
+        $field:ident as $method:ident($($argument:ident: $given:ty),+): $type:ty = $default:expr
+            => { $($property:ident: $value:expr),* $(,)? }
+    )+) => {
+        /// What a submitter says about a job.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct JobSpec {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+        }
+
+        impl Default for JobSpec {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        /// Every setting, in the order in which the hash is written.
+        pub static SETTINGS: &[Setting] = &[$(
+            Setting {
+                $($property: $value,)*
+                ..Setting {
+                    field: stringify!($field),
+                    word: stringify!($method),
+                    short: None,
+                    value_name: "",
+                    doc: concat!($($doc),+),
+                    negated: "",
+                    kind: <$type as HashValue>::KIND,
+                    absent: &[],
+                    read: |spec, text| spec.$field.set(text),
+                    write: |spec| (spec.$field != $default).then(|| spec.$field.write()),
+                    fault: |spec| spec.$field.fault(),
+                    bound: |_, _| None,
+                }
+            },
+        )+];
+    };
+}
+job_settings!(spec);
+
+impl Setting {
+    /// Returns the setting with this name in the hash.
+    pub fn of_field(field: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.field == field)
+    }
+
+    /// Returns the reason for which an entrance does not take it; `None` if it does.
+    pub fn absent_at(&self, entrance: Entrance) -> Option<&'static str> {
+        self.absent.iter().find(|(other, _)| *other == entrance).map(|(_, reason)| *reason)
+    }
+
+    /// Sets it from the text of the hash; a map gains the entries of the text.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if the text cannot be read.
+    pub fn set(&self, spec: &mut JobSpec, text: &str) -> Result<(), InvalidJob> {
+        (self.read)(spec, text).map_err(|reason| InvalidJob::new(self.field, reason))
+    }
+
+    /// Returns the text that the hash has for it; `None` at the default.
+    pub fn text(&self, spec: &JobSpec) -> Option<String> {
+        (self.write)(spec)
+    }
+}
+
+impl JobSpec {
+    /// The most jobs that one may wait for, so that its hash stays within what an actor takes.
+    pub const PREREQUISITES_MAX: usize = 10_000;
+
+    /// Creates a job's settings from its script, everything else at the default.
+    pub fn new(script: impl Into<String>) -> Self {
+        Self { script: script.into(), ..Self::default() }
+    }
+
+    /// Checks every setting against its form and the bounds of a configuration.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] names the first setting that is out of bounds.
+    pub fn check(&self, bounds: &JobBounds) -> Result<(), InvalidJob> {
+        for setting in SETTINGS {
+            let fault = (setting.bound)(self, bounds).or_else(|| (setting.fault)(self));
+            if let Some(reason) = fault {
+                return Err(InvalidJob::new(setting.field, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns every job that it waits for; an id that is named twice comes twice.
+    pub fn waits_for(&self) -> impl Iterator<Item = &JobId> {
+        self.prerequisites.iter().chain(&self.after_any)
+    }
+
+    /// Returns the queue that it goes to; `None` without a script type.
+    pub fn queue(&self) -> Option<Queue> {
+        let target = Target::of(self.script_type.clone()?, self.group.clone(), self.instance);
+        Some(Queue { target, priority: self.priority })
+    }
+}
+
+fn longer(asked: Option<Duration>, most: Duration) -> Option<String> {
+    let asked = asked.filter(|asked| *asked > most)?;
+    Some(format!("`{}` is more than {} seconds", asked.as_secs_f64(), most.as_secs_f64()))
+}

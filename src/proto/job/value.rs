@@ -1,0 +1,326 @@
+//! The types of job fields: how the hash spells each, and how the builder takes it.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::id::{BootId, JobId, LimitKey, UniqueKey};
+use super::status::JobStatus;
+use crate::proto::target::{ActorId, Group, Instance, Priority, ScriptType};
+use crate::proto::text::shown;
+
+/// The longest duration of any job, whatever the configuration says: ten years.
+const SECONDS_MAX: f64 = 315_360_000.0;
+/// The most prerequisites, environment variables or dependents of one hash.
+const LIST_LEN_MAX: usize = 100_000;
+
+/// The shape of a field, by which each entrance knows how to read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text or a name.
+    Text,
+    /// A whole number.
+    Number,
+    /// Seconds in the hash; a number with its unit where people write it.
+    Duration,
+    /// `true` or `false`.
+    Flag,
+    /// RFC 3339.
+    Time,
+    /// A JSON array of job ids.
+    List,
+    /// A JSON object of texts.
+    Map,
+}
+
+/// A type whose values the hash holds as text.
+pub(super) trait HashValue: Sized {
+    const KIND: Kind;
+
+    /// Reads the text of the hash. The error follows the field's name in a message.
+    fn read(text: &str) -> Result<Self, String>;
+
+    /// Writes the text of the hash.
+    fn write(&self) -> String;
+
+    /// Returns the reason for which no job may have this value, whatever the configuration.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
+    /// Replaces the value by the one that the text spells; a map gains the text's entries.
+    fn set(&mut self, text: &str) -> Result<(), String> {
+        let value = Self::read(text)?;
+        match value.fault() {
+            Some(fault) => Err(fault),
+            None => {
+                *self = value;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<T: HashValue> HashValue for Option<T> {
+    const KIND: Kind = T::KIND;
+
+    fn read(text: &str) -> Result<Self, String> {
+        T::read(text).map(Some)
+    }
+
+    fn write(&self) -> String {
+        self.as_ref().map(T::write).unwrap_or_default()
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.as_ref().and_then(T::fault)
+    }
+}
+
+macro_rules! from_str {
+    ($($type:ty: $kind:ident, $reason:expr;)+) => {$(
+        impl HashValue for $type {
+            const KIND: Kind = Kind::$kind;
+
+            fn read(text: &str) -> Result<Self, String> {
+                text.parse().map_err(|error| $reason(text, &error))
+            }
+
+            fn write(&self) -> String {
+                self.to_string()
+            }
+        }
+    )+};
+}
+
+from_str! {
+    ScriptType: Text, reason;
+    Group: Text, reason;
+    Instance: Number, reason;
+    Priority: Number, reason;
+    JobId: Text, reason;
+    JobStatus: Text, reason;
+    UniqueKey: Text, reason;
+    LimitKey: Text, reason;
+    ActorId: Text, reason;
+    BootId: Text, reason;
+    String: Text, reason;
+    u32: Number, no_number;
+    u64: Number, no_number;
+    i32: Number, no_number;
+}
+
+/// The part of a name's error that follows the field's name.
+fn reason(_: &str, error: &impl Display) -> String {
+    let text = error.to_string();
+    match text.split_once('`') {
+        Some((_, value)) => format!("`{value}"),
+        None => text,
+    }
+}
+
+fn no_number(text: &str, _: &impl Display) -> String {
+    format!("`{}` is not a whole number, 0 or more", shown(text))
+}
+
+impl HashValue for bool {
+    const KIND: Kind = Kind::Flag;
+
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            other => Err(format!("`{}` is not true or false", shown(other))),
+        }
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl HashValue for Duration {
+    const KIND: Kind = Kind::Duration;
+
+    fn read(text: &str) -> Result<Self, String> {
+        let seconds = text.parse().ok().filter(|seconds| is_legal(*seconds));
+        seconds.map(Self::from_secs_f64).ok_or_else(|| no_duration(text))
+    }
+
+    /// Whole seconds have no fraction, as older programs expect.
+    fn write(&self) -> String {
+        self.as_secs_f64().to_string()
+    }
+
+    fn fault(&self) -> Option<String> {
+        (!is_legal(self.as_secs_f64())).then(|| no_duration(&self.write()))
+    }
+}
+
+fn is_legal(seconds: f64) -> bool {
+    seconds > 0.0 && seconds <= SECONDS_MAX
+}
+
+fn no_duration(text: &str) -> String {
+    format!("`{}` is not a number of seconds above 0", shown(text))
+}
+
+impl HashValue for Timestamp {
+    const KIND: Kind = Kind::Time;
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| {
+            format!(
+                "`{}` is not a time in RFC 3339 with Z or an offset, such as \
+                 2026-12-24T18:00:00+01:00",
+                shown(text)
+            )
+        })
+    }
+
+    /// UTC with milliseconds.
+    fn write(&self) -> String {
+        format!("{self:.3}")
+    }
+}
+
+impl HashValue for Vec<JobId> {
+    const KIND: Kind = Kind::List;
+
+    fn read(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|_| "is not a JSON array of job ids".to_owned())
+    }
+
+    fn write(&self) -> String {
+        json!(self).to_string()
+    }
+
+    fn fault(&self) -> Option<String> {
+        too_many(self.len(), "jobs")
+    }
+}
+
+/// The values of a map, and the faults that its entries can have.
+pub(super) trait MapValue: Serialize + DeserializeOwned {
+    const EXPECTED: &str;
+    fn fault(entries: &BTreeMap<String, Self>) -> Option<String>;
+}
+
+impl MapValue for JobId {
+    const EXPECTED: &str = "is not a JSON object of job ids";
+
+    fn fault(entries: &BTreeMap<String, Self>) -> Option<String> {
+        too_many(entries.len(), "jobs")
+    }
+}
+
+impl MapValue for String {
+    const EXPECTED: &str = "is not a JSON object of strings";
+
+    fn fault(entries: &BTreeMap<String, Self>) -> Option<String> {
+        if let Some(name) = entries.keys().find(|name| !is_variable_name(name)) {
+            return Some(format!("has `{}`, which is not a legal variable name", shown(name)));
+        }
+        if entries.values().any(|value| value.contains('\0')) {
+            return Some("has a value with a NUL byte".to_owned());
+        }
+        too_many(entries.len(), "variables")
+    }
+}
+
+impl<V: MapValue> HashValue for BTreeMap<String, V> {
+    const KIND: Kind = Kind::Map;
+
+    fn read(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|_| V::EXPECTED.to_owned())
+    }
+
+    fn write(&self) -> String {
+        json!(self).to_string()
+    }
+
+    fn fault(&self) -> Option<String> {
+        V::fault(self)
+    }
+
+    fn set(&mut self, text: &str) -> Result<(), String> {
+        self.extend(Self::read(text)?);
+        self.fault().map_or(Ok(()), Err)
+    }
+}
+
+fn too_many(len: usize, of: &str) -> Option<String> {
+    (len > LIST_LEN_MAX).then(|| format!("has more than {LIST_LEN_MAX} {of}"))
+}
+
+/// A letter or `_`, then letters, digits and `_`: the names that every shell can read.
+fn is_variable_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && name.len() <= 256
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// A field that the builder sets from an argument of type `A`.
+pub(crate) trait Give<A> {
+    fn give(&mut self, argument: A) -> Result<(), String>;
+}
+
+impl<T> Give<T> for Option<T> {
+    fn give(&mut self, value: T) -> Result<(), String> {
+        *self = Some(value);
+        Ok(())
+    }
+}
+
+impl Give<bool> for bool {
+    fn give(&mut self, value: bool) -> Result<(), String> {
+        *self = value;
+        Ok(())
+    }
+}
+
+impl<T: HashValue> Give<&str> for Option<T> {
+    fn give(&mut self, text: &str) -> Result<(), String> {
+        self.set(text)
+    }
+}
+
+impl Give<&str> for String {
+    fn give(&mut self, text: &str) -> Result<(), String> {
+        self.set(text)
+    }
+}
+
+impl Give<u16> for Option<Instance> {
+    fn give(&mut self, number: u16) -> Result<(), String> {
+        self.set(&number.to_string())
+    }
+}
+
+impl Give<u8> for Priority {
+    fn give(&mut self, number: u8) -> Result<(), String> {
+        self.set(&number.to_string())
+    }
+}
+
+impl Give<&str> for Vec<JobId> {
+    fn give(&mut self, id: &str) -> Result<(), String> {
+        self.push(JobId::read(id)?);
+        Ok(())
+    }
+}
+
+impl<V: MapValue + FromStr<Err: Display>> Give<(&str, &str)> for BTreeMap<String, V> {
+    fn give(&mut self, (name, value): (&str, &str)) -> Result<(), String> {
+        let value = value.parse().map_err(|error| reason(value, &error))?;
+        self.insert(name.to_owned(), value);
+        V::fault(self).map_or(Ok(()), Err)
+    }
+}

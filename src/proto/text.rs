@@ -1,0 +1,49 @@
+//! Text from outside in messages: shortened, escaped, and compared with the words that are known.
+
+/// Returns the start of a text from outside, escaped and short enough for a message.
+pub fn shown(text: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 80;
+    let mut shown: String =
+        text.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Returns the known word that is most like the given one; `None` if none is similar.
+pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    const SIMILARITY_MIN: f64 = 0.5;
+    const COMPARED_CHARS_MAX: usize = 128;
+    let word: String = word.chars().take(COMPARED_CHARS_MAX).collect();
+    known
+        .map(|other| (strsim::normalized_damerau_levenshtein(&word, other), other))
+        .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, other)| other)
+}
+
+/// Returns the end of a message about an unknown word: the nearest known one, if there is one.
+pub fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|near| format!("; did you mean `{}`?", shown(near))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_similar_word_is_suggested() {
+        let known = || ["tasks", "heartbeat", "lease"].into_iter();
+        assert_eq!(nearest("tasksy", known()), Some("tasks"));
+        assert_eq!(nearest("hartbeat", known()), Some("heartbeat"));
+        assert_eq!(nearest("zzz", known()), None);
+        assert_eq!(nearest("", known()), None);
+    }
+
+    #[test]
+    fn hostile_text_is_shortened_and_escaped() {
+        let text = shown(&"\u{1b}[2J".repeat(10_000));
+        assert!(text.len() < 500 && !text.contains('\u{1b}') && text.ends_with('…'), "{text}");
+    }
+}
