@@ -46,3 +46,11 @@ impl Error {
         Self { exit, message: message.into() }
     }
 }
+
+/// Returns the message of a system error without its number: `no such file or directory`.
+pub fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
+}

@@ -98,6 +98,13 @@ pub enum Failure {
     Stopped(StopReason),
 }
 
+impl Failure {
+    /// Returns a failure of the script without an exit code.
+    pub fn script(message: impl Into<String>) -> Self {
+        Self::Script { message: message.into(), exit_code: None }
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,44 +1,38 @@
 //! Child processes, the engine of every other script type, and the only place that starts any.
 
-mod cache;
 mod channel;
 pub mod child;
 mod deadline;
-mod environment;
-mod inputs;
+mod disk_use;
 mod lines;
 mod orphans;
-mod path;
 mod pipe;
 mod prepare;
 mod proc;
-mod python;
+mod run_tool;
 mod running;
 pub mod sandbox;
-mod scratch;
 mod service;
 mod status;
-mod tool;
+mod traceback;
 mod warm;
 
+pub(in crate::engine) use crate::error::reason;
 pub(in crate::engine) use deadline::timeout_until;
-pub(in crate::engine) use environment::{check_variable, environment};
-pub use path::{SYSTEM_PATH, find_in, find_program};
-pub use scratch::Scratch;
+pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program};
+pub(in crate::engine) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use super::{Cancel, Engine, Failure, Log, Script, Stream, Success};
-use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
+use crate::config::{JobConfig, TypeConfig};
 use crate::proto::target::ScriptType;
-use cache::{Cache, Patience};
 use child::{Ended, Origin, Spec, Watch};
-use environment::environment_over;
 use lines::Lines;
-use prepare::Prepared;
-use python::Packages;
+use prepare::{Prepared, Preparer, Until};
+use run_tool::run_tool;
 use sandbox::{Limit, Sandbox};
 use warm::{Warm, Warmed};
 
@@ -46,49 +40,45 @@ use warm::{Warm, Warmed};
 #[derive(Debug)]
 pub struct CommandEngine {
     script_type: ScriptType,
-    command: Vec<String>,
-    extension: String,
-    options: CommandOptions,
+    /// The configured program, without its folder.
+    program_name: Option<String>,
     job: JobConfig,
-    cache: Cache,
-    /// For Python alone.
-    packages: Option<Packages>,
+    preparer: Preparer,
     sandbox: Sandbox,
-    /// For Python, where it is asked for.
+    /// The warm interpreter, for Python with `warm = true`.
     warm: Option<Warm>,
 }
 
 impl CommandEngine {
-    /// An engine for `script_type` as configured.
+    /// Returns an engine for `script_type` as configured.
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
-        let packages = is_python(&config.command).then(|| Packages::new(config, job));
-        let mut engine = Self {
-            script_type,
-            command: config.command.clone(),
-            extension: config.extension.clone(),
-            options: config.options.clone(),
-            job: job.clone(),
-            cache: Cache::new(&job.cache_dir, job.cache_size_max),
-            packages,
-            sandbox: Sandbox::of_type(&config.sandbox),
-            warm: None,
-        };
-        let python = engine.packages.as_ref().and_then(|_| engine.program().ok());
-        engine.warm = python.and_then(|python| {
-            Warm::new(&python, &config.command, &config.options, &engine.sandbox)
-        });
-        engine
+        let sandbox = Sandbox::of_type(&config.sandbox);
+        let preparer = Preparer::new(config, job, &sandbox, run_tool);
+        let python = preparer.program().ok().filter(|_| preparer.is_python());
+        let warm = python
+            .and_then(|python| Warm::new(&python, &config.command, &config.options, &sandbox));
+        let program = config.command.first().map(Path::new).and_then(Path::file_name);
+        let program_name = program.map(|name| name.to_string_lossy().into_owned());
+        Self { script_type, program_name, job: job.clone(), preparer, sandbox, warm }
     }
 
-    /// Where a script starts, if not in its own folder.
-    fn cwd(&self) -> Option<&Path> {
-        Some(self.options.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty())
+    /// Checks a script without running it. Returns the error in it, if there is one.
+    ///
+    /// # Errors
+    /// A check that cannot be made on this machine.
+    pub fn check(&self, source: &str) -> Result<Option<String>, Failure> {
+        self.preparer.check(source)
     }
 
-    /// What scripts may read beside what their sandbox allows.
+    /// Returns true if scripts of this type can be checked.
+    pub fn has_check(&self) -> bool {
+        self.preparer.has_check()
+    }
+
+    /// Returns the paths that a script may read in addition to those of its sandbox.
     fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
-        entries.chain(self.cwd().map(Path::to_owned)).collect()
+        entries.chain(self.preparer.cwd().map(Path::to_owned)).collect()
     }
 
     /// What has come of a script.
@@ -111,11 +101,11 @@ impl CommandEngine {
             Ended::Stopped(reason) => Failure::Stopped(reason),
             Ended::TooMuchOutput => {
                 let bytes_max = self.job.output_size_max;
-                failure(format!("output too large: more than {bytes_max} bytes"))
+                Failure::script(format!("output too large: more than {bytes_max} bytes"))
             }
-            Ended::TooMuchOnDisk => failure(
-                "disk full: more in the job's folder than its sandbox.disk allows".to_owned(),
-            ),
+            Ended::TooMuchOnDisk => {
+                Failure::script("disk full: more in the job's folder than its sandbox.disk allows")
+            }
             Ended::Itself => self.failed(&report, script),
         })
     }
@@ -130,28 +120,24 @@ impl CommandEngine {
                 exit_code: report.status.code(),
             };
         }
-        let told = self.packages.as_ref().filter(|_| report.status.code() == Some(1));
-        let told = told.and_then(|_| python::error_of(&report.stderr_tail, script));
-        let message = told.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
+        let has_raised = self.preparer.is_python() && report.status.code() == Some(1);
+        let error = has_raised.then(|| traceback::error_of(&report.stderr_tail, script)).flatten();
+        let message = error.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
         Failure::Script { message, exit_code: report.status.code() }
     }
 }
 
 impl Engine for CommandEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
-        let scratch = prepare::scratch()?;
-        let mut env =
-            environment_over(&self.options.env, script, scratch.path()).map_err(failure)?;
-        inputs::provide(&mut env, script.inputs, &scratch).map_err(failure)?;
-        let patience = Patience { cancel, deadline: script.deadline };
-        let prepared = self.prepare(script.source, &scratch, patience, log)?;
-        let read = self.reads(&prepared);
+        let until = Until { cancel, deadline: script.deadline };
+        let prepared = self.preparer.prepare(script, until, log)?;
+        let (read, home) = (self.reads(&prepared), prepared.scratch.path());
         let spec = Spec {
             program: prepared.program.clone(),
             args: prepared.args.clone(),
-            env,
-            cwd: self.cwd().unwrap_or_else(|| scratch.path()),
-            home: scratch.path(),
+            env: prepared.env.clone(),
+            cwd: self.preparer.cwd().unwrap_or(home),
+            home,
             sandbox: &self.sandbox,
             read: &read,
         };
@@ -168,7 +154,7 @@ impl Engine for CommandEngine {
             channel: true,
         };
         let report = child::run(&spec, &watch, origin).map_err(|error| {
-            failure(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
+            Failure::script(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
         })?;
         log.used(&report.usage);
         self.outcome(report, &prepared.script, log)
@@ -181,13 +167,11 @@ impl Engine for CommandEngine {
     }
 
     fn unavailable(&self) -> Option<String> {
-        self.program().err().or_else(|| self.sandbox.refusal())
+        self.preparer.program().err().or_else(|| self.sandbox.refusal())
     }
 
     fn capabilities(&self) -> Vec<String> {
-        let program = self.command.first().map(Path::new).and_then(Path::file_name);
-        let name = program.map(|name| name.to_string_lossy().into_owned());
-        std::iter::once("command".to_owned()).chain(name).collect()
+        std::iter::once("command".to_owned()).chain(self.program_name.clone()).collect()
     }
 
     fn script_type(&self) -> &ScriptType {
@@ -199,14 +183,6 @@ impl Engine for CommandEngine {
 #[expect(clippy::disallowed_methods, reason = "this module is the one that starts processes")]
 fn command(program: &Path) -> std::process::Command {
     std::process::Command::new(program)
-}
-
-/// An error in the words of the system, without its number: `no such file or directory`.
-pub(in crate::engine) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
 }
 
 /// Asks a process that is no child of ours to end.
@@ -249,10 +225,6 @@ fn log_output(stdout: &[u8], log: &dyn Log) {
 pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     let how = status::describe(status);
     if stderr_tail.is_empty() { how } else { format!("{how}: {stderr_tail}") }
-}
-
-fn failure(message: String) -> Failure {
-    Failure::Script { message, exit_code: None }
 }
 
 #[cfg(test)]

@@ -17,10 +17,10 @@ use rustix::process::{
 use super::channel::{self, Channel};
 use super::child::{Ended, Origin, Spec, Watch};
 use super::deadline::timeout_until;
+use super::disk_use::DiskUse;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
 use super::sandbox::{self, Cell, Lease, Place};
-use super::scratch::DiskLook;
 use crate::engine::{StopReason, Stream, Usage};
 
 /// How often orphans are looked at while a child runs: they may be many before it ends.
@@ -143,14 +143,14 @@ impl Running {
         cancelled: BorrowedFd<'_>,
     ) -> io::Result<Ended> {
         let mut orphans_at = Instant::now() + ORPHANS_LOOK_EVERY;
-        let mut disk = DiskLook::at(spec.home, spec.sandbox.disk_bytes_max());
+        let mut disk = DiskUse::new(spec.home, spec.sandbox.disk_bytes_max());
         loop {
             let now = Instant::now();
             if now >= orphans_at {
                 orphans::sweep(None);
                 orphans_at = now + ORPHANS_LOOK_EVERY;
             }
-            if self.why.is_none() && disk.finds_too_much(now) {
+            if self.why.is_none() && disk.exceeds_limit(now) {
                 self.end(Ended::TooMuchOnDisk, watch);
             }
             if self.why.is_none() && now >= watch.deadline {

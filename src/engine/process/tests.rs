@@ -213,9 +213,9 @@ fn a_locale_that_a_job_asks_for_is_not_held_up_by_the_usual_one() {
 #[test]
 fn variables_that_no_process_can_have_are_refused_by_name() {
     for (name, value, expected) in [
-        ("A=B", "", "environment variable `A=B`: its name holds `=` or a NUL"),
-        ("A\0", "", "environment variable `A\\0`: its name holds `=` or a NUL"),
-        ("A", "x\0", "environment variable `A`: its value holds a NUL"),
+        ("A=B", "", "environment variable `A=B`: the name contains `=` or a NUL"),
+        ("A\0", "", "environment variable `A\\0`: the name contains `=` or a NUL"),
+        ("A", "x\0", "environment variable `A`: the value contains a NUL"),
         ("", "x", "environment variable with an empty name"),
     ] {
         let mut job = Job::default();
@@ -386,7 +386,7 @@ fn a_child_finds_its_inputs_in_a_file_and_without_any_there_is_none() {
     let read = job.run(&bash(), "cat \"$HERO_INPUTS\"; stat -c %a \"$HERO_INPUTS\"");
     assert_eq!(read.expect("it succeeds").output, "{\"a\":\"x \\\"y\\\"\",\"b\":null}600");
     let mut pretends = Job::default();
-    pretends.env.insert(inputs::VARIABLE.to_owned(), "/etc/passwd".to_owned());
+    pretends.env.insert("HERO_INPUTS".to_owned(), "/etc/passwd".to_owned());
     let none = pretends.run(&bash(), "echo \"${HERO_INPUTS-none}\"");
     assert_eq!(none.expect("it succeeds").output, "none");
 }

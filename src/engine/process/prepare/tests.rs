@@ -1,4 +1,4 @@
-//! What the command engine does for languages: Python, compiled ones, checks, and bad input.
+//! Tests of the command engine per language: Python, compiled languages, checks and bad input.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::{CommandEngine, fill};
+use super::fill;
 use crate::config::{Config, JobConfig};
-use crate::engine::process::{command, find_program};
+use crate::engine::process::{CommandEngine, command, find_program};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 use crate::test_support::needs;
 
@@ -26,7 +26,7 @@ impl Log for Lines {
     }
 }
 
-/// A script of Python that prints what it can see of the process that it is.
+/// A Python script that prints the attributes of its own process.
 pub(in crate::engine::process) const OBSERVABLES: &str = include_str!("../tests/observables.py");
 
 /// Returns false where packages of Python cannot be installed: the test is skipped.
@@ -41,7 +41,7 @@ pub(in crate::engine::process) fn can_install_packages() -> bool {
     })
 }
 
-/// A folder for a cache and for what the tests need.
+/// A folder for the cache and the files of a test.
 pub(in crate::engine::process) struct World {
     folder: tempfile::TempDir,
     pub(in crate::engine::process) log: Lines,
@@ -52,7 +52,7 @@ impl World {
         Self { folder: tempfile::tempdir().expect("a folder"), log: Lines::default() }
     }
 
-    /// A file that can be executed.
+    /// Writes an executable file.
     pub(in crate::engine::process) fn program(&self, name: &str, text: &str) -> String {
         let file = self.folder.path().join(name);
         fs::write(&file, text).expect("written");
@@ -64,7 +64,7 @@ impl World {
         self.folder.path().join(name).to_str().expect("text").to_owned()
     }
 
-    /// A type as a file configures it.
+    /// Returns an engine for a script type with these keys of the configuration.
     pub(in crate::engine::process) fn engine(
         &self,
         script_type: &str,
@@ -73,16 +73,16 @@ impl World {
         self.engine_in(script_type, keys, "")
     }
 
-    /// The same with keys of its sandbox.
+    /// Does the same with keys of its sandbox.
     pub(in crate::engine::process) fn engine_in(
         &self,
         script_type: &str,
         keys: &str,
-        of_sandbox: &str,
+        sandbox_keys: &str,
     ) -> CommandEngine {
-        // The compilers of the tests write where the tests look.
+        // The compilers of the tests write into the folder of the test.
         let own = format!(
-            "[type.{script_type}.sandbox]\nwrite = [{:?}]\n{of_sandbox}",
+            "[type.{script_type}.sandbox]\nwrite = [{:?}]\n{sandbox_keys}",
             self.folder.path()
         );
         let text = format!("[type.{script_type}]\n{keys}\n{own}\n");
@@ -146,7 +146,7 @@ impl World {
         self.log.0.lock().expect("a lock").join("\n")
     }
 
-    /// A wheel without code to build: a module `greeting` that says hello.
+    /// Builds a wheel with the module `greeting`, and returns the configuration that installs it.
     pub(in crate::engine::process) fn wheel(&self) -> String {
         let source = "import sys, zipfile\n\
             with zipfile.ZipFile(sys.argv[1] + '/greeting-1.0-py3-none-any.whl', 'w') as wheel:\n    \
@@ -165,7 +165,7 @@ impl World {
 }
 
 #[test]
-fn placeholders_are_filled_and_other_braces_stay() {
+fn placeholders_are_replaced_and_other_braces_are_kept() {
     let (script, binary) = ("/s".as_ref(), Some("/b".as_ref()));
     for (word, filled) in [
         ("{script}", "/s"),
@@ -179,7 +179,7 @@ fn placeholders_are_filled_and_other_braces_stay() {
 }
 
 #[test]
-fn an_exception_is_the_error_with_the_scripts_own_line_and_the_log_has_all_of_it() {
+fn an_exception_becomes_the_error_and_the_log_has_the_traceback() {
     let world = World::new();
     let python = world.engine("python", "");
     let source = "def half(n):\n    return 1 / n\n\nhalf(0)\n";
@@ -193,7 +193,7 @@ fn an_exception_is_the_error_with_the_scripts_own_line_and_the_log_has_all_of_it
 }
 
 #[test]
-fn the_module_hero_tells_progress_log_and_output() {
+fn the_module_hero_reports_progress_log_and_output() {
     let world = World::new();
     let python = world.engine("python", "");
     let source = "import hero\nprint('not this')\nhero.progress(0.25, 'a')\nhero.log('b', 1)\n\
@@ -206,7 +206,7 @@ fn the_module_hero_tells_progress_log_and_output() {
 }
 
 #[test]
-fn texts_from_other_editors_run() {
+fn scripts_with_byte_order_marks_and_crlf_run() {
     let world = World::new();
     let (python, bash) = (world.engine("python", ""), world.engine("bash", ""));
     for (engine, source, output) in [
@@ -223,7 +223,7 @@ fn texts_from_other_editors_run() {
 }
 
 #[test]
-fn a_nul_makes_the_job_invalid_and_its_line_is_named() {
+fn a_nul_makes_the_job_invalid_with_its_line() {
     let world = World::new();
     for name in ["python", "bash"] {
         let engine = world.engine(name, "");
@@ -234,7 +234,7 @@ fn a_nul_makes_the_job_invalid_and_its_line_is_named() {
 }
 
 #[test]
-fn an_interpreter_that_dies_at_once_is_told_by_its_signal() {
+fn the_error_names_the_signal_that_killed_the_interpreter() {
     let world = World::new();
     let dying = world.program("dying", "#!/bin/sh\nkill -9 $$\n");
     let engine =
@@ -243,7 +243,7 @@ fn an_interpreter_that_dies_at_once_is_told_by_its_signal() {
 }
 
 #[test]
-fn a_type_has_variables_and_a_folder_of_its_own_and_the_jobs_come_over_them() {
+fn variables_of_the_job_override_those_of_its_type() {
     let world = World::new();
     let keys = format!(
         "env = {{ A = \"type\", B = \"type\", HERO_JOB_ID = \"x\" }}\ncwd = {:?}",
@@ -265,7 +265,7 @@ fn a_type_has_variables_and_a_folder_of_its_own_and_the_jobs_come_over_them() {
     assert_eq!(output, format!("type job job-1\n{}", folder.display()));
 }
 
-/// A compiler that counts its runs: the program it makes is the script itself.
+/// Returns an engine whose compiler counts its runs and copies the script.
 fn compiled(world: &World) -> CommandEngine {
     let counting = world.path("counting");
     let compiler = world.program(
@@ -284,7 +284,7 @@ fn compiled(world: &World) -> CommandEngine {
 }
 
 #[test]
-fn a_script_is_compiled_once_however_many_jobs_run_it_at_a_time() {
+fn concurrent_jobs_compile_a_script_once() {
     let world = World::new();
     let engine = compiled(&world);
     std::thread::scope(|scope| {
@@ -299,7 +299,7 @@ fn a_script_is_compiled_once_however_many_jobs_run_it_at_a_time() {
 }
 
 #[test]
-fn what_the_compiler_says_is_the_error_and_nothing_is_kept() {
+fn a_compiler_error_is_the_error_and_is_not_cached() {
     let world = World::new();
     let engine = compiled(&world);
     for _ in 0..2 {
@@ -312,7 +312,7 @@ fn what_the_compiler_says_is_the_error_and_nothing_is_kept() {
 }
 
 #[test]
-fn a_real_compiler_makes_a_real_program() {
+fn gcc_compiles_a_program_that_runs() {
     let world = World::new();
     if !needs("gcc", || find_program("gcc").is_some()) {
         return;
@@ -329,24 +329,24 @@ fn a_real_compiler_makes_a_real_program() {
 }
 
 #[test]
-fn a_check_finds_what_is_wrong_and_runs_nothing() {
+fn a_check_finds_the_error_and_runs_nothing() {
     let world = World::new();
     let marker = world.path("ran");
-    for (name, good, bad, said) in [
+    for (name, good, bad, expected) in [
         ("bash", format!("touch {marker}"), "if true; then", "script.sh: line"),
         ("python", format!("open({marker:?}, 'w')"), "def f(:", "SyntaxError"),
     ] {
         let engine = world.engine(name, "");
         assert_eq!(engine.check(&good), Ok(None), "{name}");
-        let found = engine.check(bad).expect("checked").expect("it is bad");
-        assert!(found.contains(said) && !found.contains("/job-"), "{found}");
+        let found = engine.check(bad).expect("checked").expect("an error");
+        assert!(found.contains(expected) && !found.contains("/job-"), "{found}");
         assert!(engine.check("a\0").expect("checked").is_some());
     }
     assert!(!Path::new(&marker).exists());
 }
 
 #[test]
-fn packages_are_installed_once_and_a_second_job_finds_them() {
+fn packages_are_installed_once_and_reused() {
     if !can_install_packages() {
         return;
     }
@@ -360,14 +360,14 @@ fn packages_are_installed_once_and_a_second_job_finds_them() {
     });
     assert!(outputs[0].starts_with("hello ") && outputs[0].ends_with("/venv"), "{outputs:?}");
     assert!(outputs.iter().all(|output| *output == outputs[0]), "{outputs:?}");
-    // Another script with the same needs uses the same environment.
+    // Another script with the same requirements uses the same environment.
     let other = source.replace("print(", "print(1, ");
     assert_eq!(world.output(&python, &other), format!("1 {}", outputs[0]));
     assert_eq!(fs::read_dir(world.path("cache/python")).expect("there").count(), 2);
 }
 
 #[test]
-fn what_the_installer_says_of_a_package_that_is_not_there_is_the_error() {
+fn the_message_of_the_installer_for_a_missing_package_is_the_error() {
     if !can_install_packages() {
         return;
     }
@@ -382,14 +382,14 @@ fn what_the_installer_says_of_a_package_that_is_not_there_is_the_error() {
 }
 
 #[test]
-fn metadata_that_asks_for_what_cannot_be_is_refused() {
+fn metadata_that_cannot_be_satisfied_is_rejected() {
     let world = World::new();
     let python = world.engine("python", "");
     let result = world.run(&python, "# /// script\n# dependencies = [\n# ///\nprint(1)");
     let Err(Failure::Invalid { message }) = result else { panic!("{result:?}") };
     assert!(message.starts_with("invalid job: script metadata: line 2: "), "{message}");
     let message = world.message(&python, "# /// script\n# requires-python = \"<3\"\n# ///\n");
-    assert!(message.starts_with("the script requires Python <3, and /usr/bin/python3 is 3."));
+    assert!(message.starts_with("the script requires Python <3, but /usr/bin/python3 is 3."));
     let off = world.engine("python", "dependencies.enabled = false");
     let message = world.message(&off, "# /// script\n# dependencies = [\"x\"]\n# ///\n");
     assert!(message.contains("dependencies.enabled is false"), "{message}");

@@ -23,9 +23,8 @@ use tracing::{debug, warn};
 
 use super::channel::Channel;
 use super::child::Spec;
-use super::environment::LOCALE;
 use super::orphans::Run;
-use super::prepare::Prepared;
+use super::prepare::{LOCALE, Prepared};
 use super::running::Started;
 use super::sandbox::{Cell, Sandbox};
 use crate::config::CommandOptions;

@@ -21,11 +21,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Job, broken};
 use crate::engine::process::deadline::timeout_until;
-use crate::engine::process::environment::LOCALE;
 use crate::engine::process::orphans::{MARK, Registered, Run};
+use crate::engine::process::prepare::{HERO_MODULE, LOCALE, SYSTEM_PATH};
 use crate::engine::process::running::{PipeEnds, Started};
 use crate::engine::process::sandbox::{Cell, Lease, Sandbox};
-use crate::engine::process::{SYSTEM_PATH, channel, command, python};
+use crate::engine::process::{channel, command};
 
 /// What the parent runs: too long for a command line that people look at.
 const TEXT: &str = include_str!("parent.py");
@@ -83,7 +83,7 @@ impl Parent {
                 .spawn()
         })?;
         let parent = Self { child, _registered: registered, control: Mutex::new(control) };
-        let (names, hero) = (json!(preload), json!(python::MODULE));
+        let (names, hero) = (json!(preload), json!(HERO_MODULE));
         let cell = json!(cell(sandbox).to_string());
         let text = format!("{TEXT}\nserve(control, {names}, {hero}, {cell})\n");
         let control = parent.control();

@@ -1,162 +1,162 @@
-//! What is made once from the text of scripts and kept on disk: compiled programs, sets of packages.
+//! A cache on disk for what is built once from the text of scripts: compiled programs and Python
+//! environments.
 //!
-//! An entry is a folder `KIND/NAME` with a file `complete` that tells its size and, by its time,
-//! when it was last used. Beside it lies `NAME.lock`: held exclusively by who builds or removes the
-//! entry, shared by each job that uses it. So an entry is built once however many ask at a time,
-//! also by several processes, and none is removed while a job runs from it.
+//! An entry is a folder `KIND/NAME`. Its file `complete` holds the size of the entry, and the time
+//! of that file is the time of the last use. The file `NAME.lock` beside it is locked exclusively to
+//! build or remove the entry, and shared by each job that uses it. So an entry is built once even if
+//! several processes ask for it at the same time, and it is never removed while a job uses it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, futimens};
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::stat::futimens;
+use nix::sys::time::TimeSpec;
 use tracing::warn;
 
-use super::deadline::timeout_until;
-use super::{failure, reason};
 use crate::engine::{Cancel, Failure};
+use crate::error::reason;
 
-/// The last file to be written of an entry.
+/// The file of an entry that is written last.
 const COMPLETE: &str = "complete";
-/// What an entry was made of. Its name is only a hash of that.
+/// The file with the text that the entry was built from; the name of an entry is only its hash.
 const MADE_OF: &str = "made-of";
-/// How often a lock is tried that another process may hold: nothing tells when it is free.
-const TRY_EVERY: Duration = Duration::from_millis(20);
-/// Deeper than this no entry is measured.
+/// The interval at which a lock is tried that another process may hold.
+const TRY_EVERY_MS: u8 = 20;
+/// Folders of an entry nested deeper than this are not measured.
 const FOLDERS_DEEP_MAX: usize = 64;
 
-/// A folder of entries, private to this user.
+/// A folder of entries that only this user can read.
 #[derive(Debug, Clone)]
-pub(super) struct Cache {
+pub(super) struct BuildCache {
     folder: PathBuf,
     size_max_bytes: u64,
 }
 
-/// An entry that is complete, and stays while this is held.
+/// A complete entry. It is not removed while this value exists.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(in crate::engine::process) struct CacheEntry {
     folder: PathBuf,
     _in_use: File,
 }
 
-impl Entry {
-    /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+impl CacheEntry {
+    /// Returns the folder of the entry.
+    pub(in crate::engine::process) fn path(&self) -> &Path {
         &self.folder
     }
 }
 
-/// How long a job waits for an entry that another builds.
+/// The end of waiting and building: a requested stop or a deadline.
 #[derive(Clone, Copy)]
-pub(super) struct Patience<'a> {
-    /// Ends the wait when requested.
-    pub(super) cancel: &'a Cancel,
-    /// Ends it when passed.
-    pub(super) deadline: Instant,
+pub(in crate::engine::process) struct Until<'a> {
+    pub(in crate::engine::process) cancel: &'a Cancel,
+    pub(in crate::engine::process) deadline: Instant,
 }
 
-impl Patience<'_> {
+impl Until<'_> {
+    /// Waits for a moment, or fails if the end has come.
     fn wait(self) -> Result<(), Failure> {
         if let Some(reason) = self.cancel.requested() {
             return Err(Failure::Stopped(reason));
         }
-        let now = Instant::now();
-        if now >= self.deadline {
+        if Instant::now() >= self.deadline {
             return Err(Failure::Timeout);
         }
         let cancelled = self.cancel.descriptor();
-        let cancelled = cancelled.map_err(|error| failure(reason(&error)))?;
-        let until = self.deadline.min(now + TRY_EVERY);
-        let mut waits = [PollFd::from_borrowed_fd(cancelled, PollFlags::IN)];
-        // A signal only makes the next try come sooner.
-        let _ = poll(&mut waits, Some(&timeout_until(until)));
+        let cancelled = cancelled.map_err(|error| Failure::script(reason(&error)))?;
+        let mut waits = [PollFd::new(cancelled.as_fd(), PollFlags::POLLIN)];
+        // An error, such as that of an interruption, only makes the next try earlier.
+        let _ = poll(&mut waits, TRY_EVERY_MS);
         Ok(())
     }
 }
 
-impl Cache {
+impl BuildCache {
     pub(super) fn new(folder: &Path, size_max_bytes: u64) -> Self {
         Self { folder: folder.to_owned(), size_max_bytes }
     }
 
-    /// The entry that is made of `made_of`; `build` fills its folder if it is not there yet.
+    /// Returns the entry that is built from `made_of`, and calls `build` to fill its folder if the
+    /// entry does not exist.
     ///
     /// # Errors
-    /// Those of `build`, a stop or the deadline while another builds it, or a folder that cannot
-    /// be written.
+    /// Those of `build`, a stop or the deadline while another process builds the entry, or a folder
+    /// that cannot be written.
     pub(super) fn entry(
         &self,
         kind: &str,
         made_of: &str,
-        patience: Patience<'_>,
+        until: Until<'_>,
         build: impl FnOnce(&Path) -> Result<(), Failure>,
-    ) -> Result<Entry, Failure> {
+    ) -> Result<CacheEntry, Failure> {
         let at = |error: io::Error| {
             let (folder, why) = (self.folder.display(), reason(&error));
-            failure(format!("cannot use the cache {folder}: {why}; see job.cache_dir"))
+            Failure::script(format!("cannot use the cache {folder}: {why}; see job.cache_dir"))
         };
         let kind_folder = self.folder.join(kind);
-        make_private(&kind_folder).map_err(at)?;
+        create_private(&kind_folder).map_err(at)?;
         let folder = kind_folder.join(name_of(made_of));
         let lock_file = folder.with_extension("lock");
         loop {
             let lock = open_lock(&lock_file).map_err(at)?;
-            if flock(&lock, FlockOperation::NonBlockingLockShared).is_ok()
-                && is_still(&lock, &lock_file)
+            if lock.try_lock_shared().is_ok()
+                && is_current(&lock, &lock_file)
                 && is_complete(&folder, made_of)
             {
-                return Ok(Entry { folder, _in_use: lock });
+                return Ok(CacheEntry { folder, _in_use: lock });
             }
-            // Others may hold it too, so it is given back before it is asked for alone.
-            let _ = flock(&lock, FlockOperation::NonBlockingUnlock);
-            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-                patience.wait()?;
+            // Another process may hold it shared as well: neither would get it exclusively.
+            let _ = lock.unlock();
+            if lock.try_lock().is_err() {
+                until.wait()?;
                 continue;
             }
-            if !is_still(&lock, &lock_file) || is_complete(&folder, made_of) {
+            if !is_current(&lock, &lock_file) || is_complete(&folder, made_of) {
                 continue;
             }
             build_in(&folder, made_of, build)?;
-            // Not in one step: whoever comes between finds the entry complete.
-            let shared = flock(&lock, FlockOperation::NonBlockingLockShared);
+            // Another process may lock it between the two steps; it finds a complete entry.
+            let shared = lock.unlock().is_ok() && lock.try_lock_shared().is_ok();
             self.prune(&folder);
-            if shared.is_ok() && is_complete(&folder, made_of) {
-                return Ok(Entry { folder, _in_use: lock });
+            if shared && is_complete(&folder, made_of) {
+                return Ok(CacheEntry { folder, _in_use: lock });
             }
-            return self.used_again(folder, &lock_file, made_of, patience).map_err(at);
+            return self.lock_built(folder, &lock_file, made_of, until).map_err(at);
         }
     }
 
-    /// Waits for the entry just made, that somebody else has looked at in the moment between.
-    fn used_again(
+    /// Waits for the lock of an entry just built, which another process is checking.
+    fn lock_built(
         &self,
         folder: PathBuf,
         lock_file: &Path,
         made_of: &str,
-        patience: Patience<'_>,
-    ) -> io::Result<Entry> {
+        until: Until<'_>,
+    ) -> io::Result<CacheEntry> {
         loop {
             let lock = open_lock(lock_file)?;
-            if flock(&lock, FlockOperation::NonBlockingLockShared).is_ok() {
+            if lock.try_lock_shared().is_ok() {
                 if is_complete(&folder, made_of) {
-                    return Ok(Entry { folder, _in_use: lock });
+                    return Ok(CacheEntry { folder, _in_use: lock });
                 }
                 let size_max = self.size_max_bytes;
-                let message = format!("an entry does not fit into {size_max} bytes");
+                let message = format!("an entry is larger than the limit of {size_max} bytes");
                 return Err(io::Error::other(message));
             }
-            if patience.wait().is_err() {
+            if until.wait().is_err() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
     }
 
-    /// Removes what was used least lately, until the rest is within the bound. What is in use
-    /// stays, and so does `newest`.
+    /// Removes the least recently used entries until the rest is within the limit. Entries in use
+    /// are kept, and so is `newest`.
     fn prune(&self, newest: &Path) {
         let mut entries = self.entries();
         let mut size: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
@@ -175,7 +175,7 @@ impl Cache {
         }
     }
 
-    fn entries(&self) -> Vec<Found> {
+    fn entries(&self) -> Vec<FoundEntry> {
         let kinds = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         kinds
             .flat_map(|kind| fs::read_dir(kind.path()).into_iter().flatten().flatten())
@@ -183,14 +183,14 @@ impl Cache {
                 let (folder, complete) = (entry.path(), entry.path().join(COMPLETE));
                 let used = complete.metadata().ok()?;
                 let size_bytes = fs::read_to_string(&complete).ok()?.trim().parse().ok()?;
-                Some(Found { folder, size_bytes, used_at: (used.mtime(), used.mtime_nsec()) })
+                Some(FoundEntry { folder, size_bytes, used_at: (used.mtime(), used.mtime_nsec()) })
             })
             .collect()
     }
 }
 
-/// An entry, as it lies there.
-struct Found {
+/// An entry on disk.
+struct FoundEntry {
     folder: PathBuf,
     size_bytes: u64,
     used_at: (i64, i64),
@@ -202,25 +202,26 @@ fn build_in(
     build: impl FnOnce(&Path) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let unwritable = |error: io::Error| {
-        failure(format!("cannot write to the cache {}: {}", folder.display(), reason(&error)))
+        let (folder, why) = (folder.display(), reason(&error));
+        Failure::script(format!("cannot write to the cache {folder}: {why}"))
     };
-    // What was left half made, by a process that died.
+    // A process that died while it built the entry left an incomplete one.
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(unwritable)?;
     }
-    make_private(folder).map_err(unwritable)?;
-    let made = build(folder).and_then(|()| {
+    create_private(folder).map_err(unwritable)?;
+    let built = build(folder).and_then(|()| {
         write_private(&folder.join(MADE_OF), made_of).map_err(unwritable)?;
         let size = size_of(folder, FOLDERS_DEEP_MAX).to_string();
         write_private(&folder.join(COMPLETE), &size).map_err(unwritable)
     });
-    if made.is_err() {
+    if built.is_err() {
         let _ = fs::remove_dir_all(folder);
     }
-    made
+    built
 }
 
-/// Whether it is all there, made of the same; marks it as used.
+/// Returns true if the entry is complete and was built from the same text; marks it as used.
 fn is_complete(folder: &Path, made_of: &str) -> bool {
     let Ok(complete) = OpenOptions::new().append(true).open(folder.join(COMPLETE)) else {
         return false;
@@ -228,30 +229,26 @@ fn is_complete(folder: &Path, made_of: &str) -> bool {
     if !fs::read_to_string(folder.join(MADE_OF)).is_ok_and(|text| text == made_of) {
         return false;
     }
-    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-    let _ = futimens(&complete, &Timestamps { last_access: omitted, last_modification: now });
+    let _ = futimens(&complete, &TimeSpec::UTIME_OMIT, &TimeSpec::UTIME_NOW);
     true
 }
 
-/// Removes an entry unless somebody uses it.
+/// Removes an entry unless it is in use.
 fn remove(folder: &Path) -> bool {
     let lock_file = folder.with_extension("lock");
     let Ok(lock) = open_lock(&lock_file) else { return false };
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
-        || !is_still(&lock, &lock_file)
-    {
+    if lock.try_lock().is_err() || !is_current(&lock, &lock_file) {
         return false;
     }
-    // First of all it is no longer complete, should this process die in between.
+    // The entry becomes incomplete first, in case this process dies in between.
     let removed = fs::remove_file(folder.join(COMPLETE)).is_ok();
     let removed = removed && fs::remove_dir_all(folder).is_ok();
     let _ = fs::remove_file(&lock_file);
     removed
 }
 
-/// Not a lock on a file that was removed meanwhile: another has made a new one.
-fn is_still(lock: &File, lock_file: &Path) -> bool {
+/// Returns false for a lock on a file that has been removed or replaced.
+fn is_current(lock: &File, lock_file: &Path) -> bool {
     match (lock.metadata(), lock_file.metadata()) {
         (Ok(held), Ok(there)) => held.ino() == there.ino() && held.dev() == there.dev(),
         _ => false,
@@ -262,7 +259,7 @@ fn open_lock(lock_file: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock_file)
 }
 
-fn make_private(folder: &Path) -> io::Result<()> {
+fn create_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
@@ -271,8 +268,7 @@ fn write_private(file: &Path, text: &str) -> io::Result<()> {
     io::Write::write_all(&mut file, text.as_bytes())
 }
 
-/// Two hashes of 64 bits: that two texts have the same name is noticed, as the text lies in the
-/// entry, and only costs a build.
+/// Returns two hashes of 64 bits. A collision only costs a build, as the entry holds the text.
 fn name_of(made_of: &str) -> String {
     let hash = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -299,17 +295,18 @@ fn size_of(folder: &Path, depth_left: usize) -> u64 {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use crate::engine::StopReason;
 
-    fn cache(size_max_bytes: u64) -> (tempfile::TempDir, Cache) {
+    fn cache(size_max_bytes: u64) -> (tempfile::TempDir, BuildCache) {
         let folder = tempfile::tempdir().expect("a folder");
-        let cache = Cache::new(&folder.path().join("cache"), size_max_bytes);
+        let cache = BuildCache::new(&folder.path().join("cache"), size_max_bytes);
         (folder, cache)
     }
 
-    fn soon(cancel: &Cancel) -> Patience<'_> {
-        Patience { cancel, deadline: Instant::now() + Duration::from_mins(1) }
+    fn soon(cancel: &Cancel) -> Until<'_> {
+        Until { cancel, deadline: Instant::now() + Duration::from_mins(1) }
     }
 
     fn filled(bytes: usize) -> impl FnOnce(&Path) -> Result<(), Failure> {
@@ -320,11 +317,11 @@ mod tests {
     }
 
     fn never(_: &Path) -> Result<(), Failure> {
-        panic!("it is there already")
+        panic!("the entry exists already")
     }
 
     #[test]
-    fn an_entry_is_built_once_however_many_ask() {
+    fn concurrent_requests_build_an_entry_once() {
         let (_folder, cache) = cache(1 << 20);
         let (builds, cancel) = (AtomicUsize::new(0), Cancel::new());
         std::thread::scope(|scope| {
@@ -343,49 +340,49 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_fails_leaves_nothing_and_is_tried_again() {
+    fn a_failed_build_leaves_no_entry_and_is_retried() {
         let (folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
         let failed = cache.entry("kind", "text", soon(&cancel), |folder| {
             filled(10)(folder)?;
-            Err(failure("no".to_owned()))
+            Err(Failure::script("no"))
         });
-        assert_eq!(failed.expect_err("failed"), failure("no".to_owned()));
+        assert_eq!(failed.expect_err("failed"), Failure::script("no"));
         let left = fs::read_dir(folder.path().join("cache/kind")).expect("a folder");
         assert!(left.flatten().all(|left| left.path().extension().is_some_and(|e| e == "lock")));
         cache.entry("kind", "text", soon(&cancel), filled(1)).expect("built");
     }
 
     #[test]
-    fn the_least_lately_used_goes_first_and_what_is_in_use_stays() {
+    fn the_least_recently_used_entry_is_removed_and_one_in_use_is_kept() {
         let (_folder, cache) = cache(140_000);
         let cancel = Cancel::new();
-        let make = |text: &str| cache.entry("kind", text, soon(&cancel), filled(30_000));
-        let there = |text: &str| cache.folder.join("kind").join(name_of(text)).exists();
-        let in_use = make("a").expect("built");
-        make("b").expect("built");
-        make("c").expect("built");
+        let build = |text: &str| cache.entry("kind", text, soon(&cancel), filled(30_000));
+        let exists = |text: &str| cache.folder.join("kind").join(name_of(text)).exists();
+        let in_use = build("a").expect("built");
+        build("b").expect("built");
+        build("c").expect("built");
         cache.entry("kind", "b", soon(&cancel), never).expect("used");
-        // The clock of files is too coarse to tell what happens at once.
+        // The clock of the file system is too coarse to order uses within a test.
         for (age_s, text) in [(9, "a"), (8, "c")] {
             let complete = cache.folder.join("kind").join(name_of(text)).join(COMPLETE);
-            let file = OpenOptions::new().append(true).open(complete).expect("there");
+            let file = OpenOptions::new().append(true).open(complete).expect("the entry");
             let used = file.metadata().and_then(|data| data.modified()).expect("a time");
             file.set_modified(used - Duration::from_secs(age_s)).expect("set");
         }
-        make("d").expect("built");
-        assert_eq!(["a", "b", "c", "d"].map(there), [true, true, false, true]);
+        build("d").expect("built");
+        assert_eq!(["a", "b", "c", "d"].map(exists), [true, true, false, true]);
         drop(in_use);
-        make("e").expect("built");
-        assert_eq!(["a", "b", "d", "e"].map(there), [false, true, true, true]);
+        build("e").expect("built");
+        assert_eq!(["a", "b", "d", "e"].map(exists), [false, true, true, true]);
     }
 
     #[test]
-    fn a_stop_and_the_deadline_end_the_wait_for_another_builder() {
+    fn a_stop_and_the_deadline_end_the_wait_for_another_build() {
         let (_folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
         let waited = cache.entry("kind", "text", soon(&cancel), |folder| {
-            let passed = Patience { cancel: &cancel, deadline: Instant::now() };
+            let passed = Until { cancel: &cancel, deadline: Instant::now() };
             let other = cache.entry("kind", "text", passed, never);
             assert_eq!(other.expect_err("held"), Failure::Timeout);
             cancel.request(StopReason::Requested);
@@ -397,23 +394,23 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_left_half_made_is_made_anew() {
+    fn an_incomplete_entry_is_rebuilt() {
         let (_folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
-        let half = cache.folder.join("kind").join(name_of("text"));
-        make_private(&half).expect("made");
-        fs::write(half.join("rest"), "").expect("written");
+        let incomplete = cache.folder.join("kind").join(name_of("text"));
+        create_private(&incomplete).expect("created");
+        fs::write(incomplete.join("rest"), "").expect("written");
         let entry = cache.entry("kind", "text", soon(&cancel), filled(1)).expect("built");
         assert!(!entry.path().join("rest").exists());
     }
 
     #[test]
-    fn it_is_private_to_its_user() {
+    fn the_cache_is_private_to_its_user() {
         let (_folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
         let entry = cache.entry("kind", "text", soon(&cancel), filled(1)).expect("built");
         for folder in [entry.path(), &cache.folder, &cache.folder.join("kind")] {
-            assert_eq!(fs::metadata(folder).expect("there").mode() & 0o777, 0o700);
+            assert_eq!(fs::metadata(folder).expect("a folder").mode() & 0o777, 0o700);
         }
     }
 }

@@ -1,23 +1,26 @@
-//! The packages that scripts ask for: one environment for each set of them, made once, with `uv`
-//! where it is, else with Python's own `venv` and `pip`.
+//! Installs the packages that scripts declare: one virtual environment for each set of packages,
+//! with `uv` if it is installed, else with Python's `venv` and `pip`.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::metadata::Metadata;
-use super::metadata_of;
-use super::version::Demand;
-use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
-use crate::engine::process::cache::{Cache, Entry, Patience};
-use crate::engine::process::sandbox::Sandbox;
-use crate::engine::process::tool::Tool;
-use crate::engine::process::{Scratch, failure, find_program, reason};
-use crate::engine::{Failure, Log};
+use pep440_rs::VersionSpecifiers;
 
-/// Where installers have their own settings, such as the address of an index, and what they say of
-/// themselves to it.
+use super::metadata::{self, Metadata};
+use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
+use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until};
+use crate::engine::process::prepare::programs::find_program;
+use crate::engine::process::prepare::scratch::Scratch;
+use crate::engine::process::prepare::tool::{Ran, RunTool, Tool};
+use crate::engine::process::sandbox::Sandbox;
+use crate::engine::{Failure, Log};
+use crate::error::reason;
+use crate::proto::job::InvalidJob;
+
+/// The files that installers read: their settings, such as the address of an index, and the
+/// description of the system that they send to it.
 const SETTINGS: [&str; 6] = [
     "/etc/pip.conf",
     "/etc/xdg/pip",
@@ -27,66 +30,71 @@ const SETTINGS: [&str; 6] = [
     "/etc/os-release",
 ];
 const KIND: &str = "python";
-/// How `venv` and `pip` say that they are not installed; Debian has both in packages of their own.
+/// The message of Python without `pip`, which Debian has in a package of its own.
 const MISSING_PIP: &str = "No module named pip";
 const HINT: &str = "install uv, python3-pip or python3-venv";
 
-/// Makes environments, as `[type.NAME.dependencies]` says.
+/// Creates virtual environments as `[type.NAME.dependencies]` configures them.
 #[derive(Debug, Clone)]
-pub(in crate::engine::process) struct Packages {
+pub(in crate::engine::process::prepare) struct Packages {
     config: DependenciesConfig,
-    /// That of the scripts; installers reach the network as well.
+    /// The sandbox of the scripts, with access to the network for installers.
     sandbox: SandboxConfig,
-    cache: Cache,
+    cache: BuildCache,
     kill_grace: Duration,
+    run_tool: RunTool,
 }
 
 impl Packages {
-    pub(in crate::engine::process) fn new(config: &TypeConfig, job: &JobConfig) -> Self {
+    pub(in crate::engine::process::prepare) fn new(
+        config: &TypeConfig,
+        job: &JobConfig,
+        run_tool: RunTool,
+    ) -> Self {
         let mut sandbox = config.sandbox.clone();
         (sandbox.network, sandbox.ports) = (true, Vec::new());
         sandbox.read.extend(SETTINGS.iter().map(PathBuf::from));
         let config = config.options.dependencies.clone();
-        // Those that are addresses are no files, and no harm is done.
+        // Addresses are not absolute paths, and need no permission to read.
         let folders = config.find_links.iter().map(PathBuf::from);
         sandbox.read.extend(folders.filter(|folder| folder.is_absolute()));
         let index = config.index.strip_prefix("file://").map(PathBuf::from);
         sandbox.read.extend(index);
-        let cache = Cache::new(&job.cache_dir, job.cache_size_max);
-        Self { config, sandbox, cache, kill_grace: job.kill_grace }
+        let cache = BuildCache::new(&job.cache_dir, job.cache_size_max);
+        Self { config, sandbox, cache, kill_grace: job.kill_grace, run_tool }
     }
 
-    /// The environment that a script asks for, made if it is not there yet; `None` if it asks for
-    /// none.
+    /// Returns the environment with the packages of a script, created if it does not exist; `None`
+    /// if the script declares none.
     ///
     /// # Errors
-    /// [`Failure::Invalid`] for metadata that cannot be read, [`Failure::Script`] with what the
-    /// installer said.
-    pub(in crate::engine::process) fn of(
+    /// [`Failure::Invalid`] for metadata that cannot be parsed, [`Failure::Script`] with the messages
+    /// of the installer.
+    pub(in crate::engine::process::prepare) fn of(
         &self,
         source: &str,
         python: &Path,
-        patience: Patience<'_>,
+        until: Until<'_>,
         log: &dyn Log,
-    ) -> Result<Option<Entry>, Failure> {
+    ) -> Result<Option<CacheEntry>, Failure> {
         let Some(wanted) = metadata_of(source)? else { return Ok(None) };
         if !self.config.enabled {
-            let message = "the script asks for packages, which this machine does not install: \
+            let message = "the script declares packages, which are not installed: \
                            dependencies.enabled is false for its type";
-            return Err(failure(message.to_owned()));
+            return Err(Failure::script(message));
         }
         let made_of = self.made_of(&wanted, python)?;
-        let job_deadline = patience.deadline;
+        let job_deadline = until.deadline;
         let build_timeout = self.config.build_timeout;
-        let entry = self.cache.entry(KIND, &made_of, patience, |folder| {
+        let entry = self.cache.entry(KIND, &made_of, until, |folder| {
             let own = Instant::now() + build_timeout;
-            let patience = Patience { deadline: job_deadline.min(own), ..patience };
+            let until = Until { deadline: job_deadline.min(own), ..until };
             let mut sandbox = self.sandbox.clone();
             sandbox.write.push(folder.to_owned());
             let sandbox = Sandbox::of_type(&sandbox);
-            let build = Build { packages: self, python, patience, log, sandbox };
-            match build.run(&wanted, &environment(folder)) {
-                Err(Failure::Timeout) if own < job_deadline => Err(failure(format!(
+            let installer = Installer { packages: self, python, until, log, sandbox };
+            match installer.install(&wanted, &environment(folder)) {
+                Err(Failure::Timeout) if own < job_deadline => Err(Failure::script(format!(
                     "the script's packages were not installed within {build_timeout:?}"
                 ))),
                 other => other,
@@ -95,16 +103,16 @@ impl Packages {
         Ok(Some(entry))
     }
 
-    /// All that decides what an environment holds.
+    /// Returns everything that decides on the content of an environment.
     fn made_of(&self, wanted: &Metadata, python: &Path) -> Result<String, Failure> {
         let real = python.canonicalize();
         let interpreter = real.and_then(|real| Ok((real.metadata()?, real)));
         let (data, real) = interpreter.map_err(|error| {
-            failure(format!("cannot read {}: {}", python.display(), reason(&error)))
+            Failure::script(format!("cannot read {}: {}", python.display(), reason(&error)))
         })?;
         let DependenciesConfig { index, find_links, source_builds, .. } = &self.config;
         Ok(format!(
-            "1\n{} {} {}\n{index:?} {find_links:?} {source_builds}\n{:?}\n{:?}\n",
+            "1\n{} {} {}\n{index:?} {find_links:?} {source_builds}\n{}\n{:?}\n",
             real.display(),
             data.size(),
             data.mtime(),
@@ -114,27 +122,27 @@ impl Packages {
     }
 }
 
-/// Where the environment is in its entry.
-pub(in crate::engine::process) fn environment(entry: &Path) -> PathBuf {
+/// Returns the folder of the environment in its entry.
+pub(in crate::engine::process::prepare) fn environment(entry: &Path) -> PathBuf {
     entry.join("venv")
 }
 
-/// The interpreter of an environment.
-pub(in crate::engine::process) fn interpreter(entry: &Path) -> PathBuf {
+/// Returns the interpreter of the environment in an entry.
+pub(in crate::engine::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
     environment(entry).join("bin/python")
 }
 
-/// One environment in the making.
-struct Build<'a> {
+/// Creates one environment.
+struct Installer<'a> {
     packages: &'a Packages,
     python: &'a Path,
-    patience: Patience<'a>,
+    until: Until<'a>,
     log: &'a dyn Log,
     sandbox: Sandbox,
 }
 
-impl Build<'_> {
-    fn run(&self, wanted: &Metadata, venv: &Path) -> Result<(), Failure> {
+impl Installer<'_> {
+    fn install(&self, wanted: &Metadata, venv: &Path) -> Result<(), Failure> {
         self.check_version(&wanted.requires_python)?;
         let sources = self.sources(&wanted.dependencies)?;
         let uv = find_program("uv");
@@ -162,8 +170,8 @@ impl Build<'_> {
         self.install_with_pip(&own_python, &sources)
     }
 
-    /// With the pip of the system, which needs not be copied into every environment, or else with
-    /// one of the environment's own.
+    /// Installs with the pip of the system, which need not be copied into each environment, or else
+    /// with one in the environment.
     fn install_with_pip(&self, own_python: &Path, sources: &[OsString]) -> Result<(), Failure> {
         let install = |mut before: Vec<OsString>| {
             let only_wheels: &[&str] =
@@ -178,17 +186,19 @@ impl Build<'_> {
         of_system.push(own_python.into());
         match self.tool(self.python, install(of_system))? {
             Ok(_) => Ok(()),
-            Err(said) if said.contains(MISSING_PIP) => {
+            Err(messages) if messages.contains(MISSING_PIP) => {
                 if self.tool(own_python, words(&["-m", "ensurepip"]))?.is_err() {
-                    return Err(failure(format!("the script asks for packages: {HINT}")));
+                    let message = format!("the script's packages cannot be installed: {HINT}");
+                    return Err(Failure::script(message));
                 }
                 self.must(own_python, install(words(&["-m", "pip"])))
             }
-            Err(said) => Err(not_installed(&said)),
+            Err(messages) => Err(not_installed(&messages)),
         }
     }
 
-    /// Where packages come from, and which; the latter last, so that none is an option.
+    /// Returns the arguments that name the index and the packages; the packages come after `--`, so
+    /// that none is taken for an option.
     fn sources(&self, dependencies: &[String]) -> Result<Vec<OsString>, Failure> {
         let DependenciesConfig { index, find_links, source_builds, .. } = &self.packages.config;
         let from_sources = |package: &&String| {
@@ -199,11 +209,10 @@ impl Build<'_> {
         if let Some(package) = dependencies.iter().find(from_sources)
             && !source_builds
         {
-            let message = format!(
-                "the script's packages cannot be installed: {package:?} is built from sources, \
+            return Err(Failure::script(format!(
+                "the script's packages cannot be installed: {package:?} is built from source, \
                  which dependencies.source_builds does not allow"
-            );
-            return Err(failure(message));
+            )));
         }
         let mut args = match index.as_str() {
             "" => Vec::new(),
@@ -218,29 +227,31 @@ impl Build<'_> {
         Ok(args)
     }
 
-    fn check_version(&self, wanted: &str) -> Result<(), Failure> {
-        let Some(demand) = Demand::parse(wanted).filter(|_| !wanted.is_empty()) else {
-            return Ok(());
-        };
-        let code = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
-        let version = self.tool(self.python, words(&["-I", "-c", code]))?.unwrap_or_default();
-        if demand.allows(version.trim()) {
+    fn check_version(&self, required: &VersionSpecifiers) -> Result<(), Failure> {
+        if required.is_empty() {
             return Ok(());
         }
+        let code = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
+        let version = self.tool(self.python, words(&["-I", "-c", code]))?.unwrap_or_default();
         let (python, version) = (self.python.display(), version.trim());
-        Err(failure(format!("the script requires Python {wanted}, and {python} is {version}")))
+        if version.parse().is_ok_and(|version| required.contains(&version)) {
+            return Ok(());
+        }
+        let message = format!("the script requires Python {required}, but {python} is {version}");
+        Err(Failure::script(message))
     }
 
     fn must(&self, program: &Path, args: Vec<OsString>) -> Result<(), Failure> {
         match self.tool(program, args)? {
             Ok(_) => Ok(()),
-            Err(said) => Err(not_installed(&said)),
+            Err(messages) => Err(not_installed(&messages)),
         }
     }
 
-    fn tool(&self, program: &Path, args: Vec<OsString>) -> Result<Result<String, String>, Failure> {
-        let scratch = Scratch::new()
-            .map_err(|error| failure(format!("cannot make a folder: {}", reason(&error))))?;
+    fn tool(&self, program: &Path, args: Vec<OsString>) -> Result<Ran, Failure> {
+        let scratch = Scratch::new().map_err(|error| {
+            Failure::script(format!("cannot create a folder: {}", reason(&error)))
+        })?;
         let tool = Tool {
             program: program.to_owned(),
             args,
@@ -249,14 +260,26 @@ impl Build<'_> {
             sandbox: &self.sandbox,
             kill_grace: self.packages.kill_grace,
         };
-        tool.run(self.patience, Some(self.log))
+        (self.packages.run_tool)(tool, self.until, Some(self.log))
     }
 }
 
-fn not_installed(said: &str) -> Failure {
+fn not_installed(messages: &str) -> Failure {
     let is_noise = |line: &&str| line.starts_with("WARNING:") || line.starts_with("[notice]");
-    let lines: Vec<&str> = said.lines().filter(|line| !is_noise(line)).collect();
-    failure(format!("the script's packages cannot be installed: {}", lines.join("\n").trim()))
+    let lines: Vec<&str> = messages.lines().filter(|line| !is_noise(line)).collect();
+    let messages = lines.join("\n");
+    Failure::script(format!("the script's packages cannot be installed: {}", messages.trim()))
+}
+
+/// Reads the metadata of a script.
+///
+/// # Errors
+/// [`Failure::Invalid`] that names the illegal line.
+fn metadata_of(source: &str) -> Result<Option<Metadata>, Failure> {
+    metadata::read(source).map_err(|reason| {
+        let message = InvalidJob::new("script", reason).to_string();
+        Failure::Invalid { message }
+    })
 }
 
 fn words(words: &[&str]) -> Vec<OsString> {

@@ -1,5 +1,5 @@
-//! Inline metadata of scripts, as PEP 723 has it: comments that say which Python and which packages
-//! a script needs.
+//! Inline metadata of scripts as in PEP 723: comments that declare the Python version and the
+//! packages that a script requires.
 //!
 //! ```python
 //! # /// script
@@ -8,37 +8,36 @@
 //! # ///
 //! ```
 
+use pep440_rs::VersionSpecifiers;
 use serde::Deserialize;
-
-use super::version::Demand;
 
 const BEGIN: &str = "# /// script";
 const END: &str = "# ///";
 const PACKAGES_MAX: usize = 200;
 const PACKAGE_BYTES_MAX: usize = 1000;
 
-/// What a script needs.
+/// The requirements of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Metadata {
-    /// The versions of Python that it runs with, as it is written.
-    pub(super) requires_python: String,
-    /// The packages, each as an installer takes it.
+    /// The Python versions that the script runs with.
+    pub(super) requires_python: VersionSpecifiers,
+    /// The packages, each as an argument of an installer.
     pub(super) dependencies: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case", expecting = "a table")]
-struct Table {
+struct MetadataTable {
     requires_python: String,
     dependencies: Vec<String>,
 }
 
-/// Reads the metadata of a script, if it has any that asks for something.
+/// Reads the metadata of a script. Returns `None` if it requires nothing.
 ///
 /// # Errors
 /// A message that names the line of the script.
 pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
-    // Nearly no script has any: this is all that they pay.
+    // Few scripts have metadata; the others are only searched once.
     if !source.contains(BEGIN) {
         return Ok(None);
     }
@@ -48,14 +47,14 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
         [] => return Ok(None),
         [one] => one,
         [_, (second, _), ..] => {
-            return Err(format!("metadata: line {second}: there is a second block"));
+            return Err(format!("metadata: line {second}: a second `# /// script` block"));
         }
     };
-    let table: Table = toml::from_str(text).map_err(|error| {
+    let table: MetadataTable = toml::from_str(text).map_err(|error| {
         let before = error.span().map_or(0, |span| {
             text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
         });
-        // The first line of the block is the one after that which begins it.
+        // The text starts in the line after the one that opens the block.
         let (line, message) = (first + 1 + before, error.message());
         format!("metadata: line {line}: {message}")
     })?;
@@ -65,13 +64,15 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
     }
     if let Some(bad) = table.dependencies.iter().find(|package| !is_package(package)) {
         let shown: String = bad.chars().take(60).collect();
-        return Err(wrong(format!("{shown:?} is no dependency, such as \"requests<3\"")));
+        return Err(wrong(format!("{shown:?} is not a dependency, such as \"requests<3\"")));
     }
-    if Demand::parse(&table.requires_python).is_none() {
+    // Python's own tools ignore a comma at the end.
+    let specifiers = table.requires_python.trim().trim_end_matches(',');
+    let requires_python = specifiers.parse::<VersionSpecifiers>().map_err(|_| {
         let shown: String = table.requires_python.chars().take(60).collect();
-        return Err(wrong(format!("requires-python = {shown:?} is none, such as \">=3.11\"")));
-    }
-    let (requires_python, mut dependencies) = (table.requires_python, table.dependencies);
+        wrong(format!("requires-python = {shown:?} is not a version range, such as \">=3.11\""))
+    })?;
+    let mut dependencies = table.dependencies;
     if requires_python.is_empty() && dependencies.is_empty() {
         return Ok(None);
     }
@@ -80,7 +81,7 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
     Ok(Some(Metadata { requires_python, dependencies }))
 }
 
-/// The blocks that are closed: the line that begins each, from 1, and their text without its `#`.
+/// Returns the closed blocks: the number of the line that opens each, and the text without its `#`.
 fn blocks(lines: &[&str]) -> Vec<(usize, String)> {
     let mut blocks = Vec::new();
     let mut next = 0;
@@ -89,8 +90,8 @@ fn blocks(lines: &[&str]) -> Vec<(usize, String)> {
         let run = lines[begins + 1..].iter().take_while(|line| is_comment(line)).count();
         let run = &lines[begins + 1..=begins + run];
         next = begins + 1;
-        // The last such line closes it, as any before may be of its text. One that begins another
-        // block is no text.
+        // The last closing line counts, as the text may contain others. A line that opens another
+        // block is not text.
         let run_end = run.iter().position(|line| *line == BEGIN).unwrap_or(run.len());
         let Some(end) = run[..run_end].iter().rposition(|line| *line == END) else { continue };
         let text: Vec<&str> =
@@ -101,7 +102,7 @@ fn blocks(lines: &[&str]) -> Vec<(usize, String)> {
     blocks
 }
 
-/// It goes to an installer as one word, which must not be an option.
+/// Returns true for text that an installer takes as one argument and not as an option.
 fn is_package(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.len() <= PACKAGE_BYTES_MAX
@@ -117,19 +118,19 @@ mod tests {
     }
 
     #[test]
-    fn packages_and_the_version_are_read() {
+    fn packages_and_version_range_are_read() {
         let source = "#!/usr/bin/python3\n# /// script\n# requires-python = \">=3.11\"\n#\n\
             # dependencies = [\n#   \"rich\",\n#   \"requests<3\",\n#   \"rich\",\n# ]\n\
             # [tool.x]\n# y = 1\n# ///\nprint(1)\n";
-        let metadata = read(source).expect("legal").expect("there");
-        assert_eq!(metadata.requires_python, ">=3.11");
+        let metadata = read(source).expect("legal").expect("metadata");
+        assert_eq!(metadata.requires_python.to_string(), ">=3.11");
         assert_eq!(metadata.dependencies, ["requests<3", "rich"]);
         let crlf = source.replace('\n', "\r\n");
         assert_eq!(read(&crlf), Ok(Some(metadata)));
     }
 
     #[test]
-    fn a_script_without_needs_has_none() {
+    fn a_script_without_requirements_has_no_metadata() {
         for source in [
             "print(1)",
             "# /// script\n# dependencies = [\"a\"]\nprint('not closed')\n",
@@ -143,24 +144,56 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_the_line_of_the_script() {
-        for (source, said) in [
+    fn an_error_names_the_line_of_the_script() {
+        for (source, expected) in [
             ("\n# /// script\n# dependencies = [\"a\"\n# x = 1\n# ///\n", "line 4: "),
             ("# /// script\n# dependencies = \"a\"\n# ///\n", "line 2: "),
             (
                 "# /// script\n# dependencies = [\"--pre\"]\n# ///\n",
-                "line 1: \"--pre\" is no depen",
+                "line 1: \"--pre\" is not a depen",
             ),
             (
                 "# /// script\n# dependencies = [\"a\\nb\"]\n# ///\n",
-                "line 1: \"a\\nb\" is no depen",
+                "line 1: \"a\\nb\" is not a depen",
             ),
             ("# /// script\n# requires-python = \"three\"\n# ///\n", "line 1: requires-python = "),
-            ("# /// script\n# ///\n\n# /// script\n# ///\n", "line 4: there is a second block"),
+            (
+                "# /// script\n# ///\n\n# /// script\n# ///\n",
+                "line 4: a second `# /// script` block",
+            ),
         ] {
             let message = message(source);
-            let whole = format!("metadata: {said}");
-            assert!(message.starts_with(&whole), "{source}: {message}");
+            let expected = format!("metadata: {expected}");
+            assert!(message.starts_with(&expected), "{source}: {message}");
+        }
+    }
+    #[test]
+    fn version_ranges_are_compared_number_by_number() {
+        let allows = |range: &str, version: &str| {
+            let source = format!("# /// script\n# requires-python = {range:?}\n# ///\n");
+            let metadata = read(&source).expect(range).unwrap_or_default();
+            version.parse().is_ok_and(|version| metadata.requires_python.contains(&version))
+        };
+        for (range, allowed, rejected) in [
+            ("", "3.11.2", "x"),
+            (">=3.11", "3.11.0", "3.9.18"),
+            (">=3.9, <3.12", "3.11.2", "3.12.0"),
+            (">=3.9,", "3.11.2", "3.8.0"),
+            ("==3.11.*", "3.11.9", "3.1.1"),
+            ("!=3.11.*", "3.10.0", "3.11.2"),
+            ("~=3.10", "3.12.1", "4.0.0"),
+            ("~=3.11.1", "3.11.7", "3.12.0"),
+            (">3.11", "3.11.1", "3.11.0"),
+            ("<=3.11", "3.11.0", "3.11.1"),
+            ("==3.11", "3.11.0", "3.11.1"),
+            ("!=3.11", "3.11.1", "3.11.0"),
+        ] {
+            assert!(allows(range, allowed), "{range} {allowed}");
+            assert!(!allows(range, rejected), "{range} {rejected}");
+        }
+        for range in ["3.11", ">=", ">=three", ">=3.*", "~=3", "=>3", ">=3..1"] {
+            let source = format!("# /// script\n# requires-python = {range:?}\n# ///\n");
+            assert!(message(&source).contains("is not a version range"), "{range}");
         }
     }
 }

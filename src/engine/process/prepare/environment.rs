@@ -1,24 +1,24 @@
-//! The environment of a child: never the daemon's own, but what any program needs, and on top of it
-//! what its type and its job say.
+//! The environment of a child: the variables that any program needs, those of the script type and
+//! those of the job. Nothing is inherited from the daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::path::SYSTEM_PATH;
+use super::programs::SYSTEM_PATH;
 use crate::engine::Script;
 
-/// The locale of every child that does not say otherwise. It is set for characters alone: for all
-/// else it is the C locale, and to load that by name takes a program a dozen files.
-pub(super) const LOCALE: (&str, &str) = ("LC_CTYPE", "C.UTF-8");
-/// What a job says in place of [`LOCALE`].
+/// The default locale. It sets characters alone: everything else is the C locale, and loading that
+/// by name would make each program open a dozen files.
+pub(in crate::engine::process) const LOCALE: (&str, &str) = ("LC_CTYPE", "C.UTF-8");
+/// The variables that replace [`LOCALE`] when a job or its type sets them.
 const LOCALES_OF_ALL: [&str; 2] = ["LANG", "LC_ALL"];
 
-/// The whole environment of a job's child: what any program needs, then the job's own variables,
-/// then who the job is, which no job may pretend.
+/// Returns the environment of a job: the variables that any program needs, then the job's own, then
+/// its identity, which no job can override.
 ///
 /// # Errors
-/// A message naming the variable that no environment can hold.
+/// A message that names the illegal variable.
 pub(in crate::engine) fn environment(
     script: &Script<'_>,
     home: &Path,
@@ -26,13 +26,13 @@ pub(in crate::engine) fn environment(
     environment_over(&BTreeMap::new(), script, home)
 }
 
-/// The same, with variables that the job's own come over.
+/// Does the same as [`environment`], with variables of the script type, which the job's override.
 pub(super) fn environment_over(
     of_type: &BTreeMap<String, String>,
     script: &Script<'_>,
     home: &Path,
 ) -> Result<Vec<(OsString, OsString)>, String> {
-    let mut env = of_any_program(home);
+    let mut env = basic_environment(home);
     let own = of_type.iter().chain(script.env);
     let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
     if own.clone().any(|(name, _)| LOCALES_OF_ALL.contains(&name)) {
@@ -50,8 +50,9 @@ pub(super) fn environment_over(
     Ok(env.into_iter().collect())
 }
 
-/// What any program needs. A shell without `SHELL` looks its user up in the system's lists.
-pub(super) fn of_any_program(home: &Path) -> BTreeMap<OsString, OsString> {
+/// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in
+/// the system's user database.
+pub(in crate::engine::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {
     BTreeMap::from([
         ("PATH".into(), SYSTEM_PATH.into()),
         ("SHELL".into(), "/bin/sh".into()),
@@ -61,20 +62,20 @@ pub(super) fn of_any_program(home: &Path) -> BTreeMap<OsString, OsString> {
     ])
 }
 
-/// Refuses what `execve` cannot carry.
+/// Rejects a variable that `execve` cannot pass.
 ///
 /// # Errors
-/// A message naming the variable.
+/// A message that names the variable.
 pub(in crate::engine) fn check_variable(name: &str, value: &str) -> Result<(), String> {
     let shown = name.escape_debug();
     if name.is_empty() {
         return Err("environment variable with an empty name".to_owned());
     }
     if name.contains(['=', '\0']) {
-        return Err(format!("environment variable `{shown}`: its name holds `=` or a NUL"));
+        return Err(format!("environment variable `{shown}`: the name contains `=` or a NUL"));
     }
     if value.contains('\0') {
-        return Err(format!("environment variable `{shown}`: its value holds a NUL"));
+        return Err(format!("environment variable `{shown}`: the value contains a NUL"));
     }
     Ok(())
 }

@@ -1,17 +1,16 @@
-//! What a job's prerequisites left, as its child finds it: a file of JSON in the script's folder.
+//! The outputs of a job's prerequisites, passed to its child as a JSON file in its folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::Scratch;
+use super::scratch::Scratch;
 use crate::engine::Inputs;
 
-/// The variable that names the file.
-pub(super) const VARIABLE: &str = "HERO_INPUTS";
+/// The variable with the path of the file.
+const VARIABLE: &str = "HERO_INPUTS";
 const FILE: &str = "inputs.json";
 
-/// Writes the file, if there is anything to write, and names it in the environment, where no job
-/// may pretend to have one.
+/// Writes the file if the job has prerequisites, and sets [`VARIABLE`], which no job can override.
 ///
 /// # Errors
 /// A message, if the file cannot be written.
@@ -26,12 +25,12 @@ pub(super) fn provide(
     }
     let file = scratch
         .file(FILE, &text(inputs))
-        .map_err(|error| format!("cannot write the script's inputs: {error}"))?;
+        .map_err(|error| format!("cannot write the inputs of the script: {error}"))?;
     env.push((VARIABLE.into(), file.into()));
     Ok(())
 }
 
-/// One JSON object, null for a prerequisite that did not finish.
+/// Returns one JSON object, with null for a prerequisite that did not finish.
 fn text(inputs: &Inputs) -> String {
     let values: BTreeMap<&str, Option<&str>> =
         inputs.iter().map(|(name, output)| (name.as_str(), output.as_deref())).collect();

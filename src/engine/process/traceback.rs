@@ -1,11 +1,11 @@
-//! From what Python wrote before it failed to the error of the job: the exception, and where in the
-//! script. The whole traceback is in the job's log.
+//! Extracts the error of a job from a Python traceback: the exception and its line in the script. The
+//! job's log has the complete traceback.
 
 use std::path::Path;
 
-/// `ZeroDivisionError: division by zero (line 3, in half)`; `None` if the text ends in no
-/// traceback.
-pub(super) fn error(stderr_tail: &str, script: &Path) -> Option<String> {
+/// Returns `ZeroDivisionError: division by zero (line 3, in half)`, or `None` if the text does not
+/// end in a traceback.
+pub(super) fn error_of(stderr_tail: &str, script: &Path) -> Option<String> {
     let lines: Vec<&str> = stderr_tail.lines().collect();
     let last_frame = lines.iter().rposition(|line| line.starts_with("  File \""))?;
     let below = &lines[last_frame + 1..];
@@ -21,7 +21,7 @@ pub(super) fn error(stderr_tail: &str, script: &Path) -> Option<String> {
     })
 }
 
-/// `ValueError: bad`, `KeyboardInterrupt`, `my.Error: `: a dotted name, alone or before a colon.
+/// Returns true for a dotted name alone or before a colon: `ValueError: bad`, `my.Error: `.
 fn is_exception(line: &str) -> bool {
     let name = line.split(':').next().unwrap_or_default();
     let is_name = |part: &str| {
@@ -35,11 +35,11 @@ fn is_exception(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     fn error(text: &str) -> Option<String> {
-        super::error(text, "/run/job-1/script.py".as_ref())
+        super::error_of(text, "/run/job-1/script.py".as_ref())
     }
 
     #[test]
-    fn the_exception_is_told_with_the_scripts_own_line() {
+    fn the_error_is_the_exception_with_the_line_in_the_script() {
         let text = "noise\nTraceback (most recent call last):\n  \
             File \"/run/job-1/script.py\", line 9, in <module>\n    half(0)\n  \
             File \"/run/job-1/script.py\", line 3, in half\n    return json.loads(1 / n)\n  \
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syntax_error_and_one_on_the_top_level_have_a_line_alone() {
+    fn a_syntax_error_and_one_at_module_level_name_only_the_line() {
         let syntax = "  File \"/run/job-1/script.py\", line 2\n    def f(\n         ^\n\
             SyntaxError: '(' was never closed\n";
         assert_eq!(error(syntax).as_deref(), Some("SyntaxError: '(' was never closed (line 2)"));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_chained_exceptions_the_last_counts() {
+    fn the_last_of_chained_exceptions_is_the_error() {
         let text = "Traceback (most recent call last):\n  \
             File \"/run/job-1/script.py\", line 2, in <module>\n    1 / 0\n\
             ZeroDivisionError: division by zero\n\n\
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_traceback_is_left_alone() {
+    fn text_without_a_traceback_has_no_error() {
         for text in [
             "",
             "bad luck",

@@ -1,21 +1,21 @@
-//! Where a program is: what a shell would find in `PATH`, without asking one.
+//! Looks programs up in `PATH`.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The `PATH` of every child, and of lookups where this process has none.
+/// The `PATH` of every child, and the one searched if this process has none.
 pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The file that runs when `program` is called: itself if it has a slash, else the first
-/// executable of that name in this process's `PATH`.
+/// Returns the executable file of `program`: the file itself if the name contains a slash, else
+/// the first one in the `PATH` of this process.
 pub fn find_program(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
     find_in(program, path.as_deref().unwrap_or(OsStr::new(SYSTEM_PATH)))
 }
 
-/// As [`find_program`], in the folders of `path`. Relative folders are passed over: they would
-/// depend on where the daemon was started.
+/// Does the same as [`find_program`] in the folders of `path`. Relative folders are ignored: they
+/// would depend on the working directory of the daemon.
 pub fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
     if program.is_empty() || program.contains('\0') {
         return None;
@@ -28,6 +28,23 @@ pub fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
         .find(|file| is_executable(file))
+}
+
+/// Returns the file of a configured program. A path that does not exist is looked up in `PATH` by
+/// its file name.
+///
+/// # Errors
+/// The reason, for a person.
+pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
+    if let Some(file) = find_program(program) {
+        return Ok(file);
+    }
+    if Path::new(program).exists() {
+        return Err(format!("{program} is not executable"));
+    }
+    let name = Path::new(program).file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or(program);
+    find_program(name).ok_or_else(|| format!("no {name} in PATH"))
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -1,0 +1,297 @@
+//! Turns a script into a program with its files: writes the script into a private folder, compiles it
+//! or installs its packages, and composes the command and its environment. Checks a script as well,
+//! without running it.
+
+mod build_cache;
+mod environment;
+mod inputs;
+mod programs;
+mod python;
+mod scratch;
+mod tool;
+
+pub(super) use build_cache::Until;
+pub(super) use environment::{LOCALE, basic_environment};
+pub(in crate::engine) use environment::{check_variable, environment};
+pub use programs::{SYSTEM_PATH, find_in, find_program};
+pub(super) use python::HERO_MODULE;
+pub use scratch::Scratch;
+pub(super) use tool::{Ran, RunTool, Tool};
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::sandbox::Sandbox;
+use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
+use crate::engine::{Cancel, Failure, Log, Script};
+use crate::error::reason;
+use crate::proto::job::InvalidJob;
+use build_cache::{BuildCache, CacheEntry};
+use environment::environment_over;
+use programs::resolve;
+use python::Packages;
+
+/// The placeholder for the file of the script.
+const SCRIPT: &str = "{script}";
+/// The placeholder for the program that a script is compiled to.
+const BINARY: &str = "{binary}";
+const KIND: &str = "programs";
+/// The time limit of a check, which reads one script and runs nothing.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Prepares the scripts of one type, as configured.
+#[derive(Debug)]
+pub(super) struct Preparer {
+    command: Vec<String>,
+    extension: String,
+    options: CommandOptions,
+    kill_grace: Duration,
+    cache: BuildCache,
+    /// For Python only.
+    packages: Option<Packages>,
+    sandbox: Sandbox,
+    run_tool: RunTool,
+}
+
+/// A script that is ready to run.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<OsString>,
+    pub(super) env: Vec<(OsString, OsString)>,
+    /// The private folder of the job.
+    pub(super) scratch: Scratch,
+    /// The file of the script.
+    pub(super) script: PathBuf,
+    /// The virtual environment with the script's packages, in one of the entries.
+    pub(super) packages: Option<PathBuf>,
+    /// The cache entries that the script uses; they are kept until it has ended.
+    pub(super) entries: Vec<CacheEntry>,
+}
+
+impl Preparer {
+    /// Takes the way to run tools from the caller, as nothing here starts a process.
+    pub(super) fn new(
+        config: &TypeConfig,
+        job: &JobConfig,
+        sandbox: &Sandbox,
+        run_tool: RunTool,
+    ) -> Self {
+        Self {
+            command: config.command.clone(),
+            extension: config.extension.clone(),
+            options: config.options.clone(),
+            kill_grace: job.kill_grace,
+            cache: BuildCache::new(&job.cache_dir, job.cache_size_max),
+            packages: is_python(&config.command).then(|| Packages::new(config, job, run_tool)),
+            sandbox: sandbox.clone(),
+            run_tool,
+        }
+    }
+
+    /// Returns true for Python.
+    pub(super) fn is_python(&self) -> bool {
+        self.packages.is_some()
+    }
+
+    /// Returns the configured working directory of scripts, if it is not their own folder.
+    pub(super) fn cwd(&self) -> Option<&Path> {
+        Some(self.options.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty())
+    }
+
+    /// Creates the folder of a script, writes its files, and compiles it or installs its packages.
+    ///
+    /// # Errors
+    /// [`Failure`] of the script's text, its packages or its compiler.
+    pub(super) fn prepare(
+        &self,
+        script: &Script<'_>,
+        until: Until<'_>,
+        log: &dyn Log,
+    ) -> Result<Prepared, Failure> {
+        let (source, scratch) = (script.source, new_scratch()?);
+        let env = environment_over(&self.options.env, script, scratch.path());
+        let mut env = env.map_err(Failure::script)?;
+        inputs::provide(&mut env, script.inputs, &scratch).map_err(Failure::script)?;
+        let script = self.write(source, &scratch)?;
+        let mut entries = Vec::new();
+        let mut binary = None;
+        if !self.options.compile.is_empty() {
+            let entry = self.compiled(source, until, log)?;
+            binary = Some(entry.path().join("program"));
+            entries.push(entry);
+        }
+        let filled = self.command.iter().map(|word| fill(word, &script, binary.as_deref()));
+        let mut args: Vec<OsString> = filled.collect();
+        let program = match self.command.first() {
+            Some(word) if word.contains(BINARY) => PathBuf::from(args.remove(0)),
+            _ => {
+                args.drain(..args.len().min(1));
+                self.program().map_err(Failure::script)?
+            }
+        };
+        let packages = None;
+        let mut prepared = Prepared { program, args, env, scratch, script, packages, entries };
+        if let Some(packages) = &self.packages {
+            let module = python::provide_module(source, &prepared.scratch);
+            module.map_err(|error| cannot_write(&error))?;
+            if let Some(entry) = packages.of(source, &prepared.program, until, log)? {
+                prepared.program = python::interpreter(entry.path());
+                prepared.packages = Some(python::environment(entry.path()));
+                prepared.entries.push(entry);
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Checks a script with the configured command, without running it. Returns the error in it, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// A check that cannot be made on this machine.
+    pub(super) fn check(&self, source: &str) -> Result<Option<String>, Failure> {
+        let program = self.options.check.first().map_or("", String::as_str);
+        let program = resolve(program).map_err(Failure::script)?;
+        let scratch = new_scratch()?;
+        let script = match self.write(source, &scratch) {
+            Err(Failure::Invalid { message }) => return Ok(Some(message)),
+            written => written?,
+        };
+        let words = self.options.check.iter().skip(1);
+        let args = words.map(|word| fill(word, &script, None)).collect();
+        let cancel = Cancel::new();
+        let until = Until { cancel: &cancel, deadline: Instant::now() + CHECK_TIMEOUT };
+        Ok((self.run_tool)(self.tool(program, args, &scratch), until, None)?.err())
+    }
+
+    /// Returns true if a check is configured.
+    pub(super) fn has_check(&self) -> bool {
+        !self.options.check.is_empty()
+    }
+
+    fn write(&self, source: &str, scratch: &Scratch) -> Result<PathBuf, Failure> {
+        if let Some(at) = source.find('\0') {
+            let line = source[..at].matches('\n').count() + 1;
+            let reason = format!("has a NUL in line {line}");
+            let message = InvalidJob::new("script", reason).to_string();
+            return Err(Failure::Invalid { message });
+        }
+        // Some editors write a byte order mark, which few interpreters accept.
+        let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+        let name = format!("script{}", self.extension);
+        let file = if self.is_shell() && source.contains("\r\n") {
+            // A shell takes the carriage return for a part of the last word.
+            scratch.file(&name, &source.replace("\r\n", "\n"))
+        } else {
+            scratch.file(&name, source)
+        };
+        file.map_err(|error| cannot_write(&error))
+    }
+
+    fn is_shell(&self) -> bool {
+        let program = self.command.first().map(Path::new).and_then(Path::file_name);
+        program.is_some_and(|name| ["sh", "bash", "dash", "zsh", "ksh"].iter().any(|s| name == *s))
+    }
+
+    /// Returns the cache entry with the compiled program.
+    fn compiled(
+        &self,
+        source: &str,
+        until: Until<'_>,
+        log: &dyn Log,
+    ) -> Result<CacheEntry, Failure> {
+        let compile = &self.options.compile;
+        let compiler = resolve(compile.first().map_or("", String::as_str));
+        let compiler = compiler.map_err(Failure::script)?;
+        let data = compiler.metadata().map_err(|error| {
+            Failure::script(format!("cannot read {}: {}", compiler.display(), reason(&error)))
+        })?;
+        let made_of = format!(
+            "{} {} {}\n{compile:?} {:?} {:?}\n{source}",
+            compiler.display(),
+            data.size(),
+            data.mtime(),
+            self.extension,
+            self.options.env
+        );
+        self.cache.entry(KIND, &made_of, until, |folder| {
+            // The compiler works in a folder of its own, without access to the cache.
+            let scratch = new_scratch()?;
+            let script = self.write(source, &scratch)?;
+            let built = scratch.path().join("program");
+            let words = compile.iter().skip(1);
+            let args = words.map(|word| fill(word, &script, Some(&built))).collect();
+            let tool = self.tool(compiler.clone(), args, &scratch);
+            let ran = (self.run_tool)(tool, until, Some(log))?;
+            ran.map_err(|messages| Failure::script(format!("does not compile: {messages}")))?;
+            if !fs::symlink_metadata(&built).is_ok_and(|data| data.is_file()) {
+                return Err(Failure::script("the compiler succeeded, but wrote no program"));
+            }
+            let kept = folder.join("program");
+            let copied = fs::copy(&built, &kept)
+                .and_then(|_| fs::set_permissions(&kept, Permissions::from_mode(0o500)));
+            copied.map_err(|error| {
+                Failure::script(format!("cannot store the compiled program: {}", reason(&error)))
+            })
+        })
+    }
+
+    fn tool<'a>(&'a self, program: PathBuf, args: Vec<OsString>, scratch: &'a Scratch) -> Tool<'a> {
+        let env = self.options.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let (env, folder) = (env.collect(), scratch.path());
+        Tool { program, args, env, folder, sandbox: &self.sandbox, kill_grace: self.kill_grace }
+    }
+
+    /// Returns the file of the program, or of the compiler if scripts are compiled.
+    ///
+    /// # Errors
+    /// The reason why it cannot run.
+    pub(super) fn program(&self) -> Result<PathBuf, String> {
+        let command = match self.command.first() {
+            Some(first) if first.contains(BINARY) => &self.options.compile,
+            _ => &self.command,
+        };
+        match command.first() {
+            Some(program) if !program.is_empty() => resolve(program),
+            _ => Err("no command is configured".to_owned()),
+        }
+    }
+}
+
+fn new_scratch() -> Result<Scratch, Failure> {
+    Scratch::new().map_err(|error| {
+        Failure::script(format!("cannot create the script's folder: {}", reason(&error)))
+    })
+}
+
+fn cannot_write(error: &std::io::Error) -> Failure {
+    Failure::script(format!("cannot write the script's file: {}", reason(error)))
+}
+
+/// Replaces the placeholders in a word of a command by files.
+fn fill(word: &str, script: &Path, binary: Option<&Path>) -> OsString {
+    let mut filled = OsString::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('{') {
+        filled.push(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix(SCRIPT) {
+            filled.push(script);
+            rest = after;
+        } else if let (Some(after), Some(binary)) = (rest.strip_prefix(BINARY), binary) {
+            filled.push(binary);
+            rest = after;
+        } else {
+            filled.push("{");
+            rest = &rest[1..];
+        }
+    }
+    filled.push(rest);
+    filled
+}
+
+#[cfg(test)]
+pub(in crate::engine::process) mod tests;

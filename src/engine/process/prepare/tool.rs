@@ -1,0 +1,35 @@
+//! A program that runs on behalf of a script before the script itself: a compiler, a check, an
+//! installer.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::build_cache::Until;
+use crate::engine::process::sandbox::Sandbox;
+use crate::engine::{Failure, Log};
+
+/// One run of a tool.
+pub(in crate::engine::process) struct Tool<'a> {
+    pub(in crate::engine::process) program: PathBuf,
+    pub(in crate::engine::process) args: Vec<OsString>,
+    /// The variables in addition to those that any program needs.
+    pub(in crate::engine::process) env: Vec<(OsString, OsString)>,
+    /// The working directory, which is `HOME` as well.
+    pub(in crate::engine::process) folder: &'a Path,
+    /// The sandbox; the folder is writable in addition.
+    pub(in crate::engine::process) sandbox: &'a Sandbox,
+    /// The time to end after a request, before the tool is killed.
+    pub(in crate::engine::process) kill_grace: Duration,
+}
+
+/// The result of a tool that ran to its end: its standard output, or its messages if it failed.
+pub(in crate::engine::process) type Ran = Result<String, String>;
+
+/// Runs a tool to its end, and logs its output. The caller passes it in, as nothing here starts a
+/// process.
+///
+/// # Errors
+/// A stop, the deadline, or a program that cannot be started.
+pub(in crate::engine::process) type RunTool =
+    fn(Tool<'_>, Until<'_>, Option<&dyn Log>) -> Result<Ran, Failure>;
