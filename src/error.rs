@@ -1,6 +1,6 @@
-//! The exit codes of `hero`, those of sysexits.h, and which error has which.
+//! The exit codes of `hero`, from sysexits.h, and the error that carries one.
 
-/// What the program `hero` exits with.
+/// An exit code of the program `hero`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -16,7 +16,7 @@ pub enum Exit {
     NotFound = 66,
     /// Redis, or what else is needed, cannot be reached.
     Unavailable = 69,
-    /// Gave up waiting; the job goes on.
+    /// Gave up waiting; the job continues.
     GaveUp = 75,
     /// Not permitted.
     NotPermitted = 77,
@@ -30,13 +30,13 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// An error that ends the program: what a person reads, and what a script checks.
+/// An error that ends the program: a message for a person, an exit code for a script.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     /// The exit code.
     pub exit: Exit,
-    /// What was being done, to what, why it failed, and what to do. May have several lines.
+    /// Names the operation, its object, the reason and the remedy. May have several lines.
     pub message: String,
 }
 

@@ -7,7 +7,7 @@
 pub const AFTER_POP: &str = "after-pop";
 /// Between a claim and the start of its jobs.
 pub const AFTER_CLAIM: &str = "after-claim";
-/// On the thread of the job, just before its script.
+/// On the thread of the job, before its script.
 pub const BEFORE_RUN: &str = "before-run";
 /// On the thread of the job, after its script and before the report to the fetch loop.
 pub const AFTER_RUN: &str = "after-run";

@@ -1,4 +1,10 @@
-//! Hero, a job daemon for scripts.
+//! Hero, a job daemon for scripts. Data flows through the modules from left to right:
+//!
+//! ```text
+//! error → proto → config → store, engine → client → actor, supervisor → daemon → cli
+//! ```
+//!
+//! ARCHITECTURE.md describes each module and the way of a job through them.
 
 pub mod actor;
 pub mod cli;

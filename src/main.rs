@@ -9,7 +9,7 @@ use hero::cli::{Cli, print_error};
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Also the way of `--help` and `--version`, whose exit code is 0.
+        // `--help` and `--version` arrive here too, with exit code 0.
         Err(usage) => {
             let _ = usage.print();
             return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(2));

@@ -1,4 +1,4 @@
-//! `hero actor …`: the live actors, and what they can be told.
+//! `hero actor …`: lists the live actors and sends them control messages.
 
 use std::process::ExitCode;
 
@@ -16,39 +16,39 @@ use crate::proto::message::{Control, Presence};
 use crate::proto::target::{ActorId, IllegalName};
 use crate::store::PresenceOf;
 
-/// Look at the live actors and tell them what to do
+/// List live actors; drain, resume or stop them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero actor list\n  hero actor drain osis-default-1")]
-pub(super) enum Actor {
-    List(List),
-    /// Let actors take no more jobs; running ones end, the process stays
+pub(super) enum ActorCommand {
+    List(ActorList),
+    /// Stop claiming jobs; running jobs end, the process stays
     #[command(after_help = "Example:\n  hero actor drain osis-default-1")]
-    Drain(Which),
-    /// Let drained actors take jobs again
+    Drain(ActorNames),
+    /// Let drained actors claim jobs again
     #[command(after_help = "Example:\n  hero actor resume osis-default-1")]
-    Resume(Which),
-    /// Let actors drain and their processes exit
+    Resume(ActorNames),
+    /// Drain actors, then end their processes
     #[command(after_help = "Example:\n  hero actor stop osis-default-1")]
-    Stop(Which),
+    Stop(ActorNames),
 }
 
 /// List the live actors
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero actor list --type osis")]
-pub(super) struct List {
-    /// Those of this script type
+pub(super) struct ActorList {
+    /// Only actors of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Which {
+pub(super) struct ActorNames {
     /// The actors, each as TYPE-GROUP-INSTANCE or TYPE:GROUP:INSTANCE
     #[arg(required = true, value_name = "ACTOR")]
     actors: Vec<String>,
 }
 
-impl Actor {
+impl ActorCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
@@ -60,7 +60,7 @@ impl Actor {
     }
 }
 
-impl List {
+impl ActorList {
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let actors = client.list_actors(script_type.as_ref()).await?;
@@ -73,8 +73,9 @@ impl List {
     }
 }
 
-impl Which {
-    /// Tells each of them. A message to an actor that does not live would wait for its next start.
+impl ActorNames {
+    /// Sends the message to each actor. All must be live: a message to an absent actor would stay
+    /// in its queue until the next start.
     async fn tell(
         &self,
         client: &Client,
@@ -85,7 +86,9 @@ impl Which {
             self.actors.iter().map(|name| actor(name)).collect::<Result<_, _>>()?;
         let live = client.list_actors(None).await?;
         if let Some(missing) = named.iter().find(|id| live.iter().all(|one| one.actor != **id)) {
-            let message = format!("no live actor {missing}; hero actor list shows those that are");
+            let message = format!(
+                "cannot reach actor {missing}: it is not live; hero actor list shows the live ones"
+            );
             return Err(Error::new(Exit::NotFound, message));
         }
         for id in &named {
@@ -102,7 +105,7 @@ impl Which {
     }
 }
 
-/// Either spelling of an actor.
+/// Parses either spelling of an actor's name.
 fn actor(name: &str) -> Result<ActorId, Error> {
     let illegal = |error: IllegalName| Error::new(Exit::Data, error.to_string());
     if name.contains(':') {
@@ -133,7 +136,7 @@ fn table(actors: &[PresenceOf], now: Timestamp) -> String {
     table.render()
 }
 
-/// Whether it takes jobs, and if not, why.
+/// The actor's state, with the reason if it holds back.
 fn state(presence: &Presence) -> String {
     let state = presence.state.as_str();
     match &presence.holding {
@@ -142,7 +145,7 @@ fn state(presence: &Presence) -> String {
     }
 }
 
-/// What the actor says of itself, and which one it is.
+/// The actor's presence together with its name.
 fn document(PresenceOf { actor, presence }: &PresenceOf) -> Value {
     let mut document = json!(presence);
     document["actor"] = json!(actor.to_string());
@@ -157,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_actor_is_found_by_either_spelling() {
+    fn both_spellings_name_the_same_actor() {
         let id = actor("osis-gpu-large-1").expect("a unit");
         assert_eq!(actor("osis:gpu-large:1").expect("an actor"), id);
         assert_eq!(actor("osis").expect_err("neither").exit, Exit::Data);

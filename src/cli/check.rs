@@ -1,4 +1,5 @@
-//! `hero check`: whether the configuration is right, what is in force, what can run here.
+//! `hero check`: validates the configuration, prints the values in force, and says which script types can
+//! run on this machine.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ use crate::proto::target::ScriptType;
                         column."
 )]
 pub(super) struct Check {
-    /// Tell what this unit is, too
+    /// Describe this unit too, and fail if its scripts cannot run here
     unit: Option<String>,
 }
 
@@ -71,13 +72,13 @@ impl Check {
         if let Some((name, unit)) = &unit
             && let Some(said) = own_sandbox(&config, global, unit)?
         {
-            output::line(&format!("unit {name}: its process is shut in: it {said}"))?;
+            output::line(&format!("unit {name}: its process is sandboxed: it {said}"))?;
         }
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
 }
 
-/// That of the daemon: it does not begin where the scripts of its unit cannot run.
+/// The exit code. As in the daemon, a unit whose scripts cannot run is an error.
 fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
     let Some(Unit::Actors(actors)) = unit else { return Ok(ExitCode::SUCCESS) };
     for (script_type, unavailable) in availability(config) {
@@ -88,7 +89,7 @@ fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the process of a unit may still do once it is shut in, if it is.
+/// What a sandboxed unit process may still do; `None` if it is not sandboxed.
 fn own_sandbox(config: &Config, global: &Global, unit: &Unit) -> Result<Option<String>, Error> {
     if Support::of_this_kernel().landlock == 0 {
         return Ok(None);
@@ -98,12 +99,12 @@ fn own_sandbox(config: &Config, global: &Global, unit: &Unit) -> Result<Option<S
     Ok(confinement.map(|confinement| confinement.summary()))
 }
 
-/// What is to be said of Redis, if anything is: that it may lose jobs, or that its secrets are
-/// not for whoever checks. A unit that is being reloaded may not read its own credentials again.
+/// A warning about Redis: its eviction policy may lose jobs, or this user may not read its secrets.
+/// During a reload a unit may not read its own credentials again, so the latter is no error.
 fn redis_warning(config: &Config) -> Result<Option<String>, Error> {
     let secrets = [config.redis.password().err(), config.redis.tls().err()];
     if let Some(error) = secrets.into_iter().flatten().find(ConfigError::is_for_others) {
-        return Ok(Some(format!("{error}: others may be allowed to")));
+        return Ok(Some(format!("{error}; the user of the daemon may be allowed to read it")));
     }
     match Client::open(config) {
         Ok(client) => Ok(eviction_danger(&client)),
@@ -111,7 +112,7 @@ fn redis_warning(config: &Config) -> Result<Option<String>, Error> {
     }
 }
 
-/// What a Redis that answers at once says of itself. A check of the configuration needs none.
+/// The warning of a Redis that answers within a second. The check itself needs no Redis.
 fn eviction_danger(client: &Client) -> Option<String> {
     const PATIENCE: Duration = Duration::from_secs(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
@@ -119,7 +120,7 @@ fn eviction_danger(client: &Client) -> Option<String> {
     runtime.block_on(asked).ok()?.ok()?
 }
 
-/// Every configured type, and why its scripts cannot run on this machine, if they cannot.
+/// Every configured type, with the reason if its scripts cannot run on this machine.
 pub(super) fn availability(config: &Config) -> Vec<(ScriptType, Option<String>)> {
     let types = config.types.iter();
     types
@@ -131,8 +132,7 @@ pub(super) fn availability(config: &Config) -> Vec<(ScriptType, Option<String>)>
         .collect()
 }
 
-/// The types whose scripts are processes or start some, and what this kernel holds of their
-/// sandbox.
+/// The types that start processes, with what this kernel enforces of their sandbox.
 fn sandboxes(config: &Config) -> BTreeMap<ScriptType, String> {
     let types = config.types.iter();
     types
@@ -147,7 +147,7 @@ fn sandboxes(config: &Config) -> BTreeMap<ScriptType, String> {
         .collect()
 }
 
-/// One line on a type.
+/// Describes the availability of a type in one line.
 pub(super) fn said(script_type: &ScriptType, unavailable: Option<&str>) -> String {
     match unavailable {
         None => format!("{script_type}: available"),
@@ -167,7 +167,7 @@ fn what_it_is(name: &str, unit: &Unit) -> Vec<String> {
 
 fn document(config: &Config, unit: Option<&(&str, Unit)>) -> Result<Value, Error> {
     let in_force = serde_json::to_value(config).map_err(|error| {
-        Error::new(Exit::Config, format!("writing the configuration as JSON: {error}"))
+        Error::new(Exit::Config, format!("cannot write the configuration as JSON: {error}"))
     })?;
     let sandboxes = sandboxes(config);
     let types: Map<String, Value> = availability(config)
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_absent_interpreter_is_said_plainly() {
+    fn missing_interpreter_is_reported_with_its_name() {
         let text = "[type.qq]\nengine = \"command\"\ncommand = [\"no-such-qq\", \"{script}\"]\n";
         let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");
         let lines: Vec<String> = availability(&config)
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_kernel_holds_is_said_of_every_type_with_children() {
+    fn sandbox_is_described_for_every_type_with_processes() {
         let text = "[type.open]\nengine = \"command\"\ncommand = [\"x\", \"{script}\"]\n\
                     sandbox.enabled = false\n";
         let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_told_in_one_line_per_actor() {
+    fn unit_is_described_in_one_line_per_actor() {
         let unit = Config::default().unit("osis-default-1").expect("an actor");
         assert_eq!(
             what_it_is("osis-default-1", &unit),

@@ -1,4 +1,4 @@
-//! `hero cron …`: the periodic jobs of this machine's configuration.
+//! `hero cron …`: lists the periodic jobs of this machine's configuration, or runs one.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -16,19 +16,19 @@ use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::store::LastFiring;
 
-/// Look at periodic jobs, or run one now
+/// List periodic jobs, or run one now
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero cron list\n\n\
                         Periodic jobs are files in /etc/hero/cron.d: see hero.toml(5). Supervisors \
                         read them when they start and when they are reloaded.")]
-pub(super) enum Cron {
-    /// List the periodic jobs: when each is due next, and what became of its last firing
+pub(super) enum CronCommand {
+    /// List the periodic jobs: when each is due next, and how its last firing ended
     #[command(after_help = "Example:\n  hero cron list --json")]
     List,
     Run(RunNow),
 }
 
-/// Submit the job of a periodic job now, beside its schedule, and print the id
+/// Run a periodic job now, besides its schedule, and print the id
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero job wait \"$(hero cron run nightly)\"")]
 pub(super) struct RunNow {
@@ -36,7 +36,7 @@ pub(super) struct RunNow {
     name: String,
 }
 
-impl Cron {
+impl CronCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         match self {
@@ -74,7 +74,7 @@ async fn run_now(config: &Config, name: &str, json: bool) -> Result<ExitCode, Er
     let Some(entry) = crontab.entries.iter().find(|entry| entry.name.as_str() == name) else {
         let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
         let mut message = format!(
-            "no such periodic job: `{shown}` in {}; see hero cron list",
+            "no such periodic job: `{shown}` in {}; hero cron list shows all",
             config.supervisor.cron_dir.display()
         );
         for problem in &crontab.problems {
@@ -110,7 +110,7 @@ fn table(entries: &[(&CronEntry, Option<LastFiring>)], now: Timestamp) -> String
     table.render()
 }
 
-/// Where the job of the last firing stands; it may be kept no more.
+/// The status of the last firing's job, which may have expired.
 fn status(last: &LastFiring) -> String {
     last.status.map_or_else(|| "expired".to_owned(), |status| status.to_string())
 }

@@ -1,4 +1,4 @@
-//! `hero dead …`: jobs that used up their attempts.
+//! `hero dead …`: lists, retries and deletes dead letters, jobs that used up their attempts.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -17,69 +17,69 @@ use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::store::{DeadFilter, DeadLetter};
 
-/// Look at dead letters, jobs that used up their attempts; run them again or delete them
+/// List dead letters (jobs that used up their attempts), retry or delete them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero dead list\n  \
                         hero dead retry --all --type python --error 'connection refused'")]
-pub(super) enum Dead {
-    List(List),
-    /// Show all that is known of a dead letter
+pub(super) enum DeadCommand {
+    List(DeadList),
+    /// Show every field of a dead letter
     #[command(after_help = "Example:\n  hero dead show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Show {
         /// The job
         id: String,
     },
-    /// Run dead letters once more, their attempts counted anew
+    /// Run dead letters again, with all their attempts
     #[command(after_help = "Examples:\n  \
                             hero dead retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
                             hero dead retry --all --type python --error 'connection refused'")]
-    Retry(Which),
+    Retry(DeadChoice),
     /// Delete dead letters, with their logs
     #[command(after_help = "Examples:\n  \
                             hero dead delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
                             hero dead delete --all --error timeout")]
-    Delete(Which),
+    Delete(DeadChoice),
 }
 
 /// List dead letters, type by type, the newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero dead list --type python --limit 20\n  \
                         hero dead list --json\n\n\
-                        If there is more, the command for the next page is on standard error.")]
-pub(super) struct List {
-    /// Those of this script type
+                        The command for the next page, if there is one, is on standard error.")]
+pub(super) struct DeadList {
+    /// Only dead letters of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
-    /// Those whose error contains this text
+    /// Only dead letters whose error contains this text
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
-    /// How many at the most, up to 500
+    /// The page size, up to 500
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Where the page before ended
+    /// The end of the previous page, as printed with it
     #[arg(long)]
     cursor: Option<String>,
 }
 
-/// Dead letters by their ids, or by what they have in common.
+/// Dead letters by id, or by a filter.
 #[derive(Debug, Args)]
-pub(super) struct Which {
+pub(super) struct DeadChoice {
     /// The jobs
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
     ids: Vec<String>,
-    /// All of them, or those that the options below mean
+    /// All dead letters that match --type and --error
     #[arg(long)]
     all: bool,
-    /// Those of this script type
+    /// Only dead letters of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE", requires = "all")]
     script_type: Option<String>,
-    /// Those whose error contains this text
+    /// Only dead letters whose error contains this text
     #[arg(long, value_name = "TEXT", requires = "all")]
     error: Option<String>,
 }
 
-impl Dead {
+impl DeadCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
@@ -105,7 +105,7 @@ impl Dead {
     }
 }
 
-impl List {
+impl DeadList {
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let filter = filter(self.script_type.as_deref(), self.error.as_deref())?;
         let after = self.cursor.as_deref().map(parsed).transpose()?;
@@ -135,13 +135,13 @@ impl List {
     }
 }
 
-impl Which {
+impl DeadChoice {
     fn filter(&self) -> Result<DeadFilter, Error> {
         filter(self.script_type.as_deref(), self.error.as_deref())
     }
 
-    /// Does something to each letter, whatever became of those before it. The exit code is that
-    /// of the first that went wrong.
+    /// Applies an operation to each dead letter, also after failures. The exit code is that of the
+    /// first failure.
     async fn each(
         &self,
         global: &Global,
@@ -181,7 +181,7 @@ fn filter(script_type: Option<&str>, error: Option<&str>) -> Result<DeadFilter, 
     })
 }
 
-/// Says what became of many. Those that had to stay make the exit code that of bad data.
+/// Reports a bulk operation. Letters that could not be changed give the exit code of bad data.
 fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error> {
     let DeadTally { done: number, left } = tally;
     output::print(
@@ -193,8 +193,8 @@ fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error
         return Ok(ExitCode::SUCCESS);
     }
     output::note(&format!(
-        "hero: {left} stay: another job holds their unique key, or they name no legal queue; \
-         `hero dead retry ID` says which"
+        "hero: {left} dead letters are not {done}: another job holds their unique key, or their target \
+         is illegal; `hero dead retry ID` gives the reason for one"
     ));
     Ok(Exit::Data.into())
 }
@@ -215,7 +215,7 @@ fn table(letters: &[DeadLetter], now: Timestamp) -> String {
     table.render()
 }
 
-/// The start of an error, as much as a line of a table holds.
+/// The first line of an error, cut to the width of a table cell.
 fn first_line(error: &str) -> String {
     const SHOWN_CHARS: usize = 80;
     let line = error.lines().next().unwrap_or_default();
@@ -232,7 +232,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_letter_shows_when_it_died_and_the_first_line_of_its_error() {
+    fn dead_letter_shows_its_age_and_the_first_line_of_its_error() {
         let letter = |error: &str, fields: &[(&'static str, &str)]| DeadLetter {
             id: "j1".parse().expect("legal"),
             script_type: "osis".parse().expect("legal"),
@@ -253,8 +253,8 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_of_dead_letters_has_the_same_filters() {
-        let list = List {
+    fn next_page_of_dead_letters_keeps_the_filters() {
+        let list = DeadList {
             script_type: Some("osis".to_owned()),
             error: Some("can't".to_owned()),
             limit: 2,

@@ -1,4 +1,4 @@
-//! `hero events`: what happened to jobs, and what happens.
+//! `hero events`: prints and follows the event log, the transitions of jobs.
 
 use std::process::ExitCode;
 
@@ -16,13 +16,13 @@ use crate::store::{JobEvent, LogLine};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero events -f --type osis\n  \
                         hero events --since 10m --job 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
-                        They are kept where the configuration says job.events = true, the latest \
-                        100000 or so.\nWith --json and -f, one document a line.")]
-pub(super) struct Events {
-    /// Go on with what happens from now on, or since the time of --since
+                        They are recorded with job.events = true in the configuration, about the \
+                        latest 100000.\nWith --json and -f, one document per line.")]
+pub(super) struct EventsCommand {
+    /// Follow new events, from now on or from the time of --since
     #[arg(short, long)]
     follow: bool,
-    /// Only what happened since: a time in RFC 3339, or so long ago, such as 10m
+    /// Only events since a time in RFC 3339, or since a duration ago, such as 10m
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
     /// Only jobs of this script type
@@ -33,14 +33,16 @@ pub(super) struct Events {
     job: Option<String>,
 }
 
-impl Events {
+impl EventsCommand {
     const PAGE: usize = 1000;
 
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let client = Client::open(&config)?;
         if !config.job.events {
-            output::note("hero: job.events is false in this configuration: no new events are kept");
+            output::note(
+                "hero: job.events is false in this configuration: no new events are recorded",
+            );
         }
         if self.follow {
             self.follow(&client, global.json).await
@@ -81,7 +83,7 @@ impl Events {
         let mut events = client.follow_events(from);
         loop {
             let next = events.next().await.map_err(|error| {
-                Error::new(Exit::Unavailable, format!("following events: {error}"))
+                Error::new(Exit::Unavailable, format!("cannot follow events: {error}"))
             })?;
             for event in next.iter().filter(|event| self.wants(event)) {
                 output::print(as_json, || json_of(event), || format!("{}\n", readable(event)))?;
@@ -101,7 +103,7 @@ fn json_of(event: &JobEvent) -> Value {
     document
 }
 
-/// `TIME ID TYPE FROM → TO ACTOR`, in one line whatever the fields hold.
+/// Formats an event as one line, `TIME ID TYPE FROM → TO ACTOR`, with control characters escaped.
 fn readable(event: &JobEvent) -> String {
     let time = event.time().map(|time| format!("{time:.3}")).unwrap_or_default();
     let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_line_that_moves_no_cursor() {
+    fn event_is_one_line_without_control_characters() {
         let event = JobEvent {
             place: "1767225600000-3".to_owned(),
             id: "a\u{1b}[2J".to_owned(),

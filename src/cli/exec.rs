@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::progress::{Bar, View};
-use super::script::Source;
+use super::script::ScriptSource;
 use super::{Global, output, script_doc};
 use crate::client::{Client, ClientError, JobBuilder};
 use crate::config::{Config, parse_duration};
@@ -40,7 +40,7 @@ pub(super) struct Exec {
 #[derive(Debug, Args)]
 pub(super) struct JobOptions {
     #[command(flatten)]
-    source: Source,
+    source: ScriptSource,
     /// The script type; without it the file's extension tells: .rhai osis, .py python,
     /// .v and .vsh v, or what the configuration says
     #[arg(short = 't', long = "type", value_name = "TYPE")]

@@ -1,4 +1,4 @@
-//! `hero migrate …`: how far the move from older programs has come.
+//! `hero migrate …`: the state of the migration from older programs.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,47 +17,47 @@ use crate::store::{CircleState, LegacyState};
 /// Move from older programs to Hero
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero migrate status")]
-pub(super) enum Migrate {
-    Status(Status),
+pub(super) enum MigrateCommand {
+    Status(MigrateStatus),
 }
 
-/// Show what older programs still do with their queues, and whether the next phase is safe
+/// Show what older programs still do, and whether the next phase is safe
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero migrate status --quiet 1d\n\n\
-    What is shown is what supervisors in \"dual\" and actors have seen. An id that an old client\n\
-    pushes to an idle old worker now and then may go unseen; a longer time of quiet is surer.\n\
-    RUNNING ELSEWHERE counts the jobs of the type that Hero knows of and others run.")]
-pub(super) struct Status {
-    /// For how long older programs must have been silent before the next phase is safe
+    The report has what supervisors in \"dual\" and actors have seen. A single push of an old client\n\
+    to an idle old worker may go unseen; a longer --quiet is safer. RUNNING ELSEWHERE counts the\n\
+    jobs of the type that Hero knows of and other programs run.")]
+pub(super) struct MigrateStatus {
+    /// How long older programs must have been idle before the next phase is safe
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
     quiet: Duration,
 }
 
-/// All that is shown.
-struct Report {
+/// The data of `hero migrate status`.
+struct MigrationReport {
     migration: Migration,
     queues: Vec<LegacyState>,
     circles: Vec<CircleState>,
     blockers: Vec<String>,
 }
 
-impl Migrate {
+impl MigrateCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let Self::Status(Status { quiet }) = self;
+        let Self::Status(MigrateStatus { quiet }) = self;
         let supervisor = global.config()?.supervisor;
         let client = global.client()?;
         let queues = client.legacy_queues(&supervisor.legacy_queues).await?;
         let circles = client.rhailib_circles(&supervisor.rhailib_circles).await?;
         let is_dual = supervisor.migration == Migration::Dual;
         let blockers = queues.iter().flat_map(|state| blockers(state, is_dual, quiet)).collect();
-        let report = Report { migration: supervisor.migration, queues, circles, blockers };
+        let report = MigrationReport { migration: supervisor.migration, queues, circles, blockers };
         output::print(global.json, || report.document(), || report.text())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-impl Report {
-    /// What comes after the configuration that is in force.
+impl MigrationReport {
+    /// The change of the configuration that comes next.
     fn next(&self) -> &'static str {
         match (self.migration, self.queues.is_empty()) {
             (_, true) => "none: no legacy queue is configured",
@@ -169,7 +169,7 @@ impl Report {
     }
 }
 
-/// Whom the jobs of a legacy queue are for: a group, or one instance in it.
+/// The target of a legacy queue: a group, or one instance of it.
 fn target(queue: &LegacyQueue) -> String {
     match queue.instance {
         None => queue.group.to_string(),
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_queues_there_is_no_next_phase() {
-        let report = Report {
+    fn no_next_phase_without_legacy_queues() {
+        let report = MigrationReport {
             migration: Migration::Canonical,
             queues: Vec::new(),
             circles: Vec::new(),

@@ -55,10 +55,10 @@ pub struct Cli {
     command: Command,
 }
 
-/// What every command understands.
+/// Options of every command.
 #[derive(Debug, Args)]
 struct Global {
-    /// The configuration; /etc/hero/hero.toml unless named
+    /// The configuration file; by default /etc/hero/hero.toml
     #[arg(long, global = true, value_name = "FILE", env = "HERO_CONFIG", hide_env_values = true)]
     config: Option<OsString>,
     /// Print one JSON document instead of text
@@ -68,26 +68,26 @@ struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(Run),
+    Run(RunUnit),
     Dev(dev::Dev),
     Check(check::Check),
     Exec(exec::Exec),
     Submit(submit::Submit),
     #[command(subcommand)]
-    Job(job::Job),
+    Job(job::JobCommand),
     #[command(subcommand)]
-    Queue(queue::Queue),
+    Queue(queue::QueueCommand),
     #[command(subcommand)]
-    Actor(actor::Actor),
+    Actor(actor::ActorCommand),
     #[command(subcommand)]
-    Cron(cron::Cron),
+    Cron(cron::CronCommand),
     #[command(subcommand)]
-    Dead(dead::Dead),
-    Events(events::Events),
+    Dead(dead::DeadCommand),
+    Events(events::EventsCommand),
     #[command(subcommand)]
-    Osis(osis::Osis),
+    Osis(osis::OsisCommand),
     #[command(subcommand)]
-    Migrate(migrate::Migrate),
+    Migrate(migrate::MigrateCommand),
     #[command(subcommand)]
     Script(script_doc::ScriptCommand),
     Bench(bench::Bench),
@@ -98,24 +98,24 @@ enum Command {
 /// Run one unit, as systemd does: an actor or the supervisor
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero run supervisor\n  hero run osis-default-1 --wait 30s")]
-struct Run {
+struct RunUnit {
     /// `supervisor`, an actor as TYPE-GROUP-INSTANCE, or a `[unit.NAME]` of the configuration
     unit: String,
-    /// Give up if Redis has not answered by then; otherwise keep trying
+    /// Give up if Redis does not answer within this time; by default, keep trying
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
 }
 
 impl Cli {
-    /// Does what the command says. Blocks; makes its own runtime.
+    /// Runs the command. Blocks; creates its own runtime.
     ///
     /// # Errors
-    /// [`Error`] with what a person should read and the exit code. An error without a message
-    /// has nothing to say: nobody reads the output any more.
+    /// [`Error`] with a message and an exit code. The message is empty if standard output was
+    /// closed by its reader.
     pub fn run(self) -> Result<ExitCode, Error> {
         let global = &self.global;
         match self.command {
-            Command::Run(Run { unit, wait }) => {
+            Command::Run(RunUnit { unit, wait }) => {
                 daemon::run(global.config()?, global.file(), &unit, wait)
                     .map(|()| ExitCode::SUCCESS)
             }
@@ -143,7 +143,7 @@ impl Global {
         Ok(Config::load(self.file())?)
     }
 
-    /// The file that was named. An empty `HERO_CONFIG` is one that was taken back.
+    /// The named configuration file. An empty `HERO_CONFIG` counts as unset.
     fn file(&self) -> Option<&Path> {
         self.config.as_deref().filter(|file| !file.is_empty()).map(Path::new)
     }
@@ -157,7 +157,9 @@ fn block_on(command: impl Future<Output = Result<ExitCode, Error>>) -> Result<Ex
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::new(Exit::Unavailable, format!("cannot start: {error}")))?
+        .map_err(|error| {
+            Error::new(Exit::Unavailable, format!("cannot start the async runtime: {error}"))
+        })?
         .block_on(command)
 }
 
@@ -167,12 +169,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_contradicts_itself_nowhere() {
+    fn command_line_has_no_conflicting_options() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn every_command_shows_an_example_in_its_help() {
+    fn every_command_has_an_example_in_its_help() {
         fn check(command: &clap::Command, path: &str) {
             let path = format!("{path} {}", command.get_name());
             let example = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_unit_and_a_wrong_file_have_different_exit_codes() {
+    fn unknown_unit_and_wrong_configuration_have_different_exit_codes() {
         let config = Config::default();
         let missing = config.unit("nobody").expect_err("no such unit");
         let wrong = config.unit("ruby-default-1").expect_err("no such type");

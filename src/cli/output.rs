@@ -1,4 +1,4 @@
-//! The only way out: standard output for what was asked for, standard error for the rest.
+//! Output of all commands: results to standard output, everything else to standard error.
 
 use std::io::{self, Write};
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::table::escape_lines;
 use crate::error::{Error, Exit};
 
-/// Prints why the program ends, if there is something to say.
+/// Prints the error's message, unless it is empty.
 pub fn print_error(error: &Error) {
     if !error.message.is_empty() {
         note(&format!("hero: {}", escape_lines(&error.message)));
     }
 }
 
-/// Writes a text as it is.
+/// Writes a text unchanged.
 pub(super) fn text(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| lost(&error))
@@ -25,7 +25,7 @@ pub(super) fn line(line: &str) -> Result<(), Error> {
     text(&format!("{line}\n"))
 }
 
-/// Writes what a job left, ended by one line end; nothing if it left nothing.
+/// Writes the output of a job with one line end; nothing for an empty output.
 pub(super) fn result(output: &str) -> Result<(), Error> {
     match output.strip_suffix('\n').unwrap_or(output) {
         "" if output.is_empty() => Ok(()),
@@ -33,7 +33,7 @@ pub(super) fn result(output: &str) -> Result<(), Error> {
     }
 }
 
-/// Writes what was asked for: one JSON document, or text that ends its own lines.
+/// Writes a result as one JSON document, or as text with its own line ends.
 pub(super) fn print(
     as_json: bool,
     document: impl FnOnce() -> Value,
@@ -47,12 +47,12 @@ pub(super) fn json(document: &Value) -> Result<(), Error> {
     line(&document.to_string())
 }
 
-/// Writes a line to standard error. Whether anybody reads it is no concern of what is being done.
+/// Writes a line to standard error and ignores failures.
 pub(super) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// A reader that has seen enough, such as `head`, is nothing to complain about.
+/// The error of a failed write. A reader that closed the pipe, such as `head`, is no error.
 fn lost(error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Error::new(Exit::Ok, "");
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_left_is_no_error_and_a_full_disk_is_one() {
+    fn closed_pipe_is_no_error_and_full_disk_is_one() {
         let left = lost(&io::ErrorKind::BrokenPipe.into());
         assert_eq!((left.exit, left.message.as_str()), (Exit::Ok, ""));
         let full = lost(&io::ErrorKind::StorageFull.into());

@@ -1,4 +1,4 @@
-//! How far a job has come, as a bar on a terminal; nothing where standard error is none.
+//! Progress bar of a job; draws nothing unless standard error is a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,24 +8,24 @@ use crate::client::{Client, ClientError, LogFollower};
 use crate::proto::job::JobId;
 use crate::store::LogLine;
 
-/// The length of the bar itself.
+/// The length of the bar without percentage and text.
 const BAR_CHARS: usize = 24;
 /// Goes to the start of the line, clears it, and lets the terminal cut off the text at its edge.
 const BEGIN: &str = "\r\u{1b}[K\u{1b}[?7l";
 /// Lets the terminal wrap lines again.
 const END: &str = "\u{1b}[?7h";
 
-/// What a person sees of a job who waits for its end.
+/// The live view of a job while a person waits for its end.
 pub(super) struct View {
-    /// What has been logged.
+    /// The job's log.
     pub(super) log: LogFollower,
-    /// Whether its lines are shown, and not only the progress.
+    /// Shows log lines too, not only progress.
     pub(super) lines: bool,
     pub(super) bar: Bar,
 }
 
 impl View {
-    /// One of the progress alone, from now on; none where nobody would see it.
+    /// A view of the progress alone, from now on; `None` without a terminal.
     pub(super) async fn of_progress(
         client: &Client,
         id: &JobId,
@@ -43,7 +43,7 @@ impl View {
         Ok(Some(Self { log: client.follow_job_logs_after(id, place), lines: false, bar }))
     }
 
-    /// Shows what comes next; `false` if there is no more.
+    /// Shows the next lines; `false` at the end of the log.
     pub(super) async fn show_some(&mut self) -> bool {
         let Ok(Some(lines)) = self.log.next().await else { return false };
         for LogLine { line, progress, .. } in lines {
@@ -59,17 +59,17 @@ impl View {
     }
 }
 
-/// A bar in the last line of the terminal. It goes when it is dropped.
+/// A bar in the last line of the terminal. Dropping it clears the line.
 #[derive(Debug)]
 pub(super) struct Bar {
     is_seen: bool,
-    /// What it shows.
+    /// The latest fraction and text.
     latest: Option<(f64, String)>,
     is_drawn: bool,
 }
 
 impl Bar {
-    /// One that shows nothing yet.
+    /// A bar that shows nothing yet.
     pub(super) fn new() -> Self {
         Self { is_seen: io::stderr().is_terminal(), latest: None, is_drawn: false }
     }

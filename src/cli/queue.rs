@@ -1,4 +1,4 @@
-//! `hero queue …`: the queues that hold jobs.
+//! `hero queue …`: lists, pauses, resumes and purges queues.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -14,31 +14,32 @@ use crate::error::{Error, Exit};
 use crate::proto::target;
 use crate::store::QueueState;
 
-/// Look at queues, pause them, empty them
+/// List, pause, resume or purge queues
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero queue list\n  hero queue pause type:python")]
-pub(super) enum Queue {
-    /// List the queues: how many jobs wait, how long the first has waited, jobs ended per second
+pub(super) enum QueueCommand {
+    /// List the queues: waiting jobs, wait of the first, jobs ended per second
     #[command(after_help = "Example:\n  hero queue list --json\n\n\
-                            HELD jobs wait for a place within a limit. JOBS/S is that of the whole script type, sampled by the supervisor.")]
+                            HELD jobs wait for a slot in a limit. JOBS/S is the rate of the whole \
+                            script type,\nsampled by the supervisor.")]
     List,
-    /// Let no actor take jobs from queues; running ones go on, new ones may be submitted
+    /// Stop actors from taking jobs of these queues; running jobs continue, new ones are accepted
     #[command(after_help = "Examples:\n  hero queue pause type:python\n  \
                             hero queue pause type:osis:group:io:prio:2")]
-    Pause(Which),
-    /// Let paused queues go on
+    Pause(QueueNames),
+    /// Resume paused queues
     #[command(after_help = "Example:\n  hero queue resume type:python")]
-    Resume(Which),
-    /// End all jobs that wait in queues in error, as `hero job stop` would
+    Resume(QueueNames),
+    /// End all waiting jobs of these queues in error, as `hero job stop` does
     #[command(after_help = "Example:\n  hero queue purge --yes type:osis:group:io\n\n\
-                            Jobs that wait for those fail as well. What runs is left alone.")]
+                            Their dependents fail as well. Running jobs are not affected.")]
     Purge(Purge),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Which {
-    /// The queues: type:T, type:T:group:G or type:T:group:G:inst:I; of all priorities, or of one
-    /// with :prio:0, :prio:1 or :prio:2 after it
+pub(super) struct QueueNames {
+    /// The queues: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with
+    /// :prio:0, :prio:1 or :prio:2 at the end, for one
     #[arg(required = true, value_name = "QUEUE")]
     queues: Vec<String>,
 }
@@ -46,23 +47,23 @@ pub(super) struct Which {
 #[derive(Debug, Args)]
 pub(super) struct Purge {
     #[command(flatten)]
-    which: Which,
-    /// Yes, end them; needed on a terminal
+    which: QueueNames,
+    /// Confirm; required on a terminal
     #[arg(long)]
     yes: bool,
 }
 
-impl Queue {
+impl QueueCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
             Self::List => list(&client, global.json).await,
             Self::Pause(which) => {
-                let words = Words { done: "paused", before: "was paused already" };
+                let words = Wording { done: "paused", before: "was paused already" };
                 which.each(global, &words, async |queue| client.pause_queue(queue).await).await
             }
             Self::Resume(which) => {
-                let words = Words { done: "resumed", before: "was not paused" };
+                let words = Wording { done: "resumed", before: "was not paused" };
                 which.each(global, &words, async |queue| client.resume_queue(queue).await).await
             }
             Self::Purge(purge) => purge.run(&client, global.json).await,
@@ -80,13 +81,13 @@ async fn list(client: &Client, json: bool) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is said of a queue.
-struct Words {
+/// The words for a changed and an unchanged queue.
+struct Wording {
     done: &'static str,
     before: &'static str,
 }
 
-impl Which {
+impl QueueNames {
     fn queues(&self) -> Result<Vec<target::Queue>, Error> {
         let mut all = Vec::new();
         for name in &self.queues {
@@ -100,7 +101,7 @@ impl Which {
     async fn each(
         &self,
         global: &Global,
-        words: &Words,
+        words: &Wording,
         change: impl AsyncFn(&target::Queue) -> Result<bool, crate::client::ClientError>,
     ) -> Result<ExitCode, Error> {
         let mut changed = Vec::new();
@@ -124,8 +125,8 @@ impl Purge {
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let queues = self.which.queues()?;
         if !self.yes && std::io::stdin().is_terminal() {
-            let message = "purging ends every job that waits there, and nothing brings them back \
-                           but hero job retry; add --yes to do it";
+            let message = "cannot purge without confirmation: every waiting job of these queues ends \
+                           in error; add --yes to purge them";
             return Err(Error::new(Exit::Usage, message));
         }
         let mut purged = 0;
@@ -175,7 +176,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_queue_shows_depth_and_wait_and_whether_it_is_paused() {
+    fn queue_shows_depth_wait_and_state() {
         let mut state = QueueState {
             queue: "type:osis:prio:0".parse().expect("legal"),
             depth: 3,

@@ -1,4 +1,4 @@
-//! The script of a job: where it is read from, within its bound, and which type runs it.
+//! The script argument of a command: reads it within its size limit and finds its script type.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,10 +10,10 @@ use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
-/// Where the script is.
+/// The source of the script: a file, standard input or an argument.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct Source {
+pub(super) struct ScriptSource {
     /// The script's file; `-` reads standard input
     file: Option<PathBuf>,
     /// The script itself
@@ -21,8 +21,8 @@ pub(super) struct Source {
     eval: Option<String>,
 }
 
-impl Source {
-    /// A script in a file, or as text.
+impl ScriptSource {
+    /// A script from a file, or a text.
     pub(super) fn of(file: Option<PathBuf>, eval: Option<String>) -> Self {
         Self { file, eval }
     }
@@ -30,8 +30,8 @@ impl Source {
     /// The text of the script.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such file, [`Exit::Data`] if it is larger than
-    /// `bytes_max` or no text.
+    /// [`Exit::NotFound`] if the file does not exist, [`Exit::Data`] if it is larger than `bytes_max`
+    /// or not UTF-8.
     pub(super) fn read(&self, bytes_max: u64) -> Result<String, Error> {
         match (&self.eval, self.path()) {
             (Some(code), _) => Ok(code.clone()),
@@ -43,10 +43,10 @@ impl Source {
         }
     }
 
-    /// The type that was named, or that the file's extension tells.
+    /// The named type, or the type of the file's extension.
     ///
     /// # Errors
-    /// [`Exit::Usage`] if there is neither, [`Exit::Data`] if it is illegal or not configured.
+    /// [`Exit::Usage`] if neither is given, [`Exit::Data`] if it is illegal or not configured.
     pub(super) fn script_type(
         &self,
         named: Option<&str>,
@@ -60,22 +60,25 @@ impl Source {
             return Ok(script_type);
         }
         Err(bad(format!(
-            "the script type `{script_type}` is not configured; configured are {}",
+            "the script type `{script_type}` is not configured; configured types: {}",
             names(config)
         )))
     }
 
     fn type_by_extension(&self, config: &Config) -> Result<ScriptType, Error> {
         let usage = |what: String| {
-            let message = format!("{what}; name one with --type, such as {}", names(config));
+            let message = format!(
+                "cannot find the script type: {what}; use --type with one of {}",
+                names(config)
+            );
             Error::new(Exit::Usage, message)
         };
         let Some(path) = self.path() else {
-            return Err(usage("a script without a file has no script type by itself".to_owned()));
+            return Err(usage("the script is not a file with an extension".to_owned()));
         };
         let extension = path.extension().map(|ext| format!(".{}", ext.to_string_lossy()));
         let Some(extension) = extension else {
-            return Err(usage(format!("{} has no extension that tells its type", path.display())));
+            return Err(usage(format!("{} has no extension", path.display())));
         };
         match types_of(&extension, config).as_slice() {
             [one] => Ok(one.clone()),
@@ -83,12 +86,12 @@ impl Source {
             several => {
                 let several: Vec<&str> = several.iter().map(ScriptType::as_str).collect();
                 let several = several.join(" and ");
-                Err(usage(format!("the extension {extension} is that of {several}")))
+                Err(usage(format!("the extension {extension} belongs to {several}")))
             }
         }
     }
 
-    /// What it is called in messages.
+    /// The name of the source in messages.
     pub(super) fn name(&self) -> String {
         match (&self.eval, self.path()) {
             (Some(_), _) => "script".to_owned(),
@@ -97,14 +100,13 @@ impl Source {
         }
     }
 
-    /// The file; none for standard input and for code in the arguments.
+    /// The file; `None` for standard input and for code in the arguments.
     fn path(&self) -> Option<&Path> {
         self.file.as_deref().filter(|file| *file != Path::new("-"))
     }
 }
 
-/// The types whose scripts end so. The well-known ones come first: another type with the same
-/// extension does not make them ambiguous.
+/// The types with this extension. A well-known type wins over others with the same extension.
 fn types_of(extension: &str, config: &Config) -> Vec<ScriptType> {
     let well_known = match extension {
         ".rhai" => Some("osis"),
@@ -125,14 +127,16 @@ fn read_text(from: impl Read, name: &Path, bytes_max: u64) -> Result<String, Err
     let read = from.take(bytes_max + 1).read_to_end(&mut bytes);
     let read = read.map_err(|error| unreadable(Path::new(&name.to_string()), &error))?;
     if read as u64 > bytes_max {
-        let most = format_size(bytes_max);
+        let limit = format_size(bytes_max);
         return Err(bad(format!(
-            "the script in {name} is larger than {most}, which job.script_size_max allows"
+            "cannot read the script in {name}: it is larger than {limit}, the limit job.script_size_max"
         )));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        bad(format!("the script in {name} is not UTF-8 text: byte {at} is not"))
+        bad(format!(
+            "cannot read the script in {name}: it is not UTF-8 (byte {at}); convert the file"
+        ))
     })
 }
 
@@ -166,12 +170,12 @@ mod tests {
     }
 
     fn of_file(file: &str, named: Option<&str>) -> Result<String, Error> {
-        let source = Source { file: Some(file.into()), eval: None };
+        let source = ScriptSource { file: Some(file.into()), eval: None };
         source.script_type(named, &config()).map(|found| found.to_string())
     }
 
     #[test]
-    fn the_extension_tells_the_type_of_a_file() {
+    fn extension_selects_the_script_type() {
         for (file, name) in [
             ("a.rhai", "osis"),
             ("dir/a.py", "python"),
@@ -184,12 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn a_named_type_wins_over_the_extension() {
+    fn named_type_wins_over_the_extension() {
         assert_eq!(of_file("a.rhai", Some("sal")).expect("configured"), "sal");
     }
 
     #[test]
-    fn without_any_hint_the_usage_is_wrong() {
+    fn script_without_a_known_type_is_wrong_usage() {
         for file in ["script", "a.txt", "-"] {
             let error = of_file(file, None).expect_err(file);
             assert_eq!(error.exit, Exit::Usage, "{file}");
@@ -198,17 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_of_two_types_is_ambiguous() {
+    fn extension_of_two_types_is_ambiguous() {
         let mut config = config();
         let bash = config.types[&"bash".parse().expect("legal")].clone();
         config.types.insert("sh".parse().expect("legal"), bash);
-        let source = Source { file: Some("a.sh".into()), eval: None };
+        let source = ScriptSource { file: Some("a.sh".into()), eval: None };
         let error = source.script_type(None, &config).expect_err("two");
         assert!(error.message.contains("bash and sh"), "{}", error.message);
     }
 
     #[test]
-    fn a_type_that_is_not_configured_is_bad_data_and_the_others_are_named() {
+    fn unconfigured_type_is_rejected_with_the_configured_ones() {
         let error = of_file("a.rb", Some("ruby")).expect_err("not configured");
         assert_eq!(error.exit, Exit::Data);
         assert!(error.message.ends_with("bash, node, osis, python, sal, v"), "{}", error.message);
@@ -216,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_read_within_its_bound_and_must_be_text() {
+    fn script_must_be_utf8_within_its_size_limit() {
         let read = |bytes: &[u8]| read_text(bytes, Path::new("x"), 4);
         assert_eq!(read(b"1234").expect("fits"), "1234");
         let large = read(b"12345").expect_err("too large");
@@ -226,8 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_not_found() {
-        let source = Source { file: Some("/no/such/file.py".into()), eval: None };
+    fn missing_file_is_not_found() {
+        let source = ScriptSource { file: Some("/no/such/file.py".into()), eval: None };
         assert_eq!(source.read(10).expect_err("missing").exit, Exit::NotFound);
     }
 }

@@ -1,6 +1,6 @@
-//! Tables for people: aligned columns, and nothing in them that could move the cursor.
+//! Tables for the terminal: aligned columns, control characters escaped.
 
-/// Rows under a heading.
+/// Rows below a line of titles.
 pub(super) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
@@ -8,12 +8,12 @@ pub(super) struct Table {
 
 struct Column {
     title: &'static str,
-    /// Numbers end where the column ends.
+    /// Aligned to the right, for numbers.
     right: bool,
 }
 
 impl Table {
-    /// A table with these titles; a title that starts with `>` is of a column of numbers.
+    /// A table with these titles; `>` before a title aligns its column to the right.
     pub(super) fn new(titles: &[&'static str]) -> Self {
         let columns = titles
             .iter()
@@ -25,7 +25,7 @@ impl Table {
         Self { columns, rows: Vec::new() }
     }
 
-    /// Adds a row. Control characters in it are escaped, an empty cell shows as `-`.
+    /// Adds a row. Escapes control characters; shows an empty cell as `-`.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| match cell.as_str() {
             "" => "-".to_owned(),
@@ -34,7 +34,7 @@ impl Table {
         self.rows.push(cells.collect());
     }
 
-    /// The whole as text, each line ended, no space at a line's end.
+    /// The table as text, without spaces at the ends of lines.
     pub(super) fn render(&self) -> String {
         let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
         let lines = || std::iter::once(&titles).chain(&self.rows);
@@ -64,7 +64,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text in one line, every control character shown as its escape.
+/// Escapes every control character, so the text stays on one line.
 pub(super) fn escape(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         if moves_the_cursor(c) {
@@ -76,7 +76,7 @@ pub(super) fn escape(text: &str) -> String {
     })
 }
 
-/// The same for a text of several lines, which stay lines.
+/// Escapes control characters except line ends and tabs.
 pub(super) fn escape_lines(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         match c {
@@ -88,7 +88,7 @@ pub(super) fn escape_lines(text: &str) -> String {
     })
 }
 
-/// Control characters, and those that turn the direction of writing.
+/// Control characters, and characters that change the direction of writing.
 fn moves_the_cursor(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_of_a_cell_are_shown_and_not_obeyed() {
+    fn control_characters_are_escaped() {
         assert_eq!(escape("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\nb\\u{202e}");
         assert_eq!(escape_lines("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
     }

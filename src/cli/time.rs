@@ -1,10 +1,10 @@
-//! Times and durations as a person reads them at a glance.
+//! Times and durations in a short form for people.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// A duration in its one or two largest units: `340us`, `12ms`, `1.25s`, `3m20s`, `5h02m`, `4d3h`.
+/// Formats a duration in its one or two largest units: `340us`, `12ms`, `1.25s`, `3m20s`, `5h02m`, `4d3h`.
 pub(super) fn brief(duration: Duration) -> String {
     let secs = duration.as_secs();
     match secs {
@@ -17,7 +17,7 @@ pub(super) fn brief(duration: Duration) -> String {
     }
 }
 
-/// How long ago a time was, without a fraction; for one that lies ahead `in …`.
+/// The age of a time without fractions, or `in …` for a time in the future.
 pub(super) fn age(time: Timestamp, now: Timestamp) -> String {
     if time > now {
         return format!("in {}", coarse(between(now, time)));
@@ -28,7 +28,7 @@ pub(super) fn age(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// From one time to another, nothing if they come in the wrong order: clocks differ.
+/// The time from one to the other; zero if they are reversed, since clocks differ.
 pub(super) fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_shows_its_largest_units() {
+    fn duration_shows_its_largest_units() {
         for (millis, shown) in [
             (0, "0us"),
             (12, "12ms"),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_ahead_is_told_from_one_behind() {
+    fn future_time_is_shown_with_in() {
         let at = |second| Timestamp::from_second(second).expect("in range");
         assert_eq!(age(at(100), at(130)), "30s");
         assert_eq!(age(at(130), at(100)), "in 30s");

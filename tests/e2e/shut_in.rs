@@ -147,7 +147,7 @@ fn over_tcp_it_reaches_redis_and_says_by_which_port() {
         assert!(is_shut_in(&actor));
         serves(&hero);
         let said = hero.run(&["check", "osis-default-1"]).code(0).stdout;
-        let own = said.lines().find(|line| line.contains("its process is shut in: it reads"));
+        let own = said.lines().find(|line| line.contains("its process is sandboxed: it reads"));
         assert!(own.is_some_and(|own| own.contains(&port.to_string())), "{said}");
         // A connection that is made anew is let through too.
         redis.run("CLIENT KILL TYPE normal");

@@ -1,4 +1,4 @@
-//! `hero job list`: one page of jobs as a table.
+//! `hero job list`: prints one page of jobs as a table.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -17,29 +17,29 @@ use crate::error::Error;
 use crate::proto::job::JobStatus;
 use crate::store::{JobSummary, ListQuery};
 
-/// List jobs, the newest of a state first
+/// List jobs by state, the newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job list --status error --limit 20\n  \
                         hero job list --type python --json\n\n\
-                        If there is more, the command for the next page is on standard error.")]
-pub(in crate::cli) struct List {
-    /// Those in this state: created, `waiting_for_prerequisites`, scheduled, dispatched, started,
+                        The command for the next page, if there is one, is on standard error.")]
+pub(in crate::cli) struct JobList {
+    /// Only jobs in this state: created, `waiting_for_prerequisites`, scheduled, dispatched, started,
     /// finished or error
     #[arg(long)]
     status: Option<String>,
-    /// Those of this script type
+    /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
-    /// How many at the most, up to 1000
+    /// The page size, up to 1000
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
-    /// Where the page before ended
+    /// The end of the previous page, as printed with it
     #[arg(long)]
     cursor: Option<String>,
 }
 
-impl List {
+impl JobList {
     pub(super) async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let query = ListQuery {
             status: self.status.as_deref().map(parsed).transpose()?,
@@ -91,7 +91,7 @@ fn table(jobs: &[JobSummary], now: Timestamp) -> String {
     table.render()
 }
 
-/// For whom it is, below its type, with a priority that is not the usual one.
+/// The target below the type, with the priority unless it is the default.
 fn target(job: &JobSummary) -> String {
     let field = |name: &str| job.fields.get(name).map(String::as_str).filter(|v| !v.is_empty());
     let mut target = match (field("group"), field("instance")) {
@@ -105,13 +105,13 @@ fn target(job: &JobSummary) -> String {
     target
 }
 
-/// How long ago it was submitted; for a job that waits for its time, when that is.
+/// The time since the submission; for a scheduled job, the time until it is due.
 fn when(job: &JobSummary, now: Timestamp) -> String {
     let ahead = job.time("run_at").filter(|_| job.status == JobStatus::Scheduled);
     ahead.or_else(|| job.time("created_at")).map(|time| age(time, now)).unwrap_or_default()
 }
 
-/// How long its last attempt took, or has taken so far.
+/// The duration of the last attempt, so far if it still runs.
 fn took(job: &JobSummary, now: Timestamp) -> Option<String> {
     let started = job.time("started_at")?;
     match job.status {
@@ -121,7 +121,7 @@ fn took(job: &JobSummary, now: Timestamp) -> Option<String> {
     }
 }
 
-/// The times of a job have milliseconds and nothing below.
+/// Formats a duration; times of a job are exact to the millisecond.
 fn attempt(took: Duration) -> String {
     if took.as_millis() == 0 { "<1ms".to_owned() } else { brief(took) }
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_target_age_duration_and_actor() {
+    fn row_has_target_age_duration_and_actor() {
         let jobs = [
             job(
                 JobStatus::Finished,
@@ -165,16 +165,16 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_field_cannot_move_the_cursor() {
+    fn control_characters_in_a_field_are_escaped() {
         let jobs = [job(JobStatus::Started, &[("script_type", "\u{1b}[2J\n")])];
         let text = table(&jobs, Timestamp::UNIX_EPOCH);
         assert!(text.contains("\\u{1b}[2J\\n") && text.lines().count() == 2, "{text}");
     }
 
     #[test]
-    fn the_next_page_has_the_same_filters() {
+    fn next_page_keeps_the_filters() {
         let list =
-            List { status: Some("error".to_owned()), script_type: None, limit: 2, cursor: None };
+            JobList { status: Some("error".to_owned()), script_type: None, limit: 2, cursor: None };
         assert_eq!(
             list.command_for("error.1.j1"),
             "hero job list --status error --limit 2 --cursor error.1.j1"

@@ -1,4 +1,4 @@
-//! `hero job …`: jobs that were submitted, one by one and in lists.
+//! `hero job …`: lists, shows, awaits, stops, retries and deletes jobs.
 
 mod list;
 pub(super) mod show;
@@ -19,23 +19,23 @@ use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::store::LogLine;
 
-/// Look at jobs, wait for them, stop, retry or delete them
+/// List jobs, wait for them, stop, retry or delete them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero job list --status error\n  hero job show ID")]
-pub(super) enum Job {
-    List(list::List),
-    /// Show all that is known of a job
+pub(super) enum JobCommand {
+    List(list::JobList),
+    /// Show every field of a job
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Show(One),
     Wait(Wait),
     Logs(Logs),
-    /// Stop jobs, whether they wait or run
+    /// Stop jobs, waiting or running
     #[command(after_help = "Example:\n  hero job stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Stop(Many),
-    /// Run jobs that have ended once more
+    /// Run ended jobs again
     #[command(after_help = "Example:\n  hero job retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Retry(Many),
-    /// Delete jobs that do not run, with their logs
+    /// Delete jobs that are not running, with their logs
     #[command(after_help = "Example:\n  hero job delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Delete(Many),
     Clear(Clear),
@@ -60,7 +60,7 @@ pub(super) struct Many {
 pub(super) struct Wait {
     /// The job
     id: String,
-    /// Give up after this time; the job goes on
+    /// Give up after this time; the job continues
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
 }
@@ -69,28 +69,28 @@ pub(super) struct Wait {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
                         hero job logs --since 10m 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
-                        With --json and -f, one document a line as the log grows.")]
+                        With --json and -f, one document per line as the log grows.")]
 pub(super) struct Logs {
     /// The job
     id: String,
-    /// Go on until the job has ended
+    /// Follow the log until the job has ended
     #[arg(short, long)]
     follow: bool,
-    /// Only what was logged since: a time in RFC 3339, or so long ago, such as 10m
+    /// Only lines since a time in RFC 3339, or since a duration ago, such as 10m
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
 }
 
-/// Delete every job that does not run
+/// Delete every job that is not running
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero job clear --yes")]
 pub(super) struct Clear {
-    /// Really delete them all
+    /// Confirm that all are deleted
     #[arg(long, required = true)]
     yes: bool,
 }
 
-impl Job {
+impl JobCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
@@ -133,8 +133,8 @@ impl Job {
 }
 
 impl Many {
-    /// Does something to each job, whatever became of those before it. The exit code is that of
-    /// the first that went wrong.
+    /// Applies an operation to each job, also after failures. The exit code is that of the first
+    /// failure.
     async fn each(
         &self,
         global: &Global,
@@ -171,7 +171,7 @@ impl Logs {
             None => None,
         };
         if self.follow || since.is_some() {
-            // Said at once for a job that does not exist, not when the first wait is over.
+            // An unknown job is an error at once, not after the first wait.
             client.get_job_status(&id).await?;
         }
         if self.follow {
@@ -213,7 +213,7 @@ impl Logs {
     }
 }
 
-/// A time, or one so long before now.
+/// Parses a time, or a duration before now.
 pub(super) fn since(text: &str, now: Timestamp) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse() {
         return Ok(time);

@@ -1,4 +1,4 @@
-//! `hero job show`: every field of one job, those it waits for and that wait for it as trees, and
+//! `hero job show`: prints every field of one job, its prerequisites and dependents as trees, and
 //! the script last.
 
 use std::fmt::Write;
@@ -31,14 +31,14 @@ pub(in crate::cli) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The trees under the names of the fields that they stand for.
+/// The trees, under the names of the fields that they replace.
 const WAYS: [(&str, Direction); 2] =
     [("prerequisites", Direction::Prerequisites), ("dependents", Direction::Dependents)];
-/// Fields that the trees show.
+/// Fields that the trees replace.
 const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
-/// The fields in the order of a job's life, those of one line aligned, the long ones below.
+/// The one-line fields, in the order of a job's life.
 const ORDER: [&str; 31] = [
     "id",
     "status",
@@ -105,7 +105,7 @@ fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
     text
 }
 
-/// A line for each, those behind it indented.
+/// Writes one line per job, with its own branches indented below.
 fn write_branches(text: &mut String, of: &Branch, level: usize) {
     let indent = "  ".repeat(level);
     for branch in &of.branches {
@@ -119,7 +119,7 @@ fn write_branches(text: &mut String, of: &Branch, level: usize) {
     }
 }
 
-/// A number with its thousands apart.
+/// Formats a number with a space between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_comes_last_and_nothing_is_left_out() {
+    fn all_fields_are_shown_with_the_script_last() {
         let mut job = Job::new("j1".parse().expect("legal"), "let a = 1;\na + 1\n");
         job.output = Some("\u{1b}[2J".to_owned());
         job.extra.insert("note".to_owned(), "kept".to_owned());

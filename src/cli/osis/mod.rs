@@ -1,4 +1,4 @@
-//! `hero osis …`: the objects that scripts keep.
+//! `hero osis …`: lists, exports, imports and deletes the objects that scripts store.
 
 mod transfer;
 
@@ -17,16 +17,16 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Query, Write, time_text,
 };
 
-/// Contexts that are read at once.
+/// The page size when contexts are read.
 const CONTEXTS: usize = 1000;
 
-/// Look at the objects that osis scripts keep; save, restore and delete them
+/// List, export, import and delete the objects that osis scripts store
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero osis list\n  \
                         hero osis list person --find 'age > 30 order by name'\n  \
                         hero osis export > objects.jsonl")]
-pub(super) enum Osis {
-    List(List),
+pub(super) enum OsisCommand {
+    List(ObjectList),
     /// Print one object as JSON
     #[command(after_help = "Example:\n  hero osis get person ann --context work")]
     Get {
@@ -36,7 +36,7 @@ pub(super) enum Osis {
         /// The object
         id: String,
         #[command(flatten)]
-        of: Of,
+        of: InContext,
     },
     /// Delete objects
     #[command(after_help = "Example:\n  hero osis delete person ann bob --context work")]
@@ -48,52 +48,52 @@ pub(super) enum Osis {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         #[command(flatten)]
-        of: Of,
+        of: InContext,
     },
     Export(transfer::Export),
     Import(transfer::Import),
-    /// Build the declared indexes that are not whole, and remove those declared no more
+    /// Build incomplete declared indexes, and remove undeclared ones
     #[command(after_help = "Example:\n  hero osis reindex")]
     Reindex {
-        /// Only in this context; in all of them without it
+        /// Only in this context; by default in all
         #[arg(long, value_name = "NAME")]
         context: Option<String>,
     },
 }
 
-/// Whose objects.
+/// The context of the objects.
 #[derive(Debug, Args)]
-pub(super) struct Of {
-    /// The context of the objects; the empty one if left out
+pub(super) struct InContext {
+    /// The context of the objects; by default the empty one
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     context: String,
 }
 
-/// List contexts and types with their numbers of objects, or the objects of one type
+/// List contexts and types with their object counts, or the objects of one type
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero osis list\n  hero osis list person --context work\n  \
                         hero osis list person --find 'age > 30 order by name' --json\n\n\
-                        If there is more, the command for the next page is on standard error.")]
-pub(super) struct List {
-    /// The type of the objects; without it the contexts and types that there are
+                        The command for the next page, if there is one, is on standard error.")]
+pub(super) struct ObjectList {
+    /// The type of the objects; without it, all contexts and types are listed
     #[arg(value_name = "TYPE")]
     object_type: Option<String>,
-    /// The context; the empty one for a type without it
+    /// The context; by default the empty one for a type, else all
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Only the objects that this query means
+    /// Only the objects that match this query
     #[arg(long, value_name = "QUERY", requires = "object_type", conflicts_with = "after")]
     find: Option<String>,
-    /// The objects after this one
+    /// Only the objects after this one
     #[arg(long, value_name = "ID", requires = "object_type")]
     after: Option<String>,
-    /// How many objects at the most, up to 1000
+    /// The page size, up to 1000
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
 }
 
-impl Osis {
+impl OsisCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let (client, config) = (global.client()?, global.config()?.osis);
         match self {
@@ -121,7 +121,7 @@ impl Osis {
     }
 }
 
-impl List {
+impl ObjectList {
     async fn run(
         &self,
         client: &Client,
@@ -166,7 +166,7 @@ impl List {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// How many objects there are, context by context.
+    /// Prints the number of objects by context and type.
     async fn counts(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let mut table = Table::new(&["CONTEXT", "TYPE", ">OBJECTS"]);
         let mut documents = Vec::new();
@@ -183,7 +183,7 @@ impl List {
     }
 }
 
-/// The context that is named, or all that have objects.
+/// The named context, or all contexts with objects.
 async fn contexts(client: &Client, named: Option<&str>) -> Result<Vec<Context>, Error> {
     if let Some(name) = named {
         return Ok(vec![parsed(name)?]);
@@ -274,7 +274,7 @@ fn table(objects: &[Object]) -> String {
     table.render()
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

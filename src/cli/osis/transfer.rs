@@ -1,4 +1,4 @@
-//! `hero osis export` and `hero osis import`: objects as lines of JSON.
+//! `hero osis export` and `hero osis import`: writes and reads objects as lines of JSON.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Of, contexts};
+use super::{InContext, contexts};
 use crate::cli::exec::parsed;
 use crate::cli::output;
 use crate::client::Client;
@@ -17,43 +17,43 @@ use crate::config::OsisConfig;
 use crate::error::{Error, Exit};
 use crate::proto::object::{Ask, Context, ObjectId, ObjectType, Write};
 
-/// Objects that are read at once.
+/// The page size of an export.
 const PAGE: usize = 500;
-/// The most changes, and bytes of lines, that one write has.
+/// The limits of one write: changes, and bytes of lines.
 const CHANGES: usize = 200;
 const BYTES: usize = 8 << 20;
 
-/// Print objects as lines of JSON, one each, as `hero osis import` reads them
+/// Print objects as lines of JSON for `hero osis import`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero osis export > all.jsonl\n  \
                         hero osis export person --context work > people.jsonl\n\n\
-                        Objects that change meanwhile are printed as they were or as they are.")]
+                        An object that changes meanwhile is printed in its old or its new state.")]
 pub(in crate::cli) struct Export {
     /// Only objects of this type
     #[arg(value_name = "TYPE")]
     object_type: Option<String>,
-    /// Only the objects of this context; those of all contexts without it
+    /// Only the objects of this context; by default of all
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
 
-/// Keep objects from lines of JSON, each in place of what has its id
+/// Store objects from lines of JSON; each replaces an object with its id
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero osis import objects.jsonl\n\n\
                         A line is {\"context\": NAME, \"type\": TYPE, \"object\": {\"id\": ID, …}}; \
-                        without a context it is that of --context.\nWhat was read before a line \
-                        that is wrong stays.")]
+                        without a context it is that of --context.\nObjects before an invalid \
+                        line are kept.")]
 pub(in crate::cli) struct Import {
-    /// The file; `-` or none reads standard input
+    /// The file; `-` or no file reads standard input
     file: Option<PathBuf>,
     #[command(flatten)]
-    of: Of,
+    of: InContext,
 }
 
-/// One line.
+/// One line of an export.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ObjectLine {
     context: Option<String>,
     #[serde(rename = "type")]
     object_type: ObjectType,
@@ -107,7 +107,7 @@ impl Import {
             })?)),
             None => Box::new(BufReader::new(io::stdin())),
         };
-        // As JSON a text may take six times its bytes, and the line says more than the object.
+        // JSON escapes can make a string six times as long, and the line has more than the object.
         let line_max = config.object_size_max.saturating_mul(6) + 4096;
         let (mut number, mut imported) = (0, 0);
         let mut batch: Vec<Write> = Vec::new();
@@ -115,11 +115,12 @@ impl Import {
         loop {
             let mut line = String::new();
             number += 1;
-            let wrong = |why: String| Error::new(Exit::Data, format!("line {number}: {why}"));
+            let wrong =
+                |why: String| Error::new(Exit::Data, format!("cannot import line {number}: {why}"));
             let read = lines.by_ref().take(line_max + 1).read_line(&mut line);
             let read = read.map_err(|error| wrong(error.to_string()))?;
             if read as u64 > line_max {
-                return Err(wrong(format!("it is longer than {line_max} bytes")));
+                return Err(wrong(format!("it is longer than the limit of {line_max} bytes")));
             }
             if read > 0 && line.trim().is_empty() {
                 continue;
@@ -151,7 +152,7 @@ impl Import {
     }
 
     fn read(&self, line: &str) -> Result<(Context, Write), String> {
-        let Line { context, object_type, object } =
+        let ObjectLine { context, object_type, object } =
             serde_json::from_str(line).map_err(|error| error.to_string())?;
         let context = context.as_deref().unwrap_or(&self.of.context);
         let context = context.parse().map_err(|error| format!("{error}"))?;

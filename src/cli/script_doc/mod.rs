@@ -1,4 +1,4 @@
-//! `hero script`: what scripts can call, and whether a script calls what is there.
+//! `hero script`: documents the functions of scripts, and checks scripts without running them.
 
 mod pages;
 mod repl;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::script::Source;
+use super::script::ScriptSource;
 use super::{Global, output};
 use crate::config::{Config, EngineKind, JobConfig, RhaiLimits, SalConfig};
 use crate::engine::process::CommandEngine;
@@ -16,49 +16,48 @@ use crate::engine::rhai::{Finding, Function, Group, RhaiEngine, nearest};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
-/// Look up what scripts can call, and check a script before it runs
+/// Look up functions of scripts, check a script, try one at a prompt
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
                         hero script check -t sal deploy.rhai\n  \
                         hero script repl -t osis")]
 pub(super) enum ScriptCommand {
     Doc(Doc),
-    Check(Check),
+    Check(ScriptCheck),
     Repl(repl::Repl),
 }
 
-/// Print the functions that Rhai scripts have: signature, a sentence, an example
+/// Print the functions of Rhai scripts: signature, description, example
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script doc -t osis\n  hero script doc run\n  \
                         hero script doc TextReplacer.replace --json\n  \
                         hero script doc -t sal --markdown > sal.md\n  \
                         hero script doc -t osis --definitions > osis.d.rhai")]
 pub(super) struct Doc {
-    /// Only this function, or the functions of this group; all of them if left out
+    /// Only this function, or this group; by default all
     name: Option<String>,
-    /// The engine, `sal` or `osis`; both if left out
+    /// The engine, `sal` or `osis`; by default both
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
     /// Print the functions of one engine as a page of Markdown
     #[arg(long, conflicts_with = "name", requires = "script_type")]
     markdown: bool,
-    /// Print them as a definition file, for editors that know Rhai
+    /// Print them as a definition file for editors with Rhai support
     #[arg(long, conflicts_with_all = ["name", "markdown"], requires = "script_type")]
     definitions: bool,
 }
 
-/// Tell what is wrong with a script without running it; 65 if something is
+/// Report the errors of a script without running it; exit code 65 if it has any
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script check report.rhai\n  \
                         hero script check -t sal -e 'file_raed(\"/etc/hostname\")'\n  \
                         hero script check -t bash deploy.sh\n\n\
-                        A script of Rhai is parsed, and functions that are not there are named. \
-                        Others go\nthrough the `check` command that the configuration has for \
-                        their type.")]
-pub(super) struct Check {
+                        A Rhai script is parsed, and unknown functions are reported. Other scripts \
+                        are checked\nby the `check` command of their type in the configuration.")]
+pub(super) struct ScriptCheck {
     #[command(flatten)]
-    source: Source,
-    /// The script type; without it the file's extension tells (.rhai is osis)
+    source: ScriptSource,
+    /// The script type; by default that of the file's extension (.rhai is osis)
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
 }
@@ -96,7 +95,7 @@ impl Doc {
     }
 }
 
-impl Check {
+impl ScriptCheck {
     fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let script_type = self.source.script_type(self.script_type.as_deref(), &config)?;
@@ -117,10 +116,10 @@ impl Check {
     }
 }
 
-/// Refuses a script in which something is found to be wrong.
+/// Rejects a script that has errors.
 ///
 /// # Errors
-/// [`Exit::Data`] with what is wrong, line by line; [`Exit::Usage`] for a type that has no check.
+/// [`Exit::Data`] with the errors, line by line; [`Exit::Usage`] for a type without a check.
 pub(super) fn refuse_faulty(
     config: &Config,
     script_type: &ScriptType,
@@ -132,7 +131,7 @@ pub(super) fn refuse_faulty(
     if lines.is_empty() { Ok(()) } else { Err(Error::new(Exit::Data, lines.join("\n"))) }
 }
 
-/// One finding in words; what a command found has its own lines in its text.
+/// Formats a finding. One of a command has no line of its own: its text names the lines.
 fn said(name: &str, found: &Finding) -> String {
     let Finding { line, column, message } = found;
     match line {
@@ -147,7 +146,10 @@ fn findings(
     source: &str,
 ) -> Result<Vec<Finding>, Error> {
     let Some(of_type) = config.types.get(script_type) else {
-        return Err(Error::new(Exit::Data, format!("script type {script_type} is not configured")));
+        return Err(Error::new(
+            Exit::Data,
+            format!("the script type `{script_type}` is not configured"),
+        ));
     };
     let limits = &of_type.limits;
     match of_type.engine {
@@ -162,11 +164,13 @@ fn findings(
         EngineKind::Command => {
             let engine = CommandEngine::new(script_type.clone(), of_type, &config.job);
             if !engine.has_check() {
-                let message = format!("{script_type} has no check: see type.{script_type}.check");
+                let message = format!(
+                    "cannot check a {script_type} script: type.{script_type}.check is not configured"
+                );
                 return Err(Error::new(Exit::Usage, message));
             }
             let found = engine.check(source).map_err(|failure| {
-                let message = format!("checking the script: {failure}");
+                let message = format!("cannot check the script: {failure}");
                 Error::new(Exit::Unavailable, message)
             })?;
             let found = found.map(|message| Finding { line: 0, column: 0, message });
@@ -187,7 +191,7 @@ fn named(name: &str) -> Result<ScriptType, Error> {
     name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
 }
 
-/// The functions of one engine, or of both: what both have is there once.
+/// The functions of one engine, or of both without duplicates.
 fn groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
     let limits = RhaiLimits::default();
     match script_type {
@@ -203,13 +207,14 @@ fn groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
             Ok(groups)
         }
         Some(_) => {
-            let message = "only the functions of `osis` and `sal` are documented";
+            let message =
+                "only `osis` and `sal` have functions of their own; use -t osis or -t sal";
             Err(Error::new(Exit::Usage, message))
         }
     }
 }
 
-/// The functions of that name, by itself or with its type, or the group.
+/// The functions with this name, alone or after their type, or the group with this name.
 fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
     let is_named = |function: &&Function| function.name == name || function.full_name() == name;
     let chosen: Vec<Group> = groups
@@ -259,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_pages_and_definitions_are_what_the_functions_say() {
+    fn committed_pages_and_definitions_are_up_to_date() {
         let limits = RhaiLimits::default();
         let (sal, osis) = (sal(&limits).expect("sal"), osis(&limits).expect("osis"));
         let (of_sal, of_osis) = (sal.groups(), osis.groups());
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_file_defines_every_way_to_call_a_function() {
+    fn definition_file_has_every_signature() {
         let limits = RhaiLimits::default();
         for (name, engine) in [("sal", sal(&limits)), ("osis", osis(&limits))] {
             let engine = engine.expect("an engine");
@@ -325,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_functions_are_named_with_their_place_and_the_nearest() {
+    fn unknown_function_is_reported_with_its_place_and_the_nearest_name() {
         assert_eq!(
             told("sal", "let text = file_raed(\"x\");\nfn f() {\n    text.len() + zzzzzz()\n}"),
             [
@@ -341,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_or_a_map_brings_itself_is_known() {
+    fn functions_of_the_script_itself_are_known() {
         let source = "fn own(x) { x } let m = #{f: |x| x + 1}; own(1); m.f(2); [1].map(|x| own(x)); \
                       print(type_of(m)); Fn(\"own\").call(3); `${own(4)}`";
         assert_eq!(told("osis", source), [] as [&str; 0]);
@@ -353,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_found_by_its_name_or_that_of_its_type() {
+    fn function_is_found_with_and_without_its_type() {
         let sal = sal(&RhaiLimits::default()).expect("sal");
         let names = |name: &str| -> Vec<String> {
             let groups = chosen(sal.groups(), name).expect(name);

@@ -1,4 +1,4 @@
-//! `hero script repl`: a prompt at which scripts are tried.
+//! `hero script repl`: an interactive prompt for Rhai scripts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,27 +23,27 @@ use crate::store::Store;
 
 const HISTORY_LEN_MAX: usize = 1000;
 
-/// Try scripts at a prompt: what one line defines, the next ones see
+/// Try scripts at a prompt; definitions persist from line to line
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script repl -t osis\n  \
                         echo '40 + 2' | hero script repl -t sal\n\n\
-                        Scripts run here, not in an actor, within the limits of their type. \
-                        A line that is not\ncomplete goes on with the next; Ctrl-C gives it \
-                        up, or stops what runs; Ctrl-D ends.\nThe history is kept in \
+                        Scripts run in this process, not in an actor, within the limits of their \
+                        type. An incomplete\nline continues on the next; Ctrl-C discards it, or \
+                        stops the running script; Ctrl-D ends.\nThe history is in \
                         ~/.local/state/hero/repl_history.")]
 pub(in crate::cli) struct Repl {
-    /// The script type, of an engine that is Rhai
+    /// The script type; its engine must be osis or sal
     #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "osis")]
     script_type: String,
-    /// As whom scripts run
+    /// The caller of the scripts
     #[arg(long, value_name = "NAME", default_value = "")]
     caller: String,
-    /// In whose context: that of the objects of osis scripts
+    /// The context of the scripts, and of the objects of osis scripts
     #[arg(long, value_name = "NAME", default_value = "")]
     context: String,
 }
 
-/// What runs at the moment, to be stopped by whoever presses Ctrl-C.
+/// The running script, which Ctrl-C stops.
 type Current = Arc<Mutex<Option<Arc<Cancel>>>>;
 
 impl Repl {
@@ -58,10 +58,11 @@ impl Repl {
             context: self.context.clone(),
             current: Arc::clone(&current),
         };
-        let failed = |error| Error::new(Exit::Unavailable, format!("cannot start: {error}"));
+        let failed =
+            |error| Error::new(Exit::Unavailable, format!("cannot start the prompt: {error}"));
         let mut interrupts = Interrupts::listen().map_err(failed)?;
         let (done, mut ended) = oneshot::channel();
-        // A thread of its own: reading lines blocks, and scripts want a large stack.
+        // A thread of its own: reading lines blocks, and scripts need a large stack.
         std::thread::Builder::new()
             .stack_size(STACK_SIZE_BYTES)
             .spawn(move || done.send(prompt.serve()))
@@ -69,7 +70,7 @@ impl Repl {
         loop {
             tokio::select! {
                 result = &mut ended => {
-                    let gone = |_| Error::new(Exit::Unavailable, "the prompt is gone");
+                    let gone = |_| Error::new(Exit::Unavailable, "the prompt ended unexpectedly");
                     return result.map_err(gone)?.map(|()| ExitCode::SUCCESS);
                 }
                 signal = interrupts.next() => {
@@ -88,7 +89,7 @@ impl Repl {
         let script_type: ScriptType =
             self.script_type.parse().map_err(|error| usage(format!("{error}")))?;
         let Some(of_type) = config.types.get(&script_type) else {
-            return Err(usage(format!("script type {script_type} is not configured")));
+            return Err(usage(format!("the script type `{script_type}` is not configured")));
         };
         let store = Store::open(&config.redis)
             .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
@@ -99,7 +100,7 @@ impl Repl {
             EngineKind::Sal => RhaiEngine::sal(script_type, limits, job, &config.sal),
             EngineKind::Command => {
                 return Err(usage(format!(
-                    "{script_type} is no Rhai: only osis and sal have a prompt"
+                    "cannot run {script_type} at a prompt: only osis and sal are Rhai"
                 )));
             }
         };
@@ -111,7 +112,7 @@ fn lock(current: &Current) -> std::sync::MutexGuard<'_, Option<Arc<Cancel>>> {
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the thread of the prompt has.
+/// The state of the prompt's thread.
 struct Prompt {
     engine: RhaiEngine,
     config: Config,
@@ -123,7 +124,7 @@ struct Prompt {
 impl Prompt {
     fn serve(&self) -> Result<(), Error> {
         let broken = |error: ReadlineError| {
-            Error::new(Exit::Unavailable, format!("reading a line: {error}"))
+            Error::new(Exit::Unavailable, format!("cannot read a line: {error}"))
         };
         let editing = Editing::builder()
             .max_history_size(HISTORY_LEN_MAX)
@@ -133,7 +134,7 @@ impl Prompt {
         let mut editor = Editor::<(), FileHistory>::with_config(editing).map_err(broken)?;
         let history = history_file();
         if let Some(file) = &history {
-            // A first time has none, and a broken one keeps nobody from working.
+            // A missing or broken history is no reason to stop.
             let _ = editor.load_history(file);
         }
         let (mut session, mut source) = (Session::default(), String::new());
@@ -163,7 +164,7 @@ impl Prompt {
         Ok(())
     }
 
-    /// Runs one script and prints what it leaves, or why it failed.
+    /// Runs one script and prints its output or its error.
     fn run(&self, session: &mut Session, source: &str) -> Result<(), Error> {
         if source.trim().is_empty() {
             return Ok(());
@@ -192,7 +193,7 @@ impl Prompt {
     }
 }
 
-/// Where the lines of scripts go.
+/// Prints the log lines of scripts.
 struct Terminal;
 
 impl Log for Terminal {
@@ -204,7 +205,7 @@ impl Log for Terminal {
     }
 }
 
-/// Where the history is kept; nowhere without a home.
+/// The file of the history; `None` without a home folder.
 fn history_file() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())

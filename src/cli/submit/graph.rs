@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::input;
-use crate::cli::script::Source;
+use crate::cli::script::ScriptSource;
 use crate::client::{ClientError, Graph};
 use crate::config::{Config, KeyPath, explain, parse_duration, place};
 use crate::error::{Error, Exit};
@@ -213,10 +213,10 @@ impl<'t> GraphFile<'t> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let (source, at) = match (&own.script, &own.file) {
             (Some(script), None) => {
-                (Source::of(None, Some(script.get_ref().clone())), script.span())
+                (ScriptSource::of(None, Some(script.get_ref().clone())), script.span())
             }
             (None, Some(file)) => {
-                (Source::of(Some(folder.join(file.get_ref())), None), file.span())
+                (ScriptSource::of(Some(folder.join(file.get_ref())), None), file.span())
             }
             _ => {
                 let message = "has either a script, or the file that it is in";
@@ -317,7 +317,7 @@ mod tests {
                 "g.toml:2:1: unknown key `scrip` in [job.a]; did you mean `script`?",
             ),
             ("[job.a]\ntype = \"osis\"", "g.toml:1:6: job `a` has either a script, or the file"),
-            ("[job.a]\nscript = \"1\"", "g.toml:2:10: a script without a file has no script type"),
+            ("[job.a]\nscript = \"1\"", "g.toml:2:10: cannot find the script type: "),
             ("[job.a]\nscript = \"1\"\ntype = \"ruby\"", "g.toml:3:8: the script type `ruby` is"),
             ("[job.a]\nfile = \"/no/such.py\"", "g.toml:2:8: no such file: /no/such.py"),
             (

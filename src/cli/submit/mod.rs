@@ -55,10 +55,10 @@ pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
     /// Submit all jobs of this TOML file, or none; `-` reads standard input
-    #[arg(long, value_name = "FILE", group = "Source", conflicts_with_all = OF_ONE_JOB)]
+    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = OF_ONE_JOB)]
     graph: Option<PathBuf>,
     /// Submit the jobs of this file, one a line as JSON; `-` reads standard input
-    #[arg(long, value_name = "FILE", group = "Source", conflicts_with_all = OF_ONE_JOB)]
+    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = OF_ONE_JOB)]
     batch: Option<PathBuf>,
     /// Submit all jobs of the batch, or none if one is refused
     #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
