@@ -30,7 +30,7 @@ use crate::proto::target::ActorId;
 use crate::store::{Backoff, Store, StoreError};
 use fetch::Fetch;
 use life::{Life, Vitals};
-pub use objects::{Guests, RedisObjects};
+pub use objects::{RedisObjects, ScriptRedisClient};
 pub use settings::Settings;
 
 /// Why an actor could not start or go on.

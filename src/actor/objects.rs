@@ -7,11 +7,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::Handle;
 
 use crate::config::OsisConfig;
-use crate::engine::{GuestRedis, Objects};
-use crate::proto::guest::Told;
+use crate::engine::{Objects, ScriptRedis};
 use crate::proto::keys::Keys;
 use crate::proto::object::{Answer, Ask, Context, ObjectError};
-use crate::store::{Guest, Store};
+use crate::proto::script_redis::RedisReply;
+use crate::store::{ExternalRedis, Store};
 
 /// Hands what a script asks to the async runtime. The script's own thread waits, the runtime never
 /// does.
@@ -51,33 +51,33 @@ impl Objects for RedisObjects {
 
 /// Hands the commands of a script to the Redis that the configuration names.
 #[derive(Clone)]
-pub struct Guests {
-    guest: Guest,
+pub struct ScriptRedisClient {
+    redis: ExternalRedis,
     own: Keys,
     runtime: Handle,
 }
 
-impl Guests {
+impl ScriptRedisClient {
     /// The commands run on this runtime; keys of `own` are refused.
-    pub fn new(guest: Guest, own: Keys, runtime: Handle) -> Self {
-        Self { guest, own, runtime }
+    pub fn new(redis: ExternalRedis, own: Keys, runtime: Handle) -> Self {
+        Self { redis, own, runtime }
     }
 }
 
-impl std::fmt::Debug for Guests {
+impl std::fmt::Debug for ScriptRedisClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Guests")
+        f.write_str("ScriptRedisClient")
     }
 }
 
-impl GuestRedis for Guests {
-    fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<Told, String>> {
+impl ScriptRedis for ScriptRedisClient {
+    fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<RedisReply, String>> {
         let (sender, answer) = sync_channel(1);
-        let guest = self.guest.clone();
+        let redis = self.redis.clone();
         self.runtime.spawn(async move {
-            let told = guest.run(&words).await.map_err(|error| error.to_string());
+            let reply = redis.run(&words).await.map_err(|error| error.to_string());
             // Nobody may wait any more: the job was stopped.
-            let _ = sender.try_send(told);
+            let _ = sender.try_send(reply);
         });
         answer
     }

@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::config::{Config, ConfigError, EngineKind, Unit};
 use crate::daemon::Confinement;
 use crate::engine::process::sandbox::{Sandbox, Support};
-use crate::engine::{self, Outside};
+use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
@@ -125,8 +125,13 @@ pub(super) fn availability(config: &Config) -> Vec<(ScriptType, Option<String>)>
     let types = config.types.iter();
     types
         .map(|(name, of_type)| {
-            let engine =
-                engine::build(name.clone(), of_type, &config.job, &config.sal, &Outside::default());
+            let engine = engine::build(
+                name.clone(),
+                of_type,
+                &config.job,
+                &config.sal,
+                &Backends::default(),
+            );
             (name.clone(), engine.unavailable())
         })
         .collect()

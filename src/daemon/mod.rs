@@ -20,11 +20,11 @@ use tracing::{debug, error, info, warn};
 use crate::actor::{self, ActorError, Actors};
 use crate::config::{ActorUnit, Config, ConfigError, EngineKind, Unit};
 use crate::engine::process::sandbox::{divide_cgroup, give_back_code};
-use crate::engine::{self, Engine, GuestRedis, Outside};
+use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::target::ScriptType;
-use crate::store::{Backoff, Guest, Limits, Store, StoreError};
+use crate::store::{Backoff, ExternalRedis, Limits, Store, StoreError};
 use crate::supervisor::{self, Supervisor};
 use logging::Logging;
 use reload::{Live, Reload};
@@ -148,7 +148,7 @@ fn actor_settings(
     actors: Vec<ActorUnit>,
     store: &Store,
 ) -> Result<actor::Settings, Error> {
-    let outside = outside(config, store)?;
+    let backends = backends(config, store)?;
     let mut engines: BTreeMap<ScriptType, Arc<dyn Engine>> = BTreeMap::new();
     for actor in &actors {
         let script_type = &actor.id.script_type;
@@ -157,7 +157,7 @@ fn actor_settings(
             return Err(Error::new(Exit::Config, message));
         };
         let engine =
-            engine::build(script_type.clone(), settings, &config.job, &config.sal, &outside);
+            engine::build(script_type.clone(), settings, &config.job, &config.sal, &backends);
         if let Some(reason) = engine.unavailable() {
             let message = format!("{script_type}: not available: {reason}");
             return Err(Error::new(Exit::Unavailable, message));
@@ -175,18 +175,18 @@ fn actor_settings(
 ///
 /// # Errors
 /// [`Exit::Config`] if `sal.redis_url` cannot be used.
-pub fn outside(config: &Config, store: &Store) -> Result<Outside, Error> {
+pub fn backends(config: &Config, store: &Store) -> Result<Backends, Error> {
     let runtime = tokio::runtime::Handle::current();
     let redis_url = &config.sal.redis_url;
-    let redis: Option<Arc<dyn GuestRedis>> = if redis_url.expose().is_empty() {
+    let redis: Option<Arc<dyn ScriptRedis>> = if redis_url.expose().is_empty() {
         None
     } else {
-        let guest = Guest::open(redis_url)
+        let redis = ExternalRedis::open(redis_url)
             .map_err(|error| Error::new(Exit::Config, format!("sal.redis_url: {error}")))?;
-        Some(Arc::new(actor::Guests::new(guest, store.keys().clone(), runtime.clone())))
+        Some(Arc::new(actor::ScriptRedisClient::new(redis, store.keys().clone(), runtime.clone())))
     };
     let objects = actor::RedisObjects::new(store.clone(), config.osis.clone(), runtime);
-    Ok(Outside { osis: config.osis.clone(), objects: Some(Arc::new(objects)), redis })
+    Ok(Backends { osis: config.osis.clone(), objects: Some(Arc::new(objects)), redis })
 }
 
 /// Says so if Redis may throw jobs away. That it cannot be asked keeps nothing from running.

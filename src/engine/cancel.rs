@@ -1,20 +1,20 @@
-//! How a running script is told to stop: a flag that is cheap to look at, and a descriptor that
-//! wakes whoever waits in `poll`.
+//! The request to stop a running script: a flag that is cheap to read, and a descriptor that wakes a
+//! thread in `poll`.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use rustix::event::{EventfdFlags, eventfd};
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// Why a running script was told to stop.
+/// The reason for stopping a running script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// Somebody asked for it: the job ends in `stopped_by_request`.
+    /// A stop request: the job ends in `stopped_by_request`.
     Requested,
     /// The actor is shutting down: the job goes back to its queue.
     Shutdown,
-    /// The actor lost its lease: the job is somebody else's now.
+    /// The actor lost its lease: the job belongs to another actor.
     LeaseLost,
 }
 
@@ -39,73 +39,72 @@ impl StopReason {
     }
 }
 
-/// Shared between the one who may stop a script and the engine that runs it. The first request
-/// wins; later ones change nothing.
+/// Shared between the actor, which may stop a script, and the engine that runs it. The first request
+/// wins; later ones have no effect.
 #[derive(Debug, Default)]
 pub struct Cancel {
     reason: AtomicU8,
-    /// Made only when an engine wants to wait on it; most Rhai jobs never do.
-    wake: OnceLock<OwnedFd>,
+    /// Created only for an engine that waits in `poll`; most Rhai jobs never do.
+    wake: OnceLock<EventFd>,
 }
 
 impl Cancel {
-    /// A new one, not requested.
+    /// Returns one without a request.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks the script to stop, for `reason` unless another came first.
+    /// Requests a stop. The reason of the first request counts.
     pub fn request(&self, reason: StopReason) {
         let first = self
             .reason
             .compare_exchange(RUNNING, reason.code(), Ordering::SeqCst, Ordering::SeqCst)
             .is_ok();
         if first && let Some(wake) = self.wake.get() {
-            signal(wake.as_fd());
+            signal(wake);
         }
     }
 
-    /// Why it should stop, if it should. Costs one load.
+    /// Returns the reason of a requested stop. Costs one load.
     pub fn requested(&self) -> Option<StopReason> {
         StopReason::from_code(self.reason.load(Ordering::SeqCst))
     }
 
-    /// A descriptor that becomes readable once a stop is requested, for `poll`.
+    /// Returns a descriptor for `poll` that becomes readable once a stop is requested.
     ///
     /// # Errors
-    /// The error of `eventfd(2)`, as when the process has no descriptors left.
+    /// Those of `eventfd(2)`, such as too many open files.
     pub fn descriptor(&self) -> std::io::Result<BorrowedFd<'_>> {
         if self.wake.get().is_none() {
-            let made = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-            // Losing a race to another thread only drops the second descriptor.
-            let _ = self.wake.set(made);
+            let created = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+            // If another thread was faster, this descriptor is dropped.
+            let _ = self.wake.set(created);
         }
         let Some(wake) = self.wake.get() else {
             return Err(std::io::ErrorKind::NotFound.into());
         };
-        // The request may have come before there was anything to signal.
+        // The request may have come before the descriptor existed.
         if self.requested().is_some() {
-            signal(wake.as_fd());
+            signal(wake);
         }
         Ok(wake.as_fd())
     }
 }
 
-/// Makes the descriptor readable. It can only fail once the counter is full, and then it is
-/// readable already.
-fn signal(wake: BorrowedFd<'_>) {
-    let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+/// Makes the descriptor readable. It only fails if the counter is full, when it is readable already.
+fn signal(wake: &EventFd) {
+    let _ = wake.write(1);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
     fn readable(cancel: &Cancel) -> bool {
         let descriptor = cancel.descriptor().expect("a descriptor");
-        let mut waits = [PollFd::new(&descriptor, PollFlags::IN)];
-        poll(&mut waits, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).expect("poll") == 1
+        let mut waits = [PollFd::new(descriptor, PollFlags::POLLIN)];
+        poll(&mut waits, PollTimeout::ZERO).expect("poll") == 1
     }
 
     #[test]
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_made_after_the_request_is_readable_at_once() {
+    fn a_descriptor_created_after_the_request_is_readable() {
         let cancel = Cancel::new();
         cancel.request(StopReason::LeaseLost);
         assert!(readable(&cancel));

@@ -1,15 +1,15 @@
-//! Engines: a script, its limits and a way to cancel it go in, an outcome comes out.
+//! Engines run scripts: a script, its limits and a way to cancel it go in, an outcome comes out.
 //!
-//! An engine knows no Redis and no job queue. It runs on a thread of its own, never on the async
-//! runtime, and may block there for as long as its deadline allows.
+//! An engine knows neither Redis nor queues. It runs on a thread of its own, never on the async
+//! runtime, and may block that thread until its deadline.
 
+mod backends;
 mod cancel;
-mod outside;
 pub mod process;
 pub mod rhai;
 
+pub use backends::{Backends, Objects, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
-pub use outside::{GuestRedis, Objects, Outside};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,83 +18,83 @@ use std::time::{Duration, Instant};
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
 use crate::proto::target::ScriptType;
 
-/// The stack a thread needs on which an engine runs. Rhai recurses on it, once per nested call,
-/// expression and value. The tests run the deepest that the default limits allow, 128 calls and
-/// 10 000 nested arrays; that takes between 16 and 32 MiB, in debug and release builds alike, and
-/// this is twice as much. It is address space: only what a script really uses becomes memory.
+/// The stack of a thread that runs an engine. Rhai recurses once per nested call, expression and
+/// value. The deepest recursion that the default limits allow, 128 calls and 10 000 nested arrays,
+/// takes between 16 and 32 MiB in debug and release builds; this is twice as much. It is address
+/// space: only used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
 
-/// The engine that the configuration asks for.
+/// Returns the engine that is configured for a script type.
 pub fn build(
     script_type: ScriptType,
     config: &TypeConfig,
     job: &JobConfig,
     sal: &SalConfig,
-    outside: &Outside,
+    backends: &Backends,
 ) -> Arc<dyn Engine> {
     match config.engine {
         EngineKind::Osis => {
             let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
-            Arc::new(engine.with_outside(outside))
+            Arc::new(engine.with_backends(backends))
         }
         EngineKind::Sal => {
             let engine = rhai::RhaiEngine::sal(script_type, &config.limits, job, sal);
-            Arc::new(engine.with_outside(outside))
+            Arc::new(engine.with_backends(backends))
         }
         EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
     }
 }
 
-/// What the prerequisites of a job left, by their ids and by the names that they have in its graph;
-/// nothing where one did not finish.
+/// The outputs of a job's prerequisites, by their ids and by their names in the job's graph; `None`
+/// for a prerequisite that did not finish.
 pub type Inputs = BTreeMap<String, Option<Arc<str>>>;
 
-/// What an engine is given to run.
+/// A script with the parts of its job that an engine needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Script<'a> {
-    /// The id of the job, for the script's own use.
+    /// The id of the job, which the script can read.
     pub job_id: &'a str,
-    /// Who submitted the job; empty if nobody said.
+    /// The submitter; empty if unknown.
     pub caller_id: &'a str,
-    /// In whose context it runs; empty if nobody said.
+    /// The context; empty if unknown.
     pub context_id: &'a str,
     /// The text of the script.
     pub source: &'a str,
-    /// The job's own environment variables.
+    /// The environment variables of the job.
     pub env: &'a BTreeMap<String, String>,
-    /// What its prerequisites left; empty if it has none.
+    /// The outputs of its prerequisites.
     pub inputs: &'a Inputs,
-    /// When it must have ended.
+    /// The time by which the script must have ended.
     pub deadline: Instant,
 }
 
-/// What a script that succeeded left behind.
+/// The result of a script that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Success {
-    /// Its result as text; JSON if the engine had a map or an array to give.
+    /// The output as text; JSON if the result is a map or an array.
     pub output: String,
-    /// The exit code, where a process ran.
+    /// The exit code, if a process ran.
     pub exit_code: Option<i32>,
 }
 
-/// Why a script did not succeed.
+/// The reason why a script did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The script failed by itself, or hit a limit; the message is the job's error.
+    /// The script failed or exceeded a limit.
     Script {
-        /// What the job's `error` says, with line and column where the engine knows them.
+        /// The error of the job, with line and column if the engine knows them.
         message: String,
-        /// The exit code, where a process ran and exited.
+        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
-    /// The job is at fault and cannot be run at all, however often it is tried.
+    /// The job is invalid: no attempt can run it.
     Invalid {
-        /// What the job's `error` says: `invalid job: FIELD …`.
+        /// The error of the job: `invalid job: FIELD …`.
         message: String,
     },
-    /// It ran past its deadline and has been stopped.
+    /// The script timed out and was stopped.
     Timeout,
-    /// It was told to stop, and has been stopped.
+    /// The script was stopped on request.
     Stopped(StopReason),
 }
 
@@ -117,12 +117,12 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Which of a job's two streams a log line belongs to.
+/// The stream of a job that a log line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output; for Rhai what `print` writes.
+    /// Standard output; for Rhai the output of `print`.
     Stdout,
-    /// Standard error; for Rhai what `debug` writes.
+    /// Standard error; for Rhai the output of `debug`.
     Stderr,
 }
 
@@ -141,18 +141,18 @@ pub struct Usage {
     pub limit: Option<process::sandbox::Limit>,
 }
 
-/// Takes the log lines of one job. It never blocks and it bounds what it keeps.
+/// Receives the log lines of one job. It never blocks, and its memory is bounded.
 pub trait Log: Send + Sync {
-    /// One line, without its line end. Bytes that are no UTF-8 have been replaced.
+    /// Logs one line, without its line end. Invalid UTF-8 has been replaced.
     fn line(&self, stream: Stream, line: &str);
 
-    /// What the job's own process has used, once it has ended.
+    /// Records the resources that the process of the job has used, after it has ended.
     fn used(&self, usage: &Usage) {
         let _ = usage;
     }
 
-    /// How far the job has come, from 0 to 1, and what it says of that. A script may tell as often
-    /// as it likes; the latest counts. Who only wants lines may leave it out.
+    /// Records the progress of the job, from 0 to 1, with a message. A script may report it at any
+    /// rate; the latest counts.
     fn progress(&self, fraction: f64, text: &str) {
         let _ = (fraction, text);
     }
@@ -160,20 +160,19 @@ pub trait Log: Send + Sync {
 
 /// Runs the scripts of one script type.
 pub trait Engine: Send + Sync {
-    /// Runs one script to its end. Blocks the calling thread; returns soon after `cancel` is
-    /// requested or the deadline has passed, with everything it started stopped.
+    /// Runs one script to its end and blocks the calling thread. Returns soon after a stop is
+    /// requested or the deadline has passed, when everything that the script started has ended.
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
 
-    /// Gets ready what makes the first script quicker, without waiting for it.
+    /// Starts preparations that make the first script faster, without waiting for them.
     fn warm_up(&self) {}
 
-    /// Whether scripts of this type can run on this machine, as a reason if they cannot
-    /// (`no v in PATH`).
+    /// Returns why scripts of this type cannot run on this machine (`no v in PATH`), or `None`.
     fn unavailable(&self) -> Option<String>;
 
-    /// The engine and its modules, as presence lists them.
+    /// Returns the names of the engine and its modules for the presence of an actor.
     fn capabilities(&self) -> Vec<String>;
 
-    /// The script type it was made for.
+    /// Returns the script type of the engine.
     fn script_type(&self) -> &ScriptType;
 }

@@ -2,7 +2,6 @@
 //! No tokio, no redis, no clock.
 
 pub mod cron;
-pub mod guest;
 pub mod job;
 pub mod keys;
 pub mod legacy;
@@ -10,5 +9,6 @@ pub mod message;
 pub mod object;
 pub mod queue;
 pub mod report;
+pub mod script_redis;
 pub mod target;
 pub mod text;

@@ -93,7 +93,7 @@ impl Repl {
         };
         let store = Store::open(&config.redis)
             .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
-        let outside = daemon::outside(config, &store)?;
+        let backends = daemon::backends(config, &store)?;
         let (limits, job) = (&of_type.limits, &config.job);
         let engine = match of_type.engine {
             EngineKind::Osis => RhaiEngine::osis(script_type, limits, job),
@@ -104,7 +104,7 @@ impl Repl {
                 )));
             }
         };
-        Ok(engine.with_outside(&outside))
+        Ok(engine.with_backends(&backends))
     }
 }
 

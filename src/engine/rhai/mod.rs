@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use ::rhai::{AST, Dynamic, EvalAltResult, Scope};
 
-use super::{Cancel, Engine, Failure, Log, Outside, Script, Success};
+use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::proto::target::ScriptType;
 use cache::Cache;
@@ -46,7 +46,7 @@ pub struct RhaiEngine {
 
 impl RhaiEngine {
     /// One whose scripts have no way to the outside but to the objects that they keep. These are
-    /// nowhere yet: see [`RhaiEngine::with_outside`].
+    /// nowhere yet: see [`RhaiEngine::with_backends`].
     pub fn osis(script_type: ScriptType, limits: &RhaiLimits, job: &JobConfig) -> Self {
         let mut interpreter = osis::engine(limits);
         let mut functions = Functions::new(&mut interpreter);
@@ -59,15 +59,15 @@ impl RhaiEngine {
         engine
     }
 
-    /// The same with what lies outside for its scripts.
+    /// Gives its scripts the services that they call.
     #[must_use]
-    pub fn with_outside(mut self, outside: &Outside) -> Self {
+    pub fn with_backends(mut self, backends: &Backends) -> Self {
         if let Some(settings) = &mut self.osis {
-            settings.config = outside.osis.clone();
-            settings.objects.clone_from(&outside.objects);
+            settings.config = backends.osis.clone();
+            settings.objects.clone_from(&backends.objects);
         }
         if let Some(settings) = &mut self.sal {
-            settings.redis.clone_from(&outside.redis);
+            settings.redis.clone_from(&backends.redis);
         }
         self
     }

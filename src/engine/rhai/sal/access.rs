@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{JobConfig, RhaiLimits, SalConfig};
-use crate::engine::GuestRedis;
+use crate::engine::ScriptRedis;
 use crate::engine::process::sandbox::Sandbox;
 
 /// What all functions keep to.
@@ -20,7 +20,7 @@ pub(in crate::engine::rhai) struct Settings {
     /// Whether scripts of the web may be run.
     pub(super) exec_urls: bool,
     /// The Redis that the configuration names, if it does.
-    pub(in crate::engine::rhai) redis: Option<Arc<dyn GuestRedis>>,
+    pub(in crate::engine::rhai) redis: Option<Arc<dyn ScriptRedis>>,
     /// The most bytes of one download.
     pub(super) download_bytes_max: u64,
     /// The most bytes of a string, and so of what is read or captured.

@@ -7,7 +7,7 @@ use ::rhai::{Array, Dynamic, INT, Map};
 
 use super::job::{Answer, Failed, Job, Outcome, operation};
 use crate::engine::rhai::functions::Functions;
-use crate::proto::guest::Told;
+use crate::proto::script_redis::RedisReply;
 
 /// How often a wait looks whether the job must end.
 const SLICE: Duration = Duration::from_millis(50);
@@ -155,7 +155,7 @@ fn lists(functions: &mut Functions<'_>) {
 
 impl Job<'_> {
     /// Runs a command, and waits for its answer or for the end of the job.
-    fn redis(self, words: &[&str]) -> Outcome<Told> {
+    fn redis(self, words: &[&str]) -> Outcome<RedisReply> {
         let Some(redis) = &self.settings.redis else {
             return Err("not allowed: sal.redis_url names no redis".into());
         };
@@ -192,9 +192,9 @@ fn range(key: &str, start: INT, stop: INT) -> Answer<Array> {
         let from_start = |place: INT| if place < 0 { place.saturating_add(len) } else { place };
         let (first, last) = (from_start(start).max(0), from_start(stop).min(len - 1));
         let count = last.saturating_sub(first).saturating_add(1).max(0);
-        fits(job, &Told::Number(count), job.settings.array_len_max as u64)?;
+        fits(job, &RedisReply::Number(count), job.settings.array_len_max as u64)?;
         match job.redis(&["LRANGE", key, &first.to_string(), &last.to_string()])? {
-            Told::List(texts) => {
+            RedisReply::List(texts) => {
                 texts.into_iter().map(|told| Ok(text(job, told)?.into())).collect()
             }
             _ => Err(UNEXPECTED.into()),
@@ -205,7 +205,9 @@ fn range(key: &str, start: INT, stop: INT) -> Answer<Array> {
 fn all(job: Job<'_>, key: &str) -> Outcome<Map> {
     let len = job.redis(&["HLEN", job.free(key)?])?;
     fits(job, &len, job.settings.array_len_max as u64)?;
-    let Told::List(flat) = job.redis(&["HGETALL", key])? else { return Err(UNEXPECTED.into()) };
+    let RedisReply::List(flat) = job.redis(&["HGETALL", key])? else {
+        return Err(UNEXPECTED.into());
+    };
     let mut flat = flat.into_iter();
     let mut map = Map::new();
     while let (Some(field), Some(value)) = (flat.next(), flat.next()) {
@@ -216,7 +218,7 @@ fn all(job: Job<'_>, key: &str) -> Outcome<Map> {
 
 const UNEXPECTED: &str = "redis has answered something else";
 
-fn fits(job: Job<'_>, size: &Told, max: u64) -> Outcome<()> {
+fn fits(job: Job<'_>, size: &RedisReply, max: u64) -> Outcome<()> {
     job.look()?;
     let size = number(size)?;
     if u64::try_from(size).is_ok_and(|size| size > max) {
@@ -225,26 +227,26 @@ fn fits(job: Job<'_>, size: &Told, max: u64) -> Outcome<()> {
     Ok(())
 }
 
-fn number(told: &Told) -> Outcome<INT> {
+fn number(told: &RedisReply) -> Outcome<INT> {
     match told {
-        Told::Number(number) => Ok(*number),
+        RedisReply::Number(number) => Ok(*number),
         _ => Err(UNEXPECTED.into()),
     }
 }
 
-fn text(job: Job<'_>, told: Told) -> Outcome<String> {
+fn text(job: Job<'_>, told: RedisReply) -> Outcome<String> {
     match told {
-        Told::Text(bytes) if bytes.len() as u64 > job.settings.bytes_max => {
+        RedisReply::Text(bytes) if bytes.len() as u64 > job.settings.bytes_max => {
             Err("a text is longer than the limit of a script's strings".into())
         }
-        Told::Text(bytes) => String::from_utf8(bytes).map_err(|_| "not UTF-8 text".into()),
+        RedisReply::Text(bytes) => String::from_utf8(bytes).map_err(|_| "not UTF-8 text".into()),
         _ => Err(UNEXPECTED.into()),
     }
 }
 
-fn text_or_unit(job: Job<'_>, told: Told) -> Outcome<Dynamic> {
+fn text_or_unit(job: Job<'_>, told: RedisReply) -> Outcome<Dynamic> {
     match told {
-        Told::Nothing => Ok(Dynamic::UNIT),
+        RedisReply::Nil => Ok(Dynamic::UNIT),
         told => Ok(text(job, told)?.into()),
     }
 }

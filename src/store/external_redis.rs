@@ -6,15 +6,15 @@ use redis::Value;
 use super::StoreError;
 use super::link::{Link, Server};
 use crate::config::{RedisConfig, RedisUrl};
-use crate::proto::guest::Told;
+use crate::proto::script_redis::RedisReply;
 
 /// A handle on it. Connects with its first command.
 #[derive(Clone)]
-pub struct Guest {
+pub struct ExternalRedis {
     link: Link,
 }
 
-impl Guest {
+impl ExternalRedis {
     /// Reads the url, which may hold a login.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Guest {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn run(&self, words: &[Vec<u8>]) -> Result<Told, StoreError> {
+    pub async fn run(&self, words: &[Vec<u8>]) -> Result<RedisReply, StoreError> {
         const DOING: &str = "a command of a script";
         let mut command = redis::Cmd::new();
         for word in words {
@@ -39,17 +39,19 @@ impl Guest {
     }
 }
 
-fn told(value: Value) -> Option<Told> {
+fn told(value: Value) -> Option<RedisReply> {
     Some(match value {
-        Value::Nil => Told::Nothing,
-        Value::Int(number) => Told::Number(number),
-        Value::BulkString(bytes) => Told::Text(bytes),
-        Value::SimpleString(text) => Told::Text(text.into_bytes()),
-        Value::Okay => Told::Text(b"OK".to_vec()),
-        Value::Array(values) => Told::List(values.into_iter().map(told).collect::<Option<_>>()?),
+        Value::Nil => RedisReply::Nil,
+        Value::Int(number) => RedisReply::Number(number),
+        Value::BulkString(bytes) => RedisReply::Text(bytes),
+        Value::SimpleString(text) => RedisReply::Text(text.into_bytes()),
+        Value::Okay => RedisReply::Text(b"OK".to_vec()),
+        Value::Array(values) => {
+            RedisReply::List(values.into_iter().map(told).collect::<Option<_>>()?)
+        }
         Value::Map(pairs) => {
             let flat = pairs.into_iter().flat_map(|(name, value)| [name, value]);
-            Told::List(flat.map(told).collect::<Option<_>>()?)
+            RedisReply::List(flat.map(told).collect::<Option<_>>()?)
         }
         _ => return None,
     })

@@ -1,0 +1,38 @@
+//! The services that scripts call through the process that runs them: an engine itself knows no
+//! Redis.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use crate::config::OsisConfig;
+use crate::proto::object::{Answer, Ask, Context, ObjectError};
+use crate::proto::script_redis::RedisReply;
+
+/// The services of an engine. Scripts run without them as well; the functions that need a missing
+/// one fail.
+#[derive(Debug, Clone, Default)]
+pub struct Backends {
+    /// `[osis]`.
+    pub osis: OsisConfig,
+    /// The stored objects of `osis` scripts.
+    pub objects: Option<Arc<dyn Objects>>,
+    /// The Redis that `sal` scripts may use.
+    pub redis: Option<Arc<dyn ScriptRedis>>,
+}
+
+/// A Redis for scripts, which is not Hero's own.
+pub trait ScriptRedis: Debug + Send + Sync {
+    /// Starts a command and returns at once; as [`Objects::ask`].
+    fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<RedisReply, String>>;
+
+    /// Returns true for a key of Hero itself, which no script may access.
+    fn is_own(&self, key: &[u8]) -> bool;
+}
+
+/// The stored objects of scripts.
+pub trait Objects: Debug + Send + Sync {
+    /// Starts a request and returns at once. The answer arrives later; the sender is dropped if
+    /// there will be no answer. The caller may drop the receiver.
+    fn ask(&self, context: &Context, ask: Ask) -> Receiver<Result<Answer, ObjectError>>;
+}
