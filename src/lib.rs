@@ -15,6 +15,7 @@ pub mod engine;
 pub mod error;
 pub mod failpoint;
 pub mod proto;
+pub mod sandbox;
 pub mod store;
 pub mod supervisor;
 

@@ -12,10 +12,10 @@ use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, ConfigError, EngineKind, Unit};
 use crate::daemon::Confinement;
-use crate::engine::process::sandbox::{Sandbox, Support};
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
+use crate::sandbox::{Sandbox, Support};
 
 /// Validate the configuration and print what is in force
 #[derive(Debug, Args)]
@@ -227,7 +227,7 @@ mod tests {
             (of("open"), of("sal"), of("osis")),
             (Some("no sandbox"), Some("no sandbox"), None)
         );
-        let level = crate::engine::process::sandbox::Support::of_this_kernel().level();
+        let level = crate::sandbox::Support::of_this_kernel().level();
         assert!(of("python").is_some_and(|said| said.starts_with(level.as_str())), "{sandboxes:?}");
     }
 

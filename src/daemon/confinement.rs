@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tracing::{info, warn};
 
 use crate::config::{Config, DEFAULT_FILE, EngineKind, Unit};
-use crate::engine::process::sandbox::Own;
+use crate::sandbox::Rights;
 use crate::store::{Reach, StoreError};
 
 /// The port of name servers.
@@ -26,7 +26,7 @@ const AUTHORITIES: [&str; 4] = [
 /// What the process of a unit may still do once it is shut in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
-    own: Own,
+    rights: Rights,
 }
 
 impl Confinement {
@@ -73,18 +73,18 @@ impl Confinement {
         let write = vec![config.job.log_dir.clone()];
         let notify = std::env::var_os("NOTIFY_SOCKET").unwrap_or_default();
         let abstract_sockets = notify.as_encoded_bytes().starts_with(b"@");
-        Ok(Some(Self { own: Own { read, write, ports, abstract_sockets } }))
+        Ok(Some(Self { rights: Rights { read, write, ports, abstract_sockets } }))
     }
 
     /// What the process may still do, in a few words.
     pub fn summary(&self) -> String {
-        self.own.summary()
+        self.rights.summary()
     }
 
     /// Shuts this process in, and says so. It serves all the same where that is not possible, as
     /// its scripts have no way out of their engine. Returns whether it is shut in.
     pub(super) fn begin(&self) -> bool {
-        match self.own.shut_in() {
+        match self.rights.restrict_process() {
             Ok(()) => {
                 info!("this process is shut in: it {}", self.summary());
                 true
@@ -113,12 +113,12 @@ fn folders_of(file: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn of(text: &str, unit: &str) -> Option<Own> {
+    fn of(text: &str, unit: &str) -> Option<Rights> {
         let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");
         let unit = config.unit(unit).expect("a unit");
         let file = Some(Path::new("/etc/hero/hero.toml"));
         let confinement = Confinement::of(&config, file, &unit).expect("a legal url");
-        confinement.map(|confinement| confinement.own)
+        confinement.map(|confinement| confinement.rights)
     }
 
     #[test]

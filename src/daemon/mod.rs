@@ -19,11 +19,11 @@ use tracing::{debug, error, info, warn};
 
 use crate::actor::{self, ActorError, Actors};
 use crate::config::{ActorUnit, Config, ConfigError, EngineKind, Unit};
-use crate::engine::process::sandbox::{divide_cgroup, give_back_code};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::target::ScriptType;
+use crate::sandbox::divide_cgroup;
 use crate::store::{Backoff, ExternalRedis, Limits, Store, StoreError};
 use crate::supervisor::{self, Supervisor};
 use logging::Logging;
@@ -76,8 +76,6 @@ pub fn run(
         );
         if redis_answers(&store, wait, shutdown.clone()).await? {
             warn_of_eviction(&store).await;
-            // Reading the configuration and making the engines was most of what it has to run.
-            give_back_code();
             match role {
                 Role::Supervisor(supervisor) => supervisor.run(shutdown).await,
                 Role::Actors(actors) => actors.run(shutdown).await?,

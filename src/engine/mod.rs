@@ -13,10 +13,11 @@ pub use cancel::{Cancel, StopReason};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
 use crate::proto::target::ScriptType;
+pub use crate::sandbox::Usage;
 
 /// The stack of a thread that runs an engine. Rhai recurses once per nested call, expression and
 /// value. The deepest recursion that the default limits allow, 128 calls and 10 000 nested arrays,
@@ -124,21 +125,6 @@ pub enum Stream {
     Stdout,
     /// Standard error; for Rhai the output of `debug`.
     Stderr,
-}
-
-/// What the process of a job has used, with all it has waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// The processor time.
-    pub cpu: Duration,
-    /// The most memory at a time, in bytes: that of the whole job where it has a control group of
-    /// its own, else that of one process, which is at least what this process had when it started
-    /// it, as it began as its copy.
-    pub memory_bytes: u64,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// The limit that it ran into.
-    pub limit: Option<process::sandbox::Limit>,
 }
 
 /// Receives the log lines of one job. It never blocks, and its memory is bounded.

@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
-use hero::engine::process::sandbox::Support;
+use hero::sandbox::Support;
 use rustix::process::Signal;
 
 use super::until;

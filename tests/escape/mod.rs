@@ -14,7 +14,7 @@ mod whole;
 use std::fmt::Write as _;
 
 use hero::config::Require;
-use hero::engine::process::sandbox::Support;
+use hero::sandbox::Support;
 
 use crate::support::{Hero, Process, Redis, wait_until};
 use targets::Targets;

@@ -18,7 +18,6 @@ const PENDING: &[&str] = &[
     "src/engine/process/",
     "src/engine/rhai/",
     "src/proto/",
-    "src/sandbox/",
 ];
 
 type ModulePath = Vec<String>;

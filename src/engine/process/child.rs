@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -11,9 +12,9 @@ use std::time::{Duration, Instant};
 use super::channel::{self, Channel};
 use super::orphans;
 use super::running::Running;
-use super::sandbox::{self, Cell, Limit, Program, Sandbox};
 use super::warm::Warmed;
 use crate::engine::{Cancel, Log, StopReason, Usage};
+use crate::sandbox::{self, Launch, Limit, Restrictions, Sandbox};
 
 /// What to run. The environment holds nothing but `env`.
 #[derive(Debug, Clone)]
@@ -35,23 +36,28 @@ pub struct Spec<'a> {
 }
 
 impl Spec<'_> {
-    /// What it is shut into.
+    /// Creates its restrictions.
     ///
     /// # Errors
-    /// Those of [`Sandbox::cell`].
-    pub(super) fn cell(&self) -> io::Result<Cell> {
-        self.sandbox.cell(&self.program, self.home, self.read)
+    /// Those of [`Sandbox::restrictions`].
+    pub(super) fn restrictions(&self) -> io::Result<Restrictions> {
+        self.sandbox.restrictions(&self.program, self.home, self.read)
     }
 
     /// Its program, with the mark of its run, and with the number of its channel if it has one.
-    pub(super) fn program<'a>(&'a self, mark: &'a OsStr, has_channel: bool) -> Program<'a> {
+    pub(super) fn launch<'a>(
+        &'a self,
+        mark: &'a OsStr,
+        has_channel: bool,
+        descriptors: &'a [BorrowedFd<'a>],
+    ) -> Launch<'a> {
         let mut env: BTreeMap<&OsStr, &OsStr> =
             self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
         env.insert(OsStr::new(orphans::MARK), mark);
         if has_channel {
             env.insert(OsStr::new(channel::VARIABLE), OsStr::new(channel::NUMBER));
         }
-        Program { file: &self.program, args: &self.args, env }
+        Launch { file: &self.program, args: &self.args, env, cwd: self.cwd, descriptors }
     }
 }
 
@@ -149,7 +155,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
         Ended::Itself => sandbox::limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
     };
     let failed = ended == Ended::Itself && !status.success();
-    child.cgroup.iter().for_each(|cgroup| cgroup.tell(&mut usage, failed));
+    child.cgroup.iter().for_each(|cgroup| cgroup.report(&mut usage, failed));
     Ok(Report {
         ended,
         status,

@@ -11,7 +11,6 @@ mod prepare;
 mod proc;
 mod run_tool;
 mod running;
-pub mod sandbox;
 mod service;
 mod status;
 mod traceback;
@@ -29,11 +28,11 @@ use std::process::ExitStatus;
 use super::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 use crate::config::{JobConfig, TypeConfig};
 use crate::proto::target::ScriptType;
+use crate::sandbox::{Limit, Sandbox};
 use child::{Ended, Origin, Spec, Watch};
 use lines::Lines;
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
-use sandbox::{Limit, Sandbox};
 use warm::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.

@@ -20,8 +20,8 @@ use super::deadline::timeout_until;
 use super::disk_use::DiskUse;
 use super::orphans::{self, Registered, Run};
 use super::pipe::Pipe;
-use super::sandbox::{self, Cell, Lease, Place};
 use crate::engine::{StopReason, Stream, Usage};
+use crate::sandbox::{self, JobGroup, Restrictions};
 
 /// How often orphans are looked at while a child runs: they may be many before it ends.
 const ORPHANS_LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ pub(super) struct Started {
     pub(super) pid: i32,
     pub(super) registered: Registered,
     /// The control group that it is in, if there is one.
-    pub(super) cgroup: Option<Lease>,
+    pub(super) cgroup: Option<JobGroup>,
     pub(super) stdout: PipeEnds,
     pub(super) stderr: PipeEnds,
     /// Its channel, if it gets one, and the end that it writes to.
@@ -62,7 +62,7 @@ pub(super) struct Running {
     _registered: Registered,
     pub(super) run: Run,
     /// All that it starts is in it, if it has one; whoever is still in it at the end is killed.
-    pub(super) cgroup: Option<Lease>,
+    pub(super) cgroup: Option<JobGroup>,
     /// The number of its process and of its group.
     group: Pid,
     exited: OwnedFd,
@@ -90,11 +90,11 @@ impl Running {
     ) -> io::Result<Self> {
         let run = Run::next();
         let started = match origin {
-            Origin::Cold => cold(run, spec, watch, spec.cell()?)?,
+            Origin::Cold => cold(run, spec, watch, &spec.restrictions()?)?,
             Origin::Fork(warm) => {
-                let cell = spec.cell()?;
+                let cell = spec.restrictions()?;
                 let forked = warm.fork(run, &cell, spec, channel::open(watch.channel_bytes_max())?);
-                forked.map_or_else(|| cold(run, spec, watch, cell), Ok)?
+                forked.map_or_else(|| cold(run, spec, watch, &cell), Ok)?
             }
         };
         Self::new(run, started)
@@ -239,13 +239,13 @@ impl Running {
     /// Kills whatever is in the group. It fails only when nothing is.
     pub(super) fn kill(&mut self) {
         let _ = kill_process_group(self.group, Signal::KILL);
-        self.cgroup.iter().for_each(Lease::kill);
+        self.cgroup.iter().for_each(JobGroup::kill);
         self.kill_at = None;
     }
 
     /// Reaps it and gives how it ended and what it used.
     pub(super) fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
-        let reaped = sandbox::reap(self.group)?;
+        let reaped = sandbox::reap(nix::unistd::Pid::from_raw(self.group.as_raw_pid()))?;
         self.reaped = true;
         Ok(reaped)
     }
@@ -293,16 +293,17 @@ fn kill_and_reap(child: Pid) {
 }
 
 /// Starts a child from its start.
-fn cold(run: Run, spec: &Spec<'_>, watch: &Watch<'_>, cell: Cell) -> io::Result<Started> {
+fn cold(run: Run, spec: &Spec<'_>, watch: &Watch<'_>, cell: &Restrictions) -> io::Result<Started> {
     let channel = channel::open(watch.channel_bytes_max())?;
     let (stdout, stderr) = (PipeEnds::open()?, PipeEnds::open()?);
     let null = File::open("/dev/null")?;
     let descriptors = descriptors(&null, &stdout, &stderr, channel.as_ref());
-    let place = Place { cwd: spec.cwd, descriptors: &descriptors };
-    let (mut pid, cgroup, mark) = (0, spec.sandbox.lease()?, OsString::from(run.mark()));
-    let program = spec.program(&mark, channel.is_some());
+    let (mut pid, cgroup, mark) = (0, spec.sandbox.job_group()?, OsString::from(run.mark()));
+    let members = cgroup.as_ref().map(JobGroup::members).transpose()?;
+    let launch = spec.launch(&mark, channel.is_some(), &descriptors);
     let registered = Registered::adopt(Some(run), || {
-        pid = sandbox::spawn(&program, &place, cell, cgroup.as_ref())?;
+        let members = members.as_ref().map(AsFd::as_fd);
+        pid = sandbox::spawn(&launch, cell, members)?.as_raw();
         Ok(pid)
     })?;
     Ok(Started { pid, registered, cgroup, stdout, stderr, channel })

@@ -24,11 +24,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::sandbox::Sandbox;
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
 use crate::error::reason;
 use crate::proto::job::InvalidJob;
+use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
 use environment::environment_over;
 use programs::resolve;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::build_cache::Until;
-use crate::engine::process::sandbox::Sandbox;
 use crate::engine::{Failure, Log};
+use crate::sandbox::Sandbox;
 
 /// One run of a tool.
 pub(in crate::engine::process) struct Tool<'a> {

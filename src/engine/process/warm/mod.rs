@@ -26,8 +26,8 @@ use super::child::Spec;
 use super::orphans::Run;
 use super::prepare::{LOCALE, Prepared};
 use super::running::Started;
-use super::sandbox::{Cell, Sandbox};
 use crate::config::CommandOptions;
+use crate::sandbox::{Restrictions, Sandbox};
 use parent::{Parent, Waiting};
 
 /// The wait before a parent that has died is started again, doubled with each failure.
@@ -96,7 +96,7 @@ impl Warmed<'_> {
     pub(super) fn fork(
         &self,
         run: Run,
-        cell: &Cell,
+        cell: &Restrictions,
         spec: &Spec<'_>,
         channel: Option<(Channel, OwnedFd)>,
     ) -> Option<Started> {
@@ -190,7 +190,7 @@ impl Warm {
     }
 
     /// Runs a job as a fork of the parent; `None` if it has to be started cold.
-    fn fork(&self, run: Run, cell: &Cell, job: &Job<'_>) -> Option<Started> {
+    fn fork(&self, run: Run, cell: &Restrictions, job: &Job<'_>) -> Option<Started> {
         if !fits(&job.spec.env) {
             return None;
         }
@@ -230,7 +230,7 @@ impl Warm {
 
     /// A new fork.
     fn fork_of(&self, parent: &Parent) -> io::Result<Waiting> {
-        parent.fork(self.inner.sandbox.lease()?)
+        parent.fork(self.inner.sandbox.job_group()?)
     }
 
     /// Starts the parent and makes spares until it is gone; on a thread of its own.

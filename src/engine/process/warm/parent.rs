@@ -24,8 +24,8 @@ use crate::engine::process::deadline::timeout_until;
 use crate::engine::process::orphans::{MARK, Registered, Run};
 use crate::engine::process::prepare::{HERO_MODULE, LOCALE, SYSTEM_PATH};
 use crate::engine::process::running::{PipeEnds, Started};
-use crate::engine::process::sandbox::{Cell, Lease, Sandbox};
 use crate::engine::process::{channel, command};
+use crate::sandbox::{JobGroup, Restrictions, Sandbox};
 
 /// What the parent runs: too long for a command line that people look at.
 const TEXT: &str = include_str!("parent.py");
@@ -108,7 +108,7 @@ impl Parent {
     ///
     /// # Errors
     /// Whatever means that this parent is of no more use.
-    pub(super) fn fork(&self, cgroup: Option<Lease>) -> io::Result<Waiting> {
+    pub(super) fn fork(&self, cgroup: Option<JobGroup>) -> io::Result<Waiting> {
         let (own, its) = pair(SocketType::STREAM)?;
         let mut pid = 0;
         let registered = Registered::adopt(None, || {
@@ -117,7 +117,7 @@ impl Parent {
         })?;
         let waiting = Waiting { own, forked: Some(Fork { pid, registered, cgroup }) };
         // That takes the kernel a while, but no job waits for it yet.
-        waiting.forked.iter().flat_map(|fork| &fork.cgroup).try_for_each(|it| it.take_in(pid))?;
+        waiting.forked.iter().flat_map(|fork| &fork.cgroup).try_for_each(|it| it.add(pid))?;
         Ok(waiting)
     }
 
@@ -164,7 +164,7 @@ struct Fork {
     pid: i32,
     registered: Registered,
     /// The control group that it is in, if there is one.
-    cgroup: Option<Lease>,
+    cgroup: Option<JobGroup>,
 }
 
 impl Waiting {
@@ -181,7 +181,7 @@ impl Waiting {
     pub(super) fn begin(
         mut self,
         run: Run,
-        cell: &Cell,
+        cell: &Restrictions,
         job: &Job<'_>,
         args: &[String],
     ) -> io::Result<Started> {
@@ -256,7 +256,12 @@ fn cell(sandbox: &Sandbox) -> Value {
 }
 
 /// All that the fork has to know, in one line.
-fn description(run: Run, cell: &Cell, job: &Job<'_>, args: &[String]) -> io::Result<String> {
+fn description(
+    run: Run,
+    cell: &Restrictions,
+    job: &Job<'_>,
+    args: &[String],
+) -> io::Result<String> {
     let text = |text: &std::ffi::OsStr| {
         text.to_str().map(str::to_owned).ok_or_else(|| broken("a variable or a path is no text"))
     };

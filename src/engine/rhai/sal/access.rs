@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::{JobConfig, RhaiLimits, SalConfig};
 use crate::engine::ScriptRedis;
-use crate::engine::process::sandbox::Sandbox;
+use crate::sandbox::Sandbox;
 
 /// What all functions keep to.
 #[derive(Debug)]

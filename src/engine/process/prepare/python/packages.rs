@@ -14,10 +14,10 @@ use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until
 use crate::engine::process::prepare::programs::find_program;
 use crate::engine::process::prepare::scratch::Scratch;
 use crate::engine::process::prepare::tool::{Ran, RunTool, Tool};
-use crate::engine::process::sandbox::Sandbox;
 use crate::engine::{Failure, Log};
 use crate::error::reason;
 use crate::proto::job::InvalidJob;
+use crate::sandbox::Sandbox;
 
 /// The files that installers read: their settings, such as the address of an index, and the
 /// description of the system that they send to it.

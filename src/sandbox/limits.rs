@@ -1,20 +1,20 @@
-//! What one process may use up, and which of these limits ended it.
+//! The limits of one process, and the limit that ended it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal, getrlimit};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use nix::sys::signal::Signal;
 
 use crate::config::SandboxConfig;
-use crate::engine::Usage;
 
-/// How many limits there are at the most.
+/// The number of limits.
 pub(super) const LIMITS_MAX: usize = 6;
 
 /// The limits of one process. Zero sets none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::engine::process) struct Limits {
+pub(crate) struct Limits {
     cpu_s: u64,
     memory_bytes: u64,
     processes: u64,
@@ -22,7 +22,7 @@ pub(in crate::engine::process) struct Limits {
     file_bytes: u64,
 }
 
-/// A limit that a script has run into.
+/// A limit that a script hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// The processor time of a process.
@@ -35,9 +35,9 @@ pub enum Limit {
     OpenFiles,
     /// The size of a file.
     FileSize,
-    /// What the job's own folder may hold.
+    /// The size of the job's own folder.
     Disk,
-    /// What may be written to standard output.
+    /// The size of standard output.
     Output,
     /// The memory of the job as a whole.
     JobMemory,
@@ -46,7 +46,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// As the job's field `limit` says it.
+    /// Returns the text of the job's field `limit`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -73,33 +73,30 @@ impl Limits {
         }
     }
 
-    /// As the kernel takes them. A child never leaves a core: it would be of its secrets.
-    pub(super) fn list(&self) -> [Option<(Resource, Rlimit)>; LIMITS_MAX] {
-        let both = |soft, hard| Rlimit { current: Some(soft), maximum: Some(hard) };
-        let set = |value: u64, resource| (value > 0).then_some((resource, both(value, value)));
+    /// Returns the resources with their soft and hard limits, none above this process's own: to
+    /// raise one takes a privilege. A child never dumps core, which would hold its secrets.
+    pub(super) fn list(&self) -> [Option<(Resource, u64, u64)>; LIMITS_MAX] {
+        let set = |value: u64, resource| (value > 0).then_some((resource, value, value));
         [
-            Some((Resource::Core, both(0, 0))),
-            // The first is a signal that says why, the second a second later is the end.
-            (self.cpu_s > 0).then_some((Resource::Cpu, both(self.cpu_s, self.cpu_s + 1))),
-            set(self.memory_bytes, Resource::As),
-            set(self.processes, Resource::Nproc),
-            set(self.open_files, Resource::Nofile),
-            set(self.file_bytes, Resource::Fsize),
+            Some((Resource::RLIMIT_CORE, 0, 0)),
+            // The soft limit sends a signal that tells why; the hard one kills a second later.
+            (self.cpu_s > 0).then_some((Resource::RLIMIT_CPU, self.cpu_s, self.cpu_s + 1)),
+            set(self.memory_bytes, Resource::RLIMIT_AS),
+            set(self.processes, Resource::RLIMIT_NPROC),
+            set(self.open_files, Resource::RLIMIT_NOFILE),
+            set(self.file_bytes, Resource::RLIMIT_FSIZE),
         ]
-        .map(|limit| limit.map(|(resource, limit)| (resource, within_own(resource, limit))))
+        .map(|limit| {
+            let (resource, soft, hard) = limit?;
+            let own = getrlimit(resource).map_or(RLIM_INFINITY, |(_, hard)| hard);
+            Some((resource, soft.min(own), hard.min(own)))
+        })
     }
 }
 
-/// A limit no higher than what this process itself has: to raise it takes a privilege.
-fn within_own(resource: Resource, limit: Rlimit) -> Rlimit {
-    let own = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-    let capped = |value: Option<u64>| value.map(|value| value.min(own));
-    Rlimit { current: capped(limit.current), maximum: capped(limit.maximum) }
-}
-
-/// Which limit ended a child that failed. The kernel tells by a signal of two of them; the others
-/// make a call fail, and what the program said last tells of it, if anything does.
-pub(in crate::engine::process) fn hit(
+/// Returns the limit that ended a failed child. The kernel sends a signal for two of them; the others
+/// make a call fail, which shows only in the last lines of standard error.
+pub(crate) fn limit_hit(
     limits: &Limits,
     status: ExitStatus,
     cpu: Duration,
@@ -108,14 +105,14 @@ pub(in crate::engine::process) fn hit(
     if status.success() {
         return None;
     }
-    // A shell tells of a signal that ended its command as a code.
-    let code_of = |signal: Signal| status.code() == Some(128 + signal.as_raw());
-    let by = |signal: Signal| status.signal() == Some(signal.as_raw()) || code_of(signal);
+    // A shell exits with 128 and the number of the signal that ended its command.
+    let code_of = |signal: Signal| status.code() == Some(128 + signal as i32);
+    let by = |signal: Signal| status.signal() == Some(signal as i32) || code_of(signal);
     let cpu_used_up = limits.cpu_s > 0 && cpu >= Duration::from_secs(limits.cpu_s);
-    if limits.cpu_s > 0 && by(Signal::XCPU) || cpu_used_up && by(Signal::KILL) {
+    if limits.cpu_s > 0 && by(Signal::SIGXCPU) || cpu_used_up && by(Signal::SIGKILL) {
         return Some(Limit::Cpu);
     }
-    if limits.file_bytes > 0 && by(Signal::XFSZ) {
+    if limits.file_bytes > 0 && by(Signal::SIGXFSZ) {
         return Some(Limit::FileSize);
     }
     let said = |texts: &[&str]| texts.iter().any(|text| stderr_tail.contains(text));
@@ -130,38 +127,27 @@ pub(in crate::engine::process) fn hit(
     .find_map(|(is_hit, limit)| is_hit.then_some(limit))
 }
 
-/// What the kernel says that a process has used.
-pub(super) fn used(usage: &libc::rusage, status: ExitStatus) -> Usage {
-    let time = |time: libc::timeval| {
-        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
-        seconds + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
-    };
-    let memory_bytes = u64::try_from(usage.ru_maxrss).unwrap_or_default().saturating_mul(1024);
-    let cpu = time(usage.ru_utime) + time(usage.ru_stime);
-    Usage { cpu, memory_bytes, signal: status.signal(), limit: None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_set_is_handed_to_the_kernel() {
+    fn only_set_limits_are_passed_to_the_kernel() {
         let set = |limits: Limits| limits.list().into_iter().flatten().count();
-        assert_eq!(set(Limits::default()), 1, "a core is never left");
+        assert_eq!(set(Limits::default()), 1, "core dumps are always off");
         assert_eq!(set(Limits::of(&SandboxConfig::default())), 5);
         let config = SandboxConfig { cpu: Duration::from_millis(1500), ..SandboxConfig::default() };
-        let cpu = Limits::of(&config).list()[1].expect("set").1;
-        assert_eq!((cpu.current, cpu.maximum), (Some(2), Some(3)));
+        let (_, soft, hard) = Limits::of(&config).list()[1].expect("set");
+        assert_eq!((soft, hard), (2, 3));
     }
 
     #[test]
-    fn a_limit_is_named_only_if_it_is_set_and_the_child_failed() {
+    fn limit_is_reported_only_if_it_is_set_and_the_child_failed() {
         let config = SandboxConfig { cpu: Duration::from_secs(2), ..SandboxConfig::default() };
         let limits = Limits::of(&config);
         let of = |raw: i32, cpu_s, said: &str| {
             let cpu = Duration::from_secs(cpu_s);
-            let hit = |limits: Limits| hit(&limits, ExitStatus::from_raw(raw), cpu, said);
+            let hit = |limits: Limits| limit_hit(&limits, ExitStatus::from_raw(raw), cpu, said);
             assert_eq!(hit(Limits::default()), None, "{raw} {said}");
             hit(limits)
         };

@@ -1,30 +1,30 @@
-//! What children may touch, from the configuration. Pure: the kernel is asked elsewhere.
+//! What children may access, from the configuration. Pure: does not ask the kernel.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::{SalConfig, SandboxConfig};
 
-/// What children may touch.
+/// What children may access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy {
-    /// Folders and files that may be read, and whose programs may be started, beside the system's.
+    /// Folders and files that may be read and executed, in addition to the system's.
     pub(super) read: Vec<PathBuf>,
-    /// Folders and files that may be written as well, beside the child's own folder.
+    /// Folders and files that may be written too, in addition to the child's own folder.
     pub(super) write: Vec<PathBuf>,
     pub(super) network: Network,
-    /// Whether sockets of other programs may be reached by their names.
+    /// Whether named Unix sockets may be used.
     pub(super) unix_sockets: bool,
-    /// Whether modes may be changed by name, which Landlock does not hold.
+    /// Whether modes may be changed by path, which Landlock does not control.
     pub(super) chmod: bool,
-    /// Whether it is cut off from signals to others.
+    /// Whether signals to other processes are forbidden.
     pub(super) own_signals: bool,
 }
 
-/// Whom children may reach.
+/// The network that children may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Network {
     Open,
-    /// These TCP ports; with 53 among them, names may be asked for in datagrams.
+    /// These TCP ports; with port 53, UDP for name resolution too.
     Ports(Vec<u16>),
     Closed,
 }
@@ -46,7 +46,7 @@ impl Policy {
         }
     }
 
-    /// None if all is allowed: such scripts manage the machine, and so do their commands.
+    /// `None` if everything is allowed: such scripts manage the machine, and so do their commands.
     pub(super) fn of_sal(config: &SalConfig) -> Option<Self> {
         let whole = |folders: &[PathBuf]| folders.iter().any(|folder| folder == Path::new("/"));
         if whole(&config.read) && whole(&config.write) && config.network {
@@ -56,7 +56,7 @@ impl Policy {
             read: config.read.clone(),
             write: config.write.clone(),
             network: if config.network { Network::Open } else { Network::Closed },
-            // Those of this machine are no other machine, and services are managed by them.
+            // Services of this machine are managed through them.
             unix_sockets: true,
             chmod: true,
             own_signals: false,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_network_is_closed_but_for_what_is_said() {
+    fn network_is_closed_except_for_configured_ports() {
         let of = |network, ports: &[u16]| {
             let config = SandboxConfig { network, ports: ports.to_vec(), ..Default::default() };
             Policy::of_type(&config).network
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_sal_are_held_as_soon_as_its_functions_are() {
+    fn sal_commands_are_restricted_like_its_functions() {
         assert_eq!(Policy::of_sal(&SalConfig::default()), None);
         let narrow = [
             SalConfig { read: vec!["/srv".into()], ..SalConfig::default() },
@@ -88,7 +88,7 @@ mod tests {
             SalConfig { network: false, ..SalConfig::default() },
         ];
         for config in narrow {
-            let policy = Policy::of_sal(&config).expect("held");
+            let policy = Policy::of_sal(&config).expect("restricted");
             assert_eq!((policy.read, policy.write), (config.read, config.write));
             assert_eq!(policy.network == Network::Open, config.network);
         }

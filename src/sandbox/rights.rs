@@ -1,4 +1,4 @@
-//! The sandbox of this process itself, for a daemon whose scripts need neither files nor programs.
+//! The sandbox of the daemon itself, where its scripts need neither files nor programs.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,34 +11,33 @@ use landlock::{
 use super::files::NEWEST;
 use super::support::Support;
 
-/// What this process may still do. It starts no program, and signals no other process.
+/// The rights that this process keeps. It cannot start programs or signal other processes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Own {
-    /// Folders and files that it reads. One that is not there now is not read later either.
+pub struct Rights {
+    /// Folders and files that it may read. One that does not exist now cannot be read later either.
     pub read: Vec<PathBuf>,
-    /// Folders in which it makes folders and files, and writes them.
+    /// Folders in which it may create folders and files, and write them.
     pub write: Vec<PathBuf>,
-    /// The TCP ports that it connects to; none for all of them.
+    /// The TCP ports that it may connect to; `None` for all.
     pub ports: Option<Vec<u16>>,
-    /// Whether it reaches abstract sockets of others.
+    /// Whether it may connect to abstract Unix sockets of others.
     pub abstract_sockets: bool,
 }
 
-impl Own {
-    /// Holds this thread, and those that it starts later, to this, for ever.
+impl Rights {
+    /// Restricts this thread, and those that it starts later, to these rights for ever.
     ///
     /// # Errors
-    /// The kernel has no Landlock, or refuses; or there are other threads already, which would not
-    /// be held.
-    pub fn shut_in(&self) -> io::Result<()> {
+    /// The kernel has no Landlock, or the process has other threads, which would not be restricted.
+    pub fn restrict_process(&self) -> io::Result<()> {
         let threads = std::fs::read_dir("/proc/self/task")?.count();
         if threads > 1 {
             return Err(io::Error::other(format!("it has {threads} threads already")));
         }
-        self.shut_this_thread_in()
+        self.restrict_thread()
     }
 
-    fn shut_this_thread_in(&self) -> io::Result<()> {
+    fn restrict_thread(&self) -> io::Result<()> {
         if Support::of_this_kernel().landlock == 0 {
             return Err(io::Error::other("the kernel has no Landlock"));
         }
@@ -68,15 +67,15 @@ impl Own {
         created.restrict_self().map(|_| ())
     }
 
-    /// What it may still do, in a few words; what the kernel does not hold among it.
+    /// Describes the rights, with those that this kernel cannot take away.
     pub fn summary(&self) -> String {
         let list = |paths: &[PathBuf]| {
             let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
         };
         let network = match &self.ports {
-            Some(_) if !Support::of_this_kernel().holds_ports() => {
-                "any TCP port (the kernel cannot hold it to some)".to_owned()
+            Some(_) if !Support::of_this_kernel().has_ports() => {
+                "any TCP port (the kernel cannot restrict ports)".to_owned()
             }
             None => "any TCP port".to_owned(),
             Some(ports) if ports.is_empty() => "no TCP port".to_owned(),
@@ -97,18 +96,18 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::test_support::needs;
 
-    /// Only the thread of the test is held: it ends with it.
+    /// Restricts only a thread, which ends with the test.
     fn in_a_thread(test: impl FnOnce() + Send + 'static) {
         std::thread::spawn(test).join().expect("the thread has not failed");
     }
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "that nothing is started is shown by trying")]
-    fn nothing_is_left_but_what_was_said() {
+    fn only_the_given_rights_are_left() {
         let support = Support::of_this_kernel();
-        if support.landlock == 0 {
-            println!("skip: the kernel has no Landlock");
+        if !needs("landlock", || support.landlock > 0) {
             return;
         }
         let folder = tempfile::tempdir().expect("a folder");
@@ -122,54 +121,58 @@ mod tests {
         let (ours, others) = (listen(), listen());
         let address = |listener: &TcpListener| listener.local_addr().expect("an address");
         let (port, closed) = (address(&ours), address(&others));
-        let own = Own {
+        let rights = Rights {
             read: vec![read.clone()],
             write: vec![write.clone()],
             ports: Some(vec![port.port()]),
             abstract_sockets: false,
         };
         let (secret, fresh) = (other.join("file"), read.join("fresh"));
-        assert_eq!(fs::read_to_string(&secret).expect("not shut in yet"), "text");
+        assert_eq!(fs::read_to_string(&secret).expect("not sandboxed yet"), "text");
         in_a_thread(move || {
-            own.shut_this_thread_in().expect("shut in");
+            rights.restrict_thread().expect("sandboxed");
             let denied = |error: std::io::Error| assert_eq!(error.kind(), PermissionDenied);
             assert_eq!(fs::read_to_string(read.join("file")).expect("read"), "text");
-            denied(fs::read_to_string(&secret).expect_err("it is nobody's to read"));
-            denied(fs::write(&secret, "").expect_err("nor to write"));
-            denied(fs::write(&fresh, "").expect_err("what is read is not written"));
+            denied(fs::read_to_string(&secret).expect_err("not readable"));
+            denied(fs::write(&secret, "").expect_err("not writable"));
+            denied(fs::write(&fresh, "").expect_err("read-only"));
             fs::create_dir(write.join("below")).expect("a folder");
             fs::write(write.join("below/new"), "x").expect("written");
             denied(fs::remove_file(write.join("file")).expect_err("nothing is removed"));
             let started = std::process::Command::new("/bin/true").status();
             denied(started.expect_err("no program is started"));
             TcpStream::connect(port).expect("this port is open");
-            if support.holds_ports() {
+            if support.has_ports() {
                 denied(TcpStream::connect(closed).expect_err("no other is"));
                 denied(TcpListener::bind("127.0.0.1:0").expect_err("nothing listens"));
             }
-            // A thread that is started later is held too.
-            in_a_thread(move || denied(fs::read(&secret).expect_err("held")));
+            // A thread that is started later is restricted too.
+            in_a_thread(move || denied(fs::read(&secret).expect_err("restricted")));
         });
-        assert_eq!(fs::read_to_string(other.join("file")).expect("others are not"), "text");
+        assert_eq!(
+            fs::read_to_string(other.join("file")).expect("other threads are not restricted"),
+            "text"
+        );
     }
 
     #[test]
-    fn a_process_with_threads_is_not_held_by_half() {
+    fn process_with_threads_is_rejected() {
         let (hold, waits) = std::sync::mpsc::sync_channel::<()>(0);
         let other = std::thread::spawn(move || waits.recv());
-        let error = Own::default().shut_in().expect_err("the tests have threads");
+        let error = Rights::default().restrict_process().expect_err("the tests have threads");
         assert!(error.to_string().contains("threads already"), "{error}");
         drop(hold);
         assert!(other.join().expect("it ended").is_err());
     }
 
     #[test]
-    fn what_is_left_is_said() {
-        let own = Own { read: vec!["/a".into(), "/b".into()], ports: None, ..Own::default() };
+    fn summary_lists_the_rights() {
+        let rights =
+            Rights { read: vec!["/a".into(), "/b".into()], ports: None, ..Rights::default() };
         let said = "reads /a, /b; writes nothing; connects to any TCP port; starts no program";
-        assert_eq!(own.summary(), said);
-        let own = Own { ports: Some(Vec::new()), ..Own::default() };
-        let said = own.summary();
-        assert!(said.contains("no TCP port") || said.contains("cannot hold"), "{said}");
+        assert_eq!(rights.summary(), said);
+        let rights = Rights { ports: Some(Vec::new()), ..Rights::default() };
+        let said = rights.summary();
+        assert!(said.contains("no TCP port") || said.contains("cannot restrict"), "{said}");
     }
 }

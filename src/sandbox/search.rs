@@ -1,18 +1,22 @@
-//! The start of the filter of system calls: a search for the number of the call, which answers most
-//! of them before any rule is looked at.
+//! The first part of the system call filter: a binary search for the call's number, which answers
+//! most calls before any rule is evaluated.
+//!
+//! The kernel evaluates a new filter for each call number and then compiles it. This search has half
+//! the instructions of seccompiler's chain of comparisons, which saves each child 0.2 ms of 0.33.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{BpfProgram, sock_filter};
 
-use super::syscalls::{NEWEST, number};
+/// The newest call that the lists consider. From 424 on all processors share the numbers.
+pub(super) const NEWEST: u32 = 469;
 
-/// What a call is answered.
+/// The answer to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// This error, whatever its arguments are.
+    /// This error for any arguments.
     Error(i32),
-    /// What the rules say of its arguments.
+    /// The rules decide by the arguments.
     Rules,
 }
 
@@ -21,14 +25,12 @@ pub(super) const RETURN: u16 = 0x06;
 pub(super) const JUMP: u16 = 0x05;
 pub(super) const JUMP_IF_EQUAL: u16 = 0x15;
 pub(super) const JUMP_IF_GREATER: u16 = 0x25;
-/// How the check for the processor begins a program: it loads, compares, and ends another's calls.
+/// A program begins with seccompiler's check for the processor, which ends calls of another.
 const PROCESSOR_CHECK_LEN: usize = 3;
-/// Where a jump goes that is not known yet: to the rules.
+/// Stands for the rules in a jump whose distance is not known yet.
 const TO_RULES: u32 = u32::MAX;
 
-/// Puts a search for the answers before the rules, behind the check for the processor. The kernel
-/// goes through a filter with every number there is as it takes it, and translates all of it: the
-/// fewer steps and instructions, the sooner a child begins.
+/// Inserts a search for the answers between the check for the processor and the rules.
 pub(super) fn with_search(answers: &BTreeMap<u32, Answer>, rules: &[sock_filter]) -> BpfProgram {
     let (check, rules) = rules.split_at(rules.len().min(PROCESSOR_CHECK_LEN));
     let mut program = check.to_vec();
@@ -47,21 +49,21 @@ pub(super) fn with_search(answers: &BTreeMap<u32, Answer>, rules: &[sock_filter]
     program
 }
 
-/// Looks a number up among sorted ones: halves them until few are left, then goes through these.
+/// Finds a number among sorted ones: halves them until few are left, then compares each.
 fn search(answers: &[(u32, Answer)]) -> Vec<sock_filter> {
     const FEW: usize = 12;
     if answers.len() > FEW {
         let (low, high) = answers.split_at(answers.len() / 2);
         let last_of_low = low.last().map_or(0, |(call, _)| *call);
         let (low, high) = (search(low), search(high));
-        // Conditional jumps are short: this one only passes over a jump that may be long.
+        // Conditional jumps reach 255 instructions; the plain jump behind this one has no such limit.
         let halves = [
             instruction(JUMP_IF_GREATER, 0, 1, last_of_low),
             instruction(JUMP, 0, 0, length(low.len())),
         ];
         return halves.into_iter().chain(low).chain(high).collect();
     }
-    // Behind the numbers stand that all others go through, and each answer once.
+    // The comparisons are followed by `allow` for other numbers, and by each answer once.
     let mut different: Vec<Answer> = Vec::new();
     let mut program = Vec::with_capacity(2 * FEW);
     for (place, (call, is)) in answers.iter().enumerate() {
@@ -83,6 +85,11 @@ fn answer(answer: Answer) -> sock_filter {
         Answer::Error(error) => instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | number(error)),
         Answer::Rules => instruction(JUMP, 0, 0, TO_RULES),
     }
+}
+
+/// Converts a constant that the kernel has as unsigned and libc as signed.
+pub(super) fn number(constant: i32) -> u32 {
+    constant.cast_unsigned()
 }
 
 fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {

@@ -1,24 +1,20 @@
-//! The filter of system calls: what no script needs, and Landlock does not hold.
+//! The seccomp filter: system calls that no script needs and Landlock does not control.
 //!
-//! Calls that are not listed go through, for interpreters use most of them; calls newer than this
-//! list do not exist for a child, as nobody has thought about them yet.
+//! Calls that are not listed are allowed, as interpreters use most of them. Calls newer than this
+//! list do not exist for a child.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch,
+    SeccompFilter, SeccompRule,
 };
 
-use super::confine;
 use super::policy::{Network, Policy};
-use super::search::{Answer, with_search};
-use super::support::Support;
+use super::search::{Answer, number, with_search};
+use super::support::{Support, target};
 
-/// The newest call that has been thought about. From 424 on all processors share the numbers.
-pub(super) const NEWEST: u32 = 469;
-
-/// What looks into other processes, or changes the machine. The answer is "not permitted".
+/// Calls that look into other processes or change the machine. Answered with "not permitted".
 const DENIED: [i64; 46] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -67,9 +63,8 @@ const DENIED: [i64; 46] = [
     libc::SYS_name_to_handle_at,
     libc::SYS_fanotify_init,
 ];
-/// Owners are changed by name, which Landlock does not hold; a service without privileges may not
-/// change them anyway. `statmount`, `listmount`, `open_tree_attr` and `file_setattr` go by number:
-/// not every libc has their names.
+/// Owners are changed by path, which Landlock does not control. `statmount`, `listmount`,
+/// `open_tree_attr` and `file_setattr` are given by number: not every libc has their names.
 const DENIED_ATTRIBUTES: [i64; 6] =
     [libc::SYS_fchownat, libc::SYS_clock_adjtime, 457, 458, 467, 469];
 #[cfg(target_arch = "x86_64")]
@@ -85,11 +80,11 @@ const DENIED_OF_PROCESSOR: [i64; 7] = [
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_OF_PROCESSOR: [i64; 0] = [];
 
-/// What programs do without where it is not there. The answer is "no such call".
+/// Calls that programs can do without. Answered with "no such call".
 ///
-/// `clone3` hides its flags from a filter. The queues and memory of System V and POSIX outlive a
-/// job, and are the next one's too; `io_uring` goes past every filter; `inotify` tells of files
-/// that may not be read.
+/// `clone3` hides its flags from a filter. Queues and memory of System V and POSIX outlive a job and
+/// are shared with the next; `io_uring` bypasses filters; `inotify` reports files that may not be
+/// read.
 const ABSENT: [i64; 12] = [
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
@@ -109,8 +104,8 @@ const ABSENT_OF_PROCESSOR: [i64; 1] = [libc::SYS_inotify_init];
 #[cfg(not(target_arch = "x86_64"))]
 const ABSENT_OF_PROCESSOR: [i64; 0] = [];
 
-/// Extended attributes are changed by name as well. The answer is that of a file system without
-/// them, which programs that copy files take. `setxattrat` and `removexattrat` go by number.
+/// Extended attributes are changed by path as well. Answered as by a file system without them, which
+/// programs that copy files accept. `setxattrat` and `removexattrat` are given by number.
 const UNSUPPORTED: [i64; 6] = [
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -125,7 +120,7 @@ const CHMOD: [i64; 3] = [libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_chmo
 #[cfg(not(target_arch = "x86_64"))]
 const CHMOD: [i64; 2] = [libc::SYS_fchmodat, libc::SYS_fchmodat2];
 
-/// New namespaces, and a process that would be the daemon's own child.
+/// Flags for new namespaces, and for a process that would be the daemon's own child.
 const CLONE_FLAGS: [i32; 8] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -137,40 +132,31 @@ const CLONE_FLAGS: [i32; 8] = [
     libc::CLONE_PARENT,
 ];
 
-/// Whether this kernel filters calls, and the calls of this processor are known.
-pub(super) fn is_supported() -> bool {
-    target().is_some() && confine::has_seccomp()
-}
-
-fn target() -> Option<TargetArch> {
-    TargetArch::try_from(std::env::consts::ARCH).ok()
-}
-
-/// The filter for a policy; none for a processor whose calls are not known.
+/// Returns the filter for a policy; `None` on a processor whose call numbers are not known.
 pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
     let rules = rules(policy, support).ok()?;
-    let asked: Vec<i64> = rules.keys().copied().collect();
+    let with_rules: Vec<i64> = rules.keys().copied().collect();
     let denied = SeccompAction::Errno(number(libc::EPERM));
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, target()?).ok()?;
     let rest: BpfProgram = filter.try_into().ok()?;
-    Some(with_search(&answers(policy, support, &asked), &rest))
+    Some(with_search(&answers(policy, support, &with_rules), &rest))
 }
 
-/// The answers to all calls but those that go through, by their numbers; `asked` have rules.
-fn answers(policy: &Policy, support: Support, asked: &[i64]) -> BTreeMap<u32, Answer> {
+/// Returns the answers to all calls that are not allowed, by number; `with_rules` have rules.
+fn answers(policy: &Policy, support: Support, with_rules: &[i64]) -> BTreeMap<u32, Answer> {
     let mut answers = BTreeMap::new();
     let mut answer = |calls: &[i64], answer| {
         let numbers = calls.iter().filter_map(|call| u32::try_from(*call).ok());
         answers.extend(numbers.map(|call| (call, answer)));
     };
-    answer(asked, Answer::Rules);
+    answer(with_rules, Answer::Rules);
     answer(&DENIED, Answer::Error(libc::EPERM));
     answer(&DENIED_ATTRIBUTES, Answer::Error(libc::EPERM));
     answer(&DENIED_OF_PROCESSOR, Answer::Error(libc::EPERM));
     if !policy.chmod {
         answer(&CHMOD, Answer::Error(libc::EPERM));
     }
-    if !support.holds_truncate() {
+    if !support.has_truncate() {
         answer(&[libc::SYS_truncate], Answer::Error(libc::EPERM));
     }
     answer(&UNSUPPORTED, Answer::Error(libc::EOPNOTSUPP));
@@ -179,9 +165,8 @@ fn answers(policy: &Policy, support: Support, asked: &[i64]) -> BTreeMap<u32, An
     answers
 }
 
-/// The rest of the filter: calls that are denied for what their arguments are. A rule is met when
-/// all its conditions are, and a call is denied when one of its rules is met; one without rules
-/// always is.
+/// Calls that are denied for some arguments. A rule applies if all its conditions hold; a call is
+/// denied if one of its rules applies, or if it has none.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn rules(policy: &Policy, support: Support) -> Result<Rules, BackendError> {
@@ -193,7 +178,7 @@ fn rules(policy: &Policy, support: Support) -> Result<Rules, BackendError> {
     Ok(rules)
 }
 
-/// Of processes only the own may be changed; of signals none goes to all.
+/// A process may change only itself, and may not signal all processes at once.
 fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
     const TO_ALL: u32 = u32::MAX;
     const OF_A_USER: u32 = 2;
@@ -218,14 +203,14 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
         rules.insert(libc::SYS_ioprio_set, all(of_others)?);
         rules.insert(libc::SYS_kill, all([vec![is(0, TO_ALL)]])?);
     }
-    // Who owns a descriptor gets its signals; a terminal's input can be made up.
+    // The owner of a descriptor gets signals; a terminal's input can be forged.
     rules.insert(libc::SYS_fcntl, all(SET_OWNER.map(|command| vec![is(1, command)]))?);
     rules.insert(libc::SYS_ioctl, all(IOCTLS.map(|command| vec![is(1, command)]))?);
     rules.insert(libc::SYS_personality, all([vec![is_not(0, 0), is_not(0, READS)]])?);
     Ok(())
 }
 
-/// What Landlock does not hold of the network: everything but TCP.
+/// Denies what Landlock does not control of the network: everything but TCP.
 fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), BackendError> {
     const TYPE: u32 = 0xf;
     let datagram = number(libc::SOCK_DGRAM);
@@ -237,7 +222,7 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
     }
     let ports = match &policy.network {
         Network::Open => None,
-        Network::Ports(ports) if support.holds_ports() => Some(ports.as_slice()),
+        Network::Ports(ports) if support.has_ports() => Some(ports.as_slice()),
         Network::Ports(_) | Network::Closed => Some([].as_slice()),
     };
     if ports.is_none_or(|ports| !ports.is_empty()) {
@@ -251,7 +236,7 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
             denied.push(vec![masked(1, TYPE, kind)]);
         }
         for family in internet {
-            // Other protocols, such as MPTCP, are no TCP to Landlock.
+            // Landlock does not control other protocols, such as MPTCP.
             let mut known = vec![0, number(libc::IPPROTO_TCP), number(libc::IPPROTO_UDP)];
             if ports.is_none() {
                 known.extend([libc::IPPROTO_ICMP, libc::IPPROTO_ICMPV6].map(number));
@@ -265,13 +250,13 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
         rules.insert(libc::SYS_socket, all(denied)?);
     }
     if !policy.unix_sockets {
-        // One of a pair for datagrams can be turned to any other socket by its name.
-        // Theirs are the kinds 1 and 5: all others lack the first bit, or have another than the third.
+        // A datagram socket of a pair can be connected to any other by name. Allowed are the kinds 1
+        // and 5: all others lack the first bit, or have another than the third.
         let others = [masked(1, 1, 0), masked(1, 2, 2), masked(1, 8, 8)];
         rules.insert(libc::SYS_socketpair, all(others.map(|kind| vec![kind]))?);
     }
     if ports.is_some() {
-        // A connection that is opened by its first data.
+        // These open a connection with their first data.
         let fast = number(libc::MSG_FASTOPEN);
         rules.insert(libc::SYS_sendto, all([vec![has(3, fast)]])?);
         rules.insert(libc::SYS_sendmsg, all([vec![has(2, fast)]])?);
@@ -280,7 +265,7 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
     Ok(())
 }
 
-/// The low half of an argument: the kernel looks at no more of any that is used here.
+/// A condition on the low half of an argument: the kernel reads no more of those used here.
 type Condition = Result<SeccompCondition, BackendError>;
 
 fn all(rules: impl IntoIterator<Item = Vec<Condition>>) -> Result<Vec<SeccompRule>, BackendError> {
@@ -310,19 +295,14 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u32) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value.into())
 }
 
-/// The kernel's constants are numbers without a sign that libc has as numbers with one.
-pub(super) fn number(constant: i32) -> u32 {
-    constant.cast_unsigned()
-}
-
 #[cfg(test)]
 mod tests {
     use seccompiler::sock_filter;
 
-    use super::super::search::{JUMP, JUMP_IF_EQUAL, JUMP_IF_GREATER, LOAD, RETURN};
+    use super::super::search::{JUMP, JUMP_IF_EQUAL, JUMP_IF_GREATER, LOAD, NEWEST, RETURN};
     use super::*;
 
-    /// What a program answers to a call, as the kernel would run it, and in how many steps.
+    /// Runs a program as the kernel would: its answer to a call, and the number of steps.
     fn answer_to(program: &[sock_filter], call: u32, arguments: [u64; 6]) -> (u32, usize) {
         const AND: u16 = 0x54;
         const JUMP_IF_EQUAL_OR_GREATER: u16 = 0x35;
@@ -334,7 +314,7 @@ mod tests {
             let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
             match step.code {
                 LOAD if step.k == 0 => loaded = call,
-                // The processor is the one that is asked for.
+                // The processor is the expected one.
                 LOAD if step.k == 4 => loaded = check.k,
                 LOAD => {
                     let (place, is_high) = ((step.k as usize - 16) / 8, !step.k.is_multiple_of(8));
@@ -357,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_gets_its_answer_in_few_steps() {
+    fn every_call_is_answered_in_few_steps() {
         let config = crate::config::SandboxConfig { chmod: false, ..Default::default() };
         let policy = Policy::of_type(&config);
         let support = Support { landlock: 1, seccomp: true, privileged: false };
@@ -388,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_are_reached_and_look_at_the_arguments() {
+    fn rules_decide_by_the_arguments() {
         let policy = Policy::of_type(&crate::config::SandboxConfig::default());
         let support = Support { landlock: 7, seccomp: true, privileged: false };
         let Some(program) = filter(&policy, support) else { return };

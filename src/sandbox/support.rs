@@ -1,49 +1,56 @@
-//! What this kernel can hold, found out once.
+//! What this kernel can enforce.
 
 use std::sync::OnceLock;
 
+use seccompiler::TargetArch;
+
+use super::confine;
 use super::policy::{Network, Policy};
-use super::{confine, syscalls};
 use crate::config::Require;
 
-/// The Landlock that first holds TCP ports: Linux 6.7.
+/// The first Landlock version with TCP ports: Linux 6.7.
 const ABI_PORTS: u32 = 4;
-/// The Landlock that first holds signals and abstract sockets: Linux 6.12.
+/// The first Landlock version with signals and abstract sockets: Linux 6.12.
 const ABI_SCOPES: u32 = 6;
-/// The Landlock that first holds `truncate(2)`: Linux 6.2.
+/// The first Landlock version with `truncate(2)`: Linux 6.2.
 const ABI_TRUNCATE: u32 = 3;
 
-/// What a kernel can hold.
+/// What a kernel can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Support {
-    /// The version of Landlock; zero is none.
+    /// The Landlock version; zero if there is none.
     pub landlock: u32,
-    /// Whether system calls can be filtered, on a processor whose calls are known.
+    /// Whether system calls can be filtered, on a processor whose call numbers are known.
     pub seccomp: bool,
-    /// Whether this process has privileges to give up: a unit of systemd may have none, and may
-    /// not even be allowed the call.
+    /// Whether this process has capabilities to give up. A systemd unit may have none, and may not
+    /// even be allowed the call.
     pub(super) privileged: bool,
 }
 
-/// Whether there are capabilities that this process may use; if nobody can tell, there are.
+/// Returns whether this process has capabilities; true if that cannot be determined.
 fn is_privileged() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
     permitted.is_none_or(|set| set.trim().bytes().any(|digit| digit != b'0'))
 }
 
+/// Returns this processor as the filter's compiler names it; `None` if it does not know its calls.
+pub(super) fn target() -> Option<TargetArch> {
+    TargetArch::try_from(std::env::consts::ARCH).ok()
+}
+
 impl Support {
-    /// What the kernel that runs can hold.
+    /// Returns what the running kernel can enforce.
     pub fn of_this_kernel() -> Self {
         static SUPPORT: OnceLock<Support> = OnceLock::new();
         *SUPPORT.get_or_init(|| Self {
             landlock: confine::landlock_version(),
-            seccomp: syscalls::is_supported(),
+            seccomp: target().is_some() && confine::has_seccomp(),
             privileged: is_privileged(),
         })
     }
 
-    /// How much of the sandbox it holds.
+    /// Returns how much of the sandbox it enforces.
     pub fn level(self) -> Require {
         match self {
             Self { landlock: 0, .. } | Self { seccomp: false, .. } => Require::None,
@@ -52,15 +59,15 @@ impl Support {
         }
     }
 
-    pub(super) fn holds_ports(self) -> bool {
+    pub(super) fn has_ports(self) -> bool {
         self.landlock >= ABI_PORTS
     }
 
-    pub(super) fn holds_truncate(self) -> bool {
+    pub(super) fn has_truncate(self) -> bool {
         self.landlock >= ABI_TRUNCATE
     }
 
-    /// Why what requires so much may not run here.
+    /// Returns why scripts that require this level may not run here.
     pub(super) fn refusal(self, require: Require) -> Option<String> {
         if self.level() >= require {
             return None;
@@ -71,16 +78,18 @@ impl Support {
                  container that forbids its system calls)"
             }
             Self { seccomp: false, .. } => "system calls cannot be filtered by seccomp here",
-            Self { .. } => "Landlock does not hold signals and abstract sockets before Linux 6.12",
+            Self { .. } => {
+                "Landlock does not control signals and abstract sockets before Linux 6.12"
+            }
         };
         Some(format!(
-            "sandbox.require is \"{}\", but {missing}; with less of it scripts run only where \
-             sandbox.require says so",
+            "sandbox.require is \"{}\", but {missing}; to run scripts with a weaker sandbox, lower \
+             sandbox.require",
             require.as_str()
         ))
     }
 
-    /// What holds of a policy, in one line.
+    /// Describes in one line how much of a policy is enforced.
     pub(super) fn summary(self, policy: &Policy) -> String {
         let mut gaps = Vec::new();
         if self.landlock == 0 {
@@ -92,13 +101,13 @@ impl Support {
         if self.landlock < ABI_SCOPES {
             gaps.push("signals to processes of the same user");
         }
-        if matches!(policy.network, Network::Ports(_)) && !self.holds_ports() {
+        if matches!(policy.network, Network::Ports(_)) && !self.has_ports() {
             gaps.push("single ports (the network is closed instead)");
         }
         let gaps = if gaps.is_empty() {
             String::new()
         } else {
-            format!("; not held: {}", gaps.join(", "))
+            format!("; not enforced: {}", gaps.join(", "))
         };
         format!("{} (Landlock {}{gaps})", self.level().as_str(), self.landlock)
     }
@@ -113,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_holds_less_than_required_is_refused_with_what_it_lacks() {
+    fn kernel_with_less_than_required_is_rejected_with_what_it_lacks() {
         use Require::{Basic, Full, None};
         let blind = Support { landlock: 7, seccomp: false, privileged: false };
         for (support, require, said) in [
@@ -122,7 +131,7 @@ mod tests {
             (support(2), Full, "before Linux 6.12"),
             (blind, Basic, "cannot be filtered"),
         ] {
-            let refusal = support.refusal(require).expect("it holds too little");
+            let refusal = support.refusal(require).expect("it lacks something");
             assert!(refusal.contains(said), "{refusal}");
             assert!(refusal.contains(require.as_str()), "{refusal}");
         }
@@ -134,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_hold_is_said() {
+    fn summary_names_what_is_not_enforced() {
         let config = crate::config::SandboxConfig { ports: vec![443], ..Default::default() };
         let policy = Policy::of_type(&config);
         assert_eq!(support(7).summary(&policy), "full (Landlock 7)");

@@ -1,0 +1,365 @@
+//! Control groups: bounds for the memory and the processes of a job as a whole, where systemd
+//! delegates the daemon's control group to it (`Delegate=`).
+//!
+//! A group with groups below it cannot hold processes, so the daemon moves into a group `daemon`
+//! first; each job gets a group `job-N` beside it, which is removed with the job.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{AccessFlags, access};
+use tracing::warn;
+
+use super::limits::Limit;
+use super::usage::Usage;
+use crate::config::SandboxConfig;
+
+/// The group of the daemon.
+const DAEMON: &str = "daemon";
+/// The prefix of the groups of jobs.
+const JOB: &str = "job-";
+/// The controllers that jobs need.
+const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// The time that killed processes get to disappear. Only one that hangs in the kernel takes longer.
+const GONE_WITHIN: Duration = Duration::from_secs(2);
+
+/// The folder of the groups of jobs, or why there is none. Set once, when the daemon starts.
+static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+
+/// Moves this process into a group of its own, so that each job can have one. To be called before
+/// anything is started. If it fails, nothing has changed.
+///
+/// # Errors
+/// The reason why jobs have no groups here.
+pub fn divide_cgroup() -> Result<(), String> {
+    let folder = FOLDER.get_or_init(|| {
+        let own = own_folder()?;
+        check(&own)?;
+        divide(&own).map(|()| own)
+    });
+    folder.as_ref().map(|_| ()).map_err(Clone::clone)
+}
+
+/// Checks that jobs of this process have groups, or would have them if it divided its own.
+///
+/// # Errors
+/// The reason why they would not.
+pub(super) fn outlook() -> Result<(), String> {
+    match FOLDER.get() {
+        Some(folder) => folder.as_ref().map(|_| ()).map_err(Clone::clone),
+        None => own_folder().and_then(|own| check(&own)),
+    }
+}
+
+/// Returns the folder of this process's group.
+fn own_folder() -> Result<PathBuf, String> {
+    let read = |file| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
+    let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
+    folder_in(&own, &mounts).ok_or_else(|| "the machine has no control groups 2".to_owned())
+}
+
+/// Finds the folder in the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.
+fn folder_in(own: &str, mounts: &str) -> Option<PathBuf> {
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    mounts.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut words = mount.split(' ').skip(3);
+        let (root, place) = (words.next()?.strip_prefix('/')?, words.next()?);
+        let below = Path::new(own).strip_prefix(root).ok()?;
+        kind.starts_with("cgroup2 ").then(|| Path::new(place).join(below))
+    })
+}
+
+/// Checks that this process may divide the group; changes nothing.
+fn check(own: &Path) -> Result<(), String> {
+    // The root group has no type.
+    if !own.join("cgroup.type").exists() {
+        return Err("this process is in the root group".to_owned());
+    }
+    let read = |name: &str| fs::read_to_string(own.join(name)).unwrap_or_default();
+    let controllers = read("cgroup.controllers");
+    let has = |wanted: &&str| controllers.split_whitespace().any(|name| name == *wanted);
+    if let Some(missing) = CONTROLLERS.iter().find(|wanted| !has(wanted)) {
+        return Err(format!("its group has no controller {missing}"));
+    }
+    for name in ["", "cgroup.procs", "cgroup.subtree_control"] {
+        if access(&own.join(name), AccessFlags::W_OK).is_err() {
+            return Err("its group is not delegated to it".to_owned());
+        }
+    }
+    let this = std::process::id().to_string();
+    if read("cgroup.procs").lines().any(|pid| pid != this) {
+        return Err("it is not alone in its group".to_owned());
+    }
+    let daemon = fs::read_to_string(own.join(DAEMON).join("cgroup.procs")).unwrap_or_default();
+    if daemon.is_empty() { Ok(()) } else { Err("its group is in use".to_owned()) }
+}
+
+/// Moves this process into the group `daemon` and enables the controllers for all groups below.
+fn divide(own: &Path) -> Result<(), String> {
+    let daemon = own.join(DAEMON);
+    let failed = |what: &str, error: &io::Error| format!("{what} {}: {error}", daemon.display());
+    match fs::create_dir(&daemon) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(failed("cannot create", &error));
+        }
+        _ => {}
+    }
+    fs::write(daemon.join("cgroup.procs"), "0")
+        .map_err(|error| failed("cannot move into", &error))?;
+    let wanted: Vec<String> = CONTROLLERS.iter().map(|name| format!("+{name}")).collect();
+    if let Err(error) = fs::write(own.join("cgroup.subtree_control"), wanted.join(" ")) {
+        // Another process has joined the group meanwhile.
+        let _ = fs::write(own.join("cgroup.procs"), "0");
+        let _ = fs::remove_dir(&daemon);
+        return Err(failed("cannot divide the group of", &error));
+    }
+    // Leftovers of a daemon that was killed.
+    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(JOB.as_bytes()) {
+            let _ = fs::write(entry.path().join("cgroup.kill"), "1");
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The bounds of a job as a whole. Zero sets none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct JobBounds {
+    memory_bytes: u64,
+    processes: u64,
+}
+
+impl JobBounds {
+    /// `None` if nothing is bounded.
+    pub(super) fn of(config: &SandboxConfig) -> Option<Self> {
+        let bounds = Self { memory_bytes: config.job_memory, processes: config.job_processes };
+        (bounds.memory_bytes > 0 || bounds.processes > 0).then_some(bounds)
+    }
+
+    /// Creates an empty group with these bounds; `None` where jobs have no groups.
+    ///
+    /// # Errors
+    /// Those of creating it, with its name.
+    pub(super) fn group(self) -> io::Result<Option<JobGroup>> {
+        let Some(Ok(folder)) = FOLDER.get() else { return Ok(None) };
+        JobGroup::create(folder, self).map(Some)
+    }
+}
+
+/// The control group of one job. Dropping it kills its processes and removes it.
+#[derive(Debug)]
+pub(crate) struct JobGroup {
+    path: PathBuf,
+}
+
+impl JobGroup {
+    fn create(parent: &Path, bounds: JobBounds) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let path = parent.join(format!("{JOB}{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let failed = |error: io::Error| {
+            let reason = format!("cannot create the control group {}: {error}", path.display());
+            io::Error::new(error.kind(), reason)
+        };
+        fs::create_dir(&path).map_err(failed)?;
+        let group = Self { path: path.clone() };
+        group.set(bounds).map_err(failed)?;
+        Ok(group)
+    }
+
+    fn set(&self, bounds: JobBounds) -> io::Result<()> {
+        let set = |name: &str, value: u64| fs::write(self.path.join(name), value.to_string());
+        if bounds.memory_bytes > 0 {
+            set("memory.max", bounds.memory_bytes)?;
+            // A job that lost one of its processes is of no use.
+            set("memory.oom.group", 1)?;
+            match set("memory.swap.max", 0) {
+                // The kernel does not account for swap.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                done => done?,
+            }
+        }
+        if bounds.processes > 0 {
+            set("pids.max", bounds.processes)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the file that a process writes `0` to in order to join.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub(crate) fn members(&self) -> io::Result<fs::File> {
+        fs::File::options().write(true).open(self.path.join("cgroup.procs"))
+    }
+
+    /// Moves another process into the group.
+    ///
+    /// # Errors
+    /// Those of writing: the process is gone, or may not be moved.
+    pub(crate) fn add(&self, pid: i32) -> io::Result<()> {
+        fs::write(self.path.join("cgroup.procs"), pid.to_string())
+    }
+
+    /// Kills all processes in the group at once; waits for nothing.
+    pub(crate) fn kill(&self) {
+        // A kernel before 5.14 has no such file; the job is killed in other ways there.
+        let _ = fs::write(self.path.join("cgroup.kill"), "1");
+    }
+
+    /// Sets the peak memory of the job, and for a failed job the bound that it hit.
+    pub(crate) fn report(&self, usage: &mut Usage, failed: bool) {
+        let read = |name: &str| fs::read_to_string(self.path.join(name)).unwrap_or_default();
+        if failed && counted(&read("memory.events"), "oom_kill") > 0 {
+            usage.limit = Some(Limit::JobMemory);
+        } else if failed && counted(&read("pids.events"), "max") > 0 {
+            usage.limit = Some(Limit::JobProcesses);
+        }
+        // Linux 5.19 and later.
+        usage.memory_bytes = read("memory.peak").trim().parse().unwrap_or(usage.memory_bytes);
+    }
+
+    /// Waits until the group has no processes, but not for long.
+    fn wait_until_empty(&self) {
+        let until = Instant::now() + GONE_WITHIN;
+        let Ok(events) = fs::File::open(self.path.join("cgroup.events")) else { return };
+        loop {
+            let mut text = [0_u8; 256];
+            let read = events.read_at(&mut text, 0).unwrap_or_default();
+            if counted(&String::from_utf8_lossy(&text[..read]), "populated") == 0 {
+                return;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            let mut waits = [PollFd::new(events.as_fd(), PollFlags::POLLPRI)];
+            match poll(&mut waits, timeout) {
+                Err(Errno::EINTR) => {}
+                Ok(ready) if ready > 0 => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Drop for JobGroup {
+    fn drop(&mut self) {
+        self.kill();
+        self.wait_until_empty();
+        if let Err(error) = fs::remove_dir(&self.path) {
+            warn!("cannot remove the control group {}: {error}", self.path.display());
+        }
+    }
+}
+
+/// Returns a counter of a file with one counter per line.
+fn counted(text: &str, name: &str) -> u64 {
+    let of_name = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
+    text.lines().find_map(of_name).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::Sandbox;
+    use super::super::confine::{Launch, reap, spawn};
+    use super::*;
+    use crate::test_support::needs;
+
+    #[test]
+    fn own_group_is_found_in_any_mount() {
+        let mounts = "25 30 0:22 / /sys rw - sysfs sysfs rw\n\
+                      29 24 0:26 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n";
+        let of = |own, mounts| folder_in(own, mounts);
+        let unit = "1:name=systemd:/\n0::/system.slice/hero.service\n";
+        let expected = "/sys/fs/cgroup/unified/system.slice/hero.service";
+        assert_eq!(of(unit, mounts), Some(expected.into()));
+        assert_eq!(of("0::/\n", mounts), Some("/sys/fs/cgroup/unified/".into()));
+        assert_eq!(of("4:memory:/\n", mounts), None, "no control groups 2");
+        assert_eq!(of(unit, "25 30 0:22 / /sys rw - sysfs sysfs rw\n"), None, "not mounted");
+        // A container sees only its own part of the tree.
+        let part = "31 24 0:26 /docker/a1 /sys/fs/cgroup ro shared:9 - cgroup2 cgroup rw\n";
+        assert_eq!(of("0::/docker/a1/x\n", part), Some("/sys/fs/cgroup/x".into()));
+        assert_eq!(of("0::/docker/b2\n", part), None, "not in that part");
+    }
+
+    #[test]
+    fn counters_are_matched_by_their_full_names() {
+        let events = "low 0\nhigh 0\nmax 7\noom 3\noom_kill 2\noom_group_kill 1\n";
+        assert_eq!(counted(events, "oom_kill"), 2);
+        assert_eq!(counted(events, "oom"), 3);
+        assert_eq!(counted("max 12\n", "max"), 12);
+        assert_eq!(counted("", "max"), 0);
+    }
+
+    #[test]
+    fn folder_that_is_not_a_usable_group_is_rejected() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let reason = check(folder.path()).expect_err("it is not a group");
+        assert!(reason.contains("root group"), "{reason}");
+        fs::write(folder.path().join("cgroup.type"), "domain\n").expect("written");
+        fs::write(folder.path().join("cgroup.controllers"), "cpu memory\n").expect("written");
+        let reason = check(folder.path()).expect_err("a controller is missing");
+        assert!(reason.contains("no controller pids"), "{reason}");
+    }
+
+    #[test]
+    fn child_joins_its_group_and_the_group_is_removed_with_it() {
+        let unbounded = JobBounds { memory_bytes: 0, processes: 0 };
+        let group = own_folder()
+            .and_then(|own| JobGroup::create(&own, unbounded).map_err(|error| error.to_string()));
+        needs("cgroups", || group.is_ok());
+        let Ok(group) = group else { return };
+        let path = group.path.clone();
+        let open = SandboxConfig { enabled: false, ..SandboxConfig::default() };
+        let sandbox = Sandbox::of_type(&open);
+        let null = fs::File::open("/dev/null").expect("it is there");
+        let start = |file: &str, arg: &str, output: &dyn AsFd| {
+            let launch = Launch {
+                file: Path::new(file),
+                args: &[arg.into()],
+                env: BTreeMap::new(),
+                cwd: Path::new("/"),
+                descriptors: &[null.as_fd(), output.as_fd(), output.as_fd()],
+            };
+            let none = sandbox.restrictions(launch.file, Path::new("/"), &[]).expect("none");
+            let members = group.members().expect("the group has members");
+            spawn(&launch, &none, Some(members.as_fd())).expect("started")
+        };
+        for _ in 0..20 {
+            let (read_end, its) = io::pipe().expect("a pipe");
+            let child = start("/bin/cat", "/proc/self/cgroup", &its);
+            drop(its);
+            let said = io::read_to_string(read_end).expect("text");
+            let (status, _) = reap(child).expect("a child");
+            assert!(status.success(), "{said}");
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            let own = said.lines().find(|line| line.starts_with("0::")).unwrap_or_default();
+            assert!(own.ends_with(&name), "not in {name}: {said}");
+        }
+        let child = start("/bin/sleep", "1000", &null);
+        group.kill();
+        let (status, usage) = reap(child).expect("a child");
+        assert_eq!((status.code(), usage.signal), (None, Some(9)));
+        drop(group);
+        assert!(!path.exists(), "{} is left", path.display());
+    }
+
+    #[test]
+    fn no_group_is_created_without_bounds() {
+        let none = SandboxConfig { job_memory: 0, job_processes: 0, ..SandboxConfig::default() };
+        assert!(JobBounds::of(&none).is_none());
+        let bounds = JobBounds::of(&SandboxConfig::default()).expect("bounded by default");
+        // The tests have not divided their own group.
+        assert!(bounds.group().expect("nothing to create").is_none());
+    }
+}

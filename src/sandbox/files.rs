@@ -1,0 +1,124 @@
+//! Landlock rules: files, TCP ports, and signals and sockets of other processes.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
+};
+
+use super::policy::{Network, Policy};
+
+/// The newest Landlock version whose rights are all handled. An older kernel applies what it can.
+pub(super) const NEWEST: ABI = ABI::V8;
+
+/// The folders of the system's programs and their libraries.
+const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/// Files that programs read to start, to resolve names and to learn about the machine; none is secret
+/// on a Debian machine.
+const SYSTEM: [&str; 37] = [
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/debian_version",
+    "/etc/gai.conf",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/inputrc",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/locale.alias",
+    "/etc/locale.conf",
+    "/etc/localtime",
+    "/etc/lsb-release",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/kernel/ngroups_max",
+    "/proc/sys/kernel/random",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/uptime",
+    "/proc/version",
+    "/sys/devices/system/cpu",
+];
+/// Devices without data of others.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Returns the rules for one child; `None` if the kernel has no Landlock.
+///
+/// # Errors
+/// The kernel cannot create them.
+pub(super) fn rules(
+    policy: &Policy,
+    program: &Path,
+    home: &Path,
+    more: &[PathBuf],
+) -> io::Result<Option<OwnedFd>> {
+    Ok(create(policy, program, home, more).map_err(io::Error::other)?)
+}
+
+fn create(
+    policy: &Policy,
+    program: &Path,
+    home: &Path,
+    more: &[PathBuf],
+) -> Result<Option<OwnedFd>, RulesetError> {
+    let look = AccessFs::ReadFile | AccessFs::ReadDir;
+    let execute = look | AccessFs::Execute;
+    let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    let all = AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?;
+    if policy.network != Network::Open {
+        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
+    }
+    if policy.own_signals {
+        ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
+    }
+    let mut created = ruleset
+        .create()?
+        .add_rules(path_beneath_rules(PROGRAMS, execute))?
+        .add_rules(path_beneath_rules(SYSTEM, look))?
+        .add_rules(path_beneath_rules(python_settings(), look))?
+        .add_rules(path_beneath_rules(DEVICES, device))?
+        .add_rules(path_beneath_rules(&policy.read, execute))?
+        .add_rules(path_beneath_rules(&policy.write, all))?
+        .add_rules(path_beneath_rules([program], execute))?
+        .add_rules(path_beneath_rules(more, execute))?
+        .add_rules(path_beneath_rules([home], all))?;
+    if let Network::Ports(ports) = &policy.network {
+        for port in ports {
+            created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+        }
+    }
+    Ok(created.into())
+}
+
+/// The settings that Debian's Python reads at every start: `/etc/python3.11`.
+fn python_settings() -> &'static [PathBuf] {
+    static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FOLDERS.get_or_init(|| {
+        let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten();
+        let of_python =
+            entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"python3"));
+        of_python.map(|entry| entry.path()).collect()
+    })
+}

@@ -1,0 +1,191 @@
+//! The sandbox of child processes: what a process may access and use up, enforced by the kernel.
+//!
+//! An engine has one [`Sandbox`]. Each child enters it before its program begins: a session of its
+//! own, no inherited descriptors, no privileges, limits, Landlock for files, ports and signals,
+//! seccomp for system calls. This takes no helper program, no namespace and no privilege.
+
+mod cgroups;
+mod confine;
+mod files;
+mod limits;
+mod policy;
+mod rights;
+mod search;
+mod support;
+mod syscalls;
+mod usage;
+
+pub(crate) use cgroups::JobGroup;
+pub use cgroups::divide_cgroup;
+pub(crate) use confine::{Launch, Restrictions, pidfd, reap, spawn};
+pub use limits::Limit;
+pub(crate) use limits::{Limits, limit_hit};
+pub use rights::Rights;
+pub use support::Support;
+pub use usage::Usage;
+
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::sys::resource::RLIM_INFINITY;
+use seccompiler::BpfProgram;
+
+use self::cgroups::JobBounds;
+use self::policy::Policy;
+use crate::config::{Require, SalConfig, SandboxConfig};
+
+/// The sandbox of the children of one engine.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    policy: Option<Policy>,
+    limits: Limits,
+    require: Require,
+    /// The largest size of a child's own folder; zero sets no bound.
+    disk_bytes_max: u64,
+    /// Bounds for a child together with all that it starts.
+    job_bounds: Option<JobBounds>,
+    filter: Option<Arc<BpfProgram>>,
+    support: Support,
+}
+
+impl Sandbox {
+    /// The sandbox of a script type.
+    pub fn of_type(config: &SandboxConfig) -> Self {
+        let policy = config.enabled.then(|| Policy::of_type(config));
+        let limits = if config.enabled { Limits::of(config) } else { Limits::default() };
+        let disk_bytes_max = if config.enabled { config.disk } else { 0 };
+        let job_bounds = JobBounds::of(config).filter(|_| config.enabled);
+        Self { job_bounds, ..Self::new(policy, limits, config.require, disk_bytes_max) }
+    }
+
+    /// The sandbox of commands of SAL: these may access what its functions may.
+    pub fn of_sal(config: &SalConfig) -> Self {
+        Self::new(Policy::of_sal(config), Limits::default(), Require::Basic, 0)
+    }
+
+    fn new(policy: Option<Policy>, limits: Limits, require: Require, disk_bytes_max: u64) -> Self {
+        let support = Support::of_this_kernel();
+        let filter = policy.as_ref().filter(|_| support.seccomp);
+        let filter = filter.and_then(|policy| syscalls::filter(policy, support)).map(Arc::new);
+        Self { policy, limits, require, disk_bytes_max, job_bounds: None, filter, support }
+    }
+
+    /// Returns why nothing may run in it here: the kernel enforces less than is required.
+    pub fn refusal(&self) -> Option<String> {
+        self.policy.as_ref()?;
+        self.support.refusal(self.require)
+    }
+
+    /// Describes in one line what is enforced here.
+    pub fn summary(&self) -> String {
+        let Some(policy) = &self.policy else { return "no sandbox".to_owned() };
+        let groups = self.job_bounds.map(|_| match cgroups::outlook() {
+            Ok(()) => "; each job in a control group of its own".to_owned(),
+            Err(reason) => format!("; started from here, jobs have no control groups: {reason}"),
+        });
+        format!("{}{}", self.support.summary(policy), groups.unwrap_or_default())
+    }
+
+    /// The largest size of a child's own folder; `None` without a bound.
+    pub(crate) fn disk_bytes_max(&self) -> Option<u64> {
+        Some(self.disk_bytes_max).filter(|bytes| *bytes > 0)
+    }
+
+    /// The limits of each process.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Creates the restrictions of one child: it may run `program`, write in `home` and read `more`.
+    ///
+    /// # Errors
+    /// The kernel cannot create the rules, or enforces less than is required.
+    pub(crate) fn restrictions(
+        &self,
+        program: &Path,
+        home: &Path,
+        more: &[PathBuf],
+    ) -> io::Result<Restrictions> {
+        if let Some(refusal) = self.refusal() {
+            return Err(io::Error::other(refusal));
+        }
+        let rules = match &self.policy {
+            Some(policy) => files::rules(policy, program, home, more)?,
+            None => None,
+        };
+        Ok(Restrictions {
+            confined: self.policy.is_some(),
+            privileged: self.support.privileged,
+            limits: self.limits,
+            rules,
+            filter: self.filter.clone(),
+        })
+    }
+
+    /// Creates the control group of one child and of all that it starts, if they have one.
+    ///
+    /// # Errors
+    /// Those of creating it, with its name.
+    pub(crate) fn job_group(&self) -> io::Result<Option<JobGroup>> {
+        self.job_bounds.map_or(Ok(None), JobBounds::group)
+    }
+}
+
+/// For children that are forked without `exec` and sandbox themselves.
+impl Sandbox {
+    /// Whether they give up their privileges.
+    pub(crate) fn is_confined(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    /// Their limits as the numbers of `setrlimit(2)`: resource, soft, hard; -1 is infinity.
+    pub(crate) fn limit_numbers(&self) -> impl Iterator<Item = (u32, i64, i64)> {
+        let number = |limit: u64| if limit == RLIM_INFINITY { -1 } else { limit.cast_signed() };
+        let limits = self.limits.list().into_iter().flatten();
+        limits.map(move |(resource, soft, hard)| (resource as u32, number(soft), number(hard)))
+    }
+
+    /// Their system call filter in the kernel's form, in hexadecimal digits.
+    pub(crate) fn filter_hex(&self) -> Option<String> {
+        let filter = self.filter.as_ref()?;
+        let mut hex = String::with_capacity(filter.len() * 16);
+        for step in filter.iter() {
+            let [c0, c1] = step.code.to_ne_bytes();
+            let [k0, k1, k2, k3] = step.k.to_ne_bytes();
+            for byte in [c0, c1, step.jt, step.jf, k0, k1, k2, k3] {
+                let _ = write!(hex, "{byte:02x}");
+            }
+        }
+        Some(hex)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_starts_where_the_kernel_enforces_less_than_required() {
+        let on = |support: Support, require| {
+            let config = SandboxConfig { require, ..SandboxConfig::default() };
+            Sandbox { support, ..Sandbox::of_type(&config) }
+        };
+        let support = |landlock, seccomp| Support { landlock, seccomp, privileged: false };
+        let program = Path::new("/bin/true");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (support, require) in [
+            (support(0, true), Require::Basic),
+            (support(6, false), Require::Basic),
+            (support(2, true), Require::Full),
+        ] {
+            let sandbox = on(support, require);
+            let refusal = sandbox.refusal().expect("it lacks something");
+            let error = sandbox.restrictions(program, folder.path(), &[]).expect_err("rejected");
+            assert_eq!(error.to_string(), refusal);
+        }
+        let open = Sandbox { support: support(0, false), ..Sandbox::of_sal(&SalConfig::default()) };
+        assert_eq!(open.refusal(), None, "there is no sandbox");
+    }
+}
