@@ -25,7 +25,7 @@ use crate::proto::report::Shutdown;
 use crate::proto::target::ScriptType;
 use crate::sandbox::divide_cgroup;
 use crate::store::{Backoff, ExternalRedis, Limits, Store, StoreError};
-use crate::supervisor::{self, Supervisor};
+use crate::supervisor::{Supervisor, SupervisorSettings};
 use logging::Logging;
 use reload::{Live, Reload};
 
@@ -123,7 +123,7 @@ fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
     Ok((role, live, store))
 }
 
-fn supervisor_settings(config: &Config) -> supervisor::Settings {
+fn supervisor_settings(config: &Config) -> SupervisorSettings {
     let crontab = config.crontab();
     for problem in &crontab.problems {
         error!("{problem}: the periodic jobs of this file are not in force");
@@ -131,7 +131,7 @@ fn supervisor_settings(config: &Config) -> supervisor::Settings {
     if !crontab.entries.is_empty() {
         info!("{} periodic jobs are in force", crontab.entries.len());
     }
-    supervisor::Settings {
+    SupervisorSettings {
         supervisor: config.supervisor.clone(),
         job: config.job.clone(),
         actor: config.actor.clone(),

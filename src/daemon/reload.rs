@@ -14,11 +14,11 @@ use crate::actor;
 use crate::config::{Config, EngineKind, Unit};
 use crate::error::{Error, Exit};
 use crate::store::Store;
-use crate::supervisor;
+use crate::supervisor::SupervisorSettings;
 
 /// Where the settings of the running role are changed.
 pub(super) enum Live {
-    Supervisor(watch::Sender<Arc<supervisor::Settings>>),
+    Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<actor::Settings>>),
 }
 

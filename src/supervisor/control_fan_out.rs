@@ -1,20 +1,20 @@
-//! Duty: control messages for a whole type go to each of its live actors.
+//! Duty: forwards control messages for a script type to each live actor of the type.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
-/// Hands on control messages.
+/// Forwards control messages.
 pub(super) struct ControlFanOut;
 
 impl Duty for ControlFanOut {
-    const NAME: &'static str = "handing on control messages";
+    const NAME: &'static str = "forwarding control messages";
 
-    async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
-        let handed_on = own.store.fan_out(own.settings.actor.lease).await?;
-        tally.handed_on.fetch_add(handed_on, Ordering::Relaxed);
-        Ok(own.settings.supervisor.sweep_interval)
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+        let forwarded = round.store.fan_out(round.settings.actor.lease).await?;
+        counts.forwarded.fetch_add(forwarded, Ordering::Relaxed);
+        Ok(round.settings.supervisor.sweep_interval)
     }
 }

@@ -1,24 +1,24 @@
-//! Duty: the jobs of actors that died go back to the front of their queues.
+//! Duty: puts the jobs of dead actors back to the front of their queues.
 
 use std::time::Duration;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
-/// Recovers what dead actors ran.
+/// Recovers the jobs of dead actors.
 pub(super) struct DeadBoots;
 
 impl Duty for DeadBoots {
     const NAME: &'static str = "recovering jobs of dead actors";
-    // Leases run out while nobody can renew them. Actors that live do so within a second.
+    // Leases expire during an outage. Live actors renew theirs within a second after it.
     const AFTER_OUTAGE: Duration = Duration::from_secs(3);
 
-    async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
-        let recovered = own
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+        let recovered = round
             .store
-            .recover_boots(None, own.settings.job.crash_limit, own.settings.job.kept())
+            .recover_boots(None, round.settings.job.crash_limit, round.settings.job.kept())
             .await?;
-        tally.note(Self::NAME, recovered);
-        Ok(own.settings.supervisor.sweep_interval)
+        counts.note(Self::NAME, recovered);
+        Ok(round.settings.supervisor.sweep_interval)
     }
 }

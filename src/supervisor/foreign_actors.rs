@@ -1,27 +1,27 @@
-//! Duty: what foreign actors run is noticed when it ends, and taken back when it never does.
+//! Duty: notices the end of jobs that foreign actors run, and recovers those that never end.
 
 use std::time::Duration;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
-/// Looks after what foreign actors run.
+/// Checks the jobs of foreign actors.
 pub(super) struct ForeignActors;
 
 impl Duty for ForeignActors {
-    const NAME: &'static str = "looking after jobs of foreign actors";
+    const NAME: &'static str = "checking jobs of foreign actors";
 
-    async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
-        let recovered = own
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+        let recovered = round
             .store
             .recover_foreign(
-                own.settings.job.timeout,
-                own.settings.supervisor.sweep_interval,
-                own.settings.job.crash_limit,
-                own.settings.job.kept(),
+                round.settings.job.timeout,
+                round.settings.supervisor.sweep_interval,
+                round.settings.job.crash_limit,
+                round.settings.job.kept(),
             )
             .await?;
-        tally.note(Self::NAME, recovered);
-        Ok(own.settings.supervisor.sweep_interval)
+        counts.note(Self::NAME, recovered);
+        Ok(round.settings.supervisor.sweep_interval)
     }
 }

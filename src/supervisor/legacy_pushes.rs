@@ -1,26 +1,32 @@
-//! What older clients push is noticed, even if an old worker takes it at once: whether both have
-//! fallen silent is what the next phase of a migration waits for.
+//! Notices the pushes of older clients, even if an old worker pops them at once: the next phase of a
+//! migration starts when both have become idle.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tracing::debug;
 
-use super::{Supervisor, Tally};
-use crate::store::{Backoff, Blocking, StoreError};
+use super::duty::{DutyCounts, SupervisorSettings};
+use crate::store::{Backoff, Blocking, Store, StoreError};
 
-/// How long one wait lasts. Redis serves whoever has waited for the longest, so an entry is seen
-/// before an old worker has it if that worker has begun to wait later than this.
+/// The duration of one wait. Redis serves the client that has waited longest, so an entry is seen here
+/// before an old worker that started to wait later pops it.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Watches a legacy queue for ever.
-pub(super) async fn run(own: Supervisor, list: String, tally: Arc<Tally>) {
-    let mut blocking = own.store.blocking();
+/// Watches a legacy queue until the task is dropped.
+pub(super) async fn run(
+    store: Store,
+    settings: watch::Receiver<Arc<SupervisorSettings>>,
+    list: String,
+    counts: Arc<DutyCounts>,
+) {
+    let mut blocking = store.blocking();
     let mut backoff = Backoff::default();
     loop {
-        tally.rounds.fetch_add(1, Ordering::Relaxed);
-        match round(&own, &mut blocking, &list).await {
+        counts.rounds.fetch_add(1, Ordering::Relaxed);
+        match round(&store, &settings, &mut blocking, &list).await {
             Ok(()) => {
                 backoff.succeeded();
             }
@@ -32,16 +38,21 @@ pub(super) async fn run(own: Supervisor, list: String, tally: Arc<Tally>) {
     }
 }
 
-/// Waits for an entry, and looks a while later what has become of it.
-async fn round(own: &Supervisor, blocking: &mut Blocking, list: &str) -> Result<(), StoreError> {
+/// Waits for an entry, and checks after a pause whether it was popped.
+async fn round(
+    store: &Store,
+    settings: &watch::Receiver<Arc<SupervisorSettings>>,
+    blocking: &mut Blocking,
+    list: &str,
+) -> Result<(), StoreError> {
     let Some(entry) = blocking.peek_entry(list, WAIT).await? else {
         return Ok(());
     };
-    let pushed = own.store.note_legacy_push(list, &entry).await?;
-    let rest = own.settings.borrow().supervisor.sweep_interval;
-    tokio::time::sleep(rest).await;
+    let pushed = store.note_legacy_push(list, &entry).await?;
+    let pause = settings.borrow().supervisor.sweep_interval;
+    tokio::time::sleep(pause).await;
     if let Some(id) = pushed {
-        own.store.note_legacy_pop(list, &id).await?;
+        store.note_legacy_pop(list, &id).await?;
     }
     Ok(())
 }

@@ -1,22 +1,22 @@
-//! Duty: what old workers do with jobs that stand in their queues too is noticed.
+//! Duty: notices what old workers do with jobs that are in their queues as well.
 
 use std::time::Duration;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::{Recovered, StoreError};
 
-/// Looks after legacy queues.
+/// Checks legacy queues.
 pub(super) struct LegacyQueues;
 
 impl Duty for LegacyQueues {
-    const NAME: &'static str = "looking after legacy queues";
+    const NAME: &'static str = "checking legacy queues";
 
-    async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
-        let found = own.store.recover_legacy(own.settings.job.kept()).await?;
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+        let found = round.store.recover_legacy(round.settings.job.kept()).await?;
         let foreign = found.started + found.ended;
         let put_back = found.put_back;
-        tally.note(Self::NAME, Recovered { put_back, foreign, ..Recovered::default() });
-        let pause = own.settings.supervisor.sweep_interval;
+        counts.note(Self::NAME, Recovered { put_back, foreign, ..Recovered::default() });
+        let pause = round.settings.supervisor.sweep_interval;
         Ok(if found.more { Duration::ZERO } else { pause })
     }
 }

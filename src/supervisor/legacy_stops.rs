@@ -1,10 +1,11 @@
-//! Duty: what older clients ask for in the stop queues of old workers is done for jobs of ours.
+//! Duty: serves the stop requests of older clients in the stop queues of old workers, for Hero's
+//! jobs.
 
 use std::time::Duration;
 
 use tracing::info;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
 /// Serves the stop queues of old workers.
@@ -13,11 +14,11 @@ pub(super) struct LegacyStops;
 impl Duty for LegacyStops {
     const NAME: &'static str = "serving stop queues of old workers";
 
-    async fn round(own: &Round, _: &Tally) -> Result<Duration, StoreError> {
-        let done = own.store.serve_legacy_stops(own.settings.job.kept()).await?;
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+        let done = round.store.serve_legacy_stops(round.settings.job.kept()).await?;
         if done > 0 {
             info!(requests = done, "{}", Self::NAME);
         }
-        Ok(own.settings.supervisor.sweep_interval)
+        Ok(round.settings.supervisor.sweep_interval)
     }
 }

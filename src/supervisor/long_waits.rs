@@ -1,23 +1,23 @@
-//! Duty: a queue whose first job waits for long is logged, once, and once more when it is over.
+//! Duty: logs a queue whose first job waits for long, once, and once more when that is over.
 
 use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::config::format_duration;
 use crate::store::StoreError;
 
-/// Looks at how long jobs wait.
+/// Checks how long jobs wait.
 pub(super) struct LongWaits;
 
 impl Duty for LongWaits {
-    const NAME: &'static str = "looking for long waits";
+    const NAME: &'static str = "checking for long waits";
 
-    async fn round(own: &Round, _: &Tally) -> Result<Duration, StoreError> {
-        let long = own.settings.supervisor.wait_warning;
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+        let long = round.settings.supervisor.wait_warning;
         if !long.is_zero() {
-            for (queue, waited) in own.store.long_waits(long).await? {
+            for (queue, waited) in round.store.long_waits(long).await? {
                 let bound = format_duration(long);
                 match waited {
                     Some(waited) => warn!(
@@ -32,6 +32,6 @@ impl Duty for LongWaits {
                 }
             }
         }
-        Ok(own.settings.supervisor.sweep_interval)
+        Ok(round.settings.supervisor.sweep_interval)
     }
 }

@@ -1,19 +1,19 @@
-//! Duty: what was popped and never claimed goes back to the front of its queue.
+//! Duty: puts jobs that were popped but never claimed back to the front of their queues.
 
 use std::time::Duration;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
-/// Recovers what was popped and never claimed.
+/// Recovers lost pops.
 pub(super) struct LostPops;
 
 impl Duty for LostPops {
     const NAME: &'static str = "recovering lost pops";
 
-    async fn round(own: &Round, tally: &Tally) -> Result<Duration, StoreError> {
-        let recovered = own.store.recover_pops(own.settings.job.kept()).await?;
-        tally.note(Self::NAME, recovered);
-        Ok(own.settings.supervisor.sweep_interval)
+    async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
+        let recovered = round.store.recover_pops(round.settings.job.kept()).await?;
+        counts.note(Self::NAME, recovered);
+        Ok(round.settings.supervisor.sweep_interval)
     }
 }

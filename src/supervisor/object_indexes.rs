@@ -1,18 +1,18 @@
-//! Duty: the declared indexes of objects are built, in every context, while all else goes on; those
-//! that nobody declares any more are removed.
+//! Duty: builds the declared indexes of objects in every context, and removes those that are no longer
+//! declared.
 
 use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
-/// Contexts that are looked at in one go.
+/// The contexts per call of the store.
 const CONTEXTS: usize = 100;
-/// How much longer than a walk through all contexts the pause after it is: where there are many
-/// that need nothing, looking at them must not become what Redis is busy with.
-const PAUSE: u32 = 10;
+/// The pause after all contexts have been checked, as a multiple of the time for that: checking many
+/// contexts must not keep Redis busy.
+const PAUSE_FACTOR: u32 = 10;
 
 /// Builds and removes indexes.
 pub(super) struct ObjectIndexes;
@@ -20,12 +20,12 @@ pub(super) struct ObjectIndexes;
 impl Duty for ObjectIndexes {
     const NAME: &'static str = "building indexes of objects";
 
-    async fn round(own: &Round, _: &Tally) -> Result<Duration, StoreError> {
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
         let started = Instant::now();
         let mut after = None;
         loop {
-            let config = &own.settings.osis;
-            let tended = own.store.tend_object_indexes(config, after.as_ref(), CONTEXTS).await?;
+            let config = &round.settings.osis;
+            let tended = round.store.tend_object_indexes(config, after.as_ref(), CONTEXTS).await?;
             for index in &tended.built {
                 let (object_type, field) = (&index.object_type, &index.field);
                 info!(context = %index.context, "the index on {object_type}.{field} is built");
@@ -34,7 +34,7 @@ impl Duty for ObjectIndexes {
                 let (object_type, field) = (&index.object_type, &index.field);
                 info!(
                     context = %index.context,
-                    "the index on {object_type}.{field} is gone: it was not declared any more"
+                    "the index on {object_type}.{field} was removed: it is no longer declared"
                 );
             }
             after = tended.last;
@@ -42,7 +42,7 @@ impl Duty for ObjectIndexes {
                 break;
             }
         }
-        let pause = started.elapsed().saturating_mul(PAUSE).max(Duration::from_secs(1));
-        Ok(pause.max(own.settings.supervisor.sweep_interval))
+        let pause = started.elapsed().saturating_mul(PAUSE_FACTOR).max(Duration::from_secs(1));
+        Ok(pause.max(round.settings.supervisor.sweep_interval))
     }
 }

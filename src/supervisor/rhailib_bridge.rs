@@ -1,8 +1,8 @@
-//! The bridge of one circle of rhailib: its tasks become jobs as soon as they are pushed.
+//! The bridge of one circle of rhailib: turns its tasks into jobs as soon as they are pushed.
 //!
-//! A task is taken and its job made in one script, so there is no moment in which a supervisor
-//! holds it, and any number of them may serve one circle. The outcome needs no bridge: the script
-//! that ends such a job writes the details and pushes the reply in the same step.
+//! One Lua script takes a task and creates its job, so a supervisor never holds a task, and any number
+//! of supervisors may serve one circle. The outcome needs no bridge: the script that ends such a job
+//! writes the details and pushes the reply in the same step.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,31 +11,30 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use super::{Supervisor, Tally};
+use super::duty::DutyCounts;
 use crate::proto::legacy::RhailibCircle;
 use crate::store::{Backoff, Blocking, Store, StoreError, TasksTaken};
 
-/// How long one wait for tasks lasts: the loop turns at least this often.
+/// The duration of one wait for tasks, and the longest round of the loop.
 const WAIT: Duration = Duration::from_secs(2);
-/// For how long tasks whose details are not there yet are looked at again at once, each look as long
-/// as a round trip: as a rule the details follow their id in the same instant, and timers are too
-/// coarse for that. If they did not come, new ones get so much attention only after a rest: clients
-/// that never write details take a tenth of this loop at the most.
-const LATE_AT_ONCE: Duration = Duration::from_millis(2);
-const LATE_REST: Duration = Duration::from_millis(20);
-/// How soon they are looked at again after that, at first and at last.
-const LATE_FIRST: Duration = Duration::from_millis(1);
-const LATE_LAST: Duration = Duration::from_millis(250);
+/// How long tasks without details are polled without a pause, as the details usually follow the id
+/// within the resolution of timers. If none came, the next such polling starts only after a rest:
+/// clients that never write details take at most a tenth of this loop.
+const POLL_FOR: Duration = Duration::from_millis(2);
+const POLL_REST: Duration = Duration::from_millis(20);
+/// The first and the longest pause between the checks that follow.
+const CHECK_FIRST: Duration = Duration::from_millis(1);
+const CHECK_LONGEST: Duration = Duration::from_millis(250);
 
-/// Serves a circle for ever.
-pub(super) async fn run(own: Supervisor, circle: RhailibCircle, tally: Arc<Tally>) {
+/// Serves a circle until the task is dropped.
+pub(super) async fn run(store: Store, circle: RhailibCircle, counts: Arc<DutyCounts>) {
     let name = &circle.circle;
-    let mut blocking = own.store.blocking();
+    let mut blocking = store.blocking();
     let mut backoff = Backoff::default();
-    let mut late = Late::default();
+    let mut late = LateTasks::default();
     loop {
-        tally.rounds.fetch_add(1, Ordering::Relaxed);
-        match round(&own.store, &mut blocking, &circle, &mut late).await {
+        counts.rounds.fetch_add(1, Ordering::Relaxed);
+        match round(&store, &mut blocking, &circle, &mut late).await {
             Ok(()) => {
                 if backoff.succeeded() {
                     info!(circle = %name, "taking tasks: redis is back");
@@ -54,21 +53,21 @@ pub(super) async fn run(own: Supervisor, circle: RhailibCircle, tally: Arc<Tally
     }
 }
 
-/// Tasks whose details were missing at the last look.
+/// Tasks whose details were missing at the last check.
 #[derive(Default)]
-struct Late {
+struct LateTasks {
     number: u64,
-    /// When they were last looked for at once and in vain.
-    in_vain_at: Option<Instant>,
+    /// When polling last ended without the details.
+    gave_up_at: Option<Instant>,
 }
 
-/// Takes what is there, and then waits for more; meanwhile looks after tasks that were pushed
-/// before they were written.
+/// Takes the tasks in the list, and then waits for more; meanwhile checks the tasks whose details are
+/// missing.
 async fn round(
     store: &Store,
     blocking: &mut Blocking,
     circle: &RhailibCircle,
-    late: &mut Late,
+    late: &mut LateTasks,
 ) -> Result<(), StoreError> {
     let taken = take(store, circle).await?;
     if taken.ids >= Store::TASKS_MAX {
@@ -76,55 +75,54 @@ async fn round(
         return Ok(());
     }
     if taken.ids > 0 && taken.late > late.number {
-        look_at_once(store, circle, late, taken.late).await?;
+        poll_late(store, circle, late, taken.late).await?;
     } else {
         late.number = taken.late;
     }
     let list = Store::tasks_list(circle);
-    let mut looks = 0;
-    // Redis looks at its own timeouts too seldom to be what wakes this.
+    let mut checks = 0;
+    // Redis checks its own timeouts too rarely to wake this loop.
     let mut peek = pin!(blocking.peek(&list, WAIT));
     loop {
-        let wait = late_wait(looks);
+        let wait = check_pause(checks);
         tokio::select! {
-            there = &mut peek => return there.map(|_| ()),
+            peeked = &mut peek => return peeked.map(|_| ()),
             () = tokio::time::sleep(wait), if late.number > 0 => {
                 late.number = take(store, circle).await?.late;
-                looks += 1;
+                checks += 1;
             }
         }
     }
 }
 
-/// Looks after tasks that have just come without details, until there are no more late ones than
-/// before them.
-async fn look_at_once(
+/// Polls for the details of tasks that have just arrived without them.
+async fn poll_late(
     store: &Store,
     circle: &RhailibCircle,
-    late: &mut Late,
+    late: &mut LateTasks,
     mut number: u64,
 ) -> Result<(), StoreError> {
     let began = Instant::now();
     if !late.rests(began) {
-        while number > late.number && began.elapsed() < LATE_AT_ONCE {
+        while number > late.number && began.elapsed() < POLL_FOR {
             number = take(store, circle).await?.late;
         }
-        late.in_vain_at = (number > late.number).then(Instant::now);
+        late.gave_up_at = (number > late.number).then(Instant::now);
     }
     late.number = number;
     Ok(())
 }
 
-impl Late {
-    /// Whether it is too soon to look for some at once again.
+impl LateTasks {
+    /// Returns true if it is too soon to poll again.
     fn rests(&self, now: Instant) -> bool {
-        self.in_vain_at.is_some_and(|at| now.duration_since(at) < LATE_REST)
+        self.gave_up_at.is_some_and(|at| now.duration_since(at) < POLL_REST)
     }
 }
 
-/// How long after so many looks the next one comes.
-fn late_wait(looks: u32) -> Duration {
-    LATE_FIRST.saturating_mul(1 << looks.min(16)).min(LATE_LAST)
+/// Returns the pause after a number of checks.
+fn check_pause(checks: u32) -> Duration {
+    CHECK_FIRST.saturating_mul(1 << checks.min(16)).min(CHECK_LONGEST)
 }
 
 async fn take(store: &Store, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
@@ -148,17 +146,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn details_that_were_looked_for_in_vain_give_a_rest() {
+    fn polling_rests_after_details_did_not_come() {
         let now = Instant::now();
-        assert!(!Late::default().rests(now));
-        let late = Late { number: 1, in_vain_at: Some(now) };
-        assert!(late.rests(now + LATE_REST / 2) && !late.rests(now + LATE_REST));
+        assert!(!LateTasks::default().rests(now));
+        let late = LateTasks { number: 1, gave_up_at: Some(now) };
+        assert!(late.rests(now + POLL_REST / 2) && !late.rests(now + POLL_REST));
     }
 
     #[test]
-    fn late_details_are_looked_for_at_once_and_then_ever_more_seldom() {
-        let waits: Vec<u128> = (0..11).map(|looks| late_wait(looks).as_millis()).collect();
+    fn checks_for_late_details_become_less_frequent() {
+        let waits: Vec<u128> = (0..11).map(|checks| check_pause(checks).as_millis()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 250, 250, 250]);
-        assert_eq!(late_wait(u32::MAX), LATE_LAST);
+        assert_eq!(check_pause(u32::MAX), CHECK_LONGEST);
     }
 }

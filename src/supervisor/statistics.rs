@@ -1,21 +1,21 @@
-//! Duty: throughput is sampled, and what retention has let expire leaves its index.
+//! Duty: samples throughput, and removes expired jobs from their indexes.
 
 use std::time::Duration;
 
-use super::{Duty, Round, Tally};
+use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
-/// Least time between two samples of one type, whoever takes them.
+/// The shortest time between two samples of one type by any supervisor.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Samples and tidies.
+/// Samples statistics.
 pub(super) struct Statistics;
 
 impl Duty for Statistics {
     const NAME: &'static str = "sampling statistics";
 
-    async fn round(own: &Round, _: &Tally) -> Result<Duration, StoreError> {
-        own.store.sample(SAMPLE_INTERVAL).await?;
-        Ok(own.settings.supervisor.sweep_interval.max(Duration::from_secs(1)))
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+        round.store.sample(SAMPLE_INTERVAL).await?;
+        Ok(round.settings.supervisor.sweep_interval.max(Duration::from_secs(1)))
     }
 }

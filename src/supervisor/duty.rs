@@ -1,0 +1,130 @@
+//! A duty: one task that a supervisor repeats for as long as it runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tracing::{debug, info, warn};
+
+use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
+use crate::store::{Backoff, Recovered, Store, StoreError};
+
+/// The configuration of a supervisor. Each round of a duty uses the latest.
+#[derive(Debug, Clone)]
+pub struct SupervisorSettings {
+    /// `[supervisor]`.
+    pub supervisor: SupervisorConfig,
+    /// `[job]`.
+    pub job: JobConfig,
+    /// `[actor]`, for the lease of actors.
+    pub actor: ActorConfig,
+    /// `[osis]`, for the declared indexes.
+    pub osis: OsisConfig,
+    /// The periodic jobs.
+    pub crontab: Arc<Crontab>,
+}
+
+/// One round of a duty: the store, and the settings of this round.
+pub(super) struct Round {
+    pub(super) store: Store,
+    pub(super) settings: Arc<SupervisorSettings>,
+}
+
+/// The counters of all duties, for the status line.
+#[derive(Debug, Default)]
+pub(super) struct DutyCounts {
+    /// Rounds of all duties, which show that they make progress.
+    pub(super) rounds: AtomicU64,
+    /// Failed rounds since the last that succeeded.
+    failed_rounds: AtomicU64,
+    /// Scheduled jobs dispatched.
+    pub(super) dispatched: AtomicU64,
+    /// Firings of periodic jobs.
+    pub(super) fired: AtomicU64,
+    /// Control messages forwarded.
+    pub(super) forwarded: AtomicU64,
+    /// Jobs put back into their queues.
+    recovered: AtomicU64,
+}
+
+impl DutyCounts {
+    /// Counts and logs the result of a recovery.
+    pub(super) fn note(&self, duty: &'static str, found: Recovered) {
+        let Recovered { boots, put_back, given_up, foreign, orphans } = found;
+        self.recovered.fetch_add(put_back, Ordering::Relaxed);
+        if boots + put_back + given_up > 0 {
+            warn!(boots, put_back, given_up, foreign, orphans, "{duty}");
+        } else if foreign + orphans > 0 {
+            info!(foreign, orphans, "{duty}");
+        }
+    }
+
+    /// Returns the status line for systemd.
+    pub(super) fn status(&self) -> String {
+        let redis = match self.failed_rounds.load(Ordering::Relaxed) {
+            0 => "redis ok",
+            _ => "redis away",
+        };
+        format!(
+            "{} scheduled jobs dispatched, {} periodic jobs fired, {} recovered, {} control messages forwarded, {redis}",
+            self.dispatched.load(Ordering::Relaxed),
+            self.fired.load(Ordering::Relaxed),
+            self.recovered.load(Ordering::Relaxed),
+            self.forwarded.load(Ordering::Relaxed)
+        )
+    }
+}
+
+/// A task that a supervisor repeats.
+pub(super) trait Duty: Send + 'static {
+    /// The name in log messages.
+    const NAME: &'static str;
+    /// The pause after an outage of Redis, in which actors do what they could not do meanwhile.
+    const AFTER_OUTAGE: Duration = Duration::ZERO;
+
+    /// Runs the task once. Returns the pause before the next round.
+    fn round(
+        round: &Round,
+        counts: &DutyCounts,
+    ) -> impl Future<Output = Result<Duration, StoreError>> + Send;
+}
+
+/// Repeats a duty until the task is dropped; a failed round is retried with backoff.
+pub(super) async fn repeat<D: Duty>(
+    store: Store,
+    settings: watch::Receiver<Arc<SupervisorSettings>>,
+    counts: Arc<DutyCounts>,
+) {
+    let name = D::NAME;
+    let mut backoff = Backoff::default();
+    let mut away = false;
+    loop {
+        counts.rounds.fetch_add(1, Ordering::Relaxed);
+        if away && store.ping().await.is_ok() {
+            away = false;
+            tokio::time::sleep(D::AFTER_OUTAGE).await;
+        }
+        let round = Round { store: store.clone(), settings: Arc::clone(&settings.borrow()) };
+        let pause = match D::round(&round, &counts).await {
+            Ok(pause) => {
+                counts.failed_rounds.store(0, Ordering::Relaxed);
+                if backoff.succeeded() {
+                    info!("{name}: redis is back");
+                }
+                pause
+            }
+            Err(error) => {
+                away |= error.is_transient();
+                let is_first = counts.failed_rounds.fetch_add(1, Ordering::Relaxed) == 0;
+                if is_first || !error.is_transient() {
+                    warn!("{name}: {error}; trying again");
+                } else {
+                    debug!("{name}: {error}");
+                }
+                backoff.failed()
+            }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,31 @@
+//! Duty: releases held jobs to try again when the period of a rate has passed, or when a slot may be
+//! free without notice.
+
+use std::time::Duration;
+
+use tracing::{debug, info};
+
+use super::duty::{Duty, DutyCounts, Round};
+use crate::store::StoreError;
+
+/// The limits per round; if more are due, the next round follows at once.
+const PER_ROUND: usize = 100;
+
+/// Checks limits that hold jobs.
+pub(super) struct HeldJobs;
+
+impl Duty for HeldJobs {
+    const NAME: &'static str = "checking limits";
+
+    async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+        let tended = round.store.tend_limits(PER_ROUND).await?;
+        if tended.taken_back > 0 {
+            info!(slots = tended.taken_back, "freed slots of jobs that no longer run");
+        }
+        if tended.released > 0 {
+            debug!(jobs = tended.released, "released held jobs to try again");
+        }
+        // The next sweep finds limits that begin to hold jobs meanwhile.
+        Ok(tended.next.unwrap_or(Duration::MAX).min(round.settings.supervisor.sweep_interval))
+    }
+}
