@@ -241,7 +241,7 @@ fn document(groups: &[Group]) -> Value {
                 "name": function.full_name(),
                 "group": group.name,
                 "signatures": function.signatures,
-                "says": function.says,
+                "says": function.summary,
                 "example": function.example.trim(),
             })
         })

@@ -9,7 +9,7 @@ use crate::engine::rhai::Group;
 pub(super) fn overview(groups: &[Group]) -> String {
     let mut table = Table::new(&["FUNCTION", "DOES"]);
     for function in groups.iter().flat_map(|group| &group.functions) {
-        let first = function.says.split_inclusive(". ").next().unwrap_or_default();
+        let first = function.summary.split_inclusive(". ").next().unwrap_or_default();
         table.row([function.full_name(), first.trim_end().to_owned()]);
     }
     format!("{}\nhero script doc NAME tells more of one.\n", table.render())
@@ -25,7 +25,7 @@ pub(super) fn in_full(groups: &[Group]) -> String {
         for signature in &function.signatures {
             let _ = writeln!(text, "{signature}");
         }
-        let _ = writeln!(text, "\n  {}\n", function.says);
+        let _ = writeln!(text, "\n  {}\n", function.summary);
         for line in function.example.trim().lines() {
             let _ = writeln!(text, "    {line}");
         }
@@ -73,13 +73,13 @@ pub(super) fn markdown(script_type: &str, groups: &[Group]) -> String {
         let _ = writeln!(text, "| [{0}](#{0}) | {1} |", group.name, names.join(" "));
     }
     for group in groups {
-        let _ = write!(text, "\n## {}\n\n{}\n", group.name, group.says);
+        let _ = write!(text, "\n## {}\n\n{}\n", group.name, group.summary);
         for function in &group.functions {
             let _ = write!(text, "\n### {}\n\n```\n", function.full_name());
             for signature in &function.signatures {
                 let _ = writeln!(text, "{signature}");
             }
-            let _ = writeln!(text, "```\n\n{}\n", function.says);
+            let _ = writeln!(text, "```\n\n{}\n", function.summary);
             let _ = write!(text, "```rust\n{}\n```\n", function.example.trim());
         }
     }
@@ -92,11 +92,11 @@ pub(super) fn definitions(script_type: &str, groups: &[Group]) -> String {
         format!("// Generated: hero script doc --definitions -t {script_type}\n\nmodule static;\n");
     for function in groups.iter().flat_map(|group| &group.functions) {
         for signature in &function.signatures {
-            let _ = write!(text, "\n/// {}\n///\n/// ```\n", function.says);
+            let _ = write!(text, "\n/// {}\n///\n/// ```\n", function.summary);
             for line in function.example.trim().lines() {
                 let _ = writeln!(text, "/// {line}");
             }
-            let _ = writeln!(text, "/// ```\n{}", definition(signature, function.of));
+            let _ = writeln!(text, "/// ```\n{}", definition(signature, function.receiver));
         }
     }
     text

@@ -145,7 +145,7 @@ impl Prompt {
                     let ends = line.trim().is_empty();
                     source.push_str(&line);
                     source.push('\n');
-                    if !ends && self.engine.wants_more(&source) {
+                    if !ends && self.engine.is_incomplete(&source) {
                         continue;
                     }
                     self.run(&mut session, &std::mem::take(&mut source))?;

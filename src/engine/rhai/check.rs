@@ -1,86 +1,80 @@
-//! What can be told of a script without running it: whether it parses, and whether the functions
-//! that it calls are there.
+//! Checks a script without running it: its syntax, and that the functions it calls exist.
 
 use std::collections::BTreeSet;
 
-use ::rhai::{AST, ASTNode, Expr, FnCallExpr, Map, Position, Stmt};
+use ::rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Map, Position, Stmt};
 
-use super::{RhaiEngine, failure};
+use super::runtime::failure;
 
-/// Functions of the language that are in none of its packages. A closure that captures something
-/// is a hidden call of `curry`; one that a script writes itself does not parse.
-const OF_THE_LANGUAGE: [&str; 9] =
+/// Functions of the language that no package lists. A closure that captures a variable is a hidden
+/// call of `curry`; a script cannot call it itself.
+const LANGUAGE_FUNCTIONS: [&str; 9] =
     ["Fn", "call", "curry", "debug", "is_def_fn", "is_def_var", "is_shared", "print", "type_of"];
 
-/// Something wrong with a script.
+/// A mistake in a script.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// From 1; 0 if it is about the whole.
+    /// From 1; 0 if it concerns the whole script.
     pub line: usize,
-    /// From 1; 0 if it is about the whole.
+    /// From 1; 0 if it concerns the whole script.
     pub column: usize,
-    /// What is wrong.
+    /// The description of the mistake.
     pub message: String,
 }
 
-/// A call, and whether it is made on a value.
+/// A function call in a script.
 struct Call {
     name: String,
-    on_a_value: bool,
+    is_method: bool,
     position: Position,
 }
 
-impl RhaiEngine {
-    /// Everything that is wrong with a script and can be known, in the order of the lines.
-    /// `elsewhere` are functions of another script type, for a better hint.
-    pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
-        let compiled = match self.interpreter.compile(source) {
-            Ok(compiled) => compiled,
-            Err(error) => {
-                let position = error.position();
-                let text = failure::message(&error.into());
-                // The place stands before the message here.
-                let text = text.rsplit_once(" (line ").map_or(text.as_str(), |(text, _)| text);
-                return vec![finding(position, text.to_owned())];
-            }
-        };
-        let known = self.known(&compiled);
-        let mut properties = BTreeSet::new();
-        let mut calls = Vec::new();
-        compiled.walk(&mut |path: &[ASTNode<'_>]| {
-            if let Some(node) = path.last() {
-                collect(node, &mut calls, &mut properties);
-            }
-            true
-        });
-        let mut findings: Vec<Finding> = calls
-            .into_iter()
-            .filter(|call| !known.contains(call.name.as_str()))
-            // A map may hold a function under that name.
-            .filter(|call| !(call.on_a_value && properties.contains(&call.name)))
-            .map(|call| finding(call.position, unknown(&call.name, &known, elsewhere)))
-            .collect();
-        findings.sort();
-        findings.dedup();
-        findings
-    }
+/// Returns every mistake that can be found without running the script, ordered by line.
+/// `elsewhere` lists functions with the script type that has them, for a better hint.
+pub(super) fn check(engine: &Engine, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
+    let compiled = match engine.compile(source) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            let position = error.position();
+            let text = failure::message(&error.into());
+            // The caller prints the position in front of the message.
+            let text = text.rsplit_once(" (line ").map_or(text.as_str(), |(text, _)| text);
+            return vec![finding(position, text.to_owned())];
+        }
+    };
+    let known = known(engine, &compiled);
+    let mut properties = BTreeSet::new();
+    let mut calls = Vec::new();
+    compiled.walk(&mut |path: &[ASTNode<'_>]| {
+        if let Some(node) = path.last() {
+            collect(node, &mut calls, &mut properties);
+        }
+        true
+    });
+    let mut findings: Vec<Finding> = calls
+        .into_iter()
+        .filter(|call| !known.contains(call.name.as_str()))
+        // A map may hold a function under that name.
+        .filter(|call| !(call.is_method && properties.contains(&call.name)))
+        .map(|call| finding(call.position, unknown(&call.name, &known, elsewhere)))
+        .collect();
+    findings.sort();
+    findings.dedup();
+    findings
+}
 
-    /// The names of all functions that a script can call.
-    fn known(&self, compiled: &AST) -> BTreeSet<String> {
-        let native = self.interpreter.collect_fn_metadata(
-            None,
-            |info| Some(info.metadata.name.to_string()),
-            true,
-        );
-        let own = compiled.iter_functions().map(|function| function.name.to_owned());
-        native.into_iter().chain(own).chain(OF_THE_LANGUAGE.map(ToOwned::to_owned)).collect()
-    }
+/// Returns the names of all functions that a script can call.
+fn known(engine: &Engine, compiled: &AST) -> BTreeSet<String> {
+    let native =
+        engine.collect_fn_metadata(None, |info| Some(info.metadata.name.to_string()), true);
+    let own = compiled.iter_functions().map(|function| function.name.to_owned());
+    native.into_iter().chain(own).chain(LANGUAGE_FUNCTIONS.map(ToOwned::to_owned)).collect()
 }
 
 fn collect(node: &ASTNode<'_>, calls: &mut Vec<Call>, properties: &mut BTreeSet<String>) {
-    let mut call = |of: &FnCallExpr, on_a_value: bool, position: Position| {
+    let mut call = |of: &FnCallExpr, is_method: bool, position: Position| {
         if of.op_token.is_none() && of.namespace.is_empty() {
-            calls.push(Call { name: of.name.to_string(), on_a_value, position });
+            calls.push(Call { name: of.name.to_string(), is_method, position });
         }
     };
     match node {
@@ -91,7 +85,7 @@ fn collect(node: &ASTNode<'_>, calls: &mut Vec<Call>, properties: &mut BTreeSet<
         ASTNode::Expr(Expr::Map(map, _)) => {
             properties.extend(map.0.iter().map(|(name, _)| name.name.to_string()));
         }
-        // A map of constants has been made already.
+        // The compiler has already evaluated a map of constants.
         ASTNode::Expr(Expr::DynamicConstant(value, _)) => {
             if let Some(map) = value.read_lock::<Map>() {
                 properties.extend(map.keys().map(ToString::to_string));
@@ -123,7 +117,7 @@ fn unknown(name: &str, known: &BTreeSet<String>, elsewhere: &[(&str, &str)]) -> 
     }
 }
 
-/// The name that is most like another, if any is like it at all.
+/// Returns the known name that is most similar to `name`, if one is similar enough.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let different_max = name.chars().count() / 3;
     known

@@ -1,6 +1,6 @@
-//! The only door by which a function comes into an interpreter: with its name, the names of its
-//! parameters, a sentence and an example that runs. The types in a signature are those of the
-//! function itself, so that no documentation can say others.
+//! The registration table: every function comes with its name, the names of its parameters, a
+//! sentence and an example that runs. The types of a signature come from the Rust function, so the
+//! documentation cannot differ from it.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -9,49 +9,49 @@ use ::rhai::{
     Array, Blob, Dynamic, Engine, FLOAT, FnPtr, INT, ImmutableString, Map, RhaiNativeFunc,
 };
 
-/// Several functions about one matter.
+/// Functions of one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its name: `process`, `os`, `text` …
     pub name: &'static str,
-    /// What it is about, in a sentence.
-    pub says: &'static str,
+    /// Its description, in a few sentences.
+    pub summary: &'static str,
     /// In the order of the documentation.
     pub functions: Vec<Function>,
 }
 
-/// All that is known of one function.
+/// One function with its documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     /// The name that scripts call.
     pub name: &'static str,
-    /// The type whose values it is called on, as `replacer.build()`; none for a plain function.
-    pub of: Option<&'static str>,
-    /// Every way to call it: `run(command: string, options: map) -> map`.
+    /// The type of the value it is called on, as in `replacer.build()`; `None` for a plain function.
+    pub receiver: Option<&'static str>,
+    /// Its overloads: `run(command: string, options: map) -> map`.
     pub signatures: Vec<String>,
-    /// What it does, in a sentence.
-    pub says: &'static str,
-    /// A script that runs. Where its last line is `// → TEXT`, that is its output.
+    /// Its description, in a few sentences.
+    pub summary: &'static str,
+    /// A script that runs. A last line `// → TEXT` gives its output.
     pub example: &'static str,
-    /// How many arguments it takes, the value that it is called on among them.
+    /// The numbers of its arguments, including the receiver.
     pub arities: Vec<usize>,
 }
 
 impl Function {
-    /// The name by which the documentation tells it from all others: `run`, `Command.execute`.
+    /// Returns its unique name in the documentation: `run`, `Command.execute`.
     pub fn full_name(&self) -> String {
-        match self.of {
-            Some(of) => format!("{of}.{}", self.name),
+        match self.receiver {
+            Some(receiver) => format!("{receiver}.{}", self.name),
             None => self.name.to_owned(),
         }
     }
 }
 
-/// Registers functions with an interpreter and keeps what is said of them.
+/// Registers functions with an interpreter and collects their documentation.
 pub(super) struct Functions<'a> {
     engine: &'a mut Engine,
     groups: Vec<Group>,
-    /// The types that the functions themselves bring.
+    /// The types that functions add, with their names in scripts.
     types: BTreeMap<TypeId, &'static str>,
 }
 
@@ -60,30 +60,30 @@ impl<'a> Functions<'a> {
         Self { engine, groups: Vec::new(), types: BTreeMap::new() }
     }
 
-    /// What has been registered.
+    /// Returns the registered functions.
     pub(super) fn finish(self) -> Vec<Group> {
         self.groups
     }
 
-    /// The functions that follow are of this group.
-    pub(super) fn group(&mut self, name: &'static str, says: &'static str) -> &mut Self {
-        self.groups.push(Group { name, says, functions: Vec::new() });
+    /// Starts a group; the functions that follow belong to it.
+    pub(super) fn group(&mut self, name: &'static str, summary: &'static str) -> &mut Self {
+        self.groups.push(Group { name, summary, functions: Vec::new() });
         self
     }
 
-    /// A type of values that scripts get and call functions on.
+    /// Registers a type of values that scripts call functions on.
     pub(super) fn class<T: ::rhai::Variant + Clone>(&mut self, name: &'static str) -> &mut Self {
         self.engine.register_type_with_name::<T>(name);
         self.types.insert(TypeId::of::<T>(), name);
         self
     }
 
-    /// Registers a function. The compiler holds that every parameter has a name.
+    /// Registers a function. The compiler checks that every parameter has a name.
     pub(super) fn add<A, const N: usize, const X: bool, R, const F: bool, FUNC>(
         &mut self,
         name: &'static str,
         parameters: [&'static str; N],
-        says: &'static str,
+        summary: &'static str,
         example: &'static str,
         function: FUNC,
     ) -> Added<'_, 'a>
@@ -93,10 +93,17 @@ impl<'a> Functions<'a> {
         FUNC: RhaiNativeFunc<A, N, X, R, F> + Send + Sync + 'static,
     {
         let first = FUNC::param_types().first().copied();
-        let of = first.and_then(|first| self.types.get(&first).copied());
+        let receiver = first.and_then(|first| self.types.get(&first).copied());
         if let Some(group) = self.groups.last_mut() {
             let (signatures, arities) = (Vec::new(), Vec::new());
-            group.functions.push(Function { name, of, signatures, says, example, arities });
+            group.functions.push(Function {
+                name,
+                receiver,
+                signatures,
+                summary,
+                example,
+                arities,
+            });
         }
         let mut added = Added { functions: self, name };
         added.register(parameters, function);
@@ -128,15 +135,15 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// A function that has just been registered, to which more can be said.
+/// A function that was just registered, for further overloads.
 pub(super) struct Added<'f, 'a> {
     functions: &'f mut Functions<'a>,
     name: &'static str,
 }
 
 impl Added<'_, '_> {
-    /// Another way to call it.
-    pub(super) fn or<A, const N: usize, const X: bool, R, const F: bool, FUNC>(
+    /// Registers an overload.
+    pub(super) fn overload<A, const N: usize, const X: bool, R, const F: bool, FUNC>(
         mut self,
         parameters: [&'static str; N],
         function: FUNC,
@@ -150,12 +157,12 @@ impl Added<'_, '_> {
         self
     }
 
-    /// What it gives, where the type alone does not tell.
-    pub(super) fn gives(self, what: &str) {
+    /// Sets the documented return type, where the Rust type is too general.
+    pub(super) fn returns(self, type_name: &str) {
         if let Some(function) = self.functions.function() {
             for signature in &mut function.signatures {
                 let call = signature.split(" -> ").next().unwrap_or_default();
-                *signature = format!("{call} -> {what}");
+                *signature = format!("{call} -> {type_name}");
             }
         }
     }
@@ -175,20 +182,20 @@ impl Added<'_, '_> {
             .zip(&types)
             .map(|(name, id)| format!("{name}: {}", self.functions.type_name(*id)))
             .collect();
-        let gives = match self.functions.type_name(TypeId::of::<R>()) {
+        let returns = match self.functions.type_name(TypeId::of::<R>()) {
             "()" => String::new(),
             name => format!(" -> {name}"),
         };
         let name = self.name;
         if let Some(entry) = self.functions.function() {
-            let object = match entry.of {
+            let object = match entry.receiver {
                 Some(_) if !named.is_empty() => {
                     named.remove(0);
                     format!("{}.", parameters[0])
                 }
                 _ => String::new(),
             };
-            entry.signatures.push(format!("{object}{name}({}){gives}", named.join(", ")));
+            entry.signatures.push(format!("{object}{name}({}){returns}", named.join(", ")));
             entry.arities.push(N);
         }
         self.functions.engine.register_fn(name, function);

@@ -1,18 +1,15 @@
-//! Rhai, the engine of the script types `osis` and `sal`.
+//! The engine of the script types `osis` and `sal`: Rhai.
 //!
-//! One interpreter serves all threads of a script type; what belongs to a single run is in
-//! `running`, which its hooks and functions reach through the thread.
+//! All threads of a script type share one interpreter. The state of a single run is in
+//! `runtime::run`, which hooks and functions reach through the thread.
 
+mod base;
 mod cache;
 mod check;
-mod constants;
-mod failure;
 mod functions;
-mod job;
-mod nesting;
+mod interpreter;
 mod osis;
-mod output;
-mod running;
+mod runtime;
 mod sal;
 mod session;
 
@@ -25,11 +22,13 @@ use ::rhai::{AST, Dynamic, EvalAltResult, Scope};
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::proto::target::ScriptType;
-use cache::Cache;
+use cache::ScriptCache;
 pub use check::{Finding, nearest};
 use functions::Functions;
 pub use functions::{Function, Group};
-use running::Running;
+use runtime::run::{ScriptRun, terminated};
+use runtime::settings::{OsisSettings, SalSettings};
+use runtime::{failure, output};
 pub use session::Session;
 
 /// Runs Rhai scripts with a fixed set of functions.
@@ -37,29 +36,35 @@ pub use session::Session;
 pub struct RhaiEngine {
     script_type: ScriptType,
     interpreter: ::rhai::Engine,
-    cache: Cache,
+    cache: ScriptCache,
     groups: Vec<Group>,
-    osis: Option<osis::Settings>,
-    sal: Option<sal::Settings>,
+    osis: Option<OsisSettings>,
+    sal: Option<SalSettings>,
     output_bytes_max: u64,
 }
 
 impl RhaiEngine {
-    /// One whose scripts have no way to the outside but to the objects that they keep. These are
-    /// nowhere yet: see [`RhaiEngine::with_backends`].
+    /// Creates an engine for `osis`: its scripts cannot reach the system, only stored objects, and
+    /// these only after [`RhaiEngine::with_backends`].
     pub fn osis(script_type: ScriptType, limits: &RhaiLimits, job: &JobConfig) -> Self {
-        let mut interpreter = osis::engine(limits);
-        let mut functions = Functions::new(&mut interpreter);
-        osis::register(&mut functions);
-        osis::register_objects(&mut functions);
-        let groups = functions.finish();
-        let mut engine = Self::new(script_type, interpreter, groups, None, job);
-        let (limits, config) = (limits.clone(), OsisConfig::default());
-        engine.osis = Some(osis::Settings { limits, config, objects: None });
-        engine
+        let (limits_of_osis, config) = (limits.clone(), OsisConfig::default());
+        let settings = OsisSettings { limits: limits_of_osis, config, objects: None };
+        let engine = Self::new(script_type, limits, job, osis::register);
+        Self { osis: Some(settings), ..engine }
     }
 
-    /// Gives its scripts the services that they call.
+    /// Creates an engine for `sal`: its scripts reach the system, as far as `[sal]` allows.
+    pub fn sal(
+        script_type: ScriptType,
+        limits: &RhaiLimits,
+        job: &JobConfig,
+        sal: &SalConfig,
+    ) -> Self {
+        let settings = SalSettings::new(sal, limits, job);
+        Self { sal: Some(settings), ..Self::new(script_type, limits, job, sal::register) }
+    }
+
+    /// Connects the engine to the object store and to the Redis of scripts.
     #[must_use]
     pub fn with_backends(mut self, backends: &Backends) -> Self {
         if let Some(settings) = &mut self.osis {
@@ -72,44 +77,56 @@ impl RhaiEngine {
         self
     }
 
-    /// One whose scripts reach the system, within what `sal` allows.
-    pub fn sal(
+    fn new(
         script_type: ScriptType,
         limits: &RhaiLimits,
         job: &JobConfig,
-        sal: &SalConfig,
+        register: impl FnOnce(&mut Functions<'_>),
     ) -> Self {
-        let mut interpreter = osis::engine(limits);
+        let mut interpreter = interpreter::interpreter(limits);
         let mut functions = Functions::new(&mut interpreter);
-        osis::register(&mut functions);
-        sal::register(&mut functions);
+        base::register(&mut functions);
+        register(&mut functions);
         let groups = functions.finish();
-        let settings = sal::Settings::new(sal, limits, job);
-        Self::new(script_type, interpreter, groups, Some(settings), job)
-    }
-
-    fn new(
-        script_type: ScriptType,
-        interpreter: ::rhai::Engine,
-        groups: Vec<Group>,
-        sal: Option<sal::Settings>,
-        job: &JobConfig,
-    ) -> Self {
-        let output_bytes_max = job.output_size_max;
         Self {
             script_type,
             interpreter,
-            cache: Cache::default(),
+            cache: ScriptCache::default(),
             groups,
             osis: None,
-            sal,
-            output_bytes_max,
+            sal: None,
+            output_bytes_max: job.output_size_max,
         }
     }
 
-    /// Every function that its scripts have beside those of the language.
+    /// Returns every function of its scripts beside those of the language.
     pub fn groups(&self) -> &[Group] {
         &self.groups
+    }
+
+    /// Returns every mistake that can be found without running the script, ordered by line.
+    /// `elsewhere` lists functions with the script type that has them, for a better hint.
+    pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
+        check::check(&self.interpreter, source, elsewhere)
+    }
+
+    /// Runs a script as [`Engine::run`] does, after those that ran in the session before.
+    ///
+    /// # Errors
+    /// Those of a run.
+    pub fn run_in(
+        &self,
+        session: &mut Session,
+        script: &Script<'_>,
+        cancel: &Cancel,
+        log: &dyn Log,
+    ) -> Result<Success, Failure> {
+        self.run_with(script, cancel, log, |run| session.evaluate(&self.interpreter, run))
+    }
+
+    /// Returns whether a script ends inside a statement, so that more lines may follow.
+    pub fn is_incomplete(&self, source: &str) -> bool {
+        session::is_incomplete(&self.interpreter, source)
     }
 
     fn compiled(&self, source: &str) -> Result<Arc<AST>, Box<EvalAltResult>> {
@@ -121,21 +138,19 @@ impl RhaiEngine {
         Ok(compiled)
     }
 
-    fn evaluate(&self, running: &Running<'_>) -> Result<String, String> {
-        let value = self
-            .compiled(running.script.source)
+    fn evaluate(&self, run: &ScriptRun<'_>) -> Result<Dynamic, String> {
+        self.compiled(run.script.source)
             .and_then(|compiled| {
-                // Compiling is short, but a stop may have come meanwhile.
-                if running.look().is_some() {
-                    return Err(running::terminated().into());
+                // A stop may have come during the compilation.
+                if run.check_now().is_some() {
+                    return Err(terminated().into());
                 }
                 self.interpreter.eval_ast_with_scope::<Dynamic>(&mut Scope::new(), &compiled)
             })
-            .map_err(|error| failure::message(&error))?;
-        self.output(&value)
+            .map_err(|error| failure::message(&error))
     }
 
-    /// What a script gives.
+    /// Converts a script's value to its output.
     fn output(&self, value: &Dynamic) -> Result<String, String> {
         if sal::is_command(value) {
             let message = "the script ends in a command that was not run: call `.execute()` on it";
@@ -144,25 +159,24 @@ impl RhaiEngine {
         let names = |type_name| self.interpreter.map_type_name(type_name).to_owned();
         output::text(value, self.output_bytes_max, &names)
     }
-}
 
-impl RhaiEngine {
-    /// Makes a script this thread's job for as long as `evaluate` takes.
+    /// Makes a script the run of this thread while `evaluate` runs.
     fn run_with(
         &self,
         script: &Script<'_>,
         cancel: &Cancel,
         log: &dyn Log,
-        evaluate: impl FnOnce(&Running<'_>) -> Result<String, String>,
+        evaluate: impl FnOnce(&ScriptRun<'_>) -> Result<Dynamic, String>,
     ) -> Result<Success, Failure> {
-        let running = Running::new(script, cancel, log, self.osis.as_ref(), self.sal.as_ref());
-        // A panic in a function or in the interpreter is the script's failure, not the actor's.
-        // What it leaves half done is this run's alone: the cache's locks shrug off poison.
-        let result = running
-            .enter(|| catch_unwind(AssertUnwindSafe(|| evaluate(&running))))
+        let run = ScriptRun::new(script, cancel, log, self.osis.as_ref(), self.sal.as_ref());
+        let evaluate = || evaluate(&run).and_then(|value| self.output(&value));
+        // A panic in a function or in the interpreter fails the script, not the actor. Only the run
+        // can be left inconsistent: the locks of the cache ignore poison.
+        let result = run
+            .enter(|| catch_unwind(AssertUnwindSafe(evaluate)))
             .unwrap_or_else(|panic| Err(panic_message(panic.as_ref())));
-        // A stop is a stop, whatever the script made of it.
-        if let Some(failure) = running.stopped() {
+        // A stopped script counts as stopped, even if it caught the error.
+        if let Some(failure) = run.stopped() {
             return Err(failure);
         }
         match result {
@@ -174,7 +188,7 @@ impl RhaiEngine {
 
 impl Engine for RhaiEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
-        self.run_with(script, cancel, log, |running| self.evaluate(running))
+        self.run_with(script, cancel, log, |run| self.evaluate(run))
     }
 
     fn unavailable(&self) -> Option<String> {

@@ -1,57 +1,49 @@
-//! Scripts one after the other, as at a prompt: what one defines, those after it see.
+//! Scripts that run one after the other, as at a prompt: a script sees the variables and functions of
+//! those before it.
 
-use ::rhai::{AST, Dynamic, ParseErrorType, Scope};
+use ::rhai::{AST, Dynamic, Engine, ParseErrorType, Scope};
 
-use super::{RhaiEngine, failure, running};
-use crate::engine::{Cancel, Failure, Log, Script, Success};
+use super::runtime::failure;
+use super::runtime::run::{ScriptRun, terminated};
 
-/// The variables and functions that scripts have left to those after them.
+/// The variables and functions that scripts leave to the next one.
 #[derive(Debug, Default)]
 pub struct Session {
     scope: Scope<'static>,
     functions: AST,
 }
 
-impl RhaiEngine {
-    /// Runs a script as [`crate::engine::Engine::run`] does, after those that ran in the session
-    /// before. One that fails may have set variables all the same; its functions are forgotten.
-    ///
-    /// # Errors
-    /// Those of a run.
-    pub fn run_in(
-        &self,
-        session: &mut Session,
-        script: &Script<'_>,
-        cancel: &Cancel,
-        log: &dyn Log,
-    ) -> Result<Success, Failure> {
-        self.run_with(script, cancel, log, |running| {
-            let compiled = self
-                .interpreter
-                .compile_with_scope(&session.scope, running.script.source)
-                .map_err(|error| failure::message(&error.into()))?;
-            if running.look().is_some() {
-                return Err(failure::message(&running::terminated()));
-            }
-            let all = session.functions.merge(&compiled);
-            let value = self
-                .interpreter
-                .eval_ast_with_scope::<Dynamic>(&mut session.scope, &all)
-                .map_err(|error| failure::message(&error))?;
-            session.functions = all.clone_functions_only();
-            self.output(&value)
-        })
-    }
-
-    /// Whether a script ends in the middle of something, so that more of it may follow.
-    pub fn wants_more(&self, source: &str) -> bool {
-        let Err(error) = self.interpreter.compile(source) else { return false };
-        let lines = source.lines().count();
-        let ends_there = error.position().line().is_none_or(|line| line >= lines);
-        match error.err_type() {
-            ParseErrorType::UnexpectedEOF => true,
-            ParseErrorType::MissingToken(..) => ends_there,
-            _ => false,
+impl Session {
+    /// Evaluates the script of a run. A script that fails may have set variables; its functions are
+    /// dropped.
+    pub(super) fn evaluate(
+        &mut self,
+        interpreter: &Engine,
+        run: &ScriptRun<'_>,
+    ) -> Result<Dynamic, String> {
+        let compiled = interpreter
+            .compile_with_scope(&self.scope, run.script.source)
+            .map_err(|error| failure::message(&error.into()))?;
+        if run.check_now().is_some() {
+            return Err(failure::message(&terminated()));
         }
+        let all = self.functions.merge(&compiled);
+        let value = interpreter
+            .eval_ast_with_scope::<Dynamic>(&mut self.scope, &all)
+            .map_err(|error| failure::message(&error))?;
+        self.functions = all.clone_functions_only();
+        Ok(value)
+    }
+}
+
+/// Returns whether a script ends inside a statement, so that more lines may follow.
+pub(super) fn is_incomplete(interpreter: &Engine, source: &str) -> bool {
+    let Err(error) = interpreter.compile(source) else { return false };
+    let lines = source.lines().count();
+    let is_at_end = error.position().line().is_none_or(|line| line >= lines);
+    match error.err_type() {
+        ParseErrorType::UnexpectedEOF => true,
+        ParseErrorType::MissingToken(..) => is_at_end,
+        _ => false,
     }
 }

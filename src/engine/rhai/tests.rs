@@ -165,7 +165,7 @@ fn a_failure_names_the_matter_and_the_place() {
         ("let x = ;", "syntax error: unexpected ';' (line 1, position 9)"),
         ("throw \"no luck\"", "no luck (line 1, position 1)"),
         ("throw #{code: 7}", "{\"code\":7} (line 1, position 1)"),
-        ("throw", "the script threw an error without a text (line 1, position 1)"),
+        ("throw", "the script threw an error without a message (line 1, position 1)"),
         ("1 / 0", "division by zero: 1 / 0 (line 1, position 3)"),
     ] {
         assert_eq!(message(&engine, source), expected, "{source}");

@@ -3,7 +3,7 @@
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use jiff::Timestamp;
 
-use super::asking::{Answered, Failed, Job, Outcome, UNEXPECTED, operation, shown};
+use super::context::{CallError, CallResult, OsisJob, RhaiResult, UNEXPECTED, excerpt, operation};
 use super::values::{self, Given, Values};
 use crate::engine::rhai::functions::Functions;
 use crate::proto::object::{
@@ -14,7 +14,7 @@ use crate::proto::object::{
 const BATCH_MAX: usize = 1000;
 
 /// Adds all of them to an interpreter.
-pub(in crate::engine::rhai) fn register(functions: &mut Functions<'_>) {
+pub(crate) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "osis",
         "Objects that outlive the script, apart for each context (CONTEXT_ID). An object is a map; \
@@ -74,7 +74,7 @@ osis_set("person", #{id: "cas", age: 41});
                 })
             },
         )
-        .gives("map or ()");
+        .returns("map or ()");
     functions.add(
         "osis_exists",
         ["type", "id"],
@@ -104,7 +104,7 @@ osis_set("person", #{id: "eve"});
 // → [true,false]"#,
             |object_type: &str, id: Dynamic| delete(object_type, &id, None),
         )
-        .or(["type", "id", "version"], |object_type: &str, id: Dynamic, version: INT| {
+        .overload(["type", "id", "version"], |object_type: &str, id: Dynamic, version: INT| {
             delete(object_type, &id, Some(version))
         });
 }
@@ -124,7 +124,7 @@ for id in ["a", "b", "c"] { osis_set("letter", #{id: id}); }
                 operation("osis_list", object_type, |job| list(job, object_type, None))
             },
         )
-        .or(["type", "after", "limit"], |object_type: &str, after: &str, limit: INT| {
+        .overload(["type", "after", "limit"], |object_type: &str, after: &str, limit: INT| {
             operation("osis_list", object_type, |job| list(job, object_type, Some((after, limit))))
         });
     functions
@@ -150,10 +150,10 @@ let next = osis_find("track", query, page[1]);
                 })
             },
         )
-        .or(["type", "values"], |object_type: &str, values: Map| {
+        .overload(["type", "values"], |object_type: &str, values: Map| {
             operation("osis_find", object_type, |job| find(job, object_type, equal(&values)?, None))
         })
-        .or(["type", "query", "after"], |object_type: &str, query: &str, after: Map| {
+        .overload(["type", "query", "after"], |object_type: &str, query: &str, after: Map| {
             operation("osis_find", object_type, |job| {
                 find(job, object_type, Query::parse(query)?, Some(&after))
             })
@@ -199,11 +199,11 @@ fn named(object_type: &str, object: &Map) -> String {
     }
 }
 
-fn new_id() -> Outcome<ObjectId> {
+fn new_id() -> CallResult<ObjectId> {
     Ok(uuid::Uuid::new_v4().to_string().parse()?)
 }
 
-fn new(object_type: &str) -> Outcome<Map> {
+fn new(object_type: &str) -> CallResult<Map> {
     let _: ObjectType = object_type.parse()?;
     let now = time_text(Timestamp::now().as_millisecond());
     Ok(Map::from([
@@ -213,7 +213,7 @@ fn new(object_type: &str) -> Outcome<Map> {
     ]))
 }
 
-fn setting(object_type: &str, object: &Map) -> Outcome<Write> {
+fn setting(object_type: &str, object: &Map) -> CallResult<Write> {
     let Given { id, version, created_ms, body } = values::given(object)?;
     Ok(Write {
         object_type: object_type.parse()?,
@@ -223,14 +223,14 @@ fn setting(object_type: &str, object: &Map) -> Outcome<Write> {
     })
 }
 
-fn set(job: Job<'_>, object_type: &str, object: &Map) -> Outcome<String> {
+fn set(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<String> {
     let write = setting(object_type, object)?;
     let id = write.id.to_string();
     job.write(vec![write])?;
     Ok(id)
 }
 
-fn get(job: Job<'_>, object_type: &str, id: &Dynamic) -> Outcome<Dynamic> {
+fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResult<Dynamic> {
     match job.ask(Ask::Get(object_type.parse()?, values::id(id)?))? {
         Answer::Object(None) => Ok(Dynamic::UNIT),
         Answer::Object(Some(object)) => {
@@ -240,7 +240,7 @@ fn get(job: Job<'_>, object_type: &str, id: &Dynamic) -> Outcome<Dynamic> {
     }
 }
 
-fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> Answered<bool> {
+fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> RhaiResult<bool> {
     operation("osis_delete", &format!("{object_type} {id}"), |job| {
         let expected = version.map(|version| values::version(&version.into())).transpose()?;
         let (object_type, id) = (object_type.parse()?, values::id(id)?);
@@ -250,7 +250,7 @@ fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> Answered<boo
     })
 }
 
-fn list(job: Job<'_>, object_type: &str, page: Option<(&str, INT)>) -> Outcome<Array> {
+fn list(job: OsisJob<'_>, object_type: &str, page: Option<(&str, INT)>) -> CallResult<Array> {
     let most = job.settings.limits.array_len_max.min(9_999);
     let (after, limit) = match page {
         None => (None, most + 1),
@@ -272,14 +272,14 @@ fn list(job: Job<'_>, object_type: &str, page: Option<(&str, INT)>) -> Outcome<A
     Ok(ids.into_iter().map(|id| id.to_string().into()).collect())
 }
 
-fn limited(limit: INT, most: usize) -> Outcome<usize> {
+fn limited(limit: INT, most: usize) -> CallResult<usize> {
     match usize::try_from(limit) {
         Ok(limit) if (1..=most).contains(&limit) => Ok(limit),
         _ => Err(format!("a limit is a number from 1 to {most}").into()),
     }
 }
 
-fn equal(values: &Map) -> Outcome<Query> {
+fn equal(values: &Map) -> CallResult<Query> {
     let mut pairs: Vec<(Field, serde_json::Value)> = Vec::new();
     for (name, value) in values {
         pairs.push((name.parse()?, values::to_json(value, name, 1)?));
@@ -287,7 +287,12 @@ fn equal(values: &Map) -> Outcome<Query> {
     Ok(Query::equal(&pairs)?)
 }
 
-fn find(job: Job<'_>, object_type: &str, query: Query, after: Option<&Map>) -> Outcome<Array> {
+fn find(
+    job: OsisJob<'_>,
+    object_type: &str,
+    query: Query,
+    after: Option<&Map>,
+) -> CallResult<Array> {
     let most = job.settings.limits.array_len_max.min(9_999);
     if query.limit.is_some_and(|limit| limit > most) {
         return Err(format!("a limit is a number from 1 to {most}").into());
@@ -308,15 +313,15 @@ fn find(job: Job<'_>, object_type: &str, query: Query, after: Option<&Map>) -> O
     Ok(Values::new(&job.settings.limits).objects(objects)?)
 }
 
-fn batch(job: Job<'_>, changes: &Array) -> Outcome<Array> {
+fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {
     if changes.len() > BATCH_MAX {
         return Err(format!("a batch has at most {BATCH_MAX} changes").into());
     }
     let mut writes = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
         let write = change_of(change).map_err(|failed| match failed {
-            Failed::Why(why) => Failed::Why(format!("change {index}: {why}")),
-            Failed::Ended => Failed::Ended,
+            CallError::Failed(why) => CallError::Failed(format!("change {index}: {why}")),
+            CallError::JobEnded => CallError::JobEnded,
         })?;
         writes.push(write);
     }
@@ -332,7 +337,7 @@ fn batch(job: Job<'_>, changes: &Array) -> Outcome<Array> {
     Ok(told.map(|(id, written)| id.map_or_else(|| written.existed.into(), Into::into)).collect())
 }
 
-fn change_of(change: &Dynamic) -> Outcome<Write> {
+fn change_of(change: &Dynamic) -> CallResult<Write> {
     const FORM: &str = "it is a map with `set` and `object`, or with `delete` and `id`";
     let change = change.flatten_clone();
     let map = change.read_lock::<Map>().ok_or(FORM)?;
@@ -353,17 +358,17 @@ fn change_of(change: &Dynamic) -> Outcome<Write> {
     }
 }
 
-fn use_context(job: Job<'_>, context: &str) -> Outcome<String> {
+fn use_context(job: OsisJob<'_>, context: &str) -> CallResult<String> {
     let _: Context = context.parse()?;
-    let script = job.running.script;
+    let script = job.run.script;
     let is_own = context == script.context_id;
     if !is_own && !job.settings.config.grants(script.caller_id, context) {
         return Err(format!(
             "not allowed: osis.access grants it not to the caller `{}`",
-            shown(script.caller_id)
+            excerpt(script.caller_id)
         )
         .into());
     }
-    let before = job.running.context.replace(Some(context.to_owned()));
+    let before = job.run.context.replace(Some(context.to_owned()));
     Ok(before.unwrap_or_else(|| script.context_id.to_owned()))
 }

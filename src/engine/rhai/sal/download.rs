@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::INT;
 
+use super::context::{CallResult, SalJob, operation, path_text};
+use super::external_program::ExternalProgram;
 use super::http::curl;
-use super::job::{Job, Outcome, operation, path_text};
-use super::program::Program;
 use crate::engine::rhai::functions::Functions;
 
 /// What tar unpacks by itself.
@@ -57,7 +57,7 @@ download_install("http://127.0.0.1:8080/tool.deb", 0);"#,
                 }
                 let file = job.own_folder()?.join(name);
                 fetch(job, url, &file, min_kb)?;
-                let dpkg = Program::new("dpkg").env("DEBIAN_FRONTEND", "noninteractive");
+                let dpkg = ExternalProgram::new("dpkg").env("DEBIAN_FRONTEND", "noninteractive");
                 dpkg.arg("--install").arg(&file).logged().output(job)?;
                 Ok(fs::remove_file(&file)?)
             })
@@ -65,7 +65,7 @@ download_install("http://127.0.0.1:8080/tool.deb", 0);"#,
     );
 }
 
-fn download(job: Job<'_>, url: &str, folder: &str, min_kb: INT) -> Outcome<String> {
+fn download(job: SalJob<'_>, url: &str, folder: &str, min_kb: INT) -> CallResult<String> {
     let name = file_name(url)?;
     let to = job.to_write(folder)?;
     fs::create_dir_all(&to)?;
@@ -73,9 +73,14 @@ fn download(job: Job<'_>, url: &str, folder: &str, min_kb: INT) -> Outcome<Strin
     fetch(job, url, &file, min_kb)?;
     let lower = name.to_lowercase();
     let unpack = if TAR_ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
-        Program::new("tar").arg("--extract").arg("--file").arg(&file).arg("--directory").arg(&to)
+        ExternalProgram::new("tar")
+            .arg("--extract")
+            .arg("--file")
+            .arg(&file)
+            .arg("--directory")
+            .arg(&to)
     } else if Path::new(&lower).extension().is_some_and(|ending| ending == "zip") {
-        Program::new("unzip").args(["-q", "-o"]).arg(&file).arg("-d").arg(&to)
+        ExternalProgram::new("unzip").args(["-q", "-o"]).arg(&file).arg("-d").arg(&to)
     } else {
         return Ok(path_text(&Path::new(folder).join(name)));
     };
@@ -85,11 +90,11 @@ fn download(job: Job<'_>, url: &str, folder: &str, min_kb: INT) -> Outcome<Strin
 }
 
 /// The file is there whole or not at all.
-fn fetch(job: Job<'_>, url: &str, to: &Path, min_kb: INT) -> Outcome<()> {
+fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
     let bytes_max = job.settings.download_bytes_max;
     let mut name = to.file_name().ok_or("the path has no name of a file")?.to_owned();
     name.push(format!(".{:016x}.part", fastrand::u64(..)));
-    let part = Part(to.with_file_name(name));
+    let part = PartialDownload(to.with_file_name(name));
     curl(job, url)?
         .args(["--fail", "--connect-timeout", "30", "--max-filesize"])
         .arg(bytes_max.to_string())
@@ -113,16 +118,16 @@ fn fetch(job: Job<'_>, url: &str, to: &Path, min_kb: INT) -> Outcome<()> {
 }
 
 /// What has been downloaded so far; removed unless it has got its name.
-struct Part(PathBuf);
+struct PartialDownload(PathBuf);
 
-impl Drop for Part {
+impl Drop for PartialDownload {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
 /// The last part of a url's path.
-fn file_name(url: &str) -> Outcome<&str> {
+fn file_name(url: &str) -> CallResult<&str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);
     match path.split_once('/').and_then(|(_, path)| path.rsplit('/').next()) {

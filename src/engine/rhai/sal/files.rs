@@ -8,8 +8,8 @@ use std::path::Path;
 use ::rhai::INT;
 use rustix::fs::OFlags;
 
-use super::job::{Failed, Job, Outcome, operation};
-use super::removing::remove;
+use super::context::{CallError, CallResult, SalJob, operation};
+use super::remove::remove;
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -209,7 +209,7 @@ is_symlink("plain.txt")
 }
 
 /// The whole text of a file, at most as long as a string may be.
-pub(super) fn read_text(path: &Path, bytes_max: u64) -> Outcome<String> {
+pub(super) fn read_text(path: &Path, bytes_max: u64) -> CallResult<String> {
     let file = regular(OpenOptions::new().read(true), path)?;
     let mut bytes = Vec::new();
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -220,7 +220,7 @@ pub(super) fn read_text(path: &Path, bytes_max: u64) -> Outcome<String> {
 }
 
 /// Replaces the text of a file, which keeps its permissions.
-pub(super) fn write_text(path: &Path, text: &str) -> Outcome<()> {
+pub(super) fn write_text(path: &Path, text: &str) -> CallResult<()> {
     let mut file = regular(OpenOptions::new().write(true).create(true).truncate(false), path)?;
     file.set_len(0)?;
     Ok(file.write_all(text.as_bytes())?)
@@ -228,18 +228,18 @@ pub(super) fn write_text(path: &Path, text: &str) -> Outcome<()> {
 
 /// Opens a regular file. A pipe or a device could block past the job's deadline, so neither is
 /// waited for, read or written.
-pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> Outcome<File> {
+pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File> {
     let not_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = options.custom_flags(not_waiting).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err("not a regular file".into()) }
 }
 
-fn make_folder(job: Job<'_>, path: &str) -> Outcome<()> {
+fn make_folder(job: SalJob<'_>, path: &str) -> CallResult<()> {
     Ok(fs::create_dir_all(job.to_write(path)?)?)
 }
 
 /// The new link takes the place of the old one in one step: a reader finds either.
-fn replace_link(target: &str, link: &Path) -> Outcome<()> {
+fn replace_link(target: &str, link: &Path) -> CallResult<()> {
     match symlink(target, link) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && link.is_symlink() => {
             let mut name = link.file_name().map(ToOwned::to_owned).unwrap_or_default();
@@ -248,7 +248,7 @@ fn replace_link(target: &str, link: &Path) -> Outcome<()> {
             symlink(target, &beside)?;
             fs::rename(&beside, link).map_err(|error| {
                 let _ = fs::remove_file(&beside);
-                Failed::from(error)
+                CallError::from(error)
             })
         }
         other => Ok(other?),

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::Array;
 
-use super::finding::matches;
-use super::job::{Answer, Job, Outcome, operation, path_text};
-use super::program::Program;
+use super::context::{CallResult, RhaiResult, SalJob, operation, path_text};
+use super::external_program::ExternalProgram;
+use super::find::matches;
 use crate::engine::rhai::functions::Functions;
 
 /// How deep below a tree repositories are looked for: host, account and name make three.
@@ -15,8 +15,8 @@ const FOLDERS_DEEP_MAX: usize = 8;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group("git", "Repositories of git.");
-    functions.class::<Tree>("GitTree");
-    functions.class::<Repository>("GitRepo");
+    functions.class::<GitTree>("GitTree");
+    functions.class::<GitRepo>("GitRepo");
     register_tree(functions);
     functions.add(
         "path",
@@ -25,7 +25,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         r#"
 git_clone(env_get("ORIGIN"), "work").path().ends_with("/work")
 // → true"#,
-        |repository: Repository| path_text(&repository.path),
+        |repository: GitRepo| path_text(&repository.path),
     );
     functions.add(
         "has_changes",
@@ -36,7 +36,7 @@ let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/new.txt", "new");
 repository.has_changes()
 // → true"#,
-        |repository: Repository| {
+        |repository: GitRepo| {
             repository.operation("has_changes", |job| {
                 Ok(!repository.git(job, &["status", "--porcelain"])?.is_empty())
             })
@@ -51,7 +51,7 @@ fn register_exchange(functions: &mut Functions<'_>) {
         ["repository"],
         "Takes over what is new where the repository comes from; it fails where both have changed.",
         r#"git_clone(env_get("ORIGIN"), "work").pull();"#,
-        |repository: Repository| repository.act("pull", &["pull", "--ff-only", "--quiet"]),
+        |repository: GitRepo| repository.act("pull", &["pull", "--ff-only", "--quiet"]),
     );
     functions.add(
         "reset",
@@ -62,7 +62,7 @@ let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/README", "spoiled");
 repository.reset().has_changes()
 // → false"#,
-        |repository: Repository| {
+        |repository: GitRepo| {
             repository.act("reset", &["reset", "--hard", "--quiet"])?;
             repository.act("reset", &["clean", "-d", "--force", "--quiet"])
         },
@@ -76,7 +76,7 @@ let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/new.txt", "new");
 repository.commit("add a file").has_changes()
 // → false"#,
-        |repository: Repository, message: &str| {
+        |repository: GitRepo, message: &str| {
             repository.operation("commit", |job| repository.commit(job, message))?;
             Ok::<_, Box<::rhai::EvalAltResult>>(repository)
         },
@@ -89,7 +89,7 @@ repository.commit("add a file").has_changes()
 let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/new.txt", "new");
 repository.commit("add a file").push();"#,
-        |repository: Repository| repository.act("push", &["push", "--quiet"]),
+        |repository: GitRepo| repository.act("push", &["push", "--quiet"]),
     );
 }
 
@@ -105,7 +105,7 @@ repository.has_changes()
 // → false"#,
             |url: &str| clone(url, None),
         )
-        .or(["url", "path"], |url: &str, path: &str| clone(url, Some(path)));
+        .overload(["url", "path"], |url: &str, path: &str| clone(url, Some(path)));
     functions.add(
         "git_tree_new",
         ["path"],
@@ -117,7 +117,7 @@ git_tree_new("code").list().len
         |path: &str| {
             operation("git_tree_new", path, |job| {
                 let folder = job.to_read(path)?.canonicalize()?;
-                if folder.is_dir() { Ok(Tree { folder }) } else { Err("not a folder".into()) }
+                if folder.is_dir() { Ok(GitTree { folder }) } else { Err("not a folder".into()) }
             })
         },
     );
@@ -129,7 +129,7 @@ git_tree_new("code").list().len
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").list()[0].ends_with("/code/one")
 // → true"#,
-        |tree: Tree| {
+        |tree: GitTree| {
             tree.operation("list", |job| {
                 Ok(tree.paths(job)?.iter().map(|path| path_text(path).into()).collect::<Array>())
             })
@@ -148,7 +148,7 @@ git_clone(env_get("ORIGIN"), "code/web-one");
 git_clone(env_get("ORIGIN"), "code/api");
 git_tree_new("code").find("web*").len
 // → 1"#,
-        |tree: Tree, pattern: &str| {
+        |tree: GitTree, pattern: &str| {
             tree.operation("find", |job| Ok(tree.find(job, pattern)?.into_iter().map(::rhai::Dynamic::from).collect::<Array>()))
         },
     );
@@ -160,7 +160,7 @@ git_tree_new("code").find("web*").len
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").get("one").has_changes()
 // → false"#,
-        |tree: Tree, pattern: &str| {
+        |tree: GitTree, pattern: &str| {
             operation("git get", pattern, |job| {
                 let mut found = tree.find(job, pattern)?;
                 match (found.pop(), found.len()) {
@@ -175,36 +175,40 @@ git_tree_new("code").get("one").has_changes()
 
 /// A folder with repositories somewhere below it.
 #[derive(Debug, Clone)]
-struct Tree {
+struct GitTree {
     folder: PathBuf,
 }
 
 #[derive(Debug, Clone)]
-struct Repository {
+struct GitRepo {
     path: PathBuf,
 }
 
-impl Tree {
-    fn operation<T>(&self, name: &str, work: impl FnOnce(Job<'_>) -> Outcome<T>) -> Answer<T> {
+impl GitTree {
+    fn operation<T>(
+        &self,
+        name: &str,
+        work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
+    ) -> RhaiResult<T> {
         operation(&format!("git {name}"), &path_text(&self.folder), work)
     }
 
-    fn find(&self, job: Job<'_>, pattern: &str) -> Outcome<Vec<Repository>> {
+    fn find(&self, job: SalJob<'_>, pattern: &str) -> CallResult<Vec<GitRepo>> {
         let matching = |path: &PathBuf| {
             let below = path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             matches(pattern, &below) || matches(pattern, &name)
         };
         let paths = self.paths(job)?.into_iter().filter(matching);
-        Ok(paths.map(|path| Repository { path }).collect())
+        Ok(paths.map(|path| GitRepo { path }).collect())
     }
 
     /// In order. What is within a repository is not looked through.
-    fn paths(&self, job: Job<'_>) -> Outcome<Vec<PathBuf>> {
+    fn paths(&self, job: SalJob<'_>) -> CallResult<Vec<PathBuf>> {
         let mut folders = vec![(self.folder.clone(), 0)];
         let mut found = Vec::new();
         while let Some((folder, depth)) = folders.pop() {
-            job.look()?;
+            job.check_stop()?;
             if folder.join(".git").exists() {
                 found.push(folder);
             } else if depth < FOLDERS_DEEP_MAX
@@ -223,20 +227,24 @@ impl Tree {
     }
 }
 
-impl Repository {
-    fn operation<T>(&self, name: &str, work: impl FnOnce(Job<'_>) -> Outcome<T>) -> Answer<T> {
+impl GitRepo {
+    fn operation<T>(
+        &self,
+        name: &str,
+        work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
+    ) -> RhaiResult<T> {
         operation(&format!("git {name}"), &path_text(&self.path), work)
     }
 
     /// Does one thing, and gives the repository for the next.
-    fn act(&self, name: &str, args: &[&str]) -> Answer<Self> {
+    fn act(&self, name: &str, args: &[&str]) -> RhaiResult<Self> {
         self.operation(name, |job| {
             job.to_change(&path_text(&self.path))?;
             self.git(job, args).map(|_| self.clone())
         })
     }
 
-    fn commit(&self, job: Job<'_>, message: &str) -> Outcome<()> {
+    fn commit(&self, job: SalJob<'_>, message: &str) -> CallResult<()> {
         job.to_change(&path_text(&self.path))?;
         self.git(job, &["add", "--all"])?;
         if self.git(job, &["status", "--porcelain"])?.is_empty() {
@@ -254,18 +262,18 @@ impl Repository {
             .map(|_| ())
     }
 
-    fn git(&self, job: Job<'_>, args: &[&str]) -> Outcome<String> {
+    fn git(&self, job: SalJob<'_>, args: &[&str]) -> CallResult<String> {
         job.to_read(&path_text(&self.path))?;
         git(&self.path).args(args.iter().copied()).output(job)
     }
 }
 
 /// Nobody is there to be asked for a password.
-fn git(folder: &Path) -> Program {
-    Program::new("git").env("GIT_TERMINAL_PROMPT", "0").within(folder)
+fn git(folder: &Path) -> ExternalProgram {
+    ExternalProgram::new("git").env("GIT_TERMINAL_PROMPT", "0").folder(folder)
 }
 
-fn clone(url: &str, path: Option<&str>) -> Answer<Repository> {
+fn clone(url: &str, path: Option<&str>) -> RhaiResult<GitRepo> {
     operation("git_clone", url, |job| {
         // A path of this machine is read; anything else is another machine.
         if url.starts_with('/') {
@@ -279,6 +287,6 @@ fn clone(url: &str, path: Option<&str>) -> Answer<Repository> {
         // Git would take `ext::` for a command to run.
         let protocols = ["-c", "protocol.ext.allow=never", "clone", "--quiet", "--", url];
         git(&job.folder()?).args(protocols).arg(&to).output(job)?;
-        Ok(Repository { path: to.canonicalize()? })
+        Ok(GitRepo { path: to.canonicalize()? })
     })
 }

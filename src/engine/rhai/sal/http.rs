@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use ::rhai::INT;
 
-use super::job::{Answer, Job, Outcome, operation};
-use super::program::Program;
+use super::context::{CallResult, RhaiResult, SalJob, operation};
+use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
 /// How long one answer may take.
@@ -51,13 +51,13 @@ http_wait("http://127.0.0.1:8080/", 10)
 }
 
 /// The command that asks for a page, without its url.
-pub(super) fn curl(job: Job<'_>, url: &str) -> Outcome<Program> {
+pub(super) fn curl(job: SalJob<'_>, url: &str) -> CallResult<ExternalProgram> {
     job.settings.check_network()?;
     if !(url.starts_with("http://") || url.starts_with("https://")) {
         return Err("a url starts with http:// or https://".into());
     }
     // A protocol that is not named, such as file, is not to be reached by a redirection either.
-    Ok(Program::new("curl").args([
+    Ok(ExternalProgram::new("curl").args([
         "--disable",
         "--silent",
         "--show-error",
@@ -73,7 +73,7 @@ pub(super) fn curl(job: Job<'_>, url: &str) -> Outcome<Program> {
 }
 
 /// The status of a page; none if it does not answer.
-fn status(job: Job<'_>, url: &str) -> Outcome<Option<INT>> {
+fn status(job: SalJob<'_>, url: &str) -> CallResult<Option<INT>> {
     let asked = curl(job, url)?
         .args(["--output", "/dev/null", "--write-out", "%{http_code}", "--max-time"])
         .arg(ANSWER_MAX.as_secs().to_string())
@@ -89,7 +89,7 @@ fn is_success(status: INT) -> bool {
     (100..400).contains(&status)
 }
 
-fn wait(url: &str, seconds: INT) -> Answer<bool> {
+fn wait(url: &str, seconds: INT) -> RhaiResult<bool> {
     operation("http_wait", url, |job| {
         let time = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
         let until = Instant::now().checked_add(time);
@@ -100,8 +100,8 @@ fn wait(url: &str, seconds: INT) -> Answer<bool> {
             if until.is_some_and(|until| Instant::now() + BETWEEN_TRIES >= until) {
                 return Ok(false);
             }
-            job.running.sleep(BETWEEN_TRIES)?;
-            job.look()?;
+            job.run.sleep(BETWEEN_TRIES)?;
+            job.check_stop()?;
         }
     })
 }

@@ -3,7 +3,7 @@
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use serde_json::{Number, Value};
 
-use super::job::{Job, Outcome, operation};
+use super::context::{CallResult, SalJob, operation};
 use crate::engine::rhai::functions::Functions;
 
 /// How deep a value may nest to become JSON: readers refuse more.
@@ -28,7 +28,7 @@ data.ports[1]
                 })
             },
         )
-        .gives("any");
+        .returns("any");
     functions.add(
         "json_encode",
         ["value"],
@@ -51,11 +51,11 @@ json_parse(file_read("web.json")).ports.len
 }
 
 /// A value as JSON. What JSON has no form for becomes its text.
-pub(super) fn to_json(value: &Dynamic) -> Outcome<Value> {
+pub(super) fn to_json(value: &Dynamic) -> CallResult<Value> {
     nested(value, 0)
 }
 
-fn nested(value: &Dynamic, nesting: usize) -> Outcome<Value> {
+fn nested(value: &Dynamic, nesting: usize) -> CallResult<Value> {
     if nesting > NESTING_MAX {
         return Err(format!("the value nests deeper than {NESTING_MAX} levels").into());
     }
@@ -84,7 +84,7 @@ fn nested(value: &Dynamic, nesting: usize) -> Outcome<Value> {
 }
 
 /// Within the limits of arrays and maps, which Rhai checks only for what it makes itself.
-fn from_json(job: Job<'_>, value: Value) -> Outcome<Dynamic> {
+fn from_json(job: SalJob<'_>, value: Value) -> CallResult<Dynamic> {
     Ok(match value {
         Value::Null => Dynamic::UNIT,
         Value::Bool(truth) => truth.into(),
@@ -97,26 +97,26 @@ fn from_json(job: Job<'_>, value: Value) -> Outcome<Dynamic> {
         Value::Array(elements) => {
             fits(job, elements.len())?;
             let elements = elements.into_iter().map(|element| from_json(job, element));
-            elements.collect::<Outcome<Array>>()?.into()
+            elements.collect::<CallResult<Array>>()?.into()
         }
         Value::Object(entries) => {
             fits(job, entries.len())?;
             let entries = entries.into_iter();
             let entries =
                 entries.map(|(name, element)| Ok((name.into(), from_json(job, element)?)));
-            entries.collect::<Outcome<Map>>()?.into()
+            entries.collect::<CallResult<Map>>()?.into()
         }
     })
 }
 
-fn fits(job: Job<'_>, elements: usize) -> Outcome<()> {
+fn fits(job: SalJob<'_>, elements: usize) -> CallResult<()> {
     if elements <= job.settings.array_len_max {
         return Ok(());
     }
     Err(format!("an array or object has more than {} elements", job.settings.array_len_max).into())
 }
 
-fn encode(job: Job<'_>, value: &Dynamic, pretty: bool) -> Outcome<String> {
+fn encode(job: SalJob<'_>, value: &Dynamic, pretty: bool) -> CallResult<String> {
     let value = to_json(&value.flatten_clone())?;
     let text =
         if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };

@@ -1,55 +1,53 @@
-//! The system for scripts: one file per group of functions. A function that fails throws an error
-//! that names the operation and its object, as `file_read /x: no such file or directory`.
+//! The functions of `sal`: one file per group. A function that fails throws an error with the names
+//! of the operation and its object, as `file_read /x: no such file or directory`.
 
-mod access;
-mod copying;
+mod commands;
+mod context;
+mod copy;
 mod download;
-mod env;
-mod exec;
+mod environment;
+mod external_program;
 mod files;
-mod finding;
+mod find;
 mod git;
-mod guest;
 mod http;
-mod job;
 mod json;
 mod packages;
-mod process;
+mod ports;
 mod processes;
-mod program;
-mod removing;
+mod redis_client;
+mod remove;
 mod replacer;
+mod scripts;
 mod ssh;
 mod systemd;
-mod tcp;
 mod template;
 mod text;
 mod time;
 
 use super::functions::Functions;
 
-pub(super) use access::Settings;
-pub(super) use process::is_command;
+pub(super) use commands::is_command;
 
-/// Adds all of them to an interpreter.
+/// Registers all of them.
 pub(super) fn register(functions: &mut Functions<'_>) {
-    process::register(functions);
+    commands::register(functions);
     processes::register(functions);
     files::register(functions);
-    copying::register(functions);
-    finding::register(functions);
-    env::register(functions);
+    copy::register(functions);
+    find::register(functions);
+    environment::register(functions);
     download::register(functions);
     packages::register(functions);
     text::register(functions);
     replacer::register(functions);
     template::register(functions);
-    tcp::register(functions);
+    ports::register(functions);
     http::register(functions);
     ssh::register(functions);
     git::register(functions);
-    guest::register(functions);
-    exec::register(functions);
+    redis_client::register(functions);
+    scripts::register(functions);
     systemd::register(functions);
     json::register(functions);
     time::register(functions);

@@ -2,8 +2,8 @@
 
 use ::rhai::Array;
 
-use super::job::{Job, Outcome, operation};
-use super::program::Program;
+use super::context::{CallResult, SalJob, operation};
+use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -59,7 +59,8 @@ package_list().contains("bash")
         || {
             operation("package_list", "", |job| {
                 let format = "--showformat=${db:Status-Abbrev}${Package}\\n";
-                let text = Program::new("dpkg-query").args(["--show", format]).output(job)?;
+                let text =
+                    ExternalProgram::new("dpkg-query").args(["--show", format]).output(job)?;
                 lines(job, text.lines().filter_map(|line| line.strip_prefix("ii ")))
             })
         },
@@ -73,7 +74,8 @@ package_search("web server").len > 0
 // → true"#,
         |text: &str| {
             operation("package_search", text, |job| {
-                let found = Program::new("apt-cache").args(["search", "--", text]).output(job)?;
+                let found =
+                    ExternalProgram::new("apt-cache").args(["search", "--", text]).output(job)?;
                 lines(job, found.lines().filter_map(|line| line.split(" - ").next()))
             })
         },
@@ -95,7 +97,7 @@ package_is_installed("bash")
 }
 
 /// The form of Debian's names; so it can be no option either.
-fn check_name(name: &str) -> Outcome<()> {
+fn check_name(name: &str) -> CallResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-.:=~_".contains(c);
     if name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric()) && name.chars().all(is_plain)
     {
@@ -104,17 +106,17 @@ fn check_name(name: &str) -> Outcome<()> {
     Err("that is no name of a package".into())
 }
 
-fn is_installed(job: Job<'_>, name: &str) -> Outcome<bool> {
+fn is_installed(job: SalJob<'_>, name: &str) -> CallResult<bool> {
     let name = name.split('=').next().unwrap_or_default();
     let args = ["--show", "--showformat=${db:Status-Abbrev}", "--", name];
-    let ran = Program::new("dpkg-query").args(args).run(job)?;
+    let ran = ExternalProgram::new("dpkg-query").args(args).run(job)?;
     Ok(ran.success() && ran.stdout().starts_with("ii"))
 }
 
 /// Nobody is there to be asked: what a person has configured stays.
-fn apt(job: Job<'_>, args: &[&str]) -> Outcome<()> {
+fn apt(job: SalJob<'_>, args: &[&str]) -> CallResult<()> {
     let options = ["--yes", "--quiet", "-o", "Dpkg::Options::=--force-confold"];
-    Program::new("apt-get")
+    ExternalProgram::new("apt-get")
         .env("DEBIAN_FRONTEND", "noninteractive")
         .args(options)
         .args(args.iter().copied())
@@ -123,7 +125,7 @@ fn apt(job: Job<'_>, args: &[&str]) -> Outcome<()> {
         .map(|_| ())
 }
 
-fn lines<'a>(job: Job<'_>, lines: impl Iterator<Item = &'a str>) -> Outcome<Array> {
+fn lines<'a>(job: SalJob<'_>, lines: impl Iterator<Item = &'a str>) -> CallResult<Array> {
     let found: Array = lines.map(|line| line.trim().into()).collect();
     let most = job.settings.array_len_max;
     if found.len() > most { Err(format!("more than {most} packages").into()) } else { Ok(found) }

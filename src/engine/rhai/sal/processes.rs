@@ -4,7 +4,7 @@ use std::fs;
 
 use ::rhai::{Array, FLOAT, INT, Map};
 
-use super::job::{Answer, Job, Outcome, operation};
+use super::context::{CallResult, RhaiResult, SalJob, operation};
 use crate::engine::process::ask_to_end;
 use crate::engine::rhai::functions::Functions;
 
@@ -51,7 +51,7 @@ kill("no-such-program-runs-here")
 // → no process matches"#,
         kill,
     )
-    .or(["pid"], |pid: INT| kill(&pid.to_string()));
+    .overload(["pid"], |pid: INT| kill(&pid.to_string()));
 }
 
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl Process {
     }
 }
 
-fn process_get(pattern: &str) -> Answer<Map> {
+fn process_get(pattern: &str) -> RhaiResult<Map> {
     operation("process_get", pattern, |job| {
         let mut found = list(job, pattern)?;
         match (found.pop(), found.len()) {
@@ -106,7 +106,7 @@ fn process_get(pattern: &str) -> Answer<Map> {
     })
 }
 
-fn kill(pattern: &str) -> Answer<String> {
+fn kill(pattern: &str) -> RhaiResult<String> {
     operation("kill", pattern, |job| {
         job.settings.check_run()?;
         if pattern.trim().is_empty() {
@@ -141,13 +141,13 @@ fn is_gone(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
-fn list(job: Job<'_>, pattern: &str) -> Outcome<Vec<Process>> {
+fn list(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {
     let uptime = fs::read_to_string("/proc/uptime")?;
     let uptime = uptime.split_ascii_whitespace().next().and_then(|text| text.parse().ok());
     let uptime_seconds = uptime.unwrap_or(0.0);
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        job.look()?;
+        job.check_stop()?;
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use regex::{Captures, Regex, RegexBuilder};
 
+use super::context::{CallResult, RhaiResult, SalJob, operation};
 use super::files::{read_text, write_text};
-use super::job::{Answer, Job, Outcome, operation};
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.class::<Builder>("TextReplacerBuilder");
+    functions.class::<ReplacerBuilder>("TextReplacerBuilder");
     functions.class::<Replacer>("TextReplacer");
     register_builder(functions);
     functions.add(
@@ -84,7 +84,7 @@ let replacer = text_replacer_new()
     .build();
 replacer.replace("colour 7")
 // → color <7>"#,
-        Builder::default,
+        ReplacerBuilder::default,
     );
     functions.add(
         "pattern",
@@ -93,7 +93,7 @@ replacer.replace("colour 7")
         r#"
 text_replacer_new().pattern("a.c").replacement("-").build().replace("abc a.c")
 // → abc -"#,
-        |mut builder: Builder, text: &str| {
+        |mut builder: ReplacerBuilder, text: &str| {
             text.clone_into(&mut builder.current.pattern);
             builder
         },
@@ -106,7 +106,7 @@ text_replacer_new().pattern("a.c").replacement("-").build().replace("abc a.c")
 text_replacer_new().pattern("(\\w+)@(\\w+)").replacement("$2: $1").regex(true).build()
     .replace("ann@home")
 // → home: ann"#,
-        |mut builder: Builder, text: &str| {
+        |mut builder: ReplacerBuilder, text: &str| {
             text.clone_into(&mut builder.current.replacement);
             builder
         },
@@ -122,7 +122,7 @@ fn register_switches(functions: &mut Functions<'_>) {
         r#"
 text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace("a   b")
 // → a b"#,
-        |mut builder: Builder, on: bool| {
+        |mut builder: ReplacerBuilder, on: bool| {
             builder.current.regex = on;
             builder
         },
@@ -135,7 +135,7 @@ text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace
 text_replacer_new().pattern("draft").replacement("done").case_insensitive(true).build()
     .replace("DRAFT")
 // → done"#,
-        |mut builder: Builder, on: bool| {
+        |mut builder: ReplacerBuilder, on: bool| {
             builder.current.case_insensitive = on;
             builder
         },
@@ -148,7 +148,7 @@ text_replacer_new().pattern("draft").replacement("done").case_insensitive(true).
 text_replacer_new().pattern("a").replacement("b").and().pattern("b").replacement("c").build()
     .replace("ab")
 // → cc"#,
-        |mut builder: Builder| {
+        |mut builder: ReplacerBuilder| {
             builder.done.push(std::mem::take(&mut builder.current));
             builder
         },
@@ -163,7 +163,7 @@ try {
 } catch (error) {
     print(error);
 }"#,
-        Builder::build,
+        ReplacerBuilder::build,
     );
 }
 
@@ -177,7 +177,7 @@ struct Rule {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Builder {
+struct ReplacerBuilder {
     done: Vec<Rule>,
     current: Rule,
 }
@@ -188,8 +188,8 @@ struct Replacer {
     steps: Arc<[(Regex, String, bool)]>,
 }
 
-impl Builder {
-    fn build(self) -> Answer<Replacer> {
+impl ReplacerBuilder {
+    fn build(self) -> RhaiResult<Replacer> {
         operation("text_replacer build", "", |_| {
             let mut steps = Vec::new();
             for rule in self.done.into_iter().chain([self.current]) {
@@ -209,7 +209,7 @@ impl Builder {
 }
 
 impl Replacer {
-    fn replace(&self, job: Job<'_>, text: &str) -> Outcome<String> {
+    fn replace(&self, job: SalJob<'_>, text: &str) -> CallResult<String> {
         let mut text = text.to_owned();
         for (regex, replacement, has_groups) in self.steps.iter() {
             text = replace_all(job, regex, &text, replacement, *has_groups)?;
@@ -217,7 +217,7 @@ impl Replacer {
         Ok(text)
     }
 
-    fn replace_file(&self, job: Job<'_>, path: &str) -> Outcome<String> {
+    fn replace_file(&self, job: SalJob<'_>, path: &str) -> CallResult<String> {
         let text = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
         self.replace(job, &text)
     }
@@ -225,18 +225,18 @@ impl Replacer {
 
 /// By hand, because the result must stay within the longest string and the job's time.
 fn replace_all(
-    job: Job<'_>,
+    job: SalJob<'_>,
     regex: &Regex,
     text: &str,
     replacement: &str,
     has_groups: bool,
-) -> Outcome<String> {
+) -> CallResult<String> {
     const MATCHES_PER_LOOK: usize = 1024;
     let mut replaced = String::with_capacity(text.len());
     let mut copied = 0;
     for (number, groups) in regex.captures_iter(text).enumerate() {
         if number % MATCHES_PER_LOOK == 0 {
-            job.look()?;
+            job.check_stop()?;
         }
         let Some(whole) = groups.get(0) else { continue };
         replaced.push_str(&text[copied..whole.start()]);

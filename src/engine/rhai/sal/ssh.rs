@@ -2,8 +2,8 @@
 
 use ::rhai::INT;
 
-use super::job::{Job, Outcome, operation};
-use super::program::{Program, Ran};
+use super::context::{CallResult, SalJob, operation};
+use super::external_program::{Exited, ExternalProgram};
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -51,7 +51,7 @@ ssh_ping("web1.example.org", "deploy")
 }
 
 /// Refuses what a program would take for an option, and what is no name at all.
-pub(super) fn check_host(host: &str) -> Outcome<()> {
+pub(super) fn check_host(host: &str) -> CallResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:%[]".contains(c);
     if host.is_empty() || host.len() > 255 || host.starts_with('-') || !host.chars().all(is_plain) {
         return Err("that is no name of a host".into());
@@ -60,7 +60,7 @@ pub(super) fn check_host(host: &str) -> Outcome<()> {
 }
 
 /// Nobody is there to be asked for a password.
-fn ssh(job: Job<'_>, host: &str, user: &str, command: &str) -> Outcome<Ran> {
+fn ssh(job: SalJob<'_>, host: &str, user: &str, command: &str) -> CallResult<Exited> {
     job.settings.check_network()?;
     check_host(host)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@+".contains(c);
@@ -68,5 +68,5 @@ fn ssh(job: Job<'_>, host: &str, user: &str, command: &str) -> Outcome<Ran> {
         return Err("that is no name of a user".into());
     }
     let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-l", user, "--", host];
-    Program::new("ssh").args(options).arg(command).run(job)
+    ExternalProgram::new("ssh").args(options).arg(command).run(job)
 }

@@ -2,8 +2,8 @@
 
 use ::rhai::{Array, Dynamic, INT, Map};
 
-use super::job::{Answer, Job, Outcome, operation};
-use super::program::Program;
+use super::context::{CallResult, RhaiResult, SalJob, operation};
+use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
 /// The most lines of the journal that are asked for at once.
@@ -78,7 +78,7 @@ for line in systemd_logs("nginx", 20).split("\n") { print(line) }"#,
                 if !(1..=LINES_MAX).contains(&lines) {
                     return Err(format!("ask for 1 to {LINES_MAX} lines").into());
                 }
-                Program::new("journalctl")
+                ExternalProgram::new("journalctl")
                     .args(["--no-pager", "--quiet", "--unit", unit, "--lines"])
                     .arg(lines.to_string())
                     .output(job)
@@ -87,14 +87,14 @@ for line in systemd_logs("nginx", 20).split("\n") { print(line) }"#,
     );
 }
 
-fn act(function: &str, verb: &'static str, unit: &str) -> Answer<()> {
+fn act(function: &str, verb: &'static str, unit: &str) -> RhaiResult<()> {
     operation(function, unit, |job| {
         check_name(unit)?;
         systemctl(job, &["--quiet", verb, "--", unit]).map(|_| ())
     })
 }
 
-fn list(job: Job<'_>) -> Outcome<Array> {
+fn list(job: SalJob<'_>) -> CallResult<Array> {
     let text = systemctl(job, &["list-units", "--all", "--plain", "--no-legend", "--full"])?;
     let mut units = Array::new();
     for line in text.lines().take(job.settings.array_len_max) {
@@ -111,7 +111,7 @@ fn list(job: Job<'_>) -> Outcome<Array> {
     Ok(units)
 }
 
-fn status(job: Job<'_>, unit: &str) -> Outcome<Map> {
+fn status(job: SalJob<'_>, unit: &str) -> CallResult<Map> {
     check_name(unit)?;
     let properties =
         "LoadState,ActiveState,SubState,UnitFileState,MainPID,Description,MemoryCurrent";
@@ -135,7 +135,7 @@ fn status(job: Job<'_>, unit: &str) -> Outcome<Map> {
 }
 
 /// The characters that the name of a unit may have; a dash at the start would be an option.
-fn check_name(unit: &str) -> Outcome<()> {
+fn check_name(unit: &str) -> CallResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@\\".contains(c);
     if unit.is_empty() || unit.len() > 255 || unit.starts_with('-') || !unit.chars().all(is_plain) {
         return Err("that is no name of a unit".into());
@@ -143,7 +143,7 @@ fn check_name(unit: &str) -> Outcome<()> {
     Ok(())
 }
 
-fn systemctl(job: Job<'_>, args: &[&str]) -> Outcome<String> {
+fn systemctl(job: SalJob<'_>, args: &[&str]) -> CallResult<String> {
     let options = ["--no-pager", "--no-ask-password"];
-    Program::new("systemctl").args(options).args(args.iter().copied()).output(job)
+    ExternalProgram::new("systemctl").args(options).args(args.iter().copied()).output(job)
 }

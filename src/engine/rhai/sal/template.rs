@@ -8,8 +8,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use serde_json::Value as Json;
 
+use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
 use super::files::{read_text, write_text};
-use super::job::{Answer, Failed, Job, Outcome, operation};
 use super::json::to_json;
 use crate::engine::rhai::functions::Functions;
 
@@ -17,7 +17,7 @@ use crate::engine::rhai::functions::Functions;
 const FUEL: u64 = 20_000_000;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.class::<Builder>("TemplateBuilder");
+    functions.class::<TemplateBuilder>("TemplateBuilder");
     functions.add(
         "template_builder_open",
         ["path"],
@@ -33,7 +33,7 @@ template_builder_open("page.txt")
         |path: &str| {
             operation("template_builder_open", path, |job| {
                 let source = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
-                Ok(Builder { path: path.to_owned(), source, vars: Map::new() })
+                Ok(TemplateBuilder { path: path.to_owned(), source, vars: Map::new() })
             })
         },
     );
@@ -45,7 +45,7 @@ template_builder_open("page.txt")
 file_write("t", "{{ user.name }} is {{ user.age }}");
 template_builder_open("t").add_var("user", #{name: "Ann", age: 44}).render()
 // → Ann is 44"#,
-        |mut builder: Builder, name: &str, value: Dynamic| {
+        |mut builder: TemplateBuilder, name: &str, value: Dynamic| {
             builder.vars.insert(name.into(), value);
             builder
         },
@@ -58,7 +58,7 @@ template_builder_open("t").add_var("user", #{name: "Ann", age: 44}).render()
 file_write("t", "{{ a }}-{{ b }}");
 template_builder_open("t").add_vars(#{a: 1, b: 2}).render()
 // → 1-2"#,
-        |mut builder: Builder, values: Map| {
+        |mut builder: TemplateBuilder, values: Map| {
             builder.vars.extend(values);
             builder
         },
@@ -75,7 +75,7 @@ fn register_rendering(functions: &mut Functions<'_>) {
 file_write("t", "{{ name|upper }}");
 template_builder_open("t").add_var("name", "ann").render()
 // → ANN"#,
-        |builder: Builder| -> Answer<String> {
+        |builder: TemplateBuilder| -> RhaiResult<String> {
             operation("render", &builder.path, |job| builder.render(job))
         },
     );
@@ -88,7 +88,7 @@ file_write("t", "listen {{ port }};");
 template_builder_open("t").add_var("port", 8080).render_to_file("site.conf");
 file_read("site.conf")
 // → listen 8080;"#,
-        |builder: Builder, path: &str| {
+        |builder: TemplateBuilder, path: &str| {
             operation("render_to_file", path, |job| {
                 let text = builder.render(job)?;
                 write_text(&job.to_write(path)?, &text)
@@ -98,14 +98,14 @@ file_read("site.conf")
 }
 
 #[derive(Debug, Clone)]
-struct Builder {
+struct TemplateBuilder {
     path: String,
     source: String,
     vars: Map,
 }
 
-impl Builder {
-    fn render(&self, job: Job<'_>) -> Outcome<String> {
+impl TemplateBuilder {
+    fn render(&self, job: SalJob<'_>) -> CallResult<String> {
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
         let syntax = syntax.map_err(|error| one_line(&error))?;
         let mut environment = Environment::new();
@@ -131,17 +131,17 @@ impl Builder {
 /// Takes what is rendered, within the longest string and the job's time.
 struct Bounded<'a> {
     text: Vec<u8>,
-    job: Job<'a>,
-    stopped: &'a Cell<Option<Failed>>,
+    job: SalJob<'a>,
+    stopped: &'a Cell<Option<CallError>>,
 }
 
 impl Write for Bounded<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes_max = self.job.settings.bytes_max;
         let checked = if (self.text.len() + bytes.len()) as u64 > bytes_max {
-            Err(Failed::Why(format!("the text becomes longer than {bytes_max} bytes")))
+            Err(CallError::Failed(format!("the text becomes longer than {bytes_max} bytes")))
         } else {
-            self.job.look()
+            self.job.check_stop()
         };
         if let Err(failed) = checked {
             self.stopped.set(Some(failed));

@@ -262,7 +262,7 @@ fn every_function_says_what_it_does_in_sentences_and_once() {
     let mut names = std::collections::BTreeSet::new();
     for function in functions() {
         let name = function.full_name();
-        assert!(function.says.ends_with('.') && !function.says.contains("  "), "{name}");
+        assert!(function.summary.ends_with('.') && !function.summary.contains("  "), "{name}");
         assert!(names.insert(name.clone()), "{name} is there twice");
         assert!(!function.signatures.is_empty(), "{name}");
         for signature in &function.signatures {

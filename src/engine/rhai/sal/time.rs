@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
-use super::job::{Outcome, operation};
+use super::context::{CallResult, operation};
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -72,6 +72,6 @@ time_parse("1970-01-02T01:00:00+01:00")
     );
 }
 
-fn timestamp(seconds: INT) -> Outcome<Timestamp> {
+fn timestamp(seconds: INT) -> CallResult<Timestamp> {
     Timestamp::from_second(seconds).map_err(|_| "a time so far away has no date".into())
 }

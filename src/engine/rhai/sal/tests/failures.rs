@@ -102,7 +102,7 @@ fn failures_name_the_operation_and_its_object() {
         ("exec(\"no.rhai\")", "exec no.rhai: no such file or directory"),
         (
             "exec(\"/etc/hostname\")",
-            "exec /etc/hostname: not allowed: it is below none of the folders of sal.exec",
+            "exec /etc/hostname: not allowed: the script is outside the folders of sal.exec",
         ),
         ("exec(\"http://127.0.0.1:8080/\")", "exec http://127.0.0.1"),
         ("file_write(\"x.rhai\", \"let x = ;\"); exec(\"x.rhai\")", "exec x.rhai: syntax error"),

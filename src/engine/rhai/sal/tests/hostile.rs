@@ -124,7 +124,7 @@ proptest::proptest! {
                 let arguments: Vec<String> =
                     types.iter().map(|kind| argument(&mut rng, kind)).collect();
                 let object =
-                    function.of.map(|of| object(of, world) + ".").unwrap_or_default();
+                    function.receiver.map(|receiver| object(receiver, world) + ".").unwrap_or_default();
                 let call = format!("{object}{}({})", function.name, arguments.join(", "));
                 let deep = if call.contains("deep") { DEEP } else { "" };
                 let source = format!("{BEFORE}{deep}{call}");

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use ::rhai::Dynamic;
 
-use super::job::{Answer, operation, or_unit, path_text};
+use super::context::{RhaiResult, operation, or_unit, path_text};
 use crate::engine::process::{environment, find_in};
 use crate::engine::rhai::functions::Functions;
 
@@ -20,7 +20,7 @@ env_get("LC_CTYPE")
 // → C.UTF-8"#,
             env_get,
         )
-        .gives("string or ()");
+        .returns("string or ()");
     functions.add(
         "script_dir",
         [],
@@ -46,7 +46,7 @@ run_command("ls").stdout
                 if !folder.is_dir() {
                     return Err("not a folder".into());
                 }
-                job.running.set_folder(folder);
+                job.run.set_folder(folder);
                 Ok(())
             })
         },
@@ -105,9 +105,9 @@ fn register_platform(functions: &mut Functions<'_>) {
 
 /// The job's own variable, else `PATH`, `HOME`, `TMPDIR`, `SHELL` or `LC_CTYPE`. The daemon's environment,
 /// which may hold secrets, stays its own.
-fn env_get(name: &str) -> Answer<Dynamic> {
+fn env_get(name: &str) -> RhaiResult<Dynamic> {
     operation("env_get", name, |job| {
-        let env = environment(job.running.script, job.own_folder()?)?;
+        let env = environment(job.run.script, job.own_folder()?)?;
         let value = env.into_iter().find(|(known, _)| known == OsStr::new(name));
         Ok(or_unit(value.map(|(_, value)| value.to_string_lossy().into_owned())))
     })

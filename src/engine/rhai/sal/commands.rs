@@ -2,14 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::rhai::{Dynamic, FLOAT, INT, Map};
 
-use super::job::{Answer, Failed, Job, Outcome, operation, or_unit, path_text, shown};
+use super::context::{
+    CallError, CallResult, RhaiResult, SalJob, excerpt, operation, or_unit, path_text,
+};
+use super::external_program::run_in_sandbox;
 use super::text::dedented;
 use crate::engine::Stream;
-use crate::engine::process::child::{self, Ended, Origin, Report, Spec, Watch};
+use crate::engine::process::child::{Ended, Report};
 use crate::engine::process::{
     Scratch, check_variable, environment, failed_message, find_in, output_text,
 };
@@ -20,13 +23,13 @@ const BASH: &str = "/bin/bash";
 const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
 
 /// Whether a value is a command that is still to be run.
-pub(in crate::engine::rhai) fn is_command(value: &Dynamic) -> bool {
-    value.is::<Run>()
+pub(crate) fn is_command(value: &Dynamic) -> bool {
+    value.is::<BashCommand>()
 }
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group("process", "Commands, run by bash, and the processes of the machine.");
-    functions.class::<Run>("Command");
+    functions.class::<BashCommand>("Command");
     register_run(functions);
     functions.add(
         "silent",
@@ -35,7 +38,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         r#"
 run("echo secret").silent().execute().stdout
 // → secret"#,
-        |run: Run| Run { silent: true, ..run },
+        |run: BashCommand| BashCommand { silent: true, ..run },
     );
     functions.add(
         "ignore_error",
@@ -44,14 +47,14 @@ run("echo secret").silent().execute().stdout
         r#"
 run("exit 3").ignore_error().execute().code
 // → 3"#,
-        |run: Run| Run { ignore_error: true, ..run },
+        |run: BashCommand| BashCommand { ignore_error: true, ..run },
     );
     functions.add(
         "log",
         ["command"],
         "Writes the command itself to the job's log before it runs.",
         r#"run("uname -s").log().execute();"#,
-        |run: Run| Run { log: true, ..run },
+        |run: BashCommand| BashCommand { log: true, ..run },
     );
     functions.add(
         "env",
@@ -60,7 +63,7 @@ run("exit 3").ignore_error().execute().code
         r#"
 run("echo Hello, $NAME").env("NAME", "world").execute().stdout
 // → Hello, world"#,
-        Run::with_variable,
+        BashCommand::with_variable,
     );
     register_execution(functions);
 }
@@ -75,9 +78,11 @@ fn register_execution(functions: &mut Functions<'_>) {
 let result = run("sleep 60").timeout(0.1).ignore_error().execute();
 result.success
 // → false"#,
-            Run::with_timeout,
+            BashCommand::with_timeout,
         )
-        .or(["command", "seconds"], |run: Run, seconds: INT| run.with_timeout(seconds_of(seconds)));
+        .overload(["command", "seconds"], |run: BashCommand, seconds: INT| {
+            run.with_timeout(seconds_of(seconds))
+        });
     functions.add(
         "execute",
         ["command"],
@@ -86,7 +91,7 @@ result.success
 let result = run("echo out; echo err >&2").execute();
 `${result.stdout} ${result.stderr} ${result.success} ${result.code}`
 // → out err true 0"#,
-        |run: Run| run.execute(),
+        |run: BashCommand| run.execute(),
     );
     functions
         .add(
@@ -98,7 +103,7 @@ if which("no-such-program") == () { "not here" } else { "here" }
 // → not here"#,
             which,
         )
-        .gives("string or ()");
+        .returns("string or ()");
 }
 
 fn register_run(functions: &mut Functions<'_>) {
@@ -116,10 +121,10 @@ run(`
 `).execute();
 run("cat site/index.html", #{silent: true, die: false, log: false}).stdout
 // → hello"#,
-            |command: &str| Run::of("run", command),
+            |command: &str| BashCommand::of("run", command),
         )
-        .or(["command", "options"], |command: &str, options: Map| {
-            Run::of("run", command).with_options(&options)?.execute()
+        .overload(["command", "options"], |command: &str, options: Map| {
+            BashCommand::of("run", command).with_options(&options)?.execute()
         });
     functions.add(
         "run_command",
@@ -128,7 +133,7 @@ run("cat site/index.html", #{silent: true, die: false, log: false}).stdout
         r#"
 run_command("echo $((40 + 2))").stdout
 // → 42"#,
-        |command: &str| Run::of("run_command", command).execute(),
+        |command: &str| BashCommand::of("run_command", command).execute(),
     );
     functions.add(
         "run_silent",
@@ -137,13 +142,15 @@ run_command("echo $((40 + 2))").stdout
         r#"
 run_silent("echo 'only for me'").stdout
 // → only for me"#,
-        |command: &str| Run { silent: true, ..Run::of("run_silent", command) }.execute(),
+        |command: &str| {
+            BashCommand { silent: true, ..BashCommand::of("run_silent", command) }.execute()
+        },
     );
 }
 
 /// A command and how it is to be run: what `run` gives a script to add to.
 #[derive(Debug, Clone, Default)]
-struct Run {
+struct BashCommand {
     /// By which function's name its errors start.
     function: &'static str,
     command: String,
@@ -157,12 +164,12 @@ struct Run {
     timeout: Option<Duration>,
 }
 
-impl Run {
+impl BashCommand {
     fn of(function: &'static str, command: &str) -> Self {
         Self { function, command: dedented(command), ..Self::default() }
     }
 
-    fn with_options(mut self, options: &Map) -> Answer<Self> {
+    fn with_options(mut self, options: &Map) -> RhaiResult<Self> {
         for (name, value) in options {
             let Ok(on) = value.as_bool() else {
                 return Err(format!("{}: option `{name}` is true or false", self.function).into());
@@ -176,7 +183,7 @@ impl Run {
                     return Err(format!(
                         "{}: no option `{}`: {known}",
                         self.function,
-                        shown(other)
+                        excerpt(other)
                     )
                     .into());
                 }
@@ -185,13 +192,13 @@ impl Run {
         Ok(self)
     }
 
-    fn with_variable(mut self, name: &str, value: &str) -> Answer<Self> {
+    fn with_variable(mut self, name: &str, value: &str) -> RhaiResult<Self> {
         check_variable(name, value).map_err(|why| self.failed(&why))?;
         self.env.push((name.to_owned(), value.to_owned()));
         Ok(self)
     }
 
-    fn with_timeout(mut self, seconds: FLOAT) -> Answer<Self> {
+    fn with_timeout(mut self, seconds: FLOAT) -> RhaiResult<Self> {
         let time = Duration::try_from_secs_f64(seconds)
             .map_err(|_| self.failed(&format!("timeout of {seconds} seconds")))?;
         self.timeout = Some(time);
@@ -199,14 +206,14 @@ impl Run {
     }
 
     /// Runs it to its end and gives `stdout`, `stderr`, `success` and `code`.
-    fn execute(self) -> Answer<Map> {
-        operation(self.function, &format!("`{}`", shown(&self.command)), |job| {
+    fn execute(self) -> RhaiResult<Map> {
+        operation(self.function, &format!("`{}`", excerpt(&self.command)), |job| {
             let report = self.report(job)?;
             // The job's own deadline, or only the command's?
-            job.look()?;
+            job.check_stop()?;
             match report.ended {
-                Ended::Stopped(_) => Err(Failed::Ended),
-                Ended::Timeout if self.timeout.is_none() => Err(Failed::Ended),
+                Ended::Stopped(_) => Err(CallError::JobEnded),
+                Ended::Timeout if self.timeout.is_none() => Err(CallError::JobEnded),
                 Ended::Timeout if !self.ignore_error => Err("timeout".into()),
                 Ended::TooMuchOutput => {
                     let bytes_max = job.settings.bytes_max;
@@ -221,16 +228,16 @@ impl Run {
         })
     }
 
-    fn report(&self, job: Job<'_>) -> Outcome<Report> {
+    fn report(&self, job: SalJob<'_>) -> CallResult<Report> {
         job.settings.check_run()?;
-        let running = job.running;
-        let mut env = environment(running.script, job.own_folder()?)?;
+        let run = job.run;
+        let mut env = environment(run.script, job.own_folder()?)?;
         for (name, value) in &self.env {
             env.retain(|(known, _)| known != OsStr::new(name));
             env.push((name.into(), value.into()));
         }
         if self.log {
-            running.log_text(Stream::Stdout, &self.command);
+            run.log_text(Stream::Stdout, &self.command);
         }
         // Lives as long as the command does.
         let file_folder;
@@ -243,28 +250,13 @@ impl Run {
             file_folder = Scratch::new()?;
             args.push(file_folder.file("command", &self.command)?.into());
         }
-        let own = self.timeout.and_then(|time| Instant::now().checked_add(time));
-        let deadline = running.script.deadline;
-        let folder = job.folder()?;
-        let (home, sandbox) = (job.own_folder()?, &job.settings.sandbox);
-        let program = PathBuf::from(BASH);
-        let spec = Spec { program, args, env, cwd: &folder, home, sandbox, read: &[] };
-        let bytes_max = job.settings.bytes_max;
-        let watch = Watch {
-            cancel: running.cancel,
-            deadline: own.map_or(deadline, |own| own.min(deadline)),
-            kill_grace: job.settings.kill_grace,
-            stdout_bytes_max: bytes_max,
-            stderr_bytes_max: bytes_max,
-            log: (!self.silent).then_some(running.log),
-            log_stdout: true,
-            channel: false,
-        };
-        Ok(child::run(&spec, &watch, Origin::Cold)?)
+        let program = (PathBuf::from(BASH), args);
+        let log = (!self.silent).then_some(run.log);
+        Ok(run_in_sandbox(job, program, env, &job.folder()?, self.timeout, log)?)
     }
 
     fn failed(&self, why: &str) -> String {
-        format!("{} `{}`: {why}", self.function, shown(&self.command))
+        format!("{} `{}`: {why}", self.function, excerpt(&self.command))
     }
 }
 
@@ -281,7 +273,7 @@ fn result(report: &Report) -> Map {
     ])
 }
 
-fn which(name: &str) -> Answer<Dynamic> {
+fn which(name: &str) -> RhaiResult<Dynamic> {
     operation("which", name, |job| {
         let file = find_in(name, OsStr::new(job.search_path()));
         Ok(or_unit(file.as_deref().map(path_text)))

@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
-use super::job::{Job, Outcome, operation};
-use super::program::Program;
+use super::context::{CallResult, SalJob, operation};
+use super::external_program::ExternalProgram;
 use crate::engine::process::timeout_until;
 use crate::engine::rhai::functions::Functions;
 
@@ -44,7 +44,7 @@ print(`this machine answers: ${tcp_ping("127.0.0.1")}`);"#,
                 job.settings.check_network()?;
                 super::ssh::check_host(host)?;
                 let args = ["-c", "1", "-W", "5", "--", host];
-                Ok(Program::new("ping").args(args).run(job)?.success())
+                Ok(ExternalProgram::new("ping").args(args).run(job)?.success())
             })
         },
     );
@@ -67,7 +67,7 @@ print(`port 8080 is free: ${port_check_available(8080)}`);",
     );
 }
 
-fn check(job: Job<'_>, host: &str, port: INT) -> Outcome<bool> {
+fn check(job: SalJob<'_>, host: &str, port: INT) -> CallResult<bool> {
     job.settings.check_network()?;
     let port = number(port)?;
     if port == 0 {
@@ -82,13 +82,18 @@ fn check(job: Job<'_>, host: &str, port: INT) -> Outcome<bool> {
     Ok(false)
 }
 
-fn number(port: INT) -> Outcome<u16> {
+fn number(port: INT) -> CallResult<u16> {
     u16::try_from(port).map_err(|_| "a port is a number from 1 to 65535".into())
 }
 
 /// The addresses of a name; none if there is no such name. The system's resolver cannot be
 /// interrupted, so it gets a thread: one that comes too late finds nobody who listens, and ends.
-fn addresses(job: Job<'_>, host: &str, port: u16, until: Instant) -> Outcome<Vec<SocketAddr>> {
+fn addresses(
+    job: SalJob<'_>,
+    host: &str,
+    port: u16,
+    until: Instant,
+) -> CallResult<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
@@ -102,14 +107,14 @@ fn addresses(job: Job<'_>, host: &str, port: u16, until: Instant) -> Outcome<Vec
     loop {
         match receiver.recv_timeout(SLICE) {
             Ok(found) => return Ok(found),
-            Err(RecvTimeoutError::Timeout) if Instant::now() < until => job.look()?,
+            Err(RecvTimeoutError::Timeout) if Instant::now() < until => job.check_stop()?,
             Err(_) => return Ok(Vec::new()),
         }
     }
 }
 
 /// Whether a connection is made; it is closed at once.
-fn connects(job: Job<'_>, address: SocketAddr, until: Instant) -> Outcome<bool> {
+fn connects(job: SalJob<'_>, address: SocketAddr, until: Instant) -> CallResult<bool> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
@@ -118,8 +123,8 @@ fn connects(job: Job<'_>, address: SocketAddr, until: Instant) -> Outcome<bool> 
         Err(Errno::INPROGRESS) => {}
         Err(_) => return Ok(false),
     }
-    let cancelled = job.running.cancel.descriptor()?;
-    let until = until.min(job.running.script.deadline);
+    let cancelled = job.run.cancel.descriptor()?;
+    let until = until.min(job.run.script.deadline);
     loop {
         let mut waits = [
             PollFd::new(&socket, PollFlags::OUT),
@@ -130,7 +135,7 @@ fn connects(job: Job<'_>, address: SocketAddr, until: Instant) -> Outcome<bool> 
             other => other?,
         };
         let is_ready = !waits[0].revents().is_empty();
-        job.look()?;
+        job.check_stop()?;
         return Ok(is_ready && matches!(sockopt::socket_error(&socket), Ok(Ok(()))));
     }
 }

@@ -1,52 +1,60 @@
-//! What the functions may touch, as `[sal]` of the configuration says. A refusal names the setting.
+//! The configuration that functions obey: `[osis]`, `[sal]` and the limits of the script type. An
+//! error for something that is not allowed names the setting.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{JobConfig, RhaiLimits, SalConfig};
-use crate::engine::ScriptRedis;
+use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
+use crate::engine::process::reason;
+
+use crate::engine::{Objects, ScriptRedis};
 use crate::sandbox::Sandbox;
 
-/// What all functions keep to.
+/// The settings of the functions of `osis`.
 #[derive(Debug)]
-pub(in crate::engine::rhai) struct Settings {
+pub(crate) struct OsisSettings {
+    pub(crate) limits: RhaiLimits,
+    pub(crate) config: OsisConfig,
+    /// `None` where no store is connected, as when a script is only checked.
+    pub(crate) objects: Option<Arc<dyn Objects>>,
+}
+
+/// The settings of the functions of `sal`.
+#[derive(Debug)]
+pub(crate) struct SalSettings {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     run: bool,
     network: bool,
     exec: Vec<PathBuf>,
-    /// Whether scripts of the web may be run.
-    pub(super) exec_urls: bool,
-    /// The Redis that the configuration names, if it does.
-    pub(in crate::engine::rhai) redis: Option<Arc<dyn ScriptRedis>>,
-    /// The most bytes of one download.
-    pub(super) download_bytes_max: u64,
-    /// The most bytes of a string, and so of what is read or captured.
-    pub(super) bytes_max: u64,
-    /// The most elements of an array.
-    pub(super) array_len_max: usize,
-    /// How long a child may take to end when asked.
-    pub(super) kill_grace: Duration,
-    /// What commands are shut into, so that they can do no more than the functions.
-    pub(super) sandbox: Sandbox,
+    /// Allows `exec` to run scripts from URLs.
+    pub(crate) exec_urls: bool,
+    /// The Redis of `sal.redis_url`, if one is configured.
+    pub(crate) redis: Option<Arc<dyn ScriptRedis>>,
+    /// The size limit of one download.
+    pub(crate) download_bytes_max: u64,
+    /// The size limit of a string, and so of a file that is read and of captured output.
+    pub(crate) bytes_max: u64,
+    /// The length limit of an array.
+    pub(crate) array_len_max: usize,
+    /// The time between SIGTERM and SIGKILL for a command.
+    pub(crate) kill_grace: Duration,
+    /// The sandbox of commands: they may do no more than the functions.
+    pub(crate) sandbox: Sandbox,
 }
 
-/// What is done to a file.
+/// The kind of access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(crate) enum FileAccess {
     Read,
     Write,
 }
 
-impl Settings {
-    pub(in crate::engine::rhai) fn new(
-        sal: &SalConfig,
-        limits: &RhaiLimits,
-        job: &JobConfig,
-    ) -> Self {
-        // A folder that is not there yet counts by its name.
+impl SalSettings {
+    pub(crate) fn new(sal: &SalConfig, limits: &RhaiLimits, job: &JobConfig) -> Self {
+        // A folder that does not exist yet is compared by its name.
         let real = |folders: &[PathBuf]| -> Vec<PathBuf> {
             let folders = folders.iter();
             folders.map(|folder| real_path(folder).unwrap_or_else(|_| folder.clone())).collect()
@@ -67,57 +75,58 @@ impl Settings {
         }
     }
 
-    /// Refuses a path that is neither below an allowed folder nor below the script's own. Links
-    /// count by where they lead, but for the last step of what is only named, such as a link that
-    /// is deleted: that one is in its folder.
-    pub(super) fn check(
+    /// Rejects a path outside the allowed folders and the script's own folder. Symbolic links are
+    /// resolved, except for the last component without `follow_last`, as for a link that is
+    /// deleted itself.
+    pub(crate) fn check_path(
         &self,
         path: &Path,
         own: &Path,
-        of: Use,
+        access: FileAccess,
         follow_last: bool,
     ) -> Result<(), String> {
-        let (folders, setting) = match of {
-            Use::Read => (&self.read, "sal.read"),
-            Use::Write => (&self.write, "sal.write"),
+        let (folders, setting) = match access {
+            FileAccess::Read => (&self.read, "sal.read"),
+            FileAccess::Write => (&self.write, "sal.write"),
         };
         if folders.iter().any(|folder| folder.parent().is_none()) {
             return Ok(());
         }
         let real = if follow_last { real_path(path) } else { real_entry(path) };
-        let real = real.map_err(|error| crate::engine::process::reason(&error))?;
-        let own = real_path(own).map_err(|error| crate::engine::process::reason(&error))?;
+        let real = real.map_err(|error| reason(&error))?;
+        let own = real_path(own).map_err(|error| reason(&error))?;
         if folders.iter().chain([&own]).any(|folder| real.starts_with(folder)) {
             return Ok(());
         }
-        Err(format!("not allowed: it is below none of the folders of {setting}"))
+        Err(format!("not allowed: the path is outside the folders of {setting}"))
     }
 
-    /// Refuses a script that is below none of the folders of scripts.
-    pub(super) fn check_exec(&self, path: &Path) -> Result<(), String> {
-        let real = real_path(path).map_err(|error| crate::engine::process::reason(&error))?;
+    /// Rejects a script outside the folders of `sal.exec`.
+    pub(crate) fn check_exec(&self, path: &Path) -> Result<(), String> {
+        let real = real_path(path).map_err(|error| reason(&error))?;
         if self.exec.iter().any(|folder| real.starts_with(folder)) {
             return Ok(());
         }
-        Err("not allowed: it is below none of the folders of sal.exec".to_owned())
+        Err("not allowed: the script is outside the folders of sal.exec".to_owned())
     }
 
-    /// Refuses to start programs where the configuration does.
-    pub(super) fn check_run(&self) -> Result<(), String> {
+    /// Rejects starting a program unless `sal.run` allows it.
+    pub(crate) fn check_run(&self) -> Result<(), String> {
         if self.run { Ok(()) } else { Err("not allowed: sal.run is false".to_owned()) }
     }
 
-    /// Refuses to reach other machines where the configuration does.
-    pub(super) fn check_network(&self) -> Result<(), String> {
+    /// Rejects network access unless `sal.network` allows it.
+    pub(crate) fn check_network(&self) -> Result<(), String> {
         if self.network { Ok(()) } else { Err("not allowed: sal.network is false".to_owned()) }
     }
 }
 
-/// Where a path leads with every link followed. What is not there yet is where it would be made.
+/// Resolves every symbolic link of a path. A path that does not exist resolves to where it would be
+/// created.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A link that leads nowhere is not what would be made: what it leads to is.
+            // Creating through a dangling link creates its target.
             match path.read_link() {
                 Ok(target) => real_path(&path.parent().unwrap_or(path).join(target)),
                 Err(_) => real_entry(path),
@@ -127,11 +136,11 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// As [`real_path`], but the last step is not followed.
+/// Resolves a path like [`real_path`], except for its last component.
 fn real_entry(path: &Path) -> io::Result<PathBuf> {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => Ok(real_path(parent)?.join(name)),
-        // The root, or a path that ends in `..`: nothing would be made there.
+        // The root, or a path that ends in `..`: nothing can be created there.
         _ => path.canonicalize(),
     }
 }
@@ -140,14 +149,14 @@ fn real_entry(path: &Path) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn settings(folder: &Path) -> Settings {
+    fn settings(folder: &Path) -> SalSettings {
         let folders = vec![folder.to_owned()];
         let sal = SalConfig { read: folders.clone(), write: folders, ..SalConfig::default() };
-        Settings::new(&sal, &RhaiLimits::default(), &JobConfig::default())
+        SalSettings::new(&sal, &RhaiLimits::default(), &JobConfig::default())
     }
 
     #[test]
-    fn only_what_is_below_the_folders_is_allowed_whatever_the_way() {
+    fn path_is_allowed_only_inside_the_folders_with_links_resolved() {
         let folder = tempfile::tempdir().expect("a folder");
         let (root, own) = (folder.path().join("root"), folder.path().join("own"));
         for made in ["root/in", "own", "out"] {
@@ -157,7 +166,8 @@ mod tests {
         std::os::unix::fs::symlink("../out/new", root.join("nowhere")).expect("a link");
         std::os::unix::fs::symlink("loop", root.join("loop")).expect("a link");
         let settings = settings(&root);
-        let allowed = |path: PathBuf| settings.check(&path, &own, Use::Write, true).is_ok();
+        let allowed =
+            |path: PathBuf| settings.check_path(&path, &own, FileAccess::Write, true).is_ok();
         for path in ["in", "in/new", "in/new/deep", "in/../x", "away/../root/x"] {
             assert!(allowed(root.join(path)), "{path}");
         }
@@ -165,7 +175,7 @@ mod tests {
             assert!(!allowed(root.join(path)), "{path}");
         }
         assert!(allowed(own.join("x")) && !allowed(folder.path().join("own2")));
-        let link = settings.check(&root.join("away"), &own, Use::Write, false);
+        let link = settings.check_path(&root.join("away"), &own, FileAccess::Write, false);
         assert_eq!(link, Ok(()), "a link is in its own folder");
     }
 }

@@ -9,13 +9,13 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat, unli
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-use super::job::{Job, Outcome};
+use super::context::{CallResult, SalJob};
 
 /// Each level of folders holds a descriptor open.
 const FOLDERS_DEEP_MAX: usize = 200;
 
 /// Removes what is at the path, a folder with all that is in it; a link, not what it leads to.
-pub(super) fn remove(job: Job<'_>, path: &Path) -> Outcome<()> {
+pub(super) fn remove(job: SalJob<'_>, path: &Path) -> CallResult<()> {
     if is_root(path) {
         return Err("the root is not deleted".into());
     }
@@ -34,18 +34,18 @@ fn is_root(path: &Path) -> bool {
 }
 
 fn remove_folder(
-    job: Job<'_>,
+    job: SalJob<'_>,
     parent: impl AsFd,
     name: impl Arg + Copy,
     depth_left: usize,
-) -> Outcome<()> {
+) -> CallResult<()> {
     if depth_left == 0 {
         return Err(format!("its folders nest deeper than {FOLDERS_DEEP_MAX}").into());
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder: OwnedFd = openat(&parent, name, flags, Mode::empty())?;
     for entry in Dir::read_from(&folder)? {
-        job.look()?;
+        job.check_stop()?;
         let entry = entry?;
         let name: &CStr = entry.file_name();
         if name == c"." || name == c".." {
@@ -61,7 +61,7 @@ fn remove_folder(
 }
 
 /// Some file systems do not say with the entry what it is.
-fn is_folder(folder: &OwnedFd, name: &CStr, kind: FileType) -> Outcome<bool> {
+fn is_folder(folder: &OwnedFd, name: &CStr, kind: FileType) -> CallResult<bool> {
     if kind != FileType::Unknown {
         return Ok(kind == FileType::Directory);
     }

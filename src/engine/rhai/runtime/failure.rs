@@ -1,28 +1,28 @@
-//! What a failed script is told: one line that starts with the matter and ends with the place.
+//! The error message of a failed script: one line, the problem first, its position last.
 
 use ::rhai::{Dynamic, EvalAltResult, ParseErrorType, Position};
 
 use super::output;
 
-/// The longest message; a script can throw a text of any size.
+/// The size limit of a message; a script can throw a text of any size.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
-/// The message for an error, as `variable not found: x (line 3, position 5)`.
-pub(super) fn message(error: &EvalAltResult) -> String {
-    // Where it happened, not through which calls: the innermost place is what has to be mended.
+/// Returns the message for an error, as `variable not found: x (line 3, position 5)`.
+pub(crate) fn message(error: &EvalAltResult) -> String {
+    // The innermost position is the one to fix, not the calls that led to it.
     let inner = error.unwrap_inner();
     let position = match inner.position() {
         Position::NONE => error.position(),
         inner => inner,
     };
-    let mut message = shortened(matter(inner));
+    let mut message = shortened(description(inner));
     if !position.is_none() {
         message = format!("{message} ({position})");
     }
     message
 }
 
-fn matter(error: &EvalAltResult) -> String {
+fn description(error: &EvalAltResult) -> String {
     match error {
         EvalAltResult::ErrorParsing(problem, _) => syntax(problem),
         EvalAltResult::ErrorTooManyOperations(_) => "too many operations".to_owned(),
@@ -31,7 +31,7 @@ fn matter(error: &EvalAltResult) -> String {
         EvalAltResult::ErrorStackOverflow(_) => "call stack overflow".to_owned(),
         EvalAltResult::ErrorDataTooLarge(what, _) => too_large(what),
         EvalAltResult::ErrorRuntime(value, _) => thrown(value),
-        other => in_house_style(&bare(other)),
+        other => in_lower_case(&bare(other)),
     }
 }
 
@@ -40,11 +40,11 @@ fn syntax(problem: &ParseErrorType) -> String {
         ParseErrorType::ExprTooDeep => "expression nested too deeply".to_owned(),
         ParseErrorType::TooManyFunctions => "too many functions".to_owned(),
         ParseErrorType::LiteralTooLarge(what, _) => too_large(what),
-        other => format!("syntax error: {}", in_house_style(&other.to_string())),
+        other => format!("syntax error: {}", in_lower_case(&other.to_string())),
     }
 }
 
-/// The name of the limit that a value has hit; Rhai names the thing in several ways.
+/// Returns the name of the exceeded limit; Rhai names the value in several ways.
 fn too_large(what: &str) -> String {
     let what = what.to_lowercase();
     if what.contains("string") {
@@ -60,21 +60,21 @@ fn too_large(what: &str) -> String {
 
 fn thrown(value: &Dynamic) -> String {
     match output::text(value, u64::MAX, &str::to_owned) {
-        Ok(text) if text.is_empty() => "the script threw an error without a text".to_owned(),
+        Ok(text) if text.is_empty() => "the script threw an error without a message".to_owned(),
         Ok(text) => text,
         Err(reason) => reason,
     }
 }
 
-/// Rhai's own text without the place, which comes last and only once.
+/// Returns Rhai's text without the position, which is appended once at the end.
 fn bare(error: &EvalAltResult) -> String {
     let text = error.to_string();
-    let place = format!(" ({})", error.position());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+    let position = format!(" ({})", error.position());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
-/// Messages start in lower case, but for words that are not written so.
-fn in_house_style(text: &str) -> String {
+/// Makes the first letter lower case, unless the word is an abbreviation.
+fn in_lower_case(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
         (Some(first), Some(second)) if first.is_ascii_uppercase() && second.is_lowercase() => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::rhai::{Array, Dynamic, INT, Map};
 
-use super::job::{Answer, Failed, Job, Outcome, operation};
+use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
 use crate::engine::rhai::functions::Functions;
 use crate::proto::script_redis::RedisReply;
 
@@ -55,7 +55,7 @@ fn values(functions: &mut Functions<'_>) {
                 })
             },
         )
-        .gives("string or ()");
+        .returns("string or ()");
     functions.add(
         "redis_del",
         ["key"],
@@ -98,7 +98,7 @@ fn hashes(functions: &mut Functions<'_>) {
                 })
             },
         )
-        .gives("string or ()");
+        .returns("string or ()");
     functions.add(
         "redis_hgetall",
         ["key"],
@@ -153,26 +153,26 @@ fn lists(functions: &mut Functions<'_>) {
     );
 }
 
-impl Job<'_> {
+impl SalJob<'_> {
     /// Runs a command, and waits for its answer or for the end of the job.
-    fn redis(self, words: &[&str]) -> Outcome<RedisReply> {
+    fn redis(self, words: &[&str]) -> CallResult<RedisReply> {
         let Some(redis) = &self.settings.redis else {
             return Err("not allowed: sal.redis_url names no redis".into());
         };
         let answer = redis.run(words.iter().map(|word| word.as_bytes().to_vec()).collect());
         loop {
             match answer.recv_timeout(SLICE) {
-                Ok(answer) => return answer.map_err(Failed::Why),
+                Ok(answer) => return answer.map_err(CallError::Failed),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err("the actor ends before redis has answered".into());
                 }
-                Err(RecvTimeoutError::Timeout) => self.look()?,
+                Err(RecvTimeoutError::Timeout) => self.check_stop()?,
             }
         }
     }
 
     /// The key, unless it is Hero's own.
-    fn free(self, key: &str) -> Outcome<&str> {
+    fn free(self, key: &str) -> CallResult<&str> {
         if self.settings.redis.as_ref().is_some_and(|redis| redis.is_own(key.as_bytes())) {
             return Err("not allowed: keys of this namespace are Hero's own".into());
         }
@@ -180,13 +180,13 @@ impl Job<'_> {
     }
 }
 
-fn push(name: &str, command: &str, key: &str, value: &Dynamic) -> Answer<INT> {
+fn push(name: &str, command: &str, key: &str, value: &Dynamic) -> RhaiResult<INT> {
     operation(name, key, |job| {
         number(&job.redis(&[command, job.free(key)?, &value.to_string()])?)
     })
 }
 
-fn range(key: &str, start: INT, stop: INT) -> Answer<Array> {
+fn range(key: &str, start: INT, stop: INT) -> RhaiResult<Array> {
     operation("redis_lrange", key, |job| {
         let len = number(&job.redis(&["LLEN", job.free(key)?])?)?;
         let from_start = |place: INT| if place < 0 { place.saturating_add(len) } else { place };
@@ -202,7 +202,7 @@ fn range(key: &str, start: INT, stop: INT) -> Answer<Array> {
     })
 }
 
-fn all(job: Job<'_>, key: &str) -> Outcome<Map> {
+fn all(job: SalJob<'_>, key: &str) -> CallResult<Map> {
     let len = job.redis(&["HLEN", job.free(key)?])?;
     fits(job, &len, job.settings.array_len_max as u64)?;
     let RedisReply::List(flat) = job.redis(&["HGETALL", key])? else {
@@ -218,8 +218,8 @@ fn all(job: Job<'_>, key: &str) -> Outcome<Map> {
 
 const UNEXPECTED: &str = "redis has answered something else";
 
-fn fits(job: Job<'_>, size: &RedisReply, max: u64) -> Outcome<()> {
-    job.look()?;
+fn fits(job: SalJob<'_>, size: &RedisReply, max: u64) -> CallResult<()> {
+    job.check_stop()?;
     let size = number(size)?;
     if u64::try_from(size).is_ok_and(|size| size > max) {
         return Err(format!("it is larger than {max}, the limit of a script's values").into());
@@ -227,14 +227,14 @@ fn fits(job: Job<'_>, size: &RedisReply, max: u64) -> Outcome<()> {
     Ok(())
 }
 
-fn number(told: &RedisReply) -> Outcome<INT> {
+fn number(told: &RedisReply) -> CallResult<INT> {
     match told {
         RedisReply::Number(number) => Ok(*number),
         _ => Err(UNEXPECTED.into()),
     }
 }
 
-fn text(job: Job<'_>, told: RedisReply) -> Outcome<String> {
+fn text(job: SalJob<'_>, told: RedisReply) -> CallResult<String> {
     match told {
         RedisReply::Text(bytes) if bytes.len() as u64 > job.settings.bytes_max => {
             Err("a text is longer than the limit of a script's strings".into())
@@ -244,7 +244,7 @@ fn text(job: Job<'_>, told: RedisReply) -> Outcome<String> {
     }
 }
 
-fn text_or_unit(job: Job<'_>, told: RedisReply) -> Outcome<Dynamic> {
+fn text_or_unit(job: SalJob<'_>, told: RedisReply) -> CallResult<Dynamic> {
     match told {
         RedisReply::Nil => Ok(Dynamic::UNIT),
         told => Ok(text(job, told)?.into()),

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::Array;
 
-use super::job::{Answer, Job, Outcome, operation, path_text};
+use super::context::{CallResult, RhaiResult, SalJob, operation, path_text};
 use crate::engine::rhai::functions::Functions;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     File,
     Folder,
 }
@@ -26,7 +26,7 @@ mkdir("project/src");
 file_write("project/src/main.rs", "");
 find_file("project", "main.*")
 // → project/src/main.rs"#,
-        |folder: &str, name: &str| find_one("find_file", folder, name, Kind::File),
+        |folder: &str, name: &str| find_one("find_file", folder, name, EntryKind::File),
     );
     functions.add(
         "find_files",
@@ -39,7 +39,7 @@ file_write("logs/a.log", "");
 file_write("logs/old/b.log", "");
 find_files("logs", "*.log")
 // → ["logs/a.log","logs/old/b.log"]"#,
-        |folder: &str, name: &str| find_all("find_files", folder, name, Kind::File),
+        |folder: &str, name: &str| find_all("find_files", folder, name, EntryKind::File),
     );
     functions.add(
         "find_dir",
@@ -49,7 +49,7 @@ find_files("logs", "*.log")
 mkdir("project/src/engine");
 find_dir("project", "eng*")
 // → project/src/engine"#,
-        |folder: &str, name: &str| find_one("find_dir", folder, name, Kind::Folder),
+        |folder: &str, name: &str| find_one("find_dir", folder, name, EntryKind::Folder),
     );
     functions.add(
         "find_dirs",
@@ -59,7 +59,7 @@ find_dir("project", "eng*")
 mkdir("sites/one"); mkdir("sites/two");
 find_dirs("sites", "*")
 // → ["sites/one","sites/two"]"#,
-        |folder: &str, name: &str| find_all("find_dirs", folder, name, Kind::Folder),
+        |folder: &str, name: &str| find_all("find_dirs", folder, name, EntryKind::Folder),
     );
 }
 
@@ -90,7 +90,7 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// What is in a folder, in the order of the names.
-pub(super) fn sorted_entries(folder: &Path) -> Outcome<Vec<PathBuf>> {
+pub(super) fn sorted_entries(folder: &Path) -> CallResult<Vec<PathBuf>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {
         entries.push(entry?.path());
@@ -99,7 +99,7 @@ pub(super) fn sorted_entries(folder: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(entries)
 }
 
-fn find_one(function: &str, folder: &str, name: &str, kind: Kind) -> Answer<String> {
+fn find_one(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiResult<String> {
     operation(function, folder, |job| {
         let mut found = find(job, folder, name, kind)?;
         match (found.pop(), found.len()) {
@@ -110,7 +110,7 @@ fn find_one(function: &str, folder: &str, name: &str, kind: Kind) -> Answer<Stri
     })
 }
 
-fn find_all(function: &str, folder: &str, name: &str, kind: Kind) -> Answer<Array> {
+fn find_all(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiResult<Array> {
     operation(function, folder, |job| {
         Ok(find(job, folder, name, kind)?.into_iter().map(Into::into).collect())
     })
@@ -118,7 +118,7 @@ fn find_all(function: &str, folder: &str, name: &str, kind: Kind) -> Answer<Arra
 
 /// The paths as the script would write them. A folder below that cannot be entered is passed
 /// over, as a search does that is not made by root.
-fn find(job: Job<'_>, folder: &str, name: &str, kind: Kind) -> Outcome<Vec<String>> {
+fn find(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<Vec<String>> {
     let top = job.to_read(folder)?;
     let mut folders = vec![top.clone()];
     fs::read_dir(&top)?;
@@ -126,11 +126,11 @@ fn find(job: Job<'_>, folder: &str, name: &str, kind: Kind) -> Outcome<Vec<Strin
     while let Some(next) = folders.pop() {
         let Ok(entries) = fs::read_dir(&next) else { continue };
         for entry in entries.flatten() {
-            job.look()?;
+            job.check_stop()?;
             let Ok(entry_kind) = entry.file_type() else { continue };
             let wanted = match kind {
-                Kind::File => entry_kind.is_file(),
-                Kind::Folder => entry_kind.is_dir(),
+                EntryKind::File => entry_kind.is_file(),
+                EntryKind::Folder => entry_kind.is_dir(),
             };
             let path = entry.path();
             if wanted && matches(name, &entry.file_name().to_string_lossy()) {

@@ -1,21 +1,21 @@
-//! The value of a script's last expression as the job's output.
+//! Converts the value of a script's last expression to the job's output.
 
 use std::fmt::Write;
 
 use ::rhai::{Array, Blob, Dynamic, FLOAT, INT, ImmutableString, Map};
 
-/// How deep the output's arrays and maps may nest: readers of JSON refuse more.
-const NESTING_MAX: usize = 127;
+/// The nesting limit of arrays and maps in the output: parsers of JSON reject deeper ones.
+const DEPTH_MAX: usize = 127;
 
-/// The value as text: nothing for unit, strings as they are, a map or an array as JSON, a blob in
-/// hexadecimal digits, and all else as `print` would show it; what has no text of its own by the
-/// name of its type, which `names` has for scripts.
+/// Returns the value as text: unit as an empty text, a string unchanged, a map or an array as JSON, a
+/// blob in hexadecimal digits, anything else as `print` shows it. A value without a text of its own
+/// becomes the name of its type; `names` maps it to the one that scripts know.
 ///
 /// # Errors
-/// The limit's name, if the text is longer than `bytes_max` or nests too deeply.
-pub(super) fn text(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> Result<String, String> {
-    let mut json = Json { text: String::new(), bytes_max, names };
-    // A value that a closure has captured is behind a lock.
+/// The name of the exceeded limit, if the text is longer than `bytes_max` or nests too deeply.
+pub(crate) fn text(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> Result<String, String> {
+    let mut json = OutputWriter { text: String::new(), bytes_max, names };
+    // A value that a closure captured is behind a lock.
     let value = &value.flatten_clone();
     if value.is_map() || value.is_array() {
         json.value(value, 0)?;
@@ -31,19 +31,19 @@ pub(super) fn text(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> Result<
     Ok(json.text)
 }
 
-/// The name that scripts know a type by, from its name in the program.
+/// Maps the Rust name of a type to the name that scripts know.
 type Names<'a> = &'a dyn Fn(&'static str) -> String;
 
-struct Json<'a> {
+struct OutputWriter<'a> {
     text: String,
     bytes_max: u64,
     names: Names<'a>,
 }
 
-impl Json<'_> {
+impl OutputWriter<'_> {
     fn value(&mut self, value: &Dynamic, nesting: usize) -> Result<(), String> {
-        if nesting > NESTING_MAX {
-            return Err(format!("output too deep: more than {NESTING_MAX} levels"));
+        if nesting > DEPTH_MAX {
+            return Err(format!("output too deep: more than {DEPTH_MAX} levels"));
         }
         self.fits(0)?;
         if let Some(array) = value.read_lock::<Array>() {
@@ -98,7 +98,7 @@ impl Json<'_> {
         let _ = write!(self.text, "{number}");
     }
 
-    /// JSON has no number for what is none.
+    /// JSON has no infinite numbers and no NaN.
     fn float(&mut self, number: FLOAT) {
         match serde_json::Number::from_f64(number) {
             Some(number) => {

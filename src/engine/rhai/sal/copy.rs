@@ -6,11 +6,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use super::context::{CallResult, SalJob, operation, path_text};
+use super::external_program::ExternalProgram;
 use super::files::regular;
-use super::finding::{matches, sorted_entries};
-use super::job::{Job, Outcome, operation, path_text};
-use super::program::Program;
-use super::removing::remove;
+use super::find::{matches, sorted_entries};
+use super::remove::remove;
 use crate::engine::rhai::functions::Functions;
 
 /// Where programs that are copied for everybody go.
@@ -88,7 +88,7 @@ file_read("mirror/a.txt")
             operation("rsync", source, |job| {
                 let source = mirror_end(job, source, || job.to_read(source))?;
                 let destination = mirror_end(job, destination, || job.to_write(destination))?;
-                Program::new("rsync")
+                ExternalProgram::new("rsync")
                     .args(["--archive", "--delete", "--", &source, &destination])
                     .output(job)
                     .map(|_| ())
@@ -97,7 +97,7 @@ file_read("mirror/a.txt")
     );
 }
 
-fn copy(job: Job<'_>, source: &str, destination: &str) -> Outcome<()> {
+fn copy(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
     let to = job.to_write(destination)?;
     let name = Path::new(source).file_name().and_then(OsStr::to_str).unwrap_or_default();
     if !name.contains(['*', '?']) {
@@ -119,7 +119,7 @@ fn copy(job: Job<'_>, source: &str, destination: &str) -> Outcome<()> {
     if found { Ok(()) } else { Err("nothing matches".into()) }
 }
 
-fn move_to(job: Job<'_>, source: &str, destination: &str) -> Outcome<()> {
+fn move_to(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
     // It is read where it is moved to, so it must be allowed to be.
     job.to_read(source)?;
     let from = job.to_change(source)?;
@@ -141,8 +141,8 @@ fn into(from: &Path, to: PathBuf) -> PathBuf {
     }
 }
 
-fn copy_any(job: Job<'_>, from: &Path, to: &Path, depth_left: usize) -> Outcome<()> {
-    job.look()?;
+fn copy_any(job: SalJob<'_>, from: &Path, to: &Path, depth_left: usize) -> CallResult<()> {
+    job.check_stop()?;
     if depth_left == 0 {
         return Err(format!("its folders nest deeper than {FOLDERS_DEEP_MAX}").into());
     }
@@ -171,7 +171,7 @@ fn copy_any(job: Job<'_>, from: &Path, to: &Path, depth_left: usize) -> Outcome<
 }
 
 /// Copies content and permissions, and stops between chunks if the job must end.
-fn copy_file(job: Job<'_>, from: &Path, to: &Path) -> Outcome<()> {
+fn copy_file(job: SalJob<'_>, from: &Path, to: &Path) -> CallResult<()> {
     let source = regular(OpenOptions::new().read(true), from)?;
     let mut destination = regular(OpenOptions::new().write(true).create(true).truncate(false), to)?;
     let (read, written) = (source.metadata()?, destination.metadata()?);
@@ -184,17 +184,17 @@ fn copy_file(job: Job<'_>, from: &Path, to: &Path) -> Outcome<()> {
     }
     destination.set_len(0)?;
     while io::copy(&mut (&source).take(CHUNK_BYTES), &mut destination)? > 0 {
-        job.look()?;
+        job.check_stop()?;
     }
     Ok(destination.set_permissions(read.permissions())?)
 }
 
 /// One end of a mirror: a path of this machine that is allowed, or one of another machine.
 fn mirror_end(
-    job: Job<'_>,
+    job: SalJob<'_>,
     end: &str,
-    allowed: impl FnOnce() -> Outcome<PathBuf>,
-) -> Outcome<String> {
+    allowed: impl FnOnce() -> CallResult<PathBuf>,
+) -> CallResult<String> {
     let is_remote = end.split('/').next().is_some_and(|start| start.contains(':'));
     if is_remote {
         job.settings.check_network()?;

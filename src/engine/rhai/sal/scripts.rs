@@ -2,11 +2,11 @@
 
 use ::rhai::{Dynamic, NativeCallContext};
 
+use super::context::{CallResult, RhaiResult, SalJob, operation};
 use super::files::read_text;
 use super::http::curl;
-use super::job::{Answer, Job, Outcome, operation};
-use crate::engine::rhai::failure;
 use crate::engine::rhai::functions::Functions;
+use crate::engine::rhai::runtime::failure;
 
 /// How deep scripts may run scripts, and how deep in calls each may do so: they share the stack,
 /// which is measured for one script at its deepest.
@@ -27,12 +27,12 @@ exec("sum.rhai")
 // → 42"#,
             |context: NativeCallContext<'_>, file: &str| exec(&context, file),
         )
-        .gives("any");
+        .returns("any");
 }
 
-fn exec(context: &NativeCallContext<'_>, file: &str) -> Answer<Dynamic> {
+fn exec(context: &NativeCallContext<'_>, file: &str) -> RhaiResult<Dynamic> {
     let source = operation("exec", file, |job| {
-        if job.running.scripts_deep.get() >= NESTING_MAX {
+        if job.run.exec_depth.get() >= NESTING_MAX {
             return Err(format!("scripts run scripts more than {NESTING_MAX} deep").into());
         }
         if context.call_level() > CALLS_DEEP_MAX {
@@ -42,7 +42,7 @@ fn exec(context: &NativeCallContext<'_>, file: &str) -> Answer<Dynamic> {
     })?;
     let deeper = |by: fn(usize) -> usize| {
         operation("exec", file, |job| {
-            job.running.scripts_deep.set(by(job.running.scripts_deep.get()));
+            job.run.exec_depth.set(by(job.run.exec_depth.get()));
             Ok(())
         })
     };
@@ -51,7 +51,7 @@ fn exec(context: &NativeCallContext<'_>, file: &str) -> Answer<Dynamic> {
     deeper(|deep| deep - 1)?;
     // An end of the whole job is no failure of the script that was run.
     operation("exec", file, |job| {
-        job.look()?;
+        job.check_stop()?;
         Ok(())
     })?;
     result.map_err(|error| {
@@ -63,7 +63,7 @@ fn exec(context: &NativeCallContext<'_>, file: &str) -> Answer<Dynamic> {
     })
 }
 
-fn source(job: Job<'_>, file: &str) -> Outcome<String> {
+fn source(job: SalJob<'_>, file: &str) -> CallResult<String> {
     if file.starts_with("http://") || file.starts_with("https://") {
         if !job.settings.exec_urls {
             return Err("not allowed: sal.exec_urls is false".into());

@@ -1,0 +1,71 @@
+//! The functions of every script, beside those of the language: `sleep` and `progress`.
+
+use std::time::Duration;
+
+use ::rhai::{EvalAltResult, FLOAT, INT};
+
+use super::functions::Functions;
+use super::runtime::run::{Stop, terminated, with};
+
+/// Registers these functions.
+pub(super) fn register(functions: &mut Functions<'_>) {
+    functions.group(
+        "base",
+        "Available to every script, together with the constants JOB_ID, CALLER_ID and CONTEXT_ID, \
+         the map ENV (the job's environment variables) and the map INPUTS (the output of each \
+         prerequisite, by its job id and by its name in a graph).",
+    );
+    functions
+        .add(
+            "sleep",
+            ["seconds"],
+            "Waits for a number of seconds, or until the job is stopped.",
+            "sleep(0.01);",
+            sleep,
+        )
+        .overload(["seconds"], |seconds: INT| sleep(float_of(seconds)));
+    functions
+        .add(
+            "progress",
+            ["fraction", "text"],
+            "Reports the progress of the job, from 0 to 1, with a text that says what it is doing.",
+            "progress(0.4, \"reading\");",
+            |fraction: FLOAT, text: &str| progress(fraction, text),
+        )
+        .overload(["fraction", "text"], |fraction: INT, text: &str| {
+            progress(float_of(fraction), text)
+        })
+        .overload(["fraction"], |fraction: FLOAT| progress(fraction, ""))
+        .overload(["fraction"], |fraction: INT| progress(float_of(fraction), ""));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "inexact only above 2^53")]
+fn float_of(number: INT) -> FLOAT {
+    number as FLOAT
+}
+
+/// A fraction outside of 0 to 1, as after rounding, is clamped rather than an error.
+fn progress(fraction: FLOAT, text: &str) -> Result<(), Box<EvalAltResult>> {
+    if fraction.is_nan() {
+        return Err("progress: the fraction is not a number".into());
+    }
+    let _ = with(|run| run.log.progress(fraction.clamp(0.0, 1.0), text));
+    Ok(())
+}
+
+/// Replaces Rhai's own, which ignores stops and timeouts.
+fn sleep(seconds: FLOAT) -> Result<(), Box<EvalAltResult>> {
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Ok(());
+    }
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    let slept = with(|run| {
+        run.sleep(time).map_err(|error| format!("sleep: {error}"))?;
+        Ok::<Option<Stop>, String>(run.check_now())
+    });
+    match slept {
+        Some(Ok(Some(_))) => Err(terminated().into()),
+        Some(Err(message)) => Err(message.into()),
+        _ => Ok(()),
+    }
+}

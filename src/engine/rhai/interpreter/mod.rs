@@ -1,0 +1,65 @@
+//! The Rhai language with its limits: a script can compute and print, and has no way to the outside.
+
+mod constants;
+mod nesting;
+
+use ::rhai::module_resolvers::DummyModuleResolver;
+use ::rhai::{Dynamic, Engine};
+
+use super::runtime::run::with;
+use crate::config::RhaiLimits;
+use crate::engine::Stream;
+
+/// The limit of variables in the scope of one function.
+const VARIABLES_MAX: usize = 256;
+/// The limit of functions that a script may define.
+const FUNCTIONS_MAX: usize = 1_000;
+
+/// Creates an interpreter without any function of ours.
+pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
+    let mut engine = Engine::new();
+    engine.set_module_resolver(DummyModuleResolver::new());
+    // The string table has one lock, which all threads would compete for.
+    engine.set_max_strings_interned(0);
+    // Rhai does not limit these: `eval` recurses without counting as a call, and a chain of curried
+    // functions grows without being measured, until dropping it overflows the stack.
+    engine.disable_symbol("eval").disable_symbol("curry");
+    set_limits(&mut engine, limits);
+    engine.on_progress(|_| with(|run| run.poll().map(|_| Dynamic::UNIT)).flatten());
+    engine.on_print(|text| log(Stream::Stdout, text));
+    engine.on_debug(|text, _, _| log(Stream::Stderr, text));
+    // Rhai marks this as deprecated because its signature may still change.
+    let map_len_max = limits.map_len_max;
+    #[expect(deprecated, reason = "only this hook gives constants to functions as well")]
+    engine.on_var(move |name, index, context| {
+        let scope = context.scope();
+        if index > 0 {
+            let value = scope.iter_raw().nth(index - 1).map(|(_, _, value)| value);
+            nesting::check(value, map_len_max)?;
+            return Ok(None);
+        }
+        match constants::value(name) {
+            Some(value) if !scope.contains(name) => Ok(Some(value)),
+            _ => Ok(None),
+        }
+    });
+    engine
+}
+
+fn set_limits(engine: &mut Engine, limits: &RhaiLimits) {
+    let string_bytes_max = usize::try_from(limits.string_size_max).unwrap_or(usize::MAX);
+    engine
+        .set_max_operations(limits.operations)
+        .set_max_call_levels(limits.depth)
+        .set_max_expr_depths(limits.depth, limits.depth)
+        .set_max_string_size(string_bytes_max)
+        .set_max_array_size(limits.array_len_max)
+        .set_max_map_size(limits.map_len_max)
+        .set_max_variables(VARIABLES_MAX)
+        .set_max_functions(FUNCTIONS_MAX)
+        .set_max_modules(0);
+}
+
+fn log(stream: Stream, text: &str) {
+    let _ = with(|run| run.log_text(stream, text));
+}

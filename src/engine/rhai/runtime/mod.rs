@@ -1,0 +1,8 @@
+//! The state of one script's run, as hooks and functions reach it. Imports nothing of the engine
+//! above it.
+
+pub(super) mod context;
+pub(super) mod failure;
+pub(super) mod output;
+pub(super) mod run;
+pub(super) mod settings;

@@ -1,0 +1,233 @@
+//! The run of one script, held by its thread: hooks and functions reach it without a parameter,
+//! because a Rhai call never leaves its thread.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::rhai::{Dynamic, EvalAltResult, Map, Position};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use scoped_tls_hkt::scoped_thread_local;
+
+use super::settings::{OsisSettings, SalSettings};
+use crate::engine::process::Scratch;
+use crate::engine::process::timeout_until;
+use crate::engine::{Cancel, Failure, Log, Script, StopReason, Stream};
+
+scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
+
+/// Operations between two reads of the clock. A read costs 25 ns, about as much as an operation;
+/// but one operation can take a millisecond, when it copies a string of the maximum size.
+const OPERATIONS_PER_CHECK: u32 = 16;
+/// The time between two reads of the memory usage; a read costs about a microsecond.
+const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(1);
+/// The growth of this process that ends a running script.
+///
+/// Rhai limits each value: by default an array or map to 10 000 elements, nested ones included,
+/// and a string to 10 MB. It does not limit their sum: 256 variables in each of 128 nested calls
+/// are 320 GB, without counting values captured by closures. So the sum is measured. The kernel
+/// only reports the whole process, so scripts that grow at the same time may end each other; that
+/// is better than losing the actor. Between two checks a script can allocate 16 strings of the
+/// maximum size: 160 MB.
+const MEMORY_GROWTH_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// The reason why a script is stopped from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Timeout,
+    Requested(StopReason),
+    TooMuchMemory,
+    NestsTooDeeply,
+}
+
+/// One run of one script.
+pub(crate) struct ScriptRun<'a> {
+    pub(crate) script: &'a Script<'a>,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) log: &'a dyn Log,
+    /// Set once and never cleared, so a script that catches the error is still stopped.
+    stop: Cell<Option<Stop>>,
+    operations_until_check: Cell<u32>,
+    memory_check_at: Cell<Instant>,
+    /// The memory of the process at the first check; a short script never reads it.
+    memory_before: Cell<Option<u64>>,
+    /// Created at the first use, removed with the run.
+    scratch: OnceCell<Scratch>,
+    /// The outputs of the prerequisites as a script value, created at the first use.
+    inputs: OnceCell<Map>,
+    /// The start of relative paths, once the script has called `chdir`.
+    folder: RefCell<Option<PathBuf>>,
+    /// The context whose objects the script uses, if it has called `osis_use`.
+    pub(crate) context: RefCell<Option<String>>,
+    /// The nesting of `exec` calls.
+    pub(crate) exec_depth: Cell<usize>,
+    /// `None` in an engine without the functions of `osis`.
+    pub(crate) osis: Option<&'a OsisSettings>,
+    /// `None` in an engine without the functions of `sal`.
+    pub(crate) sal: Option<&'a SalSettings>,
+}
+
+impl<'a> ScriptRun<'a> {
+    pub(crate) fn new(
+        script: &'a Script<'a>,
+        cancel: &'a Cancel,
+        log: &'a dyn Log,
+        osis: Option<&'a OsisSettings>,
+        sal: Option<&'a SalSettings>,
+    ) -> Self {
+        Self {
+            script,
+            cancel,
+            log,
+            stop: Cell::new(None),
+            operations_until_check: Cell::new(OPERATIONS_PER_CHECK),
+            memory_check_at: Cell::new(Instant::now() + MEMORY_CHECK_INTERVAL),
+            memory_before: Cell::new(None),
+            scratch: OnceCell::new(),
+            inputs: OnceCell::new(),
+            folder: RefCell::new(None),
+            context: RefCell::new(None),
+            exec_depth: Cell::new(0),
+            osis,
+            sal,
+        }
+    }
+
+    /// Makes this the run of the thread while `work` runs.
+    pub(crate) fn enter<R>(&self, work: impl FnOnce() -> R) -> R {
+        RUN.set(self, work)
+    }
+
+    /// Returns the reason to stop, if there is one. Cheap enough to call at every operation.
+    pub(crate) fn poll(&self) -> Option<Stop> {
+        if let Some(reason) = self.cancel.requested() {
+            return Some(self.end(Stop::Requested(reason)));
+        }
+        let operations = self.operations_until_check.get();
+        if operations > 0 {
+            self.operations_until_check.set(operations - 1);
+            return self.stop.get();
+        }
+        self.operations_until_check.set(OPERATIONS_PER_CHECK);
+        self.check_now()
+    }
+
+    /// Does what [`ScriptRun::poll`] does, and always reads the clock and the memory usage.
+    pub(crate) fn check_now(&self) -> Option<Stop> {
+        if let Some(reason) = self.cancel.requested() {
+            return Some(self.end(Stop::Requested(reason)));
+        }
+        let now = Instant::now();
+        if now >= self.script.deadline {
+            return Some(self.end(Stop::Timeout));
+        }
+        if now >= self.memory_check_at.get() {
+            self.memory_check_at.set(now + MEMORY_CHECK_INTERVAL);
+            if let Some(size) = resident_bytes() {
+                let before = self.memory_before.get().unwrap_or(size);
+                self.memory_before.set(Some(before));
+                if size.saturating_sub(before) > MEMORY_GROWTH_BYTES_MAX {
+                    return Some(self.end(Stop::TooMuchMemory));
+                }
+            }
+        }
+        self.stop.get()
+    }
+
+    /// Marks the run as stopped and returns the reason; the first one counts.
+    pub(crate) fn end(&self, stop: Stop) -> Stop {
+        let first = self.stop.get().unwrap_or(stop);
+        self.stop.set(Some(first));
+        first
+    }
+
+    /// Returns the failure of a stopped run.
+    pub(crate) fn stopped(&self) -> Option<Failure> {
+        let limit =
+            |message: &str| Failure::Script { message: message.to_owned(), exit_code: None };
+        self.stop.get().map(|stop| match stop {
+            Stop::Timeout => Failure::Timeout,
+            Stop::Requested(reason) => Failure::Stopped(reason),
+            Stop::TooMuchMemory => limit("too much memory"),
+            Stop::NestsTooDeeply => limit("values nested too deeply"),
+        })
+    }
+
+    /// Returns the script's own folder, where its commands and its relative paths start.
+    pub(crate) fn scratch(&self) -> io::Result<&Path> {
+        if self.scratch.get().is_none() {
+            let _ = self.scratch.set(Scratch::new()?);
+        }
+        let made = self.scratch.get().ok_or(io::ErrorKind::NotFound)?;
+        Ok(made.path())
+    }
+
+    /// Returns the outputs of the prerequisites; `()` for one that did not finish.
+    pub(crate) fn inputs(&self) -> Map {
+        let made = self.inputs.get_or_init(|| {
+            let value = |output: &Option<Arc<str>>| {
+                output.as_deref().map_or(Dynamic::UNIT, |text| text.to_owned().into())
+            };
+            let inputs = self.script.inputs.iter();
+            inputs.map(|(name, output)| (name.as_str().into(), value(output))).collect()
+        });
+        made.clone()
+    }
+
+    /// Returns the folder of the script's last `chdir`.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        self.folder.borrow().clone()
+    }
+
+    /// Makes relative paths of this script start in `folder`.
+    pub(crate) fn set_folder(&self, folder: PathBuf) {
+        self.folder.replace(Some(folder));
+    }
+
+    /// Writes every line of `text` to the job's log.
+    pub(crate) fn log_text(&self, stream: Stream, text: &str) {
+        if text.is_empty() {
+            self.log.line(stream, text);
+        }
+        for line in text.lines() {
+            self.log.line(stream, line);
+        }
+    }
+
+    /// Waits for `time`, or until the script must stop.
+    pub(crate) fn sleep(&self, time: Duration) -> io::Result<()> {
+        let now = Instant::now();
+        let until = now.checked_add(time).unwrap_or(self.script.deadline);
+        let until = until.min(self.script.deadline);
+        let cancelled = self.cancel.descriptor()?;
+        loop {
+            let mut waits = [PollFd::from_borrowed_fd(cancelled.as_fd(), PollFlags::IN)];
+            match poll(&mut waits, Some(&timeout_until(until))) {
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Calls `work` with the run of this thread; `None` if no script runs, as while one is compiled.
+pub(crate) fn with<R>(work: impl FnOnce(&ScriptRun<'_>) -> R) -> Option<R> {
+    RUN.is_set().then(|| RUN.with(|run| work(run)))
+}
+
+/// Returns the error that ends a script and that no script can catch.
+pub(crate) fn terminated() -> EvalAltResult {
+    EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE)
+}
+
+/// Returns the resident memory of this process.
+fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}

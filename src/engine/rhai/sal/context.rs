@@ -1,0 +1,83 @@
+//! The job as the functions of `sal` see it: its folders and the paths that it may use.
+
+use std::path::{Path, PathBuf};
+
+use ::rhai::Dynamic;
+
+use crate::engine::process::{SYSTEM_PATH, reason};
+use crate::engine::rhai::runtime::context::{self, JobContext};
+use crate::engine::rhai::runtime::settings::{FileAccess, SalSettings};
+
+pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
+
+/// The job of this thread.
+pub(super) type SalJob<'a> = JobContext<'a, SalSettings>;
+
+/// Runs `work`; an error gets the names of the operation and its object in front.
+pub(super) fn operation<T>(
+    name: &str,
+    object: &str,
+    work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
+) -> RhaiResult<T> {
+    context::operation(name, object, |run| run.sal, work)
+}
+
+impl<'a> SalJob<'a> {
+    /// Returns the script's own folder.
+    pub(super) fn own_folder(self) -> CallResult<&'a Path> {
+        let folder = self.run.scratch();
+        folder.map_err(|error| {
+            format!("cannot create the script's folder: {}", reason(&error)).into()
+        })
+    }
+
+    /// Returns the folder in which relative paths and commands start.
+    pub(super) fn folder(self) -> CallResult<PathBuf> {
+        Ok(match self.run.folder() {
+            Some(folder) => folder,
+            None => self.own_folder()?.to_owned(),
+        })
+    }
+
+    /// Returns the full path, if it may be read.
+    pub(super) fn to_read(self, path: &str) -> CallResult<PathBuf> {
+        self.allowed(path, FileAccess::Read, true)
+    }
+
+    /// Returns the full path, if it may be written; a link is followed.
+    pub(super) fn to_write(self, path: &str) -> CallResult<PathBuf> {
+        self.allowed(path, FileAccess::Write, true)
+    }
+
+    /// Returns the full path, if its entry may be created, moved or removed; a link is not followed.
+    pub(super) fn to_change(self, path: &str) -> CallResult<PathBuf> {
+        self.allowed(path, FileAccess::Write, false)
+    }
+
+    fn allowed(self, path: &str, access: FileAccess, follow_last: bool) -> CallResult<PathBuf> {
+        if path.is_empty() {
+            return Err("the path is empty".into());
+        }
+        if path.contains('\0') {
+            return Err("the path contains a NUL byte".into());
+        }
+        let path = self.folder()?.join(path);
+        self.settings.check_path(&path, self.own_folder()?, access, follow_last)?;
+        Ok(path)
+    }
+
+    /// Returns the `PATH` of this job.
+    pub(super) fn search_path(self) -> &'a str {
+        self.run.script.env.get("PATH").map_or(SYSTEM_PATH, String::as_str)
+    }
+}
+
+/// Returns a path as text for scripts.
+pub(super) fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Returns a text as a value, or unit for `None`.
+pub(super) fn or_unit(text: Option<String>) -> Dynamic {
+    text.map_or(Dynamic::UNIT, Into::into)
+}
