@@ -63,17 +63,8 @@ are_born_there() {
     is warm may 'import sys; print("warm" if "ctypes" in sys.modules else "cold")'
 }
 
-# Where systemd takes clone3 away, a child goes there itself, before its program begins.
-get_there_without_clone3() {
-    inside sh -c "printf '[Service]\nRestrictNamespaces=yes\n' > \
-        /etc/systemd/system/$SHELL_UNIT.service.d/no-clone3.conf"
-    inside systemctl daemon-reload
-    inside systemctl restart $SHELL_UNIT
-    place_of bash 'read -r place < /proc/self/cgroup; echo "$place"'
-    inside rm "/etc/systemd/system/$SHELL_UNIT.service.d/no-clone3.conf"
-    inside systemctl daemon-reload
-    inside systemctl restart $SHELL_UNIT
-    eventually 10 are_idle
+keeps_namespaces_restricted() {
+    for unit in $PYTHON $SHELL_UNIT; do is yes property $unit RestrictNamespaces; done
 }
 
 leaves_the_others() {
@@ -181,8 +172,7 @@ goes_with_its_unit() {
 
 claim "with the example both units and hero check say that each job has a control group" gets_groups
 claim "jobs are in their groups as their scripts begin; those in Python are forks" are_born_there
-claim "where systemd keeps clone3 from the daemon, jobs are in their groups all the same" \
-    get_there_without_clone3
+claim "units with control groups keep RestrictNamespaces=yes" keeps_namespaces_restricted
 claim "a job over its memory ends, in Python and bash, and says so; jobs beside it and after it run" \
     leaves_the_others
 claim "fork bombs go no further than job_processes, and all of them are killed" holds_fork_bombs
