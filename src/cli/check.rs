@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, ConfigError, EngineKind, Unit};
-use crate::daemon::Confinement;
+use crate::daemon::ProcessSandbox;
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
@@ -94,9 +94,9 @@ fn own_sandbox(config: &Config, global: &Global, unit: &Unit) -> Result<Option<S
     if Support::of_this_kernel().landlock == 0 {
         return Ok(None);
     }
-    let confinement = Confinement::of(config, global.file(), unit)
+    let sandbox = ProcessSandbox::of(config, global.file(), unit)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
-    Ok(confinement.map(|confinement| confinement.summary()))
+    Ok(sandbox.map(|sandbox| sandbox.summary()))
 }
 
 /// A warning about Redis: its eviction policy may lose jobs, or this user may not read its secrets.

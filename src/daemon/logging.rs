@@ -1,4 +1,4 @@
-//! Where log lines go: to the journal when systemd reads this process, else to standard error.
+//! Writes the log to the journal under systemd, else to standard error.
 
 use std::io::IsTerminal;
 
@@ -9,25 +9,25 @@ use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
 use crate::config::LogLevel;
 
-/// The variable that overrides the configured level, with the syntax of `tracing` (`warn`,
+/// The variable that overrides the configured level, in the syntax of `tracing` (`warn`,
 /// `hero::actor=debug`).
 const OVERRIDE: &str = "HERO_LOG";
 
-/// Changes how much is logged.
+/// The handle that changes the log level.
 pub(super) struct Logging {
-    /// `None` where the level is not ours to change.
+    /// `None` if the level cannot be changed.
     filter: Option<reload::Handle<EnvFilter, Registry>>,
 }
 
 impl Logging {
-    /// Starts logging. In a process that logs already, nothing changes.
+    /// Starts logging. Has no effect in a process that logs already.
     pub(super) fn start(level: LogLevel) -> Self {
         let overridden = EnvFilter::try_from_env(OVERRIDE).ok();
         let fixed = overridden.is_some();
         let filter = overridden.unwrap_or_else(|| EnvFilter::new(level.as_str()));
         let (filter, handle) = reload::Layer::new(filter);
         let registry = tracing_subscriber::registry().with(filter);
-        // The journal keeps fields apart, so that `journalctl JOB_ID=…` finds a job.
+        // The journal stores fields separately, so that `journalctl JOB_ID=…` finds a job.
         let journal = reads_journal()
             .then(|| tracing_journald::layer().ok())
             .flatten()
@@ -46,18 +46,18 @@ impl Logging {
         Self { filter: Some(handle).filter(|_| started.is_ok() && !fixed) }
     }
 
-    /// Takes over a new level.
+    /// Sets a new level.
     pub(super) fn set(&self, level: LogLevel) {
         if let Some(filter) = &self.filter
             && let Err(error) = filter.reload(EnvFilter::new(level.as_str()))
         {
-            warn!("changing the log level: {error}");
+            warn!("cannot change the log level: {error}");
         }
     }
 }
 
-/// Whether standard error goes to the journal. The variable alone does not say so: a child whose
-/// output goes elsewhere inherits it.
+/// Returns true if standard error is connected to the journal. The variable alone does not prove it: a
+/// child with other output inherits the variable.
 fn reads_journal() -> bool {
     let Ok(stderr) = nix::sys::stat::fstat(std::io::stderr()) else {
         return false;

@@ -1,41 +1,41 @@
-//! What makes a role a good daemon: logging, signals, systemd, and an end in order.
+//! Runs a role as a daemon: logging, signals, systemd notifications, reload, orderly shutdown.
 
-mod confinement;
 mod logging;
 mod notify;
+mod process_sandbox;
 mod reload;
+mod settings;
 pub mod signals;
 
-pub use confinement::Confinement;
+pub use process_sandbox::ProcessSandbox;
+pub use settings::backends;
 pub use signals::Interrupts;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
-use crate::actor::{self, ActorError, Actors};
-use crate::config::{ActorUnit, Config, ConfigError, EngineKind, Unit};
-use crate::engine::{self, Backends, Engine, ScriptRedis};
+use crate::actor::{ActorError, Actors};
+use crate::config::{Config, ConfigError, EngineKind, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
-use crate::proto::target::ScriptType;
 use crate::sandbox::divide_cgroup;
-use crate::store::{Backoff, ExternalRedis, Limits, Store, StoreError};
-use crate::supervisor::{Supervisor, SupervisorSettings};
+use crate::store::{Backoff, Store, StoreError};
+use crate::supervisor::Supervisor;
 use logging::Logging;
-use reload::{Live, Reload};
+use reload::{LiveSettings, Reload};
+use settings::{actor_settings, supervisor_settings};
 
-/// Runs one unit until a signal or a control message ends it. Blocks; makes its own runtime.
-/// `file` is where `config` was read from if not from the default place, for a reload. `wait` is
-/// how long Redis may take to answer at the start; without it, as long as it takes.
+/// Runs one unit until a signal or a control message ends it. Blocks, on a runtime of its own. `file`
+/// is the file of `config` if it is not the default one, for a reload. `wait` limits the time until
+/// Redis first answers.
 ///
 /// # Errors
-/// [`Error`] if the unit is unknown, its identity is taken, its scripts cannot run here, or Redis
-/// did not answer in time.
+/// [`Error`] if the unit is unknown, its identity is in use, its scripts cannot run on this machine, or
+/// Redis did not answer in time.
 pub fn run(
     config: Config,
     file: Option<&Path>,
@@ -47,59 +47,59 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::new(Exit::Unavailable, format!("starting {unit}: {error}")))?;
+        .map_err(|error| Error::new(Exit::Unavailable, format!("cannot start {unit}: {error}")))?;
     if runs_processes(&config, &role) {
         match divide_cgroup() {
             Ok(()) => info!("each job that is a process has a control group of its own"),
             Err(reason) => info!("jobs have no control groups of their own: {reason}"),
         }
     }
-    let confinement = Confinement::of(&config, file, &role)
+    let sandbox = ProcessSandbox::of(&config, file, &role)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     runtime.block_on(async {
         let (role, live, store) = prepare(&config, role)?;
-        // What it needs is open, and no thread is started yet, which it would not hold.
-        let confined = confinement.is_some_and(|confinement| confinement.begin());
+        // Everything it needs is open, and no thread has started yet: the sandbox would not hold it.
+        let is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.enter());
         info!(
             version = env!("CARGO_PKG_VERSION"),
             "{unit} starts, with redis at {}",
             store.address()
         );
         let listening =
-            |error| Error::new(Exit::Unavailable, format!("listening for signals: {error}"));
+            |error| Error::new(Exit::Unavailable, format!("cannot listen for signals: {error}"));
         let shutdown = signals::shutdown().map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(
-            Reload { file, unit, config, live, logging, store: store.clone(), confined }
+            Reload { file, unit, config, live, logging, store: store.clone(), is_sandboxed }
                 .run(hangups),
         );
         if redis_answers(&store, wait, shutdown.clone()).await? {
             warn_of_eviction(&store).await;
             match role {
-                Role::Supervisor(supervisor) => supervisor.run(shutdown).await,
-                Role::Actors(actors) => actors.run(shutdown).await?,
+                PreparedRole::Supervisor(supervisor) => supervisor.run(shutdown).await,
+                PreparedRole::Actors(actors) => actors.run(shutdown).await?,
             }
         }
         Ok(())
     })
 }
 
-/// Whether jobs of a unit are processes.
+/// Returns true if jobs of the unit run as processes.
 fn runs_processes(config: &Config, unit: &Unit) -> bool {
     let Unit::Actors(actors) = unit else { return false };
     let mut types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
     types.any(|of_type| of_type.engine == EngineKind::Command)
 }
 
-/// A role with all it needs.
-enum Role {
+/// A role that is ready to run.
+enum PreparedRole {
     Supervisor(Supervisor),
     Actors(Actors),
 }
 
-/// Gives the role its slice of the configuration, and keeps the end by which it can be changed.
-fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
+/// Prepares the role with its slice of the configuration, and returns the sender of new settings.
+fn prepare(config: &Config, role: Unit) -> Result<(PreparedRole, LiveSettings, Store), Error> {
     let store = Store::open(&config.redis)
         .and_then(|store| {
             store.with_events(config.job.events).beside(config.supervisor.served_legacy_queues())
@@ -111,83 +111,22 @@ fn prepare(config: &Config, role: Unit) -> Result<(Role, Live, Store), Error> {
             let (live, settings) = watch::channel(Arc::new(supervisor_settings(config)));
             let store = store.clone();
             let role = Supervisor { store, settings, report, beat_within };
-            (Role::Supervisor(role), Live::Supervisor(live))
+            (PreparedRole::Supervisor(role), LiveSettings::Supervisor(live))
         }
         Unit::Actors(actors) => {
             let (live, settings) =
                 watch::channel(Arc::new(actor_settings(config, actors, &store)?));
             let store = store.clone();
-            (Role::Actors(Actors { store, settings, beat_within, report }), Live::Actors(live))
+            (
+                PreparedRole::Actors(Actors { store, settings, beat_within, report }),
+                LiveSettings::Actors(live),
+            )
         }
     };
     Ok((role, live, store))
 }
 
-fn supervisor_settings(config: &Config) -> SupervisorSettings {
-    let crontab = config.crontab();
-    for problem in &crontab.problems {
-        error!("{problem}: the periodic jobs of this file are not in force");
-    }
-    if !crontab.entries.is_empty() {
-        info!("{} periodic jobs are in force", crontab.entries.len());
-    }
-    SupervisorSettings {
-        supervisor: config.supervisor.clone(),
-        job: config.job.clone(),
-        actor: config.actor.clone(),
-        osis: config.osis.clone(),
-        crontab: Arc::new(crontab),
-    }
-}
-
-/// One engine per script type; refuses a type that cannot run on this machine.
-fn actor_settings(
-    config: &Config,
-    actors: Vec<ActorUnit>,
-    store: &Store,
-) -> Result<actor::Settings, Error> {
-    let backends = backends(config, store)?;
-    let mut engines: BTreeMap<ScriptType, Arc<dyn Engine>> = BTreeMap::new();
-    for actor in &actors {
-        let script_type = &actor.id.script_type;
-        let Some(settings) = config.types.get(script_type) else {
-            let message = format!("script type {script_type} is not configured");
-            return Err(Error::new(Exit::Config, message));
-        };
-        let engine =
-            engine::build(script_type.clone(), settings, &config.job, &config.sal, &backends);
-        if let Some(reason) = engine.unavailable() {
-            let message = format!("{script_type}: not available: {reason}");
-            return Err(Error::new(Exit::Unavailable, message));
-        }
-        engine.warm_up();
-        engines.insert(script_type.clone(), engine);
-    }
-    let (job, actor) = (config.job.clone(), config.actor.clone());
-    let limits = Limits::new(&config.limits);
-    Ok(actor::Settings { actors, job, actor, limits, engines })
-}
-
-/// What scripts reach through this process. Nothing of it is opened before a script uses it. Needs
-/// a Tokio runtime.
-///
-/// # Errors
-/// [`Exit::Config`] if `sal.redis_url` cannot be used.
-pub fn backends(config: &Config, store: &Store) -> Result<Backends, Error> {
-    let runtime = tokio::runtime::Handle::current();
-    let redis_url = &config.sal.redis_url;
-    let redis: Option<Arc<dyn ScriptRedis>> = if redis_url.expose().is_empty() {
-        None
-    } else {
-        let redis = ExternalRedis::open(redis_url)
-            .map_err(|error| Error::new(Exit::Config, format!("sal.redis_url: {error}")))?;
-        Some(Arc::new(actor::ScriptRedisClient::new(redis, store.keys().clone(), runtime.clone())))
-    };
-    let objects = actor::RedisObjects::new(store.clone(), config.osis.clone(), runtime);
-    Ok(Backends { osis: config.osis.clone(), objects: Some(Arc::new(objects)), redis })
-}
-
-/// Says so if Redis may throw jobs away. That it cannot be asked keeps nothing from running.
+/// Warns if Redis may evict jobs. A failed check does not prevent the start.
 async fn warn_of_eviction(store: &Store) {
     match store.eviction_danger().await {
         Ok(None) => {}
@@ -196,7 +135,7 @@ async fn warn_of_eviction(store: &Store) {
     }
 }
 
-/// Waits until Redis answers. `false` if a signal came first.
+/// Waits until Redis answers. Returns false if a signal came first.
 async fn redis_answers(
     store: &Store,
     wait: Option<Duration>,
@@ -204,7 +143,7 @@ async fn redis_answers(
 ) -> Result<bool, Error> {
     let began = Instant::now();
     let mut backoff = Backoff::default();
-    let mut said = false;
+    let mut is_reported = false;
     loop {
         let error = match store.ping().await {
             Ok(()) => return Ok(true),
@@ -219,7 +158,7 @@ async fn redis_answers(
         if let Some(exit) = exit {
             return Err(Error::new(exit, error.to_string()));
         }
-        if !std::mem::replace(&mut said, true) {
+        if !std::mem::replace(&mut is_reported, true) {
             warn!("{error}; trying again until it answers");
             notify::waiting(&format!("not ready: {error}; trying again"));
         }

@@ -1,4 +1,4 @@
-//! What systemd is told: ready, alive, reloading, stopping, and a line for people.
+//! Notifies systemd: ready, alive, reloading, stopping, and a status line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use tracing::warn;
 
 use crate::proto::report::{Report, Reporter};
 
-/// Hands reports on to systemd. Without one, nothing hears them.
+/// Returns a reporter that notifies systemd. Without systemd it has no effect.
 pub(super) fn reporter() -> Reporter {
     Arc::new(|report| match &report {
-        Report::Ready => tell(&[NotifyState::Ready]),
-        Report::Alive(status) => tell(&[NotifyState::Watchdog, NotifyState::Status(status)]),
+        Report::Ready => notify(&[NotifyState::Ready]),
+        Report::Alive(status) => notify(&[NotifyState::Watchdog, NotifyState::Status(status)]),
         Report::Stopping { status, within } => {
             let extend = u32::try_from(within.as_micros()).unwrap_or(u32::MAX);
-            tell(&[
+            notify(&[
                 NotifyState::Stopping,
                 NotifyState::Status(status),
                 NotifyState::ExtendTimeoutUsec(extend),
@@ -24,32 +24,32 @@ pub(super) fn reporter() -> Reporter {
     })
 }
 
-/// It is not ready yet, because of this.
+/// Sets the status line before the service is ready.
 pub(super) fn waiting(status: &str) {
-    tell(&[NotifyState::Status(status)]);
+    notify(&[NotifyState::Status(status)]);
 }
 
-/// A reload begins; [`reloaded`] must follow.
+/// Announces a reload; [`reloaded`] must follow.
 pub(super) fn reloading() {
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => warn!("telling systemd of the reload: {error}"),
+        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Err(error) => warn!("cannot notify systemd of the reload: {error}"),
     }
 }
 
-/// The reload is over, with this to say of it.
+/// Announces the end of the reload, with its status line.
 pub(super) fn reloaded(status: &str) {
-    tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// The longest time between two signs of life that the watchdog lets pass with ease: half of its
-/// own. `None` without a watchdog.
+/// Returns the longest time between two notifications, which is half of the watchdog's timeout. `None`
+/// without a watchdog.
 pub(super) fn beat_within() -> Option<Duration> {
     sd_notify::watchdog_enabled().map(|limit| limit / 2)
 }
 
-fn tell(state: &[NotifyState<'_>]) {
+fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        warn!("telling systemd: {error}");
+        warn!("cannot notify systemd: {error}");
     }
 }

@@ -1,5 +1,5 @@
-//! SIGHUP: the configuration is read again and checked as a whole; what can change while the
-//! daemon runs does, what needs a restart is named, and a bad file changes nothing.
+//! Reloads the configuration on SIGHUP: applies the changes that need no restart and names the others.
+//! An invalid file changes nothing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use tracing::{error, info, warn};
 
 use super::logging::Logging;
 use super::notify;
+use super::settings::{actor_settings, supervisor_settings};
 use super::signals::Signals;
 use crate::actor;
 use crate::config::{Config, EngineKind, Unit};
@@ -16,28 +17,28 @@ use crate::error::{Error, Exit};
 use crate::store::Store;
 use crate::supervisor::SupervisorSettings;
 
-/// Where the settings of the running role are changed.
-pub(super) enum Live {
+/// The sender of new settings to the running role.
+pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<actor::Settings>>),
 }
 
-/// What a reload needs to know.
+/// Reloads one unit.
 pub(super) struct Reload {
     /// The file named on the command line, if one was.
     pub(super) file: Option<PathBuf>,
     pub(super) unit: String,
-    /// What is in force.
+    /// The configuration in force.
     pub(super) config: Config,
-    pub(super) live: Live,
+    pub(super) live: LiveSettings,
     pub(super) logging: Logging,
     pub(super) store: Store,
-    /// Whether this process is shut in: it can no more open what it could not at its start.
-    pub(super) confined: bool,
+    /// True if this process is sandboxed, which cannot be undone.
+    pub(super) is_sandboxed: bool,
 }
 
 impl Reload {
-    /// Reloads whenever SIGHUP arrives, for ever.
+    /// Reloads at each SIGHUP.
     pub(super) async fn run(mut self, mut hangups: Signals) {
         while hangups.next().await.is_some() {
             notify::reloading();
@@ -50,26 +51,26 @@ impl Reload {
                 }
                 Err(problem) => {
                     error!("the reload changed nothing: {problem}");
-                    format!("reload refused: {problem}")
+                    format!("reload rejected: {problem}")
                 }
             };
             notify::reloaded(&status);
         }
     }
 
-    /// Returns the changed keys that only a restart can bring into force.
+    /// Reloads once. Returns the changed keys that need a restart.
     fn reload(&mut self) -> Result<Vec<&'static str>, Error> {
         let mut config = Config::load(self.file.as_deref())?;
         let role = config.unit(&self.unit)?;
         let mut restart = needs_restart(&self.config, &config);
-        if self.confined {
+        if self.is_sandboxed {
             self.keep_within(&mut config, &role, &mut restart)?;
         }
         match (&self.live, role) {
-            (Live::Supervisor(settings), Unit::Supervisor) => {
-                settings.send_replace(Arc::new(super::supervisor_settings(&config)));
+            (LiveSettings::Supervisor(settings), Unit::Supervisor) => {
+                settings.send_replace(Arc::new(supervisor_settings(&config)));
             }
-            (Live::Actors(settings), Unit::Actors(actors)) => {
+            (LiveSettings::Actors(settings), Unit::Actors(actors)) => {
                 let ids = |of: &[crate::config::ActorUnit]| -> Vec<_> {
                     of.iter().map(|actor| actor.id.clone()).collect()
                 };
@@ -80,17 +81,13 @@ impl Reload {
                     restart.push("the unit's actors");
                     settings.borrow().actors.clone()
                 };
-                settings.send_replace(Arc::new(super::actor_settings(
-                    &config,
-                    actors,
-                    &self.store,
-                )?));
+                settings.send_replace(Arc::new(actor_settings(&config, actors, &self.store)?));
             }
             _ => restart.push("the unit's role"),
         }
         self.logging.set(config.log.level);
         info!("read the configuration again");
-        // What needs a restart is not in force, and is named again by the next reload.
+        // Keys that need a restart keep their old values, so that the next reload names them again.
         let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
         let supervisor = self.config.supervisor.clone();
         let events = self.config.job.events;
@@ -105,13 +102,11 @@ impl Reload {
         self.config.actor.sandbox = actor.sandbox;
         Ok(restart)
     }
-}
 
-impl Reload {
-    /// Keeps to what a process that is shut in can do.
+    /// Restricts a new configuration to the rights of a sandboxed process.
     ///
     /// # Errors
-    /// A type of this unit is no longer one that needs nothing but Redis.
+    /// A script type of this unit needs more than Redis.
     fn keep_within(
         &self,
         config: &mut Config,
@@ -123,8 +118,8 @@ impl Reload {
             let mut types = actors.iter().map(|actor| &actor.id.script_type);
             if let Some(name) = types.find(|name| engine(name) != Some(EngineKind::Osis)) {
                 let message = format!(
-                    "the unit {} is shut in, as its scripts needed nothing but Redis, and type \
-                     {name} needs more now; restart it",
+                    "the unit {} is sandboxed, as its scripts needed nothing but Redis, but type \
+                     {name} needs more now; restart the unit",
                     self.unit
                 );
                 return Err(Error::new(Exit::Config, message));
@@ -146,7 +141,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     if old.job.events != new.job.events {
         keys.push("job.events");
     }
-    // They are part of the scripts on the server.
+    // These are part of the Lua scripts on the server.
     if old.supervisor.served_legacy_queues() != new.supervisor.served_legacy_queues() {
         keys.push("supervisor.migration and supervisor.legacy_queues");
     }

@@ -67,7 +67,7 @@ fn an_actor_of_osis_that_is_shut_in_serves_reconnects_and_reloads() {
     fs::create_dir(redis.folder().join("logs")).expect("a folder");
     let actor = hero.actor("osis-default-1").start();
     assert!(is_shut_in(&actor));
-    assert!(actor.err().contains("this process is shut in: it reads "), "{}", actor.err());
+    assert!(actor.err().contains("this process is sandboxed: it reads "), "{}", actor.err());
     serves(&hero);
     // What a job says goes to its file too.
     let logged = ["id", "logged", "script", "print(\"said\")", "log_path", "below/job.log"];
@@ -96,7 +96,7 @@ fn an_actor_of_osis_that_is_shut_in_serves_reconnects_and_reloads() {
     fs::write(&drop_in, "job.log_dir = \"/elsewhere\"\n").expect("written");
     assert!(reload(&actor).contains("need a restart: job.log_dir"));
     fs::write(&drop_in, "type.osis.engine = \"sal\"\n").expect("written");
-    assert!(reload(&actor).contains("the unit osis-default-1 is shut in"));
+    assert!(reload(&actor).contains("the unit osis-default-1 is sandboxed"));
     serves(&hero);
 }
 

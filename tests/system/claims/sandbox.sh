@@ -148,7 +148,7 @@ says_what_holds() {
     else
         has "$said" "connects to any TCP port (the kernel cannot hold it to some)"
     fi
-    says hero@osis-default-1 "this process is shut in: it reads "
+    says hero@osis-default-1 "this process is sandboxed: it reads "
     is 42 alice hero exec -t osis -e '40 + 2'
     echo "= $(echo "$said" | sed -n 's/^python: sandbox: //p')"
 }

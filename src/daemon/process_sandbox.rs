@@ -1,5 +1,6 @@
-//! An actor of `osis` alone needs nothing but Redis, so its process shuts itself in once it has
-//! opened what it needs: bugs of the engine are then no way to the machine.
+//! The sandbox of the daemon's own process, for actors of `osis` only: they need nothing but Redis, so
+//! the process restricts itself once it has opened what it needs. Then a bug of the engine gives a
+//! script no access to the machine.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +10,13 @@ use crate::config::{Config, DEFAULT_FILE, EngineKind, Unit};
 use crate::sandbox::Rights;
 use crate::store::{Reach, StoreError};
 
-/// The port of name servers.
-const NAMES: u16 = 53;
-/// What names are looked up with: files that whoever looks after the network replaces at any time,
-/// so the whole folders of them, and the libraries that know other ways.
-const NAME_FILES: [&str; 5] =
+/// The port of DNS servers.
+const DNS_PORT: u16 = 53;
+/// The folders that resolving a host name reads: those of its configuration, whose files may be
+/// replaced at any time, and those of the libraries.
+const RESOLVER_FOLDERS: [&str; 5] =
     ["/etc", "/usr/lib", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
-/// The authorities of the system, which every TLS connection reads, whomever it trusts.
+/// The folders of the system's certificate authorities, which every TLS connection reads.
 const AUTHORITIES: [&str; 4] = [
     "/etc/ssl",
     "/etc/ca-certificates",
@@ -23,18 +24,18 @@ const AUTHORITIES: [&str; 4] = [
     "/usr/local/share/ca-certificates",
 ];
 
-/// What the process of a unit may still do once it is shut in.
+/// The rights that the process of a unit keeps in its sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confinement {
+pub struct ProcessSandbox {
     rights: Rights,
 }
 
-impl Confinement {
-    /// None for a unit whose scripts need more than Redis, or where `actor.sandbox` is off. `file`
-    /// is the configuration, if it is not in the default place.
+impl ProcessSandbox {
+    /// Returns `None` for a unit whose scripts need more than Redis, and if `actor.sandbox` is off.
+    /// `file` is the configuration, if it is not the default one.
     ///
     /// # Errors
-    /// The url of Redis cannot be used.
+    /// The url of Redis is invalid.
     pub fn of(
         config: &Config,
         file: Option<&Path>,
@@ -47,19 +48,19 @@ impl Confinement {
             return Ok(None);
         }
         let mut read = folders_of(file.unwrap_or(Path::new(DEFAULT_FILE)));
-        // The load, the memory, and whether the process still runs that holds a name.
+        // For load, memory, and the check that the process holding a name still runs.
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));
         let ports = match Reach::of(&config.redis)? {
             Reach::Socket => Some(Vec::new()),
             Reach::Tcp { port, is_name: false } => Some(vec![port]),
             Reach::Tcp { port, is_name: true } => {
-                reads(&NAME_FILES);
-                Some(vec![port, NAMES])
+                reads(&RESOLVER_FOLDERS);
+                Some(vec![port, DNS_PORT])
             }
-            // They name the master's port when they are asked.
+            // The sentinels tell the port of the master.
             Reach::Sentinels => {
-                reads(&NAME_FILES);
+                reads(&RESOLVER_FOLDERS);
                 None
             }
         };
@@ -76,33 +77,33 @@ impl Confinement {
         Ok(Some(Self { rights: Rights { read, write, ports, abstract_sockets } }))
     }
 
-    /// What the process may still do, in a few words.
+    /// Describes the rights of the process in a few words.
     pub fn summary(&self) -> String {
         self.rights.summary()
     }
 
-    /// Shuts this process in, and says so. It serves all the same where that is not possible, as
-    /// its scripts have no way out of their engine. Returns whether it is shut in.
-    pub(super) fn begin(&self) -> bool {
+    /// Restricts this process and logs that. Returns false if that is not possible; the process
+    /// continues all the same, as its scripts cannot leave their engine.
+    pub(super) fn enter(&self) -> bool {
         match self.rights.restrict_process() {
             Ok(()) => {
-                info!("this process is shut in: it {}", self.summary());
+                info!("this process is sandboxed: it {}", self.summary());
                 true
             }
             Err(error) => {
-                warn!("this process is not shut in: {error}");
+                warn!("this process is not sandboxed: {error}");
                 false
             }
         }
     }
 }
 
-/// Where a file of the configuration and its drop-ins are: a file that is replaced is another one,
-/// which only its folder leads to. Links count by where they lead.
+/// Returns the folders of a configuration file and of its link target. A right to a folder remains
+/// valid when the file is replaced.
 fn folders_of(file: &Path) -> Vec<PathBuf> {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let led_to = file.canonicalize().ok();
-    let folders = std::iter::once(file).chain(led_to);
+    let target = file.canonicalize().ok();
+    let folders = std::iter::once(file).chain(target);
     let mut folders: Vec<PathBuf> =
         folders.filter_map(|file| file.parent().map(Path::to_owned)).collect();
     folders.dedup();
@@ -117,12 +118,12 @@ mod tests {
         let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");
         let unit = config.unit(unit).expect("a unit");
         let file = Some(Path::new("/etc/hero/hero.toml"));
-        let confinement = Confinement::of(&config, file, &unit).expect("a legal url");
-        confinement.map(|confinement| confinement.rights)
+        let sandbox = ProcessSandbox::of(&config, file, &unit).expect("a legal url");
+        sandbox.map(|sandbox| sandbox.rights)
     }
 
     #[test]
-    fn only_what_needs_nothing_but_redis_is_shut_in() {
+    fn only_units_that_need_nothing_but_redis_are_sandboxed() {
         assert!(of("", "osis-default-1").is_some());
         for (text, unit) in [
             ("", "supervisor"),
@@ -140,16 +141,16 @@ mod tests {
     }
 
     #[test]
-    fn it_reaches_redis_and_reads_what_that_takes() {
+    fn the_sandbox_allows_the_port_of_redis_and_the_files_to_connect() {
         let with = |url: &str| of(&format!("redis.url = \"{url}\""), "osis-default-1");
-        let ports = |url: &str| with(url).expect("shut in").ports;
+        let ports = |url: &str| with(url).expect("sandboxed").ports;
         assert_eq!(ports("redis://127.0.0.1:6379/0"), Some(vec![6379]));
         assert_eq!(ports("redis://[::1]:7000/0"), Some(vec![7000]));
         assert_eq!(ports("redis://redis.example:7000/0"), Some(vec![7000, 53]));
         assert_eq!(ports("redis+unix:///run/redis.sock"), Some(vec![]));
         assert_eq!(ports("redis+sentinel://10.0.0.1:26379/main"), None);
         let reads = |url: &str, path: &str| {
-            let read = with(url).expect("shut in").read;
+            let read = with(url).expect("sandboxed").read;
             read.iter().any(|folder| folder == Path::new(path))
         };
         for (url, path, is_read) in [
@@ -162,16 +163,16 @@ mod tests {
         ] {
             assert_eq!(reads(url, path), is_read, "{url}: {path}");
         }
-        let own = of("job.log_dir = \"/srv/logs\"", "osis-default-1").expect("shut in");
+        let own = of("job.log_dir = \"/srv/logs\"", "osis-default-1").expect("sandboxed");
         assert_eq!(own.write, [PathBuf::from("/srv/logs")]);
     }
 
     #[test]
-    fn a_file_is_found_again_where_it_was_and_where_it_leads() {
+    fn the_folders_of_a_link_are_its_own_and_that_of_its_target() {
         let folder = tempfile::tempdir().expect("a folder");
         let (own, other) = (folder.path().join("own"), folder.path().join("other"));
         for folder in [&own, &other] {
-            std::fs::create_dir(folder).expect("made");
+            std::fs::create_dir(folder).expect("created");
         }
         std::fs::write(other.join("real.toml"), "").expect("written");
         std::os::unix::fs::symlink(other.join("real.toml"), own.join("hero.toml")).expect("linked");

@@ -1,0 +1,82 @@
+//! The settings of the roles: slices of the configuration, engines, and services for scripts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tracing::{error, info};
+
+use crate::actor;
+use crate::config::{ActorUnit, Config};
+use crate::engine::{self, Backends, Engine, ScriptRedis};
+use crate::error::{Error, Exit};
+use crate::proto::target::ScriptType;
+use crate::store::{ExternalRedis, Limits, Store};
+use crate::supervisor::SupervisorSettings;
+
+/// Returns the settings of a supervisor.
+pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
+    let crontab = config.crontab();
+    for problem in &crontab.problems {
+        error!("{problem}: the periodic jobs of this file are not in force");
+    }
+    if !crontab.entries.is_empty() {
+        info!("{} periodic jobs are in force", crontab.entries.len());
+    }
+    SupervisorSettings {
+        supervisor: config.supervisor.clone(),
+        job: config.job.clone(),
+        actor: config.actor.clone(),
+        osis: config.osis.clone(),
+        crontab: Arc::new(crontab),
+    }
+}
+
+/// Returns the settings of a unit's actors, with one engine per script type.
+///
+/// # Errors
+/// A script type that is not configured or cannot run on this machine.
+pub(super) fn actor_settings(
+    config: &Config,
+    actors: Vec<ActorUnit>,
+    store: &Store,
+) -> Result<actor::Settings, Error> {
+    let backends = backends(config, store)?;
+    let mut engines: BTreeMap<ScriptType, Arc<dyn Engine>> = BTreeMap::new();
+    for actor in &actors {
+        let script_type = &actor.id.script_type;
+        let Some(settings) = config.types.get(script_type) else {
+            let message = format!("script type {script_type} is not configured");
+            return Err(Error::new(Exit::Config, message));
+        };
+        let engine =
+            engine::build(script_type.clone(), settings, &config.job, &config.sal, &backends);
+        if let Some(reason) = engine.unavailable() {
+            let message = format!("{script_type}: not available: {reason}");
+            return Err(Error::new(Exit::Unavailable, message));
+        }
+        engine.warm_up();
+        engines.insert(script_type.clone(), engine);
+    }
+    let (job, actor) = (config.job.clone(), config.actor.clone());
+    let limits = Limits::new(&config.limits);
+    Ok(actor::Settings { actors, job, actor, limits, engines })
+}
+
+/// Returns the services that scripts call through this process. A connection is opened when a script
+/// first uses it. Needs a Tokio runtime.
+///
+/// # Errors
+/// [`Exit::Config`] if `sal.redis_url` is invalid.
+pub fn backends(config: &Config, store: &Store) -> Result<Backends, Error> {
+    let runtime = tokio::runtime::Handle::current();
+    let redis_url = &config.sal.redis_url;
+    let redis: Option<Arc<dyn ScriptRedis>> = if redis_url.expose().is_empty() {
+        None
+    } else {
+        let redis = ExternalRedis::open(redis_url)
+            .map_err(|error| Error::new(Exit::Config, format!("sal.redis_url: {error}")))?;
+        Some(Arc::new(actor::ScriptRedisClient::new(redis, store.keys().clone(), runtime.clone())))
+    };
+    let objects = actor::RedisObjects::new(store.clone(), config.osis.clone(), runtime);
+    Ok(Backends { osis: config.osis.clone(), objects: Some(Arc::new(objects)), redis })
+}
