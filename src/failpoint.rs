@@ -1,22 +1,26 @@
-//! Fail points: places at which a process of a test aborts, to prove that recovery finds what it
-//! held. They exist only with the feature `failpoints`, which only the tests switch on.
+//! Fail points: places at which a process of a test aborts or hangs, to prove that its jobs are
+//! recovered. They exist only with the feature `failpoints`, which the tests enable and no other
+//! build has.
 //!
-//! `HERO_FAILPOINT=NAME:N` makes the process die when it reaches the point NAME for the Nth time.
+//! `HERO_FAILPOINT=NAME:N` aborts the process when it reaches the point NAME for the Nth time;
+//! `HERO_STALL=NAME` blocks each thread that reaches it.
 
-/// Between a pop and the claim of the popped id.
+/// Between a pop and the claim of the popped job.
 pub const AFTER_POP: &str = "after-pop";
 /// Between a claim and the start of its jobs.
 pub const AFTER_CLAIM: &str = "after-claim";
 /// On the thread of the job, before its script.
 pub const BEFORE_RUN: &str = "before-run";
-/// On the thread of the job, after its script and before the report to the fetch loop.
+/// On the thread of the job, after its script, before the fetch loop knows.
 pub const AFTER_RUN: &str = "after-run";
-/// Just before endings are sent to Redis.
+/// Before ends are sent to Redis.
 pub const BEFORE_FINISH: &str = "before-finish";
-/// When endings are recorded, before the actor acts on that.
+/// After ends are recorded, before anything follows from that.
 pub const AFTER_FINISH: &str = "after-finish";
+/// On the thread that writes log files, before it opens one.
+pub const LOG_FILE: &str = "log-file";
 
-/// Aborts here if `HERO_FAILPOINT` says so.
+/// Aborts the process here if the environment says so.
 #[cfg(feature = "failpoints")]
 pub fn reached(name: &str) {
     use std::sync::OnceLock;
@@ -37,7 +41,20 @@ pub fn reached(name: &str) {
     }
 }
 
-/// Does nothing in this build.
+/// Blocks this thread for ever if `HERO_STALL` names the point, as a disk does that hangs.
+#[cfg(feature = "failpoints")]
+pub fn stalls_at(name: &str) {
+    while std::env::var("HERO_STALL").is_ok_and(|stalled| stalled == name) {
+        std::thread::park();
+    }
+}
+
+/// Does nothing.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
 pub fn reached(_: &str) {}
+
+/// Does nothing.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub fn stalls_at(_: &str) {}

@@ -27,7 +27,7 @@ fn an_actor_that_was_stopped_beyond_its_lease_writes_nothing_and_starts_anew() {
     let _other = hero.actor("osis-default-2").tasks(1).start();
     until(&redis, "a", "finished");
     paused.signal(Signal::CONT);
-    wait_until("it knows that it lost its lease", || paused.err().contains("starts anew"));
+    wait_until("it knows that it lost its lease", || paused.err().contains("lost the lease"));
     wait_until("it says which job it lost", || {
         let lost = |line: &str| line.contains("lost the job") && line.contains("job_id=a");
         paused.err().lines().any(lost)
@@ -49,7 +49,7 @@ fn an_actor_on_its_way_out_is_not_called_back() {
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "sleep(2.0)"]).code(0);
     until(&redis, "a", "started");
     osis.signal(Signal::TERM);
-    wait_until("it drains", || osis.err().contains("letting running jobs end"));
+    wait_until("it drains", || osis.err().contains("shutting down"));
     hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
     let control = "hero:q:ctl:type:osis:group:default:inst:1";
     redis.ask_with::<i64, _>(&format!("RPUSH {control}"), &[r#"{"cmd":"resume"}"#]);

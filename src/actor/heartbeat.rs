@@ -1,5 +1,5 @@
-//! The heartbeat: asks the fetch loop for progress, keeps presence and lease fresh, and only then
-//! says that the process is alive. It shares nothing with the scripts.
+//! The heartbeat: renews presence and lease, then feeds the watchdog while the fetch loop makes
+//! progress. It shares nothing with the scripts.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,84 +8,84 @@ use jiff::Timestamp;
 use tokio::time::MissedTickBehavior;
 use tracing::{debug, info, warn};
 
+use super::boot::Boot;
 use super::identity::presence_of_all;
-use super::life::Life;
 use super::machine;
 use crate::proto::report::Report;
 use crate::store::Backoff;
 
-/// A fetch loop that has not gone round for this long is stuck: five times what it takes at most.
+/// A fetch loop without a turn for this long is stuck. It turns every two seconds when idle.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 
-/// Beats until the lease is lost; never returns otherwise. With Redis away it beats more often: a
-/// lease that ran out meanwhile must be renewed before any supervisor takes this boot for dead.
-pub(super) async fn run(life: &Life, every: Duration, started_at: Timestamp) {
+/// Beats until the lease is lost. While Redis is away it beats more often: a lease that ran out
+/// must be renewed before a supervisor declares this boot dead.
+pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut backoff = Backoff::default();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = life.vitals.news.notified() => {}
-            () = life.vitals.lease_lost.notified() => return,
+            () = boot.health.presence_changed.notified() => {}
+            () = boot.health.lease_lost.notified() => return,
         }
-        look_at_machine(life);
-        let presence = presence_of_all(life, started_at);
+        check_overload(boot);
+        let presence = presence_of_all(boot, started_at);
         let asked_at = Instant::now();
-        match life.store.heartbeat(&life.boot, life.lease, &presence).await {
+        match boot.store.heartbeat(&boot.id, boot.lease, &presence).await {
             Ok(true) => {
-                life.vitals.leased(asked_at, life.lease);
+                boot.health.lease_renewed(asked_at, boot.lease);
                 backoff.succeeded();
                 debug!("heartbeat");
             }
             Ok(false) => return,
             Err(error) if error.is_transient() => {
                 ticks.reset_after(backoff.failed().min(every));
-                if life.vitals.redis_went(Instant::now()) {
+                if boot.health.set_redis_away(Instant::now()) {
                     warn!("{error}; running jobs go on, trying again");
                 }
             }
-            Err(error) => warn!("cannot keep presence and lease: {error}"),
+            Err(error) => warn!("cannot renew presence and lease: {error}"),
         }
-        if life.vitals.since_turn() < STUCK_AFTER {
-            (life.report)(Report::Alive(status(life)));
+        if boot.health.since_turn() < STUCK_AFTER {
+            (boot.report)(Report::Alive(status(boot)));
         } else {
-            warn!("the fetch loop makes no progress");
+            warn!("the fetch loop makes no progress: the watchdog is not fed");
         }
     }
 }
 
-/// Looks whether the machine is past what it may be used for, and lets the fetch loop know.
-pub(super) fn look_at_machine(life: &Life) {
-    let strain = machine::strain(&life.settings().actor);
-    let said = strain.clone();
-    if life.vitals.strained(strain) {
-        if let Some(reason) = said {
-            warn!("takes no jobs for now: {reason}");
+/// Checks whether the machine is overloaded, and tells the fetch loop.
+pub(super) fn check_overload(boot: &Boot) {
+    let overload = machine::overload(&boot.settings().actor);
+    let reason = overload.clone();
+    if boot.health.set_overload(overload) {
+        if let Some(reason) = reason {
+            warn!("claims no jobs while the machine is overloaded: {reason}");
         } else {
-            info!("takes jobs again: the machine is within its bounds");
+            info!("claims jobs again: the machine is no longer overloaded");
         }
-        life.vitals.strain_changed.notify_one();
+        boot.health.overload_changed.notify_one();
     }
 }
 
-/// One line for a person: `2 of 4 tasks busy, 18 231 done, redis ok`.
-fn status(life: &Life) -> String {
-    let vitals = &life.vitals;
-    let running: usize = vitals.actors.iter().map(|a| a.running.load(Ordering::Relaxed)).sum();
-    let tasks: usize = life.settings().actors.iter().map(|actor| actor.tasks).sum();
-    let done = grouped(vitals.done.load(Ordering::Relaxed));
-    let redis = match vitals.away_since() {
+/// Returns one line for a person: `2 of 4 tasks busy, 18 231 done, redis ok`.
+fn status(boot: &Boot) -> String {
+    let health = &boot.health;
+    let running: usize = health.actors.iter().map(|a| a.running.load(Ordering::Relaxed)).sum();
+    let tasks: usize = boot.settings().actors.iter().map(|actor| actor.tasks).sum();
+    let done = grouped(health.done.load(Ordering::Relaxed));
+    let redis = match health.redis_away_since() {
         Some(since) => format!("redis away for {} s", since.elapsed().as_secs()),
         None => "redis ok".to_owned(),
     };
-    let draining = vitals.actors.iter().filter(|a| a.draining.load(Ordering::Relaxed)).count();
-    let held = vitals.strain().map(|reason| format!(", holding: {reason}")).unwrap_or_default();
-    let drains = if draining > 0 { ", draining" } else { "" };
-    format!("{running} of {tasks} tasks busy, {done} done, {redis}{held}{drains}")
+    let draining = health.actors.iter().any(|a| a.draining.load(Ordering::Relaxed));
+    let draining = if draining { ", draining" } else { "" };
+    let overload = health.overload().map(|why| format!(", holding: {why}")).unwrap_or_default();
+    format!("{running} of {tasks} tasks busy, {done} done, {redis}{overload}{draining}")
 }
 
-/// A number in groups of three digits.
+/// Formats a number in groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

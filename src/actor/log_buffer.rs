@@ -1,70 +1,90 @@
-//! The log of one running job, kept until the fetch loop takes it to Redis. Scripts never wait
-//! for it: what exceeds the job's share is dropped, and the log says so once.
+//! The log of one running job, kept until the fetch loop writes it to Redis. Scripts never wait
+//! for it: lines beyond the job's share are dropped, with one mark. No lock is held while anything
+//! is written.
 
-use std::fs::File;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::log_file;
+use super::log_writer::LogFile;
 use crate::engine::{Log, Stream, Usage};
 use crate::proto::job::JobId;
 use crate::store::LogEntry;
 
-/// What one line costs beside its text, so that empty lines are bounded too.
+/// The cost of a line beside its text, which bounds empty lines too.
 const LINE_OVERHEAD_BYTES: u64 = 16;
 /// The longest text that goes with progress, in characters.
 const PROGRESS_TEXT_CHARS_MAX: usize = 200;
-/// How often progress is written at the most.
+/// The shortest time between two writes of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
-/// The same as a part of the time that the job has run: whoever waits for a day needs no news
-/// four times a second, and they would push the lines out of the log.
+/// The same as a part of the time that the job has run: a job of a day need not report four times a
+/// second, which would push its lines out of the log.
 const PROGRESS_PER_RUN: u32 = 200;
 
-/// Bounded by the bytes a job may log in all.
+/// The log of one running job, bounded by the bytes that the job may log in all.
 #[derive(Debug)]
 pub(super) struct LogBuffer {
-    lines: Mutex<Lines>,
+    lines: Mutex<Entries>,
     size_max_bytes: u64,
     written: Arc<Notify>,
-    began: Instant,
+    started: Instant,
     /// The job, if its lines go to the daemon's own log as well.
     to_journal: Option<JobId>,
+    /// The job's log file, if it has one.
+    file: OnceLock<Arc<LogFile>>,
 }
 
 #[derive(Debug, Default)]
-struct Lines {
+struct Entries {
     waiting: Vec<LogEntry>,
     size_bytes: u64,
     full: bool,
-    file: Option<File>,
-    /// What has not been taken yet; older news are nothing to anybody.
+    /// The latest progress, until it is taken.
     progress: Option<LogEntry>,
-    /// Progress that comes before this time waits.
+    /// The earliest time of the next write of progress.
     progress_at: Option<Instant>,
     used: Option<Usage>,
 }
 
 impl LogBuffer {
-    /// `written` is notified whenever a line comes into an empty buffer.
+    /// Creates an empty log. `written` is notified whenever it stops being empty.
     pub(super) fn new(size_max_bytes: u64, written: Arc<Notify>) -> Self {
-        let began = Instant::now();
-        Self { lines: Mutex::default(), size_max_bytes, written, began, to_journal: None }
+        Self {
+            lines: Mutex::default(),
+            size_max_bytes,
+            written,
+            started: Instant::now(),
+            to_journal: None,
+            file: OnceLock::new(),
+        }
     }
 
-    /// Lines go to the daemon's own log as well, under the job's id.
+    /// Sends lines to the daemon's own log as well, with the job's id.
     pub(super) fn also_to_journal(self, id: JobId) -> Self {
         Self { to_journal: Some(id), ..self }
     }
 
-    /// Lines go into this file as well, from now on.
-    pub(super) fn also_into(&self, file: File) {
-        self.lock().file = Some(file);
+    /// Sends lines to this file as well, from now on.
+    pub(super) fn also_into(&self, file: Arc<LogFile>) {
+        let _ = self.file.set(file);
     }
 
-    /// Takes what waits and is due. Progress that is not makes the next take worth while at the
-    /// time that comes with it.
+    /// Ends the log file, if there is one.
+    ///
+    /// # Errors
+    /// Why lines are missing in it.
+    pub(super) fn close_file(&self) -> Result<(), String> {
+        self.file.get().map_or(Ok(()), |file| file.close())
+    }
+
+    /// Adds a line of Hero's own, even to a full log.
+    pub(super) fn mark(&self, line: &str) {
+        self.lock().waiting.push(LogEntry::Line { fd: 2, line: line.to_owned() });
+        self.written.notify_one();
+    }
+
+    /// Takes the entries that are due. Returns with them when later progress becomes due.
     pub(super) fn take(&self, now: Instant) -> (Vec<LogEntry>, Option<Instant>) {
         let mut inner = self.lock();
         let later = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
@@ -73,20 +93,21 @@ impl LogBuffer {
             && let Some(progress) = inner.progress.take()
         {
             entries.push(progress);
-            let ran = now.saturating_duration_since(self.began);
+            let ran = now.saturating_duration_since(self.started);
             inner.progress_at = Some(now + PROGRESS_EVERY.max(ran / PROGRESS_PER_RUN));
         }
         (entries, later)
     }
 
-    /// Takes all that waits: the job has ended.
+    /// Takes all entries, at the end of the job.
     pub(super) fn take_rest(&self) -> Vec<LogEntry> {
         let mut inner = self.lock();
         let progress = inner.progress.take();
         std::mem::take(&mut inner.waiting).into_iter().chain(progress).collect()
     }
 
-    /// What its process has used, as fields of its hash; none where no process ran.
+    /// Returns the resources that the job's process used, as fields of its hash; none if it had no
+    /// process.
     pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
         let Some(used) = self.lock().used else { return Vec::new() };
         let mut fields = vec![
@@ -98,25 +119,16 @@ impl LogBuffer {
         fields
     }
 
-    /// Puts back lines that could not be written, before those that came since.
-    pub(super) fn put_back(&self, mut lines: Vec<LogEntry>) {
+    /// Puts back entries that could not be written, before those that came since.
+    pub(super) fn put_back(&self, mut entries: Vec<LogEntry>) {
         let mut inner = self.lock();
-        lines.append(&mut inner.waiting);
-        inner.waiting = lines;
+        entries.append(&mut inner.waiting);
+        inner.waiting = entries;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Lines> {
-        // A panic elsewhere leaves a list of lines that is still a list of lines.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
+        // A panic elsewhere leaves the list valid.
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Lines {
-    fn keep(&mut self, fd: u8, line: &str) {
-        if let Some(file) = &mut self.file {
-            log_file::append(file, line);
-        }
-        self.waiting.push(LogEntry::Line { fd, line: line.to_owned() });
     }
 }
 
@@ -131,19 +143,23 @@ impl Log for LogBuffer {
             return;
         }
         inner.size_bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
-        let first = inner.waiting.is_empty();
-        if inner.size_bytes > self.size_max_bytes {
-            inner.full = true;
-            let note = format!("log cut off here: more than {} bytes", self.size_max_bytes);
-            inner.keep(2, &note);
+        inner.full = inner.size_bytes > self.size_max_bytes;
+        let (fd, text) = if inner.full {
+            (2, format!("log cut off here: more than {} bytes", self.size_max_bytes))
         } else {
-            inner.keep(fd, line);
-            if let Some(id) = &self.to_journal {
-                tracing::info!(job_id = %id, fd, "{line}");
-            }
+            (fd, line.to_owned())
+        };
+        let was_empty = inner.waiting.is_empty();
+        if let Some(file) = self.file.get() {
+            file.append(&text);
         }
+        let to_journal = self.to_journal.as_ref().filter(|_| !inner.full);
+        inner.waiting.push(LogEntry::Line { fd, line: text });
         drop(inner);
-        if first {
+        if let Some(id) = to_journal {
+            tracing::info!(job_id = %id, fd, "{line}");
+        }
+        if was_empty {
             self.written.notify_one();
         }
     }
@@ -153,10 +169,10 @@ impl Log for LogBuffer {
     }
 
     fn progress(&self, fraction: f64, text: &str) {
-        let line: String = text.chars().take(PROGRESS_TEXT_CHARS_MAX).collect();
-        let entry = LogEntry::Progress { fraction, text: line };
-        let first = self.lock().progress.replace(entry).is_none();
-        if first {
+        let text: String = text.chars().take(PROGRESS_TEXT_CHARS_MAX).collect();
+        let entry = LogEntry::Progress { fraction, text };
+        let was_empty = self.lock().progress.replace(entry).is_none();
+        if was_empty {
             self.written.notify_one();
         }
     }
@@ -175,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_beyond_its_share_is_cut_off_and_says_so_once() {
+    fn log_beyond_its_share_is_cut_off_with_one_mark() {
         let log = LogBuffer::new(100, Arc::default());
         for _ in 0..1000 {
             log.line(Stream::Stdout, "ten bytes.");
@@ -198,9 +214,9 @@ mod tests {
     }
 
     #[test]
-    fn of_much_progress_the_latest_is_taken_and_no_more_often_than_it_may() {
+    fn only_the_latest_progress_is_taken_at_a_bounded_rate() {
         let log = LogBuffer::new(1000, Arc::default());
-        let now = log.began;
+        let now = log.started;
         for n in 1..100_u8 {
             log.progress(f64::from(n) / 100.0, "at it");
         }
@@ -208,24 +224,24 @@ mod tests {
         log.progress(1.0, "at it");
         log.line(Stream::Stdout, "a");
         let soon = now + PROGRESS_EVERY;
-        assert_eq!(log.take(now), (vec![line(1, "a")], Some(soon)), "lines wait for nothing");
+        assert_eq!(log.take(now), (vec![line(1, "a")], Some(soon)), "lines are due at once");
         assert_eq!(log.take(soon), (vec![progress(1.0)], None));
-        assert_eq!(log.take(soon), (Vec::new(), None), "nothing is said twice");
+        assert_eq!(log.take(soon), (Vec::new(), None), "nothing is taken twice");
     }
 
     #[test]
-    fn a_job_that_runs_for_a_day_tells_its_progress_less_often() {
+    fn long_job_writes_its_progress_less_often() {
         let log = LogBuffer::new(1000, Arc::default());
-        let late = log.began + Duration::from_hours(24);
+        let late = log.started + Duration::from_hours(24);
         log.progress(0.1, "");
         let _ = log.take(late);
         log.progress(0.2, "");
         assert_eq!(log.take(late).1, Some(late + Duration::from_hours(24) / PROGRESS_PER_RUN));
-        assert_eq!(log.take_rest().len(), 1, "the end waits for nothing");
+        assert_eq!(log.take_rest().len(), 1, "the end takes all");
     }
 
     #[test]
-    fn a_text_of_progress_is_cut_to_its_bound() {
+    fn text_of_progress_is_cut_to_its_bound() {
         let log = LogBuffer::new(1000, Arc::default());
         log.progress(0.5, &"ä".repeat(10_000));
         let text = "ä".repeat(PROGRESS_TEXT_CHARS_MAX);

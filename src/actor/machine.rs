@@ -1,13 +1,12 @@
-//! On which machine, in which space of process numbers, an actor runs, and whether a process
-//! there is still alive.
+//! The machine that an actor runs on: its id, its processes, its load.
 
 use std::fs;
 
 use crate::config::{ActorConfig, format_size};
 
-/// What tells this machine, as long as it is up, from all others: the kernel's own boot id and
-/// the namespace of process numbers. A host name does not: cloned machines and containers share
-/// theirs. Empty if the kernel does not say.
+/// Returns an id of this machine until its next reboot: the kernel's boot id and the namespace of
+/// process ids. A host name is no id: cloned machines and containers share theirs. Empty where the
+/// kernel does not tell.
 pub(super) fn id() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -23,8 +22,7 @@ pub(super) fn host_name() -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Whether a process of this machine runs. One that has ended and that its parent has not yet
-/// taken note of does not.
+/// Returns whether a process of this machine runs. A zombie does not.
 pub(super) fn is_alive(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
@@ -34,9 +32,9 @@ pub(super) fn is_alive(pid: u32) -> bool {
     !matches!(state, Some('Z' | 'X' | 'x'))
 }
 
-/// Why an actor should take no jobs now, as a few words for a person: its machine is past what the
-/// configuration allows. What cannot be read keeps nobody from working.
-pub(super) fn strain(bounds: &ActorConfig) -> Option<String> {
+/// Returns why the machine is overloaded by the bounds of the configuration, for a person. A value
+/// that cannot be read counts as within its bound.
+pub(super) fn overload(bounds: &ActorConfig) -> Option<String> {
     let most = bounds.load_max.get();
     if most > 0.0 {
         let load = fs::read_to_string("/proc/loadavg").ok().and_then(|text| load_in(&text));
@@ -54,12 +52,12 @@ pub(super) fn strain(bounds: &ActorConfig) -> Option<String> {
     None
 }
 
-/// The load over the last minute.
+/// Returns the load over the last minute.
 fn load_in(loadavg: &str) -> Option<f64> {
     loadavg.split_whitespace().next()?.parse().ok()
 }
 
-/// The bytes of memory that programs may still have without swapping.
+/// Returns the memory available without swapping, in bytes.
 fn available_in(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?.checked_mul(1024)
@@ -81,32 +79,32 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_strained_only_past_a_bound_that_somebody_set() {
+    fn machine_is_overloaded_only_past_a_configured_bound() {
         let mut bounds = ActorConfig::default();
-        assert_eq!(strain(&bounds), None);
+        assert_eq!(overload(&bounds), None);
         bounds.load_max = Load::new(100_000.0).expect("a load");
         bounds.memory_min = 1;
-        assert_eq!(strain(&bounds), None);
+        assert_eq!(overload(&bounds), None);
         bounds.memory_min = 1 << 50;
-        let said = strain(&bounds).expect("no machine has that much");
+        let said = overload(&bounds).expect("no machine has that much");
         assert!(said.starts_with("memory ") && said.ends_with(" MiB under 1048576GiB"), "{said}");
     }
 
     #[test]
-    fn this_process_is_alive_and_one_that_cannot_be_is_not() {
+    fn own_process_is_alive_and_an_unused_pid_is_not() {
         assert!(is_alive(std::process::id()));
         assert!(!is_alive(u32::MAX));
         assert!(!id().is_empty());
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a zombie is made only by starting a process")]
-    fn a_process_that_has_ended_is_not_alive_though_nobody_took_note() {
+    #[expect(clippy::disallowed_methods, reason = "only a child process becomes a zombie")]
+    fn zombie_is_not_alive() {
         let mut child = std::process::Command::new("/bin/true").spawn().expect("starts");
         let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
         let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-        waitid(Id::Pid(pid), ended).expect("it ends");
-        assert!(fs::metadata(format!("/proc/{}", child.id())).is_ok(), "it still has its entry");
+        waitid(Id::Pid(pid), ended).expect("the process ends");
+        assert!(fs::metadata(format!("/proc/{}", child.id())).is_ok(), "it is still a zombie");
         assert!(!is_alive(child.id()));
         child.wait().expect("reaped");
     }

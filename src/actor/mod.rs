@@ -1,16 +1,17 @@
-//! The actor role: takes jobs, runs them, records how they ended.
+//! The actor role: claims jobs, runs them, records how they ended.
 //!
-//! One process is one or more actors with one boot id. Its parts, in the order in which a job
-//! meets them: `fetch` claims it and hands it to `workers`, `verdict` decides what its end means,
-//! `fetch` records that. `heartbeat` keeps the lease meanwhile, `identity` the name.
+//! One process is one or more actors with one boot id. A job passes through `fetch`, which claims
+//! it, `workers`, which runs it, `verdict`, which decides what its end means, and `fetch` again,
+//! which records that. Meanwhile `heartbeat` renews the lease; `identity` holds the name.
 
+mod boot;
+mod error;
 mod fetch;
-mod handover;
 mod heartbeat;
 mod identity;
-mod life;
 mod log_buffer;
 mod log_file;
+mod log_writer;
 mod machine;
 mod objects;
 mod settings;
@@ -18,104 +19,68 @@ mod verdict;
 mod workers;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::proto::job::BootId;
 use crate::proto::report::{Report, Reporter, Shutdown};
-use crate::proto::target::ActorId;
-use crate::store::{Backoff, Store, StoreError};
+use crate::store::{Backoff, Store};
+use boot::Boot;
+pub use error::ActorError;
 use fetch::Fetch;
-use life::{Life, Vitals};
 pub use objects::{RedisObjects, ScriptRedisClient};
-pub use settings::Settings;
+pub use settings::ActorSettings;
 
-/// Why an actor could not start or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum ActorError {
-    /// Another live process has the name.
-    #[error(
-        "actor {actor} is already running on {host} with pid {pid}; \
-         stop that one, or give this one another instance number"
-    )]
-    IdentityHeld {
-        /// The name.
-        actor: ActorId,
-        /// Its machine.
-        host: String,
-        /// Its process.
-        pid: u32,
-    },
-    /// Redis does not let it.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The machine does not let it.
-    #[error("cannot start the threads that run scripts: {0}")]
-    Threads(#[from] std::io::Error),
-}
-
-/// What an actor process is made of.
+/// The actors of one process.
 #[derive(Clone)]
 pub struct Actors {
     /// Redis, known to answer.
     pub store: Store,
-    /// What it is told, now and later.
-    pub settings: watch::Receiver<Arc<Settings>>,
-    /// The longest time between two heartbeats, if systemd's watchdog asks for more of them than
+    /// The settings, now and after each reload.
+    pub settings: watch::Receiver<Arc<ActorSettings>>,
+    /// The longest time between two heartbeats, where systemd's watchdog needs more of them than
     /// the configuration.
     pub beat_within: Option<Duration>,
-    /// Where the daemon listens.
+    /// Receives the state of this role.
     pub report: Reporter,
 }
 
 impl Actors {
-    /// Serves until `shutdown` asks it to end, and then ends in order.
+    /// Serves until `shutdown` asks for the end, then drains. A lost lease starts a new boot.
     ///
     /// # Errors
     /// [`ActorError`], only while it starts.
     pub async fn run(self, mut shutdown: watch::Receiver<Shutdown>) -> Result<(), ActorError> {
         let started_at = Timestamp::now();
         loop {
-            let life = Arc::new(self.new_life());
-            if !take_identity(&life, started_at, shutdown.clone()).await? {
+            let boot = Arc::new(Boot::new(&self.store, &self.settings, Arc::clone(&self.report)));
+            if !take_identity(&boot, started_at, shutdown.clone()).await? {
                 return Ok(());
             }
-            heartbeat::look_at_machine(&life);
-            let mut fetch = Fetch::new(&life)?;
-            let names: Vec<String> = life.actors.iter().map(ToString::to_string).collect();
-            info!(boot_id = %life.boot, "ready: {}", names.join(", "));
-            (life.report)(Report::Ready);
+            heartbeat::check_overload(&boot);
+            let mut fetch = Fetch::new(&boot)?;
+            let names: Vec<String> = boot.actors.iter().map(ToString::to_string).collect();
+            info!(boot_id = %boot.id, "ready: {}", names.join(", "));
+            (boot.report)(Report::Ready);
             tokio::select! {
                 () = fetch.run(&mut shutdown) => {}
-                () = heartbeat::run(&life, self.heartbeat(), started_at) => {
-                    warn!(boot_id = %life.boot, "the lease is lost: stops its jobs and starts anew");
+                () = heartbeat::run(&boot, self.heartbeat(), started_at) => {
+                    warn!(boot_id = %boot.id, "lost the lease: stopping its jobs, then restarting with a new boot id");
                     fetch.abandon().await;
                     continue;
                 }
             }
-            match identity::give_up(&life).await {
-                Ok(0) => info!("gone"),
-                Ok(left) => warn!(jobs = left, "gone, with jobs left to their lease"),
-                Err(error) => warn!("gone without taking leave: {error}"),
+            match identity::give_up(&boot).await {
+                Ok(0) => info!("stopped"),
+                Ok(left) => warn!(
+                    jobs = left,
+                    "stopped; jobs that it still owns run again when its lease ends"
+                ),
+                Err(error) => warn!("stopped, but could not deregister: {error}"),
             }
             return Ok(());
-        }
-    }
-
-    fn new_life(&self) -> Life {
-        let settings = Arc::clone(&self.settings.borrow());
-        let actors: Vec<ActorId> = settings.actors.iter().map(|actor| actor.id.clone()).collect();
-        Life {
-            boot: BootId::random(),
-            vitals: Vitals::new(actors.len(), settings.actor.lease),
-            lease: settings.actor.lease,
-            store: self.store.clone(),
-            settings: self.settings.clone(),
-            report: Arc::clone(&self.report),
-            actors,
         }
     }
 
@@ -125,19 +90,19 @@ impl Actors {
     }
 }
 
-/// Takes the identities, however long Redis is away: it was there a moment ago, and will be again.
-/// `false` if the process was asked to end meanwhile.
+/// Takes the identities, retrying while Redis is away. Returns `false` if the process was asked to
+/// shut down meanwhile.
 async fn take_identity(
-    life: &Life,
+    boot: &Boot,
     started_at: Timestamp,
     mut shutdown: watch::Receiver<Shutdown>,
 ) -> Result<bool, ActorError> {
     let mut backoff = Backoff::default();
     loop {
-        match identity::take(life, started_at).await {
+        match identity::take(boot, started_at).await {
             Ok(()) => return Ok(true),
             Err(ActorError::Store(error)) if error.is_transient() => {
-                if life.vitals.redis_went(std::time::Instant::now()) {
+                if boot.health.set_redis_away(Instant::now()) {
                     warn!("{error}; trying again until it answers");
                 }
             }

@@ -1,4 +1,4 @@
-//! What an actor process is told by its configuration, and may be told anew while it runs.
+//! The settings of an actor process, which a reload may replace while it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,26 +8,25 @@ use crate::engine::Engine;
 use crate::proto::target::ScriptType;
 use crate::store::Limits;
 
-/// One state of the settings. A new one takes effect for what starts after it; jobs that run go
-/// on as they began.
+/// The settings of an actor process. New ones take effect for jobs that start after them.
 #[derive(Clone)]
-pub struct Settings {
-    /// The actors of this process, and how many jobs each runs at once. Who they are stays as it
-    /// was at the start; their number of tasks may change.
+pub struct ActorSettings {
+    /// The actors of this process, and how many jobs each runs at once. Their names are fixed at
+    /// the start; their number of tasks may change.
     pub actors: Vec<ActorUnit>,
     /// `[job]`.
     pub job: JobConfig,
-    /// `[actor]`. Heartbeat and lease stay as they were at the start.
+    /// `[actor]`. Heartbeat and lease are fixed at the start.
     pub actor: ActorConfig,
     /// `[limit.NAME]`.
     pub limits: Limits,
-    /// What runs each script type.
+    /// The engine of each script type.
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
 }
 
-impl Settings {
-    /// How many jobs an actor runs at once.
-    pub(super) fn tasks(&self, place: usize) -> usize {
-        self.actors.get(place).map_or(0, |actor| actor.tasks)
+impl ActorSettings {
+    /// Returns how many jobs an actor runs at once.
+    pub(super) fn tasks(&self, actor: usize) -> usize {
+        self.actors.get(actor).map_or(0, |actor| actor.tasks)
     }
 }

@@ -1,4 +1,4 @@
-//! What an attempt's end means for its job: a pure decision.
+//! Decides what the end of an attempt means for its job. Pure.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::engine::{Failure, StopReason, Success};
 use crate::proto::job::{InvalidJob, Job};
 use crate::store::Verdict;
 
-/// How far a retry's delay may be from its nominal length, as a share of it.
+/// The jitter of a retry's delay, as a share of it.
 const JITTER: f64 = 0.2;
 
-/// What to do with a job whose attempt ended. `None` if the job is not ours to end: it has been
-/// given back, or taken from us. `dice` is a random number from 0 to 1.
+/// Decides how an attempt is recorded. `None` if this boot no longer owns the job: it was given
+/// back, or the lease was lost. `dice` is a random number from 0 to 1.
 pub(super) fn decide(
     job: &Job,
     result: Result<Success, Failure>,
@@ -38,22 +38,22 @@ pub(super) fn decide(
     Some(Verdict::Retry { error, exit_code, delay })
 }
 
-/// The end of a job whose hash cannot be run. It is never tried again.
+/// Returns the end of a job that cannot be run. It is never retried.
 pub(super) fn refuse(invalid: &InvalidJob) -> Verdict {
     Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false }
 }
 
-/// `retry_backoff · 2^(attempt-1)`, capped, with jitter.
+/// Returns `retry_backoff · 2^(attempt-1)`, capped, with jitter.
 fn retry_delay(attempt: u32, config: &JobConfig, dice: f64) -> Duration {
     let doubled = attempt.saturating_sub(1).min(31);
     let nominal = config.retry_backoff.saturating_mul(1 << doubled).min(config.retry_backoff_max);
     nominal.mul_f64(1.0 - JITTER + 2.0 * JITTER * dice.clamp(0.0, 1.0))
 }
 
-/// Checks what only the actor's configuration can say about a job, and gives its timeout.
+/// Checks a job against the bounds of the actor's configuration, and returns its timeout.
 ///
 /// # Errors
-/// [`InvalidJob`] if the job asks for more than the configuration allows.
+/// [`InvalidJob`] if the job exceeds a bound.
 pub(super) fn timeout_of(job: &Job, config: &JobConfig) -> Result<Duration, InvalidJob> {
     job.spec.check(&config.bounds())?;
     Ok(job.spec.timeout.unwrap_or(config.timeout))
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_retried_until_the_attempts_are_used_up() {
+    fn failure_is_retried_until_the_attempts_are_used_up() {
         let config = JobConfig::default();
         let verdict = |attempt, retries| decide(&job(attempt, retries), failed(), &config, 0.5);
         assert!(matches!(verdict(1, Some(1)), Some(Verdict::Retry { .. })));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_delay_doubles_up_to_its_cap_and_stays_within_the_jitter() {
+    fn delay_doubles_up_to_its_cap_and_stays_within_the_jitter() {
         let config = JobConfig::default();
         let delay = |attempt, dice| retry_delay(attempt, &config, dice).as_secs_f64();
         let nominal = config.retry_backoff.as_secs_f64();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_was_given_back_or_lost_is_not_ours_to_end() {
+    fn end_of_a_job_that_was_given_back_or_lost_is_not_recorded() {
         let config = JobConfig::default();
         for reason in [StopReason::Shutdown, StopReason::LeaseLost] {
             let stopped = Err(Failure::Stopped(reason));
@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_on_request_is_never_retried() {
+    fn stopped_job_is_never_retried() {
         let stopped = Err(Failure::Stopped(StopReason::Requested));
         let verdict = decide(&job(1, Some(5)), stopped, &JobConfig::default(), 0.5);
         assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })));
     }
 
     #[test]
-    fn a_timeout_beyond_the_bound_makes_the_job_invalid() {
+    fn timeout_beyond_its_bound_makes_the_job_invalid() {
         let config = JobConfig::default();
         let mut long = job(1, None);
         assert_eq!(timeout_of(&long, &config), Ok(config.timeout));

@@ -1,103 +1,128 @@
 //! The threads that run scripts: as many per actor as it has tasks. They share nothing with the
-//! async runtime but two bounded channels, tasks in and outcomes out.
+//! async runtime but two bounded channels, jobs in and outcomes out.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
+use tracing::warn;
 
-use super::handover::{Giver, Taker, handover};
 use super::log_buffer::LogBuffer;
-use super::log_file;
+use super::log_writer::{LogWriter, NoLogFile};
 use crate::engine::{Cancel, Engine, Failure, Inputs, STACK_SIZE_BYTES, Script, Success};
 use crate::failpoint;
 use crate::proto::job::Job;
+use crate::proto::target::Queue;
 
-/// One attempt, handed to a thread.
-pub(super) struct Task {
-    /// What to run.
+/// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
+pub(super) struct RunningJob {
+    /// The job.
     pub(super) job: Job,
-    /// What its prerequisites left.
+    /// The actor that runs it, by its place in the process.
+    pub(super) actor: usize,
+    /// Where it waited, and goes back to if it is given back.
+    pub(super) queue: Queue,
+    /// The outputs of its prerequisites.
     pub(super) inputs: Inputs,
-    /// How long it may take from now on.
+    /// The time that the attempt may take.
     pub(super) timeout: Duration,
-    /// How it is told to stop.
-    pub(super) cancel: Arc<Cancel>,
-    /// Where its lines go.
-    pub(super) log: Arc<LogBuffer>,
+    /// Stops it.
+    pub(super) cancel: Cancel,
+    /// Takes its log lines.
+    pub(super) log: LogBuffer,
 }
 
-/// How an attempt ended, as its thread saw it.
-pub(super) struct Outcome {
-    /// The job, as it was handed over.
-    pub(super) job: Job,
-    /// What the engine said.
+/// The end of an attempt, as its thread saw it.
+pub(super) struct AttemptEnd {
+    /// The attempt.
+    pub(super) run: Arc<RunningJob>,
+    /// The result of the engine.
     pub(super) result: Result<Success, Failure>,
-    /// How long it ran.
+    /// The time that it ran.
     pub(super) took: Duration,
 }
 
-/// The threads of one actor. Dropping it ends them, each after the task it runs.
+/// The threads that wait for a job, each by its own channel; the last that became free is first.
+type Free = Mutex<Vec<SyncSender<Arc<RunningJob>>>>;
+
+/// The threads of one actor. Dropping it ends each of them after the job that it runs.
 pub(super) struct Workers {
-    tasks: Giver<Task>,
+    free: Arc<Free>,
 }
 
 impl Workers {
-    /// Starts `count` threads that run tasks on `engine` and send what comes of them.
+    /// Starts `count` threads that run jobs on `engine` and send their outcomes.
     pub(super) fn start(
         count: usize,
         engine: &Arc<dyn Engine>,
         log_dir: &Path,
-        outcomes: &mpsc::Sender<Outcome>,
+        outcomes: &mpsc::Sender<AttemptEnd>,
     ) -> std::io::Result<Self> {
-        // Never more tasks than threads: the fetch loop claims only for free ones.
-        let (tasks, waiting) = handover(count);
+        let free = Arc::new(Free::default());
         for number in 1..=count {
-            let (waiting, outcomes) = (waiting.clone(), outcomes.clone());
-            let (engine, log_dir) = (Arc::clone(engine), log_dir.to_owned());
+            let (engine, outcomes) = (Arc::clone(engine), outcomes.clone());
+            let mut log_writer = LogWriter::new(log_dir);
+            let (jobs, all) = (wait_in(&free), Arc::downgrade(&free));
             thread::Builder::new()
                 .name(format!("{}-{number}", engine.script_type()))
                 .stack_size(STACK_SIZE_BYTES)
-                .spawn(move || work(&waiting, &outcomes, engine.as_ref(), &log_dir))?;
+                .spawn(move || work(jobs, &all, engine.as_ref(), &mut log_writer, &outcomes))?;
         }
-        Ok(Self { tasks })
+        Ok(Self { free })
     }
 
-    /// Hands a task to a free thread; gives it back if there is none.
-    pub(super) fn run(&self, task: Task) -> Result<(), Box<Task>> {
-        self.tasks.give(task).map_err(Box::new)
+    /// Hands a job to a free thread. Returns `false` if all are busy.
+    pub(super) fn run(&self, run: &Arc<RunningJob>) -> bool {
+        let thread = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        thread.is_some_and(|thread| thread.send(Arc::clone(run)).is_ok())
     }
+}
+
+/// Lists the calling thread, or one that is about to start, as free.
+fn wait_in(free: &Free) -> Receiver<Arc<RunningJob>> {
+    let (sender, jobs) = sync_channel(1);
+    free.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+    jobs
 }
 
 fn work(
-    tasks: &Taker<Task>,
-    outcomes: &mpsc::Sender<Outcome>,
+    mut jobs: Receiver<Arc<RunningJob>>,
+    free: &Weak<Free>,
     engine: &dyn Engine,
-    log_dir: &Path,
+    log_writer: &mut LogWriter,
+    outcomes: &mpsc::Sender<AttemptEnd>,
 ) {
-    while let Some(task) = tasks.take() {
-        let outcome = run_one(task, engine, log_dir);
+    while let Ok(run) = jobs.recv() {
+        let outcome = run_one(run, engine, log_writer);
+        // Free before the loop learns of it, as it hands over the next job at once.
+        let next = free.upgrade().map(|free| wait_in(&free));
         if outcomes.blocking_send(outcome).is_err() {
-            // Nobody is left to hear of it: the actor has ended.
-            break;
+            // The actor has ended.
+            return;
+        }
+        match next {
+            Some(next) => jobs = next,
+            None => return,
         }
     }
 }
 
-fn run_one(task: Task, engine: &dyn Engine, log_dir: &Path) -> Outcome {
-    let Task { job, inputs, timeout, cancel, log } = task;
+fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter) -> AttemptEnd {
     let started = Instant::now();
+    let RunningJob { job, inputs, cancel, log, .. } = run.as_ref();
     if let Some(path) = &job.spec.log_path {
-        match log_file::open_in(log_dir, path) {
+        match log_writer.open(path) {
             Ok(file) => log.also_into(file),
-            Err(invalid) => {
+            Err(NoLogFile::Invalid(invalid)) => {
                 let failure = Failure::Invalid { message: invalid.to_string() };
-                return Outcome { job, result: Err(failure), took: started.elapsed() };
+                return AttemptEnd { run, result: Err(failure), took: started.elapsed() };
             }
+            Err(NoLogFile::Unavailable(reason)) => lines_are_missing(&run, &reason),
         }
     }
     let script = Script {
@@ -106,18 +131,28 @@ fn run_one(task: Task, engine: &dyn Engine, log_dir: &Path) -> Outcome {
         context_id: &job.spec.context_id,
         source: &job.spec.script,
         env: &job.spec.env_vars,
-        inputs: &inputs,
-        deadline: started + timeout,
+        inputs,
+        deadline: started + run.timeout,
     };
     failpoint::reached(failpoint::BEFORE_RUN);
     let result = match cancel.requested() {
-        // A stop that was faster than the thread.
+        // The stop came before the thread.
         Some(reason) => Err(Failure::Stopped(reason)),
-        None => catch_unwind(AssertUnwindSafe(|| engine.run(&script, &cancel, log.as_ref())))
+        None => catch_unwind(AssertUnwindSafe(|| engine.run(&script, cancel, log)))
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
     };
+    if let Err(reason) = log.close_file() {
+        lines_are_missing(&run, &reason);
+    }
     failpoint::reached(failpoint::AFTER_RUN);
-    Outcome { job, result, took: started.elapsed() }
+    AttemptEnd { run, result, took: started.elapsed() }
+}
+
+/// Warns that the log file lacks lines, and marks it in the job's log.
+fn lines_are_missing(run: &RunningJob, reason: &str) {
+    let path = run.job.spec.log_path.as_deref().unwrap_or_default().escape_debug();
+    warn!(job_id = %run.job.id, path = %path, "cannot write the log file of the job: {reason}");
+    run.log.mark(&format!("the log file lacks lines: {reason}"));
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
@@ -157,36 +192,38 @@ mod tests {
         }
     }
 
-    fn task(script: &str, cancel: Cancel) -> Task {
-        Task {
+    fn run(script: &str, cancel: Cancel) -> Arc<RunningJob> {
+        Arc::new(RunningJob {
             job: Job::new("j1".parse().expect("legal"), script),
+            actor: 0,
+            queue: "type:osis".parse().expect("legal"),
             inputs: Inputs::new(),
             timeout: Duration::from_secs(1),
-            cancel: Arc::new(cancel),
-            log: Arc::new(LogBuffer::new(100, Arc::default())),
-        }
+            cancel,
+            log: LogBuffer::new(100, Arc::default()),
+        })
     }
 
     #[test]
-    fn a_panic_ends_the_job_and_the_thread_goes_on() {
+    fn panic_of_the_engine_fails_the_job_and_the_thread_serves_the_next() {
         let engine: Arc<dyn Engine> = Arc::new(Fragile("osis".parse().expect("legal")));
         let (sender, mut outcomes) = mpsc::channel(1);
         let workers = Workers::start(1, &engine, Path::new("/"), &sender).expect("threads");
-        assert!(workers.run(task("panic", Cancel::new())).is_ok());
+        assert!(workers.run(&run("panic", Cancel::new())));
         let failed = outcomes.blocking_recv().expect("an outcome").result;
         let message = "the engine panicked: told to".to_owned();
         assert_eq!(failed, Err(Failure::Script { message, exit_code: None }));
-        assert!(workers.run(task("next", Cancel::new())).is_ok());
+        assert!(workers.run(&run("next", Cancel::new())));
         let next = outcomes.blocking_recv().expect("an outcome").result;
         assert_eq!(next.map(|success| success.output), Ok("next".to_owned()));
     }
 
     #[test]
-    fn a_stop_before_the_start_keeps_the_script_from_running() {
+    fn job_stopped_before_its_start_does_not_run() {
         let cancel = Cancel::new();
         cancel.request(StopReason::Requested);
         let engine = Fragile("osis".parse().expect("legal"));
-        let outcome = run_one(task("panic", cancel), &engine, Path::new("/"));
+        let outcome = run_one(run("panic", cancel), &engine, &mut LogWriter::new(Path::new("/")));
         assert_eq!(outcome.result, Err(Failure::Stopped(StopReason::Requested)));
     }
 }

@@ -11,7 +11,7 @@ use super::logging::Logging;
 use super::notify;
 use super::settings::{actor_settings, supervisor_settings};
 use super::signals::Signals;
-use crate::actor;
+use crate::actor::ActorSettings;
 use crate::config::{Config, EngineKind, Unit};
 use crate::error::{Error, Exit};
 use crate::store::Store;
@@ -20,7 +20,7 @@ use crate::supervisor::SupervisorSettings;
 /// The sender of new settings to the running role.
 pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
-    Actors(watch::Sender<Arc<actor::Settings>>),
+    Actors(watch::Sender<Arc<ActorSettings>>),
 }
 
 /// Reloads one unit.

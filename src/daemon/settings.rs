@@ -39,7 +39,7 @@ pub(super) fn actor_settings(
     config: &Config,
     actors: Vec<ActorUnit>,
     store: &Store,
-) -> Result<actor::Settings, Error> {
+) -> Result<actor::ActorSettings, Error> {
     let backends = backends(config, store)?;
     let mut engines: BTreeMap<ScriptType, Arc<dyn Engine>> = BTreeMap::new();
     for actor in &actors {
@@ -59,7 +59,7 @@ pub(super) fn actor_settings(
     }
     let (job, actor) = (config.job.clone(), config.actor.clone());
     let limits = Limits::new(&config.limits);
-    Ok(actor::Settings { actors, job, actor, limits, engines })
+    Ok(actor::ActorSettings { actors, job, actor, limits, engines })
 }
 
 /// Returns the services that scripts call through this process. A connection is opened when a script

@@ -99,7 +99,7 @@ fn a_ping_writes_into_nothing_but_reply_lists_and_nonsense_is_dropped() {
     }
     redis.run("BLPOP hero:q:reply:me 20");
     assert!(redis.keys("hero:q:work:type:sal").is_empty());
-    assert_eq!(osis.err().matches("dropped a message").count(), 2, "{}", osis.err());
+    assert_eq!(osis.err().matches("dropped a control message").count(), 2, "{}", osis.err());
 }
 
 #[test]

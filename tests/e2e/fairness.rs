@@ -46,7 +46,7 @@ fn an_actor_takes_nothing_while_its_machine_is_past_a_bound_and_says_why() {
     redis.ask_with::<i64, _>("RPUSH hero:q:ctl:type:osis:group:default:inst:1", &[ping]);
     redis.run("BLPOP hero:q:reply:me 20");
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
-    assert_eq!(held.err().matches("takes no jobs for now").count(), 1, "{}", held.err());
+    assert_eq!(held.err().matches("claims no jobs while").count(), 1, "{}", held.err());
     let free = Hero::on(&redis).set("actor.load_max", "100000").set("actor.memory_min", "\"1B\"");
     let _other = free.actor("osis-default-2").start();
     until(&redis, "a", "finished");

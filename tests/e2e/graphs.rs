@@ -277,9 +277,9 @@ fn a_job_whose_prerequisites_left_too_much_fails_and_says_so() {
     let one = ["exec", "-t", "osis", "-e", "INPUTS.a.len()", "--after", "a"];
     hero.run(&one).code(0).stdout("600\n");
     let both = ["exec", "-t", "osis", "-e", "1", "--after", "a", "--after", "b", "--retries", "3"];
-    hero.run(&both).code(1).says(
-        "invalid job: prerequisites left more output than 1KiB, which job.inputs_size_max allows",
-    );
+    hero.run(&both)
+        .code(1)
+        .says("invalid job: prerequisites have more output than job.inputs_size_max allows: 1KiB");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod held;
 mod jobs;
 mod limits;
 mod load;
+mod log_files;
 mod outage;
 mod progress;
 mod protocol;

@@ -119,7 +119,7 @@ fn an_actor_whose_lease_was_taken_stops_its_jobs_and_starts_anew_as_another_boot
     let boot = || field(&redis, "a", "boot_id");
     let first = boot().expect("it has an owner");
     redis.run(&format!("ZREM hero:meta:boot:index {first}"));
-    wait_until("it notices", || osis.err().contains("the lease is lost"));
+    wait_until("it notices", || osis.err().contains("lost the lease"));
     wait_until("the job runs again", || boot().is_some_and(|boot| boot != first));
     assert_eq!(field(&redis, "a", "crashes").as_deref(), Some("1"));
     assert_eq!(redis.keys("hero:meta:boot:running:").len(), 1, "the first boot still owns jobs");

@@ -45,7 +45,7 @@ fn a_second_signal_cuts_the_wait_short_and_the_job_is_back_in_front_uncharged() 
     running(&redis, &hero, "a", ENDLESS);
     hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
     osis.signal(Signal::TERM);
-    wait_until("it drains", || osis.err().contains("letting running jobs end"));
+    wait_until("it drains", || osis.err().contains("shutting down"));
     osis.signal(Signal::TERM);
     osis.ends().code(0);
     assert_eq!(redis.list("hero:q:work:type:osis"), ["a", "b"]);

@@ -1,4 +1,5 @@
-//! What claimed jobs find of their prerequisites. Jobs that have none cost nothing here.
+//! The inputs of claimed jobs: the outputs of their prerequisites. Jobs without prerequisites cost
+//! nothing here.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::store::{Attempt, Outputs, Store, StoreError};
 /// The inputs of those jobs of a claim that have prerequisites.
 pub(super) type InputsOf = HashMap<JobId, Result<Inputs, InvalidJob>>;
 
-/// Reads them, in one round trip for all.
+/// Reads the inputs of all jobs in one round trip.
 ///
 /// # Errors
-/// [`StoreError`], with the jobs claimed all the same.
+/// [`StoreError`]; the jobs are claimed nevertheless.
 pub(super) async fn fetch(
     store: &Store,
     config: &JobConfig,
@@ -40,7 +41,7 @@ pub(super) async fn fetch(
     Ok(inputs.collect())
 }
 
-/// By the ids and, in a graph, by the names as well.
+/// Names the outputs by job id and, in a graph, by name as well.
 fn named(job: &Job, outputs: Outputs) -> Inputs {
     let mut inputs: Inputs =
         outputs.into_iter().map(|(id, output)| (id.to_string(), output.map(Arc::from))).collect();
@@ -53,8 +54,8 @@ fn named(job: &Job, outputs: Outputs) -> Inputs {
 }
 
 fn too_large(config: &JobConfig) -> InvalidJob {
-    let most = format_size(config.inputs_size_max);
-    let reason = format!("left more output than {most}, which job.inputs_size_max allows");
+    let max = format_size(config.inputs_size_max);
+    let reason = format!("have more output than job.inputs_size_max allows: {max}");
     InvalidJob::new("prerequisites", reason)
 }
 
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prerequisite_of_a_graph_is_known_by_its_name_as_well() {
+    fn prerequisite_of_a_graph_is_named_by_id_and_by_name() {
         let id = |text: &str| -> JobId { text.parse().expect("legal") };
         let mut job = Job::new(id("j"), "1");
         job.spec.prerequisite_names.insert("first".to_owned(), id("a"));

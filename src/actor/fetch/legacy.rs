@@ -1,5 +1,5 @@
-//! Queues with older names: each is watched on a connection of its own while its actor has nothing
-//! to do. A watcher only looks; what it finds is taken by a claim, in one step, like all else.
+//! Watches legacy queues, each on a connection of its own, while their actors wait for work. A
+//! watcher changes nothing; a claim takes the job that it found.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use tracing::debug;
 use super::slots::Slots;
 use crate::store::{Backoff, Blocking, Store};
 
-/// How long one look waits for something to come.
-const LOOK: Duration = Duration::from_secs(2);
+/// The length of one wait for a job.
+const WAIT: Duration = Duration::from_secs(2);
 
-/// Whether an actor waits for work, and for the how manieth time: a watcher that looked away for a
-/// moment still sees that a claim has come between.
+/// The wait of an actor for work. The number of waits shows a watcher that was busy that a claim
+/// came between two of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Wanted {
     now: bool,
     times: u64,
 }
 
-/// The watchers of all actors of this process. They end with it.
-pub(super) struct Legacy {
-    /// For each actor that has such queues: its place, and whether it wants to know.
+/// The watchers of the legacy queues of this process. They end with it.
+pub(super) struct LegacyWatch {
+    /// The actors with such queues, by place, and whether they wait for work.
     wanted: Vec<(usize, watch::Sender<Wanted>)>,
     found: mpsc::Receiver<usize>,
     _watchers: JoinSet<()>,
 }
 
-impl Legacy {
-    /// Starts a watcher for every queue with an older name.
-    pub(super) fn watch(store: &Store, slots: &[Slots]) -> Self {
+impl LegacyWatch {
+    /// Starts a watcher for each legacy queue.
+    pub(super) fn start(store: &Store, slots: &[Slots]) -> Self {
         let (sender, found) = mpsc::channel(16);
         let (mut wanted, mut watchers) = (Vec::new(), JoinSet::new());
         for (actor, slots) in slots.iter().enumerate() {
@@ -41,15 +41,21 @@ impl Legacy {
             let (wants, _) = watch::channel(Wanted::default());
             for list in &slots.legacy {
                 let (blocking, list) = (store.blocking(), list.clone());
-                watchers.spawn(look(blocking, list, actor, wants.subscribe(), sender.clone()));
+                watchers.spawn(watch_list(
+                    blocking,
+                    list,
+                    actor,
+                    wants.subscribe(),
+                    sender.clone(),
+                ));
             }
             wanted.push((actor, wants));
         }
         Self { wanted, found, _watchers: watchers }
     }
 
-    /// Lets those actors' queues be watched that wait for work.
-    pub(super) fn look(&self, slots: &[Slots]) {
+    /// Watches the queues of the actors that wait for work.
+    pub(super) fn update(&self, slots: &[Slots]) {
         for (actor, wants) in &self.wanted {
             let now = slots[*actor].wants_wait();
             wants.send_if_modified(|wanted| {
@@ -61,8 +67,8 @@ impl Legacy {
         }
     }
 
-    /// The next actor that has something in a queue with an older name; never, without any.
-    pub(super) async fn found(&mut self) -> usize {
+    /// Waits for a job in a legacy queue and returns its actor.
+    pub(super) async fn next(&mut self) -> usize {
         match self.found.recv().await {
             Some(actor) => actor,
             None => std::future::pending().await,
@@ -70,9 +76,8 @@ impl Legacy {
     }
 }
 
-/// Watches one queue for ever. After each find it holds still until the actor, having claimed what
-/// was there, wants to know again.
-async fn look(
+/// Watches one queue. After a find it pauses until the actor has claimed and waits again.
+async fn watch_list(
     mut blocking: Blocking,
     list: String,
     actor: usize,
@@ -86,7 +91,7 @@ async fn look(
             Ok(wanted) => wanted.times,
             Err(_) => return,
         };
-        match blocking.peek(&list, LOOK).await {
+        match blocking.peek(&list, WAIT).await {
             Ok(is_there) => {
                 backoff.succeeded();
                 if is_there {

@@ -1,389 +1,388 @@
 //! The fetch loop: claims jobs for the free slots of this process, hands them to their threads,
 //! and records how they ended. It waits only when its queues are empty.
 //!
-//! At most one claim, one recording, one errand and one wait are under way at a time; the first
-//! three share a connection and go out in one write when they are due together.
+//! Each part has its own state and returns [`Action`]s, which the loop applies. At most one claim,
+//! one record of ends, one of log lines, one errand and one wait are under way; all but the wait
+//! share a connection and go out in one write when they are due together.
 
-mod abandon;
-mod claims;
-mod drain;
-mod endings;
-mod errand;
+mod action;
+mod claiming;
+mod draining;
+mod errands;
 mod inputs;
+mod jobs;
 mod legacy;
-mod messages;
+mod pending;
+mod recording;
+mod retry;
 mod slots;
 mod waiting;
 
-use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant as Deadline, sleep_until, timeout, timeout_at};
 use tracing::{debug, error, info, warn};
 
-use super::life::Life;
-use super::log_buffer::LogBuffer;
-use super::settings::Settings;
+use super::boot::Boot;
+use super::settings::ActorSettings;
 use super::verdict;
-use super::workers::{Outcome, Workers};
-use crate::engine::Cancel;
-use crate::proto::job::{Job, JobId};
-use crate::proto::report::Shutdown;
-use crate::proto::target::{ActorId, Queue};
-use crate::store::{Backoff, Blocking, StoreError, Waker, Woken};
-use claims::Claims;
-use drain::Drain;
-use endings::Endings;
-use errand::{Done, Errand, Errands};
-use legacy::Legacy;
-use slots::Slots;
+use super::workers::AttemptEnd;
+use crate::engine::{Inputs, StopReason};
+use crate::proto::job::InvalidJob;
+use crate::proto::message::Control;
+use crate::proto::report::{Report, Shutdown};
+use crate::store::Attempt;
+use action::Action;
+use claiming::Claiming;
+use draining::{Draining, EXTRA, Rest};
+use errands::{Done, Errand, ErrandEnd, Errands};
+use jobs::{Jobs, NotStarted};
+use legacy::LegacyWatch;
+use recording::Recording;
+use retry::Retry;
+use waiting::QueueWait;
 
-/// Outcomes that may wait for the loop; a thread with one more waits itself.
-const OUTCOMES_MAX: usize = 1024;
-/// How long log lines gather before they are written.
-const LOG_LATENCY: Duration = Duration::from_millis(50);
-/// How often a loop whose lease is in doubt looks whether it has been renewed.
+/// The time between two checks of a lease that is in doubt.
 const DOUBT_LATENCY: Duration = Duration::from_millis(20);
+/// The longest delay of the next boot by a Redis that is away.
+const PUT_BACK_PATIENCE: Duration = Duration::from_secs(2);
 
-type Pending<T> = Option<Pin<Box<dyn Future<Output = T>>>>;
-
-/// Waits for what is under way; for ever if nothing is.
-async fn next<T>(pending: &mut Pending<T>) -> T {
-    match pending {
-        Some(future) => {
-            let value = future.await;
-            *pending = None;
-            value
-        }
-        None => std::future::pending().await,
-    }
-}
-
-/// A job that runs here.
-struct Running {
-    actor: usize,
-    queue: Queue,
-    cancel: Arc<Cancel>,
-    log: Arc<LogBuffer>,
-}
-
-/// Everything the loop knows.
+/// The fetch loop of one boot.
 pub(super) struct Fetch {
-    life: Arc<Life>,
-    /// As this loop has taken them over.
-    settings: Arc<Settings>,
-    changes: watch::Receiver<Arc<Settings>>,
-    sender: mpsc::Sender<Outcome>,
-    slots: Vec<Slots>,
-    workers: Vec<Workers>,
-    running: HashMap<JobId, Running>,
-    outcomes: mpsc::Receiver<Outcome>,
-    log_written: Arc<Notify>,
-    log_due: Option<Instant>,
-    endings: Endings,
+    boot: Arc<Boot>,
+    /// The settings that this loop has taken over.
+    settings: Arc<ActorSettings>,
+    changes: watch::Receiver<Arc<ActorSettings>>,
+    outcomes: mpsc::Receiver<AttemptEnd>,
+    jobs: Jobs,
+    claiming: Claiming,
+    recording: Recording,
+    waiting: QueueWait,
     errands: Errands,
-    /// Stops for jobs that are claimed but not here yet.
-    early_stops: Vec<JobId>,
-    popped: Vec<(usize, Woken)>,
-    /// Whether a claim may have gone through without us hearing of it.
-    unsure: bool,
-    reconciled_at: Instant,
-    /// Not before this time is Redis tried again.
-    retry_at: Option<Instant>,
-    backoff: Backoff,
-    drain: Drain,
-    skipped: u64,
-    skips_logged_at: Option<Instant>,
-    claiming: Pending<Claims>,
-    reconciling: Pending<Result<Vec<JobId>, StoreError>>,
-    recording: Pending<endings::Batch>,
-    flushing: Pending<endings::Flush>,
-    erranding: Pending<(Errand, Result<Done, StoreError>)>,
-    waiting: Pending<(Blocking, Result<Option<Woken>, StoreError>)>,
-    /// The connection that blocks, while it does not.
-    blocking: Option<Blocking>,
-    /// What the wait under way looks at, and how to wake it.
-    waiting_for: Vec<String>,
-    waiting_for_work: bool,
-    waker: Waker,
-    waking: bool,
-    waited_at: Instant,
-    legacy: Legacy,
+    draining: Draining,
+    legacy: LegacyWatch,
+    retry: Retry,
 }
 
 impl Fetch {
     /// Starts the threads; claims nothing yet.
-    pub(super) fn new(life: &Arc<Life>) -> std::io::Result<Self> {
-        let mut changes = life.settings.clone();
+    pub(super) fn new(boot: &Arc<Boot>) -> std::io::Result<Self> {
+        let mut changes = boot.settings.clone();
         let settings = Arc::clone(&changes.borrow_and_update());
-        let (sender, outcomes) = mpsc::channel(OUTCOMES_MAX);
-        let workers = start_workers(life, &settings, &sender)?;
-        let slots: Vec<Slots> = life
-            .actors
-            .iter()
-            .enumerate()
-            .map(|(place, id)| {
-                let legacy = life.store.legacy_lists(id);
-                Slots::new(id.clone(), settings.tasks(place), life.store.keys(), legacy)
-            })
-            .collect();
-        let legacy = Legacy::watch(&life.store, &slots);
-        let blocking = life.store.blocking();
-        let waker = blocking.waker();
+        let (jobs, outcomes) = Jobs::new(boot, &settings)?;
         Ok(Self {
             settings,
             changes,
-            sender,
-            slots,
-            workers,
-            running: HashMap::new(),
             outcomes,
-            log_written: Arc::default(),
-            log_due: None,
-            endings: Endings::default(),
-            errands: Errands::new(),
-            early_stops: Vec::new(),
-            popped: Vec::new(),
-            unsure: false,
-            reconciled_at: Instant::now(),
-            retry_at: None,
-            backoff: Backoff::default(),
-            drain: Drain::default(),
-            skipped: 0,
-            skips_logged_at: None,
-            claiming: None,
-            reconciling: None,
-            recording: None,
-            flushing: None,
-            erranding: None,
-            waiting: None,
-            blocking: Some(blocking),
-            waiting_for: Vec::new(),
-            waiting_for_work: false,
-            waker,
-            waking: false,
-            waited_at: Instant::now(),
-            legacy,
-            life: Arc::clone(life),
+            claiming: Claiming::new(boot),
+            recording: Recording::new(boot),
+            waiting: QueueWait::new(&boot.store),
+            errands: Errands::default(),
+            draining: Draining::default(),
+            legacy: LegacyWatch::start(&boot.store, &jobs.slots),
+            retry: Retry::new(boot),
+            jobs,
+            boot: Arc::clone(boot),
         })
     }
 
-    /// Goes round until the process is asked to end and has.
+    /// Turns until the process was asked to shut down and has.
     pub(super) async fn run(&mut self, shutdown: &mut watch::Receiver<Shutdown>) {
         loop {
-            self.life.vitals.turned();
+            self.boot.health.loop_turned();
             let asked = *shutdown.borrow_and_update();
-            self.drain_as_asked(asked);
+            self.advance_shutdown(asked);
             if self.is_over() {
                 return;
             }
             self.begin();
             let timer = self.next_timer();
+            let sleep = sleep_until(timer.unwrap_or_else(Instant::now).into());
             tokio::select! {
                 Some(outcome) = self.outcomes.recv() => self.on_outcomes(outcome),
-                claims = next(&mut self.claiming) => self.on_claims(claims),
-                owned = next(&mut self.reconciling) => self.on_owned(owned),
-                batch = next(&mut self.recording) => self.on_recorded(batch),
-                flush = next(&mut self.flushing) => self.on_flushed(flush),
-                (errand, done) = next(&mut self.erranding) => self.on_errand(errand, done),
-                (blocking, woken) = next(&mut self.waiting) => self.on_woken(blocking, woken),
-                () = self.log_written.notified() => {
-                    self.log_due.get_or_insert_with(|| Instant::now() + LOG_LATENCY);
+                end = self.claiming.next() => {
+                    let Self { jobs, recording, .. } = self;
+                    let is_known = |id: &_| jobs.running.contains_key(id) || recording.holds(id);
+                    let actions = self.claiming.done(end, &mut jobs.slots, is_known);
+                    self.apply_all(actions);
                 }
-                actor = self.legacy.found() => self.slots[actor].hungry = true,
-                () = sleep_until(timer) => {}
+                end = self.recording.next() => {
+                    let action = self.recording.done(end, &self.jobs.running);
+                    self.apply(action);
+                }
+                end = self.waiting.next() => {
+                    let actions = self.waiting.done(end, &mut self.jobs.slots);
+                    self.apply_all(actions);
+                }
+                end = self.errands.next() => self.on_errand(end),
+                actor = self.legacy.next() => self.jobs.slots[actor].may_have_work = true,
+                () = self.jobs.log_written.notified() => self.recording.log_written(),
+                () = sleep, if timer.is_some() => {}
                 _ = shutdown.changed() => {}
-                () = self.life.vitals.strain_changed.notified() => {}
+                () = self.boot.health.overload_changed.notified() => {}
                 Ok(()) = self.changes.changed() => self.take_over_settings(),
             }
-            self.tell_vitals();
+            self.update_health();
         }
     }
 
-    /// Takes over new settings. What runs goes on as it began; its threads end with it.
-    fn take_over_settings(&mut self) {
-        let settings = Arc::clone(&self.changes.borrow_and_update());
-        match start_workers(&self.life, &settings, &self.sender) {
-            Ok(workers) => self.workers = workers,
-            Err(error) => {
-                error!("cannot start the threads that new settings ask for: {error}");
-                return;
+    /// Ends the boot after its lease is lost: its jobs run again elsewhere, so their scripts are
+    /// stopped and nothing of them is written. Only popped ids that were not claimed go back.
+    /// Returns once the scripts have ended, or had the time to.
+    pub(super) async fn abandon(&mut self) {
+        for id in self.jobs.running.keys() {
+            warn!(job_id = %id, "lost the job with the lease: stopping its script; it runs again elsewhere");
+        }
+        for id in self.recording.ids() {
+            warn!(job_id = %id, "lost the job with the lease before its end was recorded: it runs again");
+        }
+        self.jobs.stop_all(StopReason::LeaseLost);
+        // A supervisor would find lost ids of Hero's own jobs, but not those that a foreign program
+        // pushed.
+        let until = Deadline::now() + PUT_BACK_PATIENCE;
+        let mut popped = self.claiming.stop(until).await;
+        popped.extend(self.waiting.stop(&self.boot.store, until).await);
+        for woken in popped {
+            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken)).await {
+                Ok(Ok(())) => debug!(key = %woken.list, "put a popped id back"),
+                Ok(Err(error)) => warn!(key = %woken.list, "cannot put a popped id back: {error}"),
+                Err(_) => {
+                    warn!(key = %woken.list, "cannot put a popped id back: redis does not answer")
+                }
             }
         }
-        for (place, slots) in self.slots.iter_mut().enumerate() {
-            slots.resize(settings.tasks(place));
+        let until = Deadline::now() + self.settings.job.kill_grace + EXTRA;
+        while !self.jobs.running.is_empty() {
+            match timeout_at(until, self.outcomes.recv()).await {
+                Ok(Some(outcome)) => self.jobs.running.remove(&outcome.run.job.id),
+                Ok(None) | Err(_) => break,
+            };
         }
-        self.settings = settings;
-        info!("new settings are in force");
     }
 
-    /// Puts under way whatever is due.
+    /// Starts the calls that are due.
     fn begin(&mut self) {
         let now = Instant::now();
-        // Not a line of a log must come from a boot whose jobs may be somebody else's by now. The
-        // heartbeat finds out.
-        if self.retry_at.is_some_and(|at| now < at) || self.life.vitals.lease_in_doubt() {
+        // Nothing may be written by a boot whose jobs may belong to another. The heartbeat finds
+        // out.
+        if self.retry.is_waiting(now) || self.boot.health.lease_in_doubt() {
             return;
         }
-        self.retry_at = None;
-        let held = self.life.vitals.strain().is_some();
-        for slots in &mut self.slots {
-            slots.hold(held);
-            slots.mend(now);
+        self.jobs.update_slots(now, self.boot.health.overload().is_some());
+        // Before the next record, which it would have to wait for.
+        self.claiming.begin_comparison(now, self.recording.is_recording());
+        if !self.claiming.is_comparing() {
+            self.recording.begin();
         }
-        if now.duration_since(self.reconciled_at) >= self.life.lease {
-            self.unsure = true;
+        self.recording.begin_flush(now, &self.jobs.running);
+        if !self.recording.is_backed_up() {
+            let actions = self.claiming.begin(&mut self.jobs.slots, &self.settings);
+            self.apply_all(actions);
         }
-        // Before the next recording, which it would have to wait for.
-        if self.unsure {
-            self.begin_reconciling();
-        }
-        self.begin_recording();
-        self.begin_flushing(now);
-        if !self.unsure {
-            self.begin_claiming();
-        }
-        self.begin_waiting(now);
-        self.legacy.look(&self.slots);
-        // Last, since those before may have an errand to do at once.
-        self.begin_errand();
+        let wake = self.waiting.begin(
+            now,
+            &self.jobs.slots,
+            self.claiming.is_claiming(),
+            self.draining.has_begun(),
+            self.errands.is_full(),
+        );
+        self.apply_all(wake);
+        self.legacy.update(&self.jobs.slots);
+        // Last, since the others may have queued one.
+        self.errands.begin(&self.boot);
     }
 
-    fn begin_errand(&mut self) {
-        if self.erranding.is_none()
-            && let Some(errand) = self.errands.pop_front()
-        {
-            let life = Arc::clone(&self.life);
-            self.erranding = Some(Box::pin(async move {
-                let done = errand.run(&life).await;
-                (errand, done)
-            }));
+    fn apply_all(&mut self, actions: impl IntoIterator<Item = Action>) {
+        for action in actions {
+            self.apply(action);
         }
     }
 
-    fn on_outcomes(&mut self, first: Outcome) {
-        self.on_outcome(first);
-        while let Ok(outcome) = self.outcomes.try_recv() {
-            self.on_outcome(outcome);
-        }
-    }
-
-    fn on_outcome(&mut self, outcome: Outcome) {
-        let Outcome { job, result, took } = outcome;
-        let Some(running) = self.running.remove(&job.id) else {
-            return;
-        };
-        let slots = &mut self.slots[running.actor];
-        slots.ended();
-        log_end(&job, slots, &result, took);
-        if let Some(verdict) = verdict::decide(&job, result, &self.settings.job, fastrand::f64()) {
-            let script_type = slots.id.script_type.clone();
-            self.endings.add(job.id, script_type, verdict, &running.log);
-        }
-    }
-
-    fn on_errand(&mut self, errand: Errand, done: Result<Done, StoreError>) {
-        match done {
-            Ok(Done::Quietly) => {}
-            Ok(Done::StopIsOurs(id)) => self.stop_own(id),
-            // Scripts are killed only once all jobs are back in their queues.
-            Ok(Done::GivenBack) => {
-                if !self.errands.iter().any(|errand| matches!(errand, Errand::GiveBack(_))) {
-                    self.drain.given_back();
-                }
+    fn apply(&mut self, action: Action) {
+        match action {
+            Action::Start { actor, attempt, inputs } => self.start(actor, attempt, inputs),
+            Action::Claim(actor, woken) => self.claiming.push(actor, woken),
+            Action::Obey(actor, message) => self.obey(actor, &message),
+            Action::DrainAll => {
+                info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
+                self.jobs.slots.iter_mut().for_each(|slots| slots.drain(true));
             }
-            Err(error) => {
-                if error.is_transient() && !matches!(errand, Errand::Wake(_)) {
-                    self.errands.push_front(errand);
-                }
-                self.redis_failed("doing an errand", &error);
-                return;
+            Action::GiveBackAll => {
+                let jobs = self.jobs.queues();
+                info!(jobs = jobs.len(), "giving running jobs back to their queues");
+                self.errands.push_first(Errand::GiveBack(jobs));
             }
+            Action::StopAll(reason) => self.jobs.stop_all(reason),
+            Action::ReportStopping => self.report_stopping(),
+            Action::Do(errand) => self.errands.push(errand),
+            Action::DoFirst(errand) => self.errands.push_first(errand),
+            Action::RedisAnswered => self.retry.answered(),
+            Action::RedisFailed(doing, error) => self.retry.failed(doing, &error),
+            Action::LeaseLost => self.boot.health.lease_lost.notify_one(),
         }
-        self.redis_answered();
     }
 
-    fn redis_failed(&mut self, doing: &str, error: &StoreError) {
-        self.retry_at = Some(Instant::now() + self.backoff.failed());
-        if !error.is_transient() {
-            error!("{doing}: {error}");
-        } else if self.life.vitals.redis_went(Instant::now()) {
-            warn!("{error}; running jobs go on, trying again");
+    /// Hands a claimed job to a thread, or records why it cannot run, or gives it back.
+    fn start(&mut self, actor: usize, attempt: Attempt, inputs: Result<Inputs, InvalidJob>) {
+        let (id, queue) = (attempt.id.clone(), attempt.queue.clone());
+        // The shutdown gave the others back while this one was being claimed.
+        let started = if self.draining.gives_back() && attempt.job.is_ok() {
+            Err(NotStarted::NoThread)
         } else {
-            debug!("{doing}: {error}");
+            self.jobs.start(actor, attempt, inputs, &self.settings)
+        };
+        match started {
+            Ok(()) => {}
+            Err(NotStarted::Invalid(invalid)) => {
+                let script_type = self.jobs.slots[actor].id.script_type.clone();
+                warn!(job_id = %id, script_type = %script_type, "{invalid}");
+                let log = self.jobs.new_log(&id, &self.settings);
+                self.recording.add(id, script_type, verdict::refuse(&invalid), &log);
+            }
+            Err(NotStarted::NoThread) => {
+                self.errands.push(Errand::GiveBack(vec![(id, Some(queue))]));
+            }
         }
     }
 
-    fn redis_answered(&mut self) {
-        self.backoff.succeeded();
-        if let Some(since) = self.life.vitals.redis_came() {
-            info!("redis is back after {:.1} s", since.elapsed().as_secs_f64());
+    fn on_outcomes(&mut self, first: AttemptEnd) {
+        let mut next = Some(first);
+        while let Some(AttemptEnd { run, result, took }) = next {
+            if self.jobs.end(&run, &result, took)
+                && let Some(verdict) =
+                    verdict::decide(&run.job, result, &self.settings.job, fastrand::f64())
+            {
+                let script_type = self.jobs.slots[run.actor].id.script_type.clone();
+                self.recording.add(run.job.id.clone(), script_type, verdict, &run.log);
+            }
+            next = self.outcomes.try_recv().ok();
         }
     }
 
-    fn tell_vitals(&self) {
-        for (slots, vitals) in self.slots.iter().zip(&self.life.vitals.actors) {
-            vitals.running.store(slots.running, Ordering::Relaxed);
-            vitals.draining.store(slots.draining, Ordering::Relaxed);
+    fn on_errand(&mut self, end: ErrandEnd) {
+        match self.errands.done(end) {
+            Ok(done) => {
+                match done {
+                    Done::Done => {}
+                    // Its claim is still being answered, unless it has just ended.
+                    Done::StopIsOwn(id) => {
+                        if !self.jobs.stop(&id) && !self.recording.holds(&id) {
+                            self.jobs.stop_early(id);
+                        }
+                    }
+                    // Scripts are stopped only once all jobs are back in their queues.
+                    Done::GivenBack => self.draining.given_back(Instant::now()),
+                }
+                self.retry.answered();
+            }
+            Err(error) => self.retry.failed("doing an errand", &error),
         }
     }
 
-    /// When the loop has something to do though nothing happens.
+    /// Obeys a control message of an actor.
+    fn obey(&mut self, actor: usize, message: &[u8]) {
+        let id = self.jobs.slots[actor].id.clone();
+        match Control::parse(message) {
+            Err(error) => warn!(actor = %id, "dropped a control message: {error}"),
+            Ok(Control::Stop(job)) if self.jobs.stop(&job) => {
+                info!(job_id = %job, "stops on request");
+            }
+            Ok(Control::Stop(job)) => self.errands.push(Errand::PassOnStop(job)),
+            Ok(Control::Drain) => {
+                info!(actor = %id, "drains: claims no more jobs until it is told to resume");
+                self.drain(actor, true);
+            }
+            Ok(Control::Resume) if self.draining.has_begun() => {
+                warn!(actor = %id, "does not resume: it is shutting down");
+            }
+            Ok(Control::Resume) => {
+                info!(actor = %id, "resumes");
+                self.drain(actor, false);
+            }
+            Ok(Control::Shutdown) => {
+                info!(actor = %id, "was told to shut down");
+                self.draining.request();
+            }
+            Ok(Control::Wake) => self.jobs.slots[actor].check_again(),
+            Ok(Control::Ping { reply_to }) => self.errands.push(Errand::Pong(reply_to)),
+        }
+    }
+
+    /// Starts or ends the draining of one actor, and updates its presence at once.
+    fn drain(&mut self, actor: usize, draining: bool) {
+        self.jobs.slots[actor].drain(draining);
+        self.update_health();
+        self.boot.health.presence_changed.notify_one();
+    }
+
+    /// Takes over new settings for the jobs that start from now on.
+    fn take_over_settings(&mut self) {
+        let settings = Arc::clone(&self.changes.borrow_and_update());
+        match self.jobs.take_over(&settings) {
+            Ok(()) => {
+                self.settings = settings;
+                info!("new settings are in force");
+            }
+            Err(error) => error!("cannot start the threads that new settings ask for: {error}"),
+        }
+    }
+
+    fn advance_shutdown(&mut self, asked: Shutdown) {
+        let actions = self.draining.advance(
+            Instant::now(),
+            asked,
+            self.jobs.running.len(),
+            self.settings.actor.drain_timeout,
+            self.settings.job.kill_grace,
+        );
+        self.apply_all(actions);
+    }
+
+    fn is_over(&self) -> bool {
+        if !self.draining.has_begun() {
+            return false;
+        }
+        let away = self.boot.health.redis_away_since();
+        let rest = Rest {
+            running: self.jobs.running.len(),
+            unrecorded: self.recording.ids().count(),
+            other: !self.errands.is_idle()
+                || !self.claiming.is_idle()
+                || self.waiting.is_for_work(),
+            redis_away: away.map_or(Duration::ZERO, |since| since.elapsed()),
+        };
+        let is_over = self.draining.is_over(Instant::now(), rest);
+        if is_over && rest.running + rest.unrecorded > 0 {
+            let jobs = rest.running + rest.unrecorded;
+            warn!(jobs, "stops with unrecorded jobs: they run again when the lease ends");
+        }
+        is_over
+    }
+
+    fn report_stopping(&self) {
+        let status = format!("draining, {} jobs still run", self.jobs.running.len());
+        let (drain, kill) = (self.settings.actor.drain_timeout, self.settings.job.kill_grace);
+        (self.boot.report)(Report::Stopping { status, within: drain + kill + 3 * EXTRA });
+    }
+
+    fn update_health(&self) {
+        for (slots, health) in self.jobs.slots.iter().zip(&self.boot.health.actors) {
+            health.running.store(slots.running, Ordering::Relaxed);
+            health.draining.store(slots.draining, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns when the loop must turn though nothing happens.
     fn next_timer(&self) -> Option<Instant> {
         let now = Instant::now();
-        let due = if self.life.vitals.lease_in_doubt() {
+        let due = if self.boot.health.lease_in_doubt() {
             Some(now + DOUBT_LATENCY)
         } else {
-            self.retry_at.or_else(|| self.log_due.filter(|_| self.flushing.is_none()))
+            self.retry.until().or_else(|| self.recording.flush_due())
         };
-        [due, self.drain.deadline(now)].into_iter().flatten().min()
+        [due, self.draining.deadline(now)].into_iter().flatten().min()
     }
-}
-
-/// The threads of every actor.
-fn start_workers(
-    life: &Life,
-    settings: &Settings,
-    outcomes: &mpsc::Sender<Outcome>,
-) -> std::io::Result<Vec<Workers>> {
-    let start = |(place, id): (usize, &ActorId)| {
-        let engine = settings.engines.get(&id.script_type).ok_or(std::io::ErrorKind::NotFound)?;
-        let log_dir = &settings.job.log_dir;
-        Workers::start(settings.tasks(place), engine, log_dir, outcomes)
-    };
-    life.actors.iter().enumerate().map(start).collect()
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at.into()).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn log_end(
-    job: &Job,
-    slots: &Slots,
-    result: &Result<crate::engine::Success, crate::engine::Failure>,
-    took: Duration,
-) {
-    let outcome = match result {
-        Ok(_) => "finished".to_owned(),
-        Err(failure) => failure.to_string(),
-    };
-    info!(
-        job_id = %job.id,
-        script_type = %slots.id.script_type,
-        group = %slots.id.group,
-        instance = %slots.id.instance,
-        attempt = job.attempt,
-        caller_id = %job.spec.caller_id,
-        context_id = %job.spec.context_id,
-        took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        "job ended: {outcome}"
-    );
 }

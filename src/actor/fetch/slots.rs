@@ -1,46 +1,47 @@
-//! The task slots of one actor, and what its state asks for: a claim, a wait, or nothing. Pure.
+//! The task slots of one actor, which decide whether it claims, waits, or does neither. Pure.
 
 use std::time::{Duration, Instant};
 
 use crate::proto::keys::Keys;
 use crate::proto::target::{ActorId, Queue};
 
-/// How long a list that could not be read is left alone.
+/// The time that a list is left alone that cannot be read.
 const BROKEN_FOR: Duration = Duration::from_secs(30);
 
-/// One actor of this process.
+/// The task slots and lists of one actor of this process.
 #[derive(Debug)]
 pub(super) struct Slots {
-    /// Who it is.
+    /// The actor.
     pub(super) id: ActorId,
     /// Its control list.
     pub(super) control: String,
     /// Its work lists, first come first.
     lists: Vec<String>,
-    /// The same from the background end.
+    /// The same, the background priority first.
     from_background: Vec<String>,
-    /// Claims so far.
+    /// The number of claims so far.
     claims: u32,
-    /// Queues with older names, read after its own. They are never popped from outside a claim:
-    /// what others have pushed there would be lost with whoever popped it.
+    /// Legacy queues, read after its own. They are never popped outside a claim: an id that a
+    /// foreign program pushed has no ready entry, and would be lost with a dead actor.
     pub(super) legacy: Vec<String>,
-    /// Lists that could not be read, and until when they are left alone.
+    /// Lists that cannot be read, and when to try again.
     broken: Vec<(String, Instant)>,
-    /// Lists of queues that were paused when it last claimed: a pop from one would only go back.
+    /// Lists of queues that were paused at the latest claim: a pop from one would only go back.
     paused: Vec<String>,
-    /// How many jobs it runs at once.
+    /// The number of jobs that it may run at once.
     pub(super) tasks: usize,
-    /// How many it runs now.
+    /// The number of jobs that it runs.
     pub(super) running: usize,
-    /// Whether it takes no more jobs for now.
+    /// True while it claims no more jobs.
     pub(super) draining: bool,
-    /// Whether its machine is past what it may be used for.
-    held: bool,
-    /// Whether its queues may hold something: true until a claim has found them empty.
-    pub(super) hungry: bool,
+    /// True while its machine is overloaded.
+    overloaded: bool,
+    /// True until a claim has found its queues empty.
+    pub(super) may_have_work: bool,
 }
 
 impl Slots {
+    /// Creates the slots of an actor, all free.
     pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys, legacy: Vec<String>) -> Self {
         let read = |queues: &[Queue]| {
             queues.iter().flat_map(|queue| keys.work_as_read(queue)).collect::<Vec<String>>()
@@ -57,128 +58,126 @@ impl Slots {
             tasks,
             running: 0,
             draining: false,
-            held: false,
-            hungry: true,
+            overloaded: false,
+            may_have_work: true,
         }
     }
 
-    /// How many more jobs it may take.
+    /// Returns how many more jobs it may claim.
     pub(super) fn free(&self) -> usize {
-        if self.draining || self.held { 0 } else { self.tasks.saturating_sub(self.running) }
+        if self.draining || self.overloaded { 0 } else { self.tasks.saturating_sub(self.running) }
     }
 
-    /// Whether a claim is due.
+    /// Returns whether a claim is due.
     pub(super) fn wants_claim(&self) -> bool {
-        self.hungry && self.free() > 0
+        self.may_have_work && self.free() > 0
     }
 
-    /// Whether it should wait for its lists: they are empty, as far as it knows.
+    /// Returns whether it should wait for its lists: the latest claim found them empty.
     pub(super) fn wants_wait(&self) -> bool {
-        !self.hungry && self.free() > 0
+        !self.may_have_work && self.free() > 0
     }
 
-    /// The lists to wait for.
+    /// Returns the lists to wait for.
     pub(super) fn awaited(&self) -> impl Iterator<Item = &String> {
         self.lists().filter(|list| !self.paused.contains(list))
     }
 
-    /// A claim has said which of its lists are paused. Returns whether that is news.
-    pub(super) fn pause(&mut self, paused: Vec<String>) -> bool {
-        let news = self.paused != paused;
+    /// Sets which of its lists are paused. Returns whether that changed.
+    pub(super) fn set_paused(&mut self, paused: Vec<String>) -> bool {
+        let changed = self.paused != paused;
         self.paused = paused;
-        news
+        changed
     }
 
-    /// Looks at its queues again, should one of them go on.
-    pub(super) fn look_again(&mut self) {
-        self.hungry = self.free() > 0;
+    /// Lets the next claim check its queues.
+    pub(super) fn check_again(&mut self) {
+        self.may_have_work = self.free() > 0;
     }
 
-    /// How many of its lists are paused, as far as it knows.
-    pub(super) fn paused_number(&self) -> usize {
+    /// Returns how many of its lists were paused at the latest claim.
+    pub(super) fn paused_len(&self) -> usize {
         self.paused.len()
     }
 
-    /// The lists for the next claim: every so many claims from the background end, unless 0.
+    /// Returns the lists for the next claim. Every `fair_every` claims the background priority comes
+    /// first; never with 0.
     pub(super) fn lists_to_claim(&mut self, fair_every: u32) -> Vec<String> {
         self.claims = self.claims.wrapping_add(1);
         let is_fair = fair_every > 0 && self.claims.is_multiple_of(fair_every);
         let order = if is_fair { &self.from_background } else { &self.lists };
-        // Those with older names come last.
         let all = order.iter().chain(&self.legacy);
-        all.filter(|list| !self.is_left_alone(list)).cloned().collect()
+        all.filter(|list| !self.is_broken(list)).cloned().collect()
     }
 
-    fn is_left_alone(&self, list: &str) -> bool {
+    fn is_broken(&self, list: &str) -> bool {
         self.broken.iter().any(|(broken, _)| broken == list)
     }
 
-    /// The lists to read now.
+    /// Returns its own lists that can be read.
     pub(super) fn lists(&self) -> impl Iterator<Item = &String> {
-        self.lists.iter().filter(|list| !self.is_left_alone(list))
+        self.lists.iter().filter(|list| !self.is_broken(list))
     }
 
-    /// Whether it reads this list at all.
+    /// Returns whether this is one of its own lists.
     pub(super) fn reads(&self, list: &str) -> bool {
         self.lists.iter().any(|own| own == list)
     }
 
-    /// Leaves a list alone for a while. Returns whether that is news.
-    pub(super) fn break_off(&mut self, list: &str, now: Instant) -> bool {
-        let news = !self.broken.iter().any(|(broken, _)| broken == list);
-        if news {
+    /// Leaves a list alone for 30 s. Returns whether it was not already.
+    pub(super) fn set_broken(&mut self, list: &str, now: Instant) -> bool {
+        let is_new = !self.is_broken(list);
+        if is_new {
             self.broken.push((list.to_owned(), now + BROKEN_FOR));
         }
-        news
+        is_new
     }
 
-    /// Takes up lists again that have been left alone for long enough.
-    pub(super) fn mend(&mut self, now: Instant) {
+    /// Reads broken lists again whose time has come.
+    pub(super) fn retry_broken(&mut self, now: Instant) {
         if self.broken.iter().any(|(_, until)| *until <= now) {
             self.broken.retain(|(_, until)| *until > now);
-            self.hungry = true;
+            self.may_have_work = true;
         }
     }
 
-    /// Changes how many jobs run at once. More than that may still run for a while.
+    /// Changes how many jobs run at once. Until some end, more may run.
     pub(super) fn resize(&mut self, tasks: usize) {
         if tasks > self.tasks {
-            self.hungry = true;
+            self.may_have_work = true;
         }
         self.tasks = tasks;
     }
 
-    /// Counts a job in.
-    pub(super) fn began(&mut self) {
+    /// Counts a job that starts.
+    pub(super) fn job_started(&mut self) {
         self.running += 1;
     }
 
-    /// Counts a job out. A slot that becomes free while others already wait needs no claim: the
-    /// lists are being waited for.
-    pub(super) fn ended(&mut self) {
+    /// Counts a job that ended. A slot that becomes free beside free ones needs no claim: the wait
+    /// covers its lists.
+    pub(super) fn job_ended(&mut self) {
         if self.free() == 0 {
-            self.hungry = true;
+            self.may_have_work = true;
         }
         self.running = self.running.saturating_sub(1);
     }
 
-    /// Takes nothing while its machine is past what it may be used for.
-    pub(super) fn hold(&mut self, held: bool) {
-        if self.held && !held {
-            self.hungry = true;
-        }
-        self.held = held;
+    /// Claims nothing while its machine is overloaded.
+    pub(super) fn set_overloaded(&mut self, overloaded: bool) {
+        self.may_have_work |= self.overloaded && !overloaded;
+        self.overloaded = overloaded;
     }
 
-    /// Whether it takes nothing for that reason.
-    pub(super) fn is_held(&self) -> bool {
-        self.held
+    /// Returns whether its machine is overloaded.
+    pub(super) fn is_overloaded(&self) -> bool {
+        self.overloaded
     }
 
     /// Starts or ends draining.
     pub(super) fn drain(&mut self, draining: bool) {
         self.draining = draining;
-        self.hungry = !draining;
+        self.may_have_work = !draining;
     }
 }
 
@@ -188,48 +187,46 @@ mod tests {
 
     fn slots(tasks: usize) -> Slots {
         let id = ActorId::from_unit("osis-default-1").expect("legal");
-        Slots::new(id, tasks, &Keys::default(), vec![older()])
+        Slots::new(id, tasks, &Keys::default(), vec![legacy_queue()])
     }
 
-    /// A list with an older name.
-    fn older() -> String {
+    fn legacy_queue() -> String {
         Keys::default().legacy_queue("w1")
     }
 
-    /// A list that it reads.
     fn one_of(slots: &Slots) -> String {
-        slots.lists().last().expect("it reads some").clone()
+        slots.lists().last().expect("it has lists").clone()
     }
 
     #[test]
-    fn an_actor_claims_first_and_waits_only_when_its_queues_are_empty() {
+    fn actor_claims_first_and_waits_only_when_its_queues_are_empty() {
         let mut slots = slots(2);
         assert!(slots.wants_claim() && !slots.wants_wait());
-        slots.hungry = false;
+        slots.may_have_work = false;
         assert!(!slots.wants_claim() && slots.wants_wait());
     }
 
     #[test]
-    fn a_full_actor_neither_claims_nor_waits_until_a_slot_is_free() {
+    fn full_actor_neither_claims_nor_waits_until_a_slot_is_free() {
         let mut slots = slots(1);
-        slots.began();
+        slots.job_started();
         assert!(!slots.wants_claim() && !slots.wants_wait());
-        slots.hungry = false;
-        slots.ended();
+        slots.may_have_work = false;
+        slots.job_ended();
         assert!(slots.wants_claim());
     }
 
     #[test]
-    fn a_slot_that_frees_up_beside_waiting_ones_needs_no_claim() {
+    fn slot_that_becomes_free_beside_free_ones_needs_no_claim() {
         let mut slots = slots(2);
-        slots.began();
-        slots.hungry = false;
-        slots.ended();
+        slots.job_started();
+        slots.may_have_work = false;
+        slots.job_ended();
         assert!(!slots.wants_claim() && slots.wants_wait());
     }
 
     #[test]
-    fn a_draining_actor_takes_nothing_until_it_resumes() {
+    fn draining_actor_claims_nothing_until_it_resumes() {
         let mut slots = slots(2);
         slots.drain(true);
         assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
@@ -238,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_so_many_claims_begin_at_the_background_end() {
+    fn background_priority_comes_first_every_so_many_claims() {
         let mut slots = slots(1);
         let background = |list: &String| list.ends_with(":prio:2");
         let fair = |slots: &mut Slots, every| background(&slots.lists_to_claim(every)[0]);
@@ -249,47 +246,47 @@ mod tests {
     }
 
     #[test]
-    fn an_actor_whose_machine_is_past_its_bounds_takes_nothing_until_it_is_not() {
+    fn actor_claims_nothing_while_its_machine_is_overloaded() {
         let mut slots = slots(2);
-        slots.hungry = false;
-        slots.hold(true);
+        slots.may_have_work = false;
+        slots.set_overloaded(true);
         assert_eq!((slots.free(), slots.wants_claim(), slots.wants_wait()), (0, false, false));
-        slots.hold(true);
-        slots.hold(false);
-        assert!(slots.wants_claim(), "what came meanwhile was not waited for");
+        slots.set_overloaded(true);
+        slots.set_overloaded(false);
+        assert!(slots.wants_claim(), "jobs that came meanwhile were not waited for");
     }
 
     #[test]
-    fn a_paused_list_is_claimed_from_but_not_waited_for() {
+    fn paused_list_is_claimed_from_but_not_waited_for() {
         let mut slots = slots(1);
         let (all, list) = (slots.lists().count(), one_of(&slots));
-        assert!(slots.pause(vec![list.clone()]));
-        assert!(!slots.pause(vec![list]));
-        // The claim learns when it goes on.
+        assert!(slots.set_paused(vec![list.clone()]));
+        assert!(!slots.set_paused(vec![list]));
+        // The claim learns when the queue is resumed.
         assert_eq!((slots.lists().count(), slots.awaited().count()), (all, all - 1));
-        assert!(slots.pause(Vec::new()));
+        assert!(slots.set_paused(Vec::new()));
         assert_eq!(slots.awaited().count(), all);
     }
 
     #[test]
-    fn queues_with_older_names_are_claimed_from_last_and_never_waited_for() {
+    fn legacy_queues_are_claimed_from_last_and_never_waited_for() {
         let mut slots = slots(1);
         let claimed = slots.lists_to_claim(0);
-        assert_eq!(claimed.last(), Some(&older()));
+        assert_eq!(claimed.last(), Some(&legacy_queue()));
         assert_eq!(claimed.len(), slots.lists().count() + 1);
-        assert!(!slots.reads(&older()));
+        assert!(!slots.reads(&legacy_queue()));
     }
 
     #[test]
-    fn a_broken_list_is_left_alone_for_a_while_and_the_others_go_on() {
+    fn broken_list_is_not_read_for_a_while() {
         let (mut slots, now) = (slots(1), Instant::now());
         let (all, list) = (slots.lists().count(), one_of(&slots));
-        assert!(slots.break_off(&list, now));
-        assert!(!slots.break_off(&list, now));
+        assert!(slots.set_broken(&list, now));
+        assert!(!slots.set_broken(&list, now));
         assert_eq!(slots.lists().count(), all - 1);
-        slots.hungry = false;
-        slots.mend(now + BROKEN_FOR);
+        slots.may_have_work = false;
+        slots.retry_broken(now + BROKEN_FOR);
         assert_eq!(slots.lists().count(), all);
-        assert!(slots.hungry, "the mended list may hold something");
+        assert!(slots.may_have_work, "the list may hold a job");
     }
 }

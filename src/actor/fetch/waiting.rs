@@ -1,104 +1,196 @@
-//! Waiting: one connection blocks on the control lists always, and on the work lists of actors
-//! whose queues were found empty.
+//! The wait: one connection blocks on the control lists always, and on the work lists of actors
+//! whose queues were empty.
 
 use std::time::{Duration, Instant};
 
-use super::Fetch;
-use super::errand::{self, Errand};
+use tokio::time::timeout_at;
+
+use super::action::Action;
+use super::errands::Errand;
+use super::pending::Pending;
 use super::slots::Slots;
 use crate::failpoint;
-use crate::store::{Blocking, StoreError, Woken};
+use crate::store::{Blocking, Store, StoreError, Waker, Woken};
 
-/// How long one wait for work lasts: the loop turns at least this often.
+/// The length of one wait: the loop turns at least this often.
 const WAIT: Duration = Duration::from_secs(2);
-/// While claims follow each other, control lists are looked at this often.
+/// The time between two reads of the control lists while claims follow each other.
 const CONTROL_LATENCY: Duration = Duration::from_millis(20);
-impl Fetch {
-    /// Waits for control messages always, and for work where no claim is due.
-    pub(super) fn begin_waiting(&mut self, now: Instant) {
-        let wanted: Vec<String> = self
-            .slots
-            .iter()
-            .filter(|slots| slots.wants_wait())
-            .flat_map(|slots| slots.awaited().cloned())
-            .collect();
-        if self.waiting.is_some() {
-            // A wait that does not look at all it should is woken, and begun anew; so is one that
-            // could still take work while the process shuts down or its machine is strained.
-            let lacks = wanted.iter().any(|list| !self.waiting_for.contains(list));
-            let may_take_nothing = self.drain.has_begun() || self.slots.iter().any(Slots::is_held);
-            if !self.waking && (lacks || self.waiting_for_work && may_take_nothing) {
-                self.waking = true;
-                self.errands.push_front(Errand::Wake(self.waker.clone()));
-            }
-            return;
+
+/// The connection, and the result of a wait on it.
+pub(super) type WaitEnd = (Blocking, Result<Option<Woken>, StoreError>);
+
+/// The wait for control messages and work.
+pub(super) struct QueueWait {
+    wait: Pending<WaitEnd>,
+    /// The connection, while it does not wait.
+    connection: Option<Blocking>,
+    /// Wakes the wait under way.
+    waker: Waker,
+    is_being_woken: bool,
+    /// The lists of the wait under way.
+    lists: Vec<String>,
+    is_for_work: bool,
+    ended_at: Instant,
+}
+
+impl QueueWait {
+    /// Waits for nothing yet.
+    pub(super) fn new(store: &Store) -> Self {
+        let connection = store.blocking();
+        Self {
+            wait: Pending::default(),
+            waker: connection.waker(),
+            connection: Some(connection),
+            is_being_woken: false,
+            lists: Vec::new(),
+            is_for_work: false,
+            ended_at: Instant::now(),
         }
-        let claims_follow = self.claiming.is_some() || self.slots.iter().any(Slots::wants_claim);
-        if claims_follow && now.duration_since(self.waited_at) < CONTROL_LATENCY
-            || self.errands.len() >= errand::ERRANDS_MAX
-        {
-            return;
-        }
-        let Some(mut blocking) = self.blocking.take() else {
-            return;
-        };
-        let mut lists: Vec<String> = self.slots.iter().map(|slots| slots.control.clone()).collect();
-        lists.extend(wanted.iter().cloned());
-        lists.dedup();
-        self.waiting_for.clone_from(&lists);
-        self.waking = false;
-        self.waiting_for_work = !wanted.is_empty();
-        self.waiting = Some(Box::pin(async move {
-            let woken = blocking.pop(&lists, WAIT).await;
-            (blocking, woken)
-        }));
     }
 
-    pub(super) fn on_woken(
+    /// Returns whether a pop of work may still come.
+    pub(super) fn is_for_work(&self) -> bool {
+        self.is_for_work
+    }
+
+    /// Starts to wait, for control messages and where no claim is due for work. Wakes a wait that
+    /// lacks a list, or that could still pop work where none may be claimed. While the loop is
+    /// flooded with errands, control messages stay in their lists.
+    pub(super) fn begin(
         &mut self,
-        blocking: Blocking,
-        woken: Result<Option<Woken>, StoreError>,
-    ) {
-        self.blocking = Some(blocking);
-        self.waiting_for_work = false;
-        self.waited_at = Instant::now();
+        now: Instant,
+        slots: &[Slots],
+        is_claiming: bool,
+        is_shutting_down: bool,
+        is_flooded: bool,
+    ) -> Option<Action> {
+        let work: Vec<&String> =
+            slots.iter().filter(|slots| slots.wants_wait()).flat_map(Slots::awaited).collect();
+        if self.wait.is_active() {
+            let lacks = work.iter().any(|list| !self.lists.contains(list));
+            let may_not_claim = is_shutting_down || slots.iter().any(Slots::is_overloaded);
+            let wakes = !self.is_being_woken && (lacks || self.is_for_work && may_not_claim);
+            self.is_being_woken |= wakes;
+            return wakes.then(|| Action::DoFirst(Errand::Wake(self.waker.clone())));
+        }
+        let claims_follow = is_claiming || slots.iter().any(Slots::wants_claim);
+        if is_flooded || claims_follow && now.duration_since(self.ended_at) < CONTROL_LATENCY {
+            return None;
+        }
+        let mut connection = self.connection.take()?;
+        self.is_for_work = !work.is_empty();
+        self.is_being_woken = false;
+        self.lists = slots.iter().map(|slots| &slots.control).chain(work).cloned().collect();
+        self.lists.dedup();
+        let lists = self.lists.clone();
+        self.wait.start(async move {
+            let woken = connection.pop(&lists, WAIT).await;
+            (connection, woken)
+        });
+        None
+    }
+
+    /// Waits for the end of the wait under way.
+    pub(super) async fn next(&mut self) -> WaitEnd {
+        self.wait.next().await
+    }
+
+    /// Takes the end of a wait.
+    pub(super) fn done(
+        &mut self,
+        (connection, woken): WaitEnd,
+        slots: &mut [Slots],
+    ) -> Vec<Action> {
+        self.connection = Some(connection);
+        self.is_for_work = false;
+        self.ended_at = Instant::now();
         match woken {
             Ok(None) => {
-                self.redis_answered();
-                // A claim tells whether a paused queue goes on, should nobody have said so.
-                for slots in self.slots.iter_mut().filter(|slots| slots.paused_number() > 0) {
-                    slots.look_again();
+                // A claim tells whether a paused queue was resumed.
+                for slots in slots.iter_mut().filter(|slots| slots.paused_len() > 0) {
+                    slots.check_again();
                 }
+                vec![Action::RedisAnswered]
             }
-            Ok(Some(woken)) => {
-                self.redis_answered();
-                self.on_entry(woken);
-            }
+            Ok(Some(woken)) => vec![Action::RedisAnswered, route(woken, slots)],
             Err(error) => {
                 // A claim tells which of the lists cannot be read.
-                for slots in &mut self.slots {
-                    slots.hungry = slots.free() > 0;
-                }
-                self.redis_failed("waiting for work", &error);
+                slots.iter_mut().for_each(Slots::check_again);
+                vec![Action::RedisFailed("waiting for work", error)]
             }
         }
     }
 
-    /// A pop is a wake-up, not ownership: the claim follows at once.
-    fn on_entry(&mut self, woken: Woken) {
-        if let Some(actor) = self.slots.iter().position(|slots| slots.control == woken.list) {
-            self.on_message(actor, &woken.entry);
-            return;
+    /// Ends the wait under way. Returns what it popped.
+    pub(super) async fn stop(
+        &mut self,
+        store: &Store,
+        until: tokio::time::Instant,
+    ) -> Option<Woken> {
+        if !self.wait.is_active() {
+            return None;
         }
-        let taker =
-            self.slots.iter().position(|slots| slots.wants_wait() && slots.reads(&woken.list));
-        match taker {
-            Some(actor) => {
-                failpoint::reached(failpoint::AFTER_POP);
-                self.slots[actor].hungry = true;
-                self.popped.push((actor, woken));
-            }
-            None => self.errands.push_back(Errand::PutBack(woken)),
+        timeout_at(until, store.wake(&self.waker)).await.ok()?.ok()?;
+        timeout_at(until, self.wait.next()).await.ok()?.1.ok()?
+    }
+}
+
+/// Decides about a popped entry. A pop is a wake-up, not ownership: the claim follows at once.
+fn route(woken: Woken, slots: &mut [Slots]) -> Action {
+    if let Some(actor) = slots.iter().position(|slots| slots.control == woken.list) {
+        return Action::Obey(actor, woken.entry);
+    }
+    let takes = |slots: &Slots| slots.wants_wait() && slots.reads(&woken.list);
+    match slots.iter().position(takes) {
+        Some(actor) => {
+            failpoint::reached(failpoint::AFTER_POP);
+            slots[actor].may_have_work = true;
+            Action::Claim(actor, woken)
         }
+        None => Action::Do(Errand::PutBack(woken)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::keys::Keys;
+    use crate::proto::target::ActorId;
+
+    fn slots(unit: &str) -> Slots {
+        let id = ActorId::from_unit(unit).expect("legal");
+        let mut slots = Slots::new(id, 1, &Keys::default(), Vec::new());
+        slots.may_have_work = false;
+        slots
+    }
+
+    fn popped(list: &str) -> Woken {
+        Woken { list: list.to_owned(), entry: b"j1".to_vec() }
+    }
+
+    #[test]
+    fn popped_job_is_claimed_for_the_actor_that_waits_for_its_list() {
+        let mut slots = [slots("osis-default-1"), slots("sal-default-1")];
+        let list = slots[1].lists().next().expect("a list").clone();
+        assert!(matches!(route(popped(&list), &mut slots), Action::Claim(1, _)));
+        assert!(slots[1].wants_claim() && !slots[0].wants_claim());
+    }
+
+    #[test]
+    fn popped_job_is_put_back_if_its_actor_drains() {
+        let mut slots = [slots("osis-default-1")];
+        let list = slots[0].lists().next().expect("a list").clone();
+        slots[0].drain(true);
+        let action = route(popped(&list), &mut slots);
+        assert!(matches!(action, Action::Do(Errand::PutBack(_))), "{action:?}");
+    }
+
+    #[test]
+    fn control_message_is_obeyed_by_its_actor_though_it_drains() {
+        let mut slots = [slots("osis-default-1"), slots("sal-default-1")];
+        slots[1].drain(true);
+        let control = slots[1].control.clone();
+        assert!(matches!(route(popped(&control), &mut slots), Action::Obey(1, _)));
     }
 }

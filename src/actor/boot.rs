@@ -1,0 +1,189 @@
+//! One boot: one life of an actor process, with its id, its settings, and the state that its loops
+//! share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, watch};
+
+use super::settings::ActorSettings;
+use crate::proto::job::BootId;
+use crate::proto::report::Reporter;
+use crate::proto::target::ActorId;
+use crate::store::Store;
+
+/// One life of an actor process. A process that loses its lease starts a new boot.
+pub(super) struct Boot {
+    /// Redis.
+    pub(super) store: Store,
+    /// The owner of the jobs that are claimed here.
+    pub(super) id: BootId,
+    /// The actors of this process.
+    pub(super) actors: Vec<ActorId>,
+    /// The time that the boot keeps its jobs without a heartbeat.
+    pub(super) lease: Duration,
+    /// The settings, now and after each reload.
+    pub(super) settings: watch::Receiver<Arc<ActorSettings>>,
+    /// Receives the state of this role.
+    pub(super) report: Reporter,
+    /// The state that the heartbeat and the fetch loop share.
+    pub(super) health: Health,
+}
+
+impl Boot {
+    /// Starts a boot with a new id. It owns nothing until it has taken its identity.
+    pub(super) fn new(
+        store: &Store,
+        settings: &watch::Receiver<Arc<ActorSettings>>,
+        report: Reporter,
+    ) -> Self {
+        let now = Arc::clone(&settings.borrow());
+        let actors: Vec<ActorId> = now.actors.iter().map(|actor| actor.id.clone()).collect();
+        Self {
+            id: BootId::random(),
+            health: Health::new(actors.len(), now.actor.lease),
+            lease: now.actor.lease,
+            store: store.clone(),
+            settings: settings.clone(),
+            report,
+            actors,
+        }
+    }
+
+    /// Returns the settings as they are now.
+    pub(super) fn settings(&self) -> Arc<ActorSettings> {
+        Arc::clone(&self.settings.borrow())
+    }
+}
+
+/// The state that the heartbeat and the fetch loop share.
+#[derive(Debug)]
+pub(super) struct Health {
+    started: Instant,
+    /// The last turn of the fetch loop, in milliseconds since `started`.
+    turned_ms: AtomicU64,
+    /// Until when the lease certainly lasts, in milliseconds since `started`.
+    leased_until_ms: AtomicU64,
+    /// A call found the lease lost before the heartbeat did.
+    pub(super) lease_lost: Notify,
+    /// Jobs whose end was recorded.
+    pub(super) done: AtomicU64,
+    /// Per actor, in the order of `Boot::actors`.
+    pub(super) actors: Vec<ActorHealth>,
+    /// The presence should be renewed before the next heartbeat.
+    pub(super) presence_changed: Notify,
+    /// Why the actors claim no jobs, while the machine is overloaded.
+    overload: Mutex<Option<String>>,
+    /// An overload began or ended.
+    pub(super) overload_changed: Notify,
+    /// When Redis stopped answering, while it does not answer.
+    redis_away_since: Mutex<Option<Instant>>,
+}
+
+/// The state of one actor.
+#[derive(Debug, Default)]
+pub(super) struct ActorHealth {
+    /// Its running jobs.
+    pub(super) running: AtomicUsize,
+    /// True while it claims no more.
+    pub(super) draining: AtomicBool,
+}
+
+impl Health {
+    /// Assumes a lease from now on. The boot gets its first lease later than that, so the
+    /// assumption ends too early rather than too late.
+    pub(super) fn new(actors: usize, lease: Duration) -> Self {
+        Self {
+            started: Instant::now(),
+            turned_ms: AtomicU64::new(0),
+            leased_until_ms: AtomicU64::new(millis(lease)),
+            lease_lost: Notify::new(),
+            done: AtomicU64::new(0),
+            actors: std::iter::repeat_with(ActorHealth::default).take(actors).collect(),
+            presence_changed: Notify::new(),
+            overload: Mutex::new(None),
+            overload_changed: Notify::new(),
+            redis_away_since: Mutex::new(None),
+        }
+    }
+
+    /// Notes that a call made at `asked_at` renewed the lease.
+    pub(super) fn lease_renewed(&self, asked_at: Instant, lease: Duration) {
+        let until = asked_at.saturating_duration_since(self.started) + lease;
+        self.leased_until_ms.store(millis(until), Ordering::Relaxed);
+    }
+
+    /// Returns whether the lease may be over: it was not renewed for as long as it lasts, because
+    /// Redis was away or this process was suspended.
+    pub(super) fn lease_in_doubt(&self) -> bool {
+        millis(self.started.elapsed()) >= self.leased_until_ms.load(Ordering::Relaxed)
+    }
+
+    /// Notes a turn of the fetch loop.
+    pub(super) fn loop_turned(&self) {
+        self.turned_ms.store(millis(self.started.elapsed()), Ordering::Relaxed);
+    }
+
+    /// Returns the time since the last turn of the fetch loop.
+    pub(super) fn since_turn(&self) -> Duration {
+        let last = self.turned_ms.load(Ordering::Relaxed);
+        Duration::from_millis(millis(self.started.elapsed()).saturating_sub(last))
+    }
+
+    /// Returns why the actors claim no jobs, if the machine is overloaded.
+    pub(super) fn overload(&self) -> Option<String> {
+        lock(&self.overload).clone()
+    }
+
+    /// Sets the overload. Returns whether one began or ended.
+    pub(super) fn set_overload(&self, now: Option<String>) -> bool {
+        let mut overload = lock(&self.overload);
+        let changed = overload.is_some() != now.is_some();
+        *overload = now;
+        changed
+    }
+
+    /// Returns when Redis stopped answering, if it does not answer.
+    pub(super) fn redis_away_since(&self) -> Option<Instant> {
+        *lock(&self.redis_away_since)
+    }
+
+    /// Notes that Redis did not answer. Returns whether it answered before.
+    pub(super) fn set_redis_away(&self, now: Instant) -> bool {
+        let mut since = lock(&self.redis_away_since);
+        let changed = since.is_none();
+        since.get_or_insert(now);
+        changed
+    }
+
+    /// Notes that Redis answered. Returns when it had stopped answering, if it had.
+    pub(super) fn set_redis_back(&self) -> Option<Instant> {
+        lock(&self.redis_away_since).take()
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code panics while it holds one of these.
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lease_is_in_doubt_until_it_is_renewed() {
+        let health = Health::new(1, Duration::ZERO);
+        assert!(health.lease_in_doubt());
+        health.lease_renewed(Instant::now(), Duration::from_mins(1));
+        assert!(!health.lease_in_doubt());
+        // A call that was made long ago proves nothing about now.
+        health.lease_renewed(health.started, Duration::ZERO);
+        assert!(health.lease_in_doubt());
+    }
+}

@@ -1,0 +1,42 @@
+//! The actions that the parts of the fetch loop return and the loop applies.
+
+use super::errands::Errand;
+use crate::engine::{Inputs, StopReason};
+use crate::proto::job::InvalidJob;
+use crate::store::{Attempt, StoreError, Woken};
+
+/// One thing that the loop has to do.
+#[derive(Debug)]
+pub(super) enum Action {
+    /// Run a claimed job.
+    Start {
+        /// The actor, by its place in the process.
+        actor: usize,
+        /// The job, as it was claimed.
+        attempt: Attempt,
+        /// The outputs of its prerequisites.
+        inputs: Result<Inputs, InvalidJob>,
+    },
+    /// Claim this popped job for this actor.
+    Claim(usize, Woken),
+    /// Obey a control message of this actor.
+    Obey(usize, Vec<u8>),
+    /// Stop all running jobs.
+    StopAll(StopReason),
+    /// Claim no more jobs.
+    DrainAll,
+    /// Give all running jobs back to their queues.
+    GiveBackAll,
+    /// Tell the daemon that the shutdown goes on.
+    ReportStopping,
+    /// Queue an errand behind the others.
+    Do(Errand),
+    /// Queue an errand before the others.
+    DoFirst(Errand),
+    /// Note that Redis answered.
+    RedisAnswered,
+    /// Note that Redis did not do this.
+    RedisFailed(&'static str, StoreError),
+    /// Note that the lease is lost.
+    LeaseLost,
+}

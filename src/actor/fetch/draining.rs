@@ -1,0 +1,197 @@
+//! The shutdown, step by step: claim no more, let jobs end up to a deadline, give the rest back,
+//! stop it, and only then end. Pure.
+
+use std::time::{Duration, Instant};
+
+use super::action::Action;
+use crate::engine::StopReason;
+use crate::proto::report::Shutdown;
+
+/// The time beyond their deadline that stopped scripts, and calls to Redis, get.
+pub(super) const EXTRA: Duration = Duration::from_secs(3);
+
+/// The state of the shutdown.
+#[derive(Debug, Default)]
+pub(super) struct Draining {
+    /// A control message asked for it.
+    requested: bool,
+    urgency: Shutdown,
+    stage: DrainStage,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum DrainStage {
+    #[default]
+    Serving,
+    /// Jobs may end until then.
+    LettingEnd(Instant),
+    /// Jobs are being given back, and are stopped then at the latest.
+    GivingBack(Instant),
+    /// Jobs were stopped, and have until then to end.
+    Stopping(Instant),
+}
+
+/// The work that is left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rest {
+    /// Running jobs.
+    pub(super) running: usize,
+    /// Ends that are not recorded.
+    pub(super) unrecorded: usize,
+    /// True if anything else is under way or waits.
+    pub(super) other: bool,
+    /// The time since Redis stopped answering.
+    pub(super) redis_away: Duration,
+}
+
+impl Draining {
+    /// Notes that a control message asked for the shutdown.
+    pub(super) fn request(&mut self) {
+        self.requested = true;
+    }
+
+    /// Notes that the jobs are back in their queues: they may be stopped.
+    pub(super) fn given_back(&mut self, now: Instant) {
+        if let DrainStage::GivingBack(until) = &mut self.stage {
+            *until = now;
+        }
+    }
+
+    /// Returns whether running jobs are or were given back: no job may start.
+    pub(super) fn gives_back(&self) -> bool {
+        matches!(self.stage, DrainStage::GivingBack(_) | DrainStage::Stopping(_))
+    }
+
+    /// Returns whether the process is shutting down.
+    pub(super) fn has_begun(&self) -> bool {
+        !matches!(self.stage, DrainStage::Serving)
+    }
+
+    /// Returns when the stage ends by itself, or the wait after it.
+    pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
+        let until = match self.stage {
+            DrainStage::Serving => return None,
+            DrainStage::LettingEnd(until)
+            | DrainStage::GivingBack(until)
+            | DrainStage::Stopping(until) => until,
+        };
+        Some(if now < until { until } else { until + EXTRA })
+    }
+
+    /// Goes on with the shutdown, if one was asked for, by as many stages as are due.
+    pub(super) fn advance(
+        &mut self,
+        now: Instant,
+        asked: Shutdown,
+        running: usize,
+        drain_timeout: Duration,
+        kill_grace: Duration,
+    ) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if let DrainStage::Serving = self.stage {
+            if asked == Shutdown::No && !self.requested {
+                return actions;
+            }
+            self.stage = DrainStage::LettingEnd(now + drain_timeout);
+            actions.extend([Action::DrainAll, Action::ReportStopping]);
+        }
+        if asked == Shutdown::Now && self.urgency != Shutdown::Now {
+            self.urgency = Shutdown::Now;
+            if let DrainStage::LettingEnd(until) = &mut self.stage {
+                *until = now;
+            }
+        }
+        if let DrainStage::LettingEnd(until) = self.stage
+            && now >= until
+            && running > 0
+        {
+            self.stage = DrainStage::GivingBack(now + EXTRA);
+            actions.extend([Action::GiveBackAll, Action::ReportStopping]);
+        }
+        if let DrainStage::GivingBack(until) = self.stage
+            && now >= until
+        {
+            self.stage = DrainStage::Stopping(now + kill_grace + EXTRA);
+            actions.push(Action::StopAll(StopReason::Shutdown));
+        }
+        actions
+    }
+
+    /// Returns whether the process can end: nothing is left to do, or no time to do it.
+    pub(super) fn is_over(&self, now: Instant, rest: Rest) -> bool {
+        let nothing_left = rest.running == 0 && rest.unrecorded == 0 && !rest.other;
+        match self.stage {
+            DrainStage::Serving => false,
+            // Only a Redis that is away is waited for, and for unrecorded ends up to the deadline.
+            DrainStage::LettingEnd(until) => {
+                let is_hopeless = rest.unrecorded == 0 && rest.redis_away >= EXTRA;
+                nothing_left || rest.running == 0 && (is_hopeless || now >= until + EXTRA)
+            }
+            DrainStage::GivingBack(_) => nothing_left,
+            DrainStage::Stopping(until) => nothing_left || now >= until,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    const NOTHING: Rest =
+        Rest { running: 0, unrecorded: 0, other: false, redis_away: Duration::ZERO };
+
+    /// The names of the actions at this time.
+    fn advance(draining: &mut Draining, now: Instant, asked: Shutdown, running: usize) -> String {
+        let actions = draining.advance(now, asked, running, TIMEOUT, SECOND);
+        actions.iter().map(|action| format!("{action:?}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn jobs_may_end_until_the_deadline_and_are_given_back_before_they_are_stopped() {
+        let (mut draining, start) = (Draining::default(), Instant::now());
+        assert_eq!(advance(&mut draining, start, Shutdown::No, 1), "");
+        assert_eq!(advance(&mut draining, start, Shutdown::Drain, 1), "DrainAll ReportStopping");
+        assert!(draining.has_begun() && !draining.gives_back());
+        assert_eq!(advance(&mut draining, start, Shutdown::Drain, 1), "");
+        let late = start + TIMEOUT;
+        assert_eq!(draining.deadline(start), Some(late));
+        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "GiveBackAll ReportStopping");
+        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "");
+        draining.given_back(late);
+        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "StopAll(Shutdown)");
+        assert!(!draining.is_over(late, Rest { running: 1, ..NOTHING }));
+        let end = late + SECOND + EXTRA;
+        assert!(draining.is_over(end, Rest { running: 1, ..NOTHING }), "no time is left");
+    }
+
+    #[test]
+    fn jobs_are_stopped_though_redis_cannot_take_them_back() {
+        let (mut draining, start) = (Draining::default(), Instant::now());
+        let all = "DrainAll ReportStopping GiveBackAll ReportStopping";
+        assert_eq!(advance(&mut draining, start, Shutdown::Now, 1), all);
+        assert_eq!(advance(&mut draining, start + EXTRA, Shutdown::Now, 1), "StopAll(Shutdown)");
+    }
+
+    #[test]
+    fn control_message_shuts_down_like_a_signal() {
+        let mut draining = Draining::default();
+        draining.request();
+        let actions = advance(&mut draining, Instant::now(), Shutdown::No, 0);
+        assert_eq!(actions, "DrainAll ReportStopping");
+        assert!(draining.is_over(Instant::now(), NOTHING));
+    }
+
+    #[test]
+    fn unrecorded_end_waits_for_redis_up_to_the_deadline() {
+        let (mut draining, start) = (Draining::default(), Instant::now());
+        advance(&mut draining, start, Shutdown::Drain, 0);
+        let away = Rest { other: true, redis_away: EXTRA, ..NOTHING };
+        assert!(draining.is_over(start, away), "nothing that Redis must know is left");
+        let unrecorded = Rest { unrecorded: 1, ..away };
+        assert!(!draining.is_over(start, unrecorded));
+        assert!(draining.is_over(start + TIMEOUT + EXTRA, unrecorded));
+    }
+}

@@ -1,0 +1,171 @@
+//! Errands: small calls to Redis, done one after the other, each until it succeeds.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tracing::{info, warn};
+
+use super::pending::Pending;
+use crate::actor::boot::Boot;
+use crate::proto::job::JobId;
+use crate::proto::target::Queue;
+use crate::store::{StopOutcome, StoreError, Waker, Woken};
+
+/// The most errands that may wait. More come only from a flood of control messages, which then
+/// stay in their list.
+const WAITING_MAX: usize = 1000;
+
+/// A small call to Redis. It is idempotent.
+#[derive(Debug, Clone)]
+pub(super) enum Errand {
+    /// Pass on a stop for a job that does not run here.
+    PassOnStop(JobId),
+    /// Answer a ping into this list.
+    Pong(String),
+    /// Put a popped id back.
+    PutBack(Woken),
+    /// Give jobs back to their queues; without a queue, to the one that their hash names.
+    GiveBack(Vec<(JobId, Option<Queue>)>),
+    /// Wake the blocking wait.
+    Wake(Waker),
+}
+
+/// The result of an errand.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    /// Nothing follows.
+    Done,
+    /// The boot owns the job that should stop: its claim is still being answered.
+    StopIsOwn(JobId),
+    /// Jobs were given back, and no errand waits to give back more.
+    GivenBack,
+}
+
+/// An errand and its result.
+pub(super) type ErrandEnd = (Errand, Result<Done, StoreError>);
+
+/// The errands that wait, and the one under way.
+#[derive(Default)]
+pub(super) struct Errands {
+    waiting: VecDeque<Errand>,
+    under_way: Pending<ErrandEnd>,
+}
+
+impl Errands {
+    /// Queues an errand.
+    pub(super) fn push(&mut self, errand: Errand) {
+        self.waiting.push_back(errand);
+    }
+
+    /// Queues an errand before the others.
+    pub(super) fn push_first(&mut self, errand: Errand) {
+        self.waiting.push_front(errand);
+    }
+
+    /// Returns whether all are done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && !self.under_way.is_active()
+    }
+
+    /// Returns whether no control message should be taken that could add one.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    /// Starts the next one, unless one is under way.
+    pub(super) fn begin(&mut self, boot: &Arc<Boot>) {
+        if !self.under_way.is_active()
+            && let Some(errand) = self.waiting.pop_front()
+        {
+            let boot = Arc::clone(boot);
+            self.under_way.start(async move {
+                let done = run(&errand, &boot).await;
+                (errand, done)
+            });
+        }
+    }
+
+    /// Waits for the end of the one under way.
+    pub(super) async fn next(&mut self) -> ErrandEnd {
+        self.under_way.next().await
+    }
+
+    /// Takes the end of an errand: queues it again if Redis was away. Returns what follows.
+    pub(super) fn done(&mut self, (errand, done): ErrandEnd) -> Result<Done, StoreError> {
+        match done {
+            Ok(Done::GivenBack)
+                if self.waiting.iter().any(|errand| matches!(errand, Errand::GiveBack(_))) =>
+            {
+                Ok(Done::Done)
+            }
+            Ok(done) => Ok(done),
+            Err(error) => {
+                if error.is_transient() && !matches!(errand, Errand::Wake(_)) {
+                    self.waiting.push_front(errand);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
+    let store = &boot.store;
+    match errand {
+        Errand::PassOnStop(id) => {
+            let asked = store.stop(id, boot.settings().job.kept(), Some(&boot.id)).await?;
+            if asked == StopOutcome::Own {
+                return Ok(Done::StopIsOwn(id.clone()));
+            }
+            info!(job_id = %id, outcome = ?asked, "passed on a stop");
+        }
+        Errand::Pong(reply_to) => {
+            if !store.pong(reply_to, "pong").await? {
+                warn!(reply_to = %reply_to.escape_debug(), "dropped a ping: its reply list is not one of Hero's");
+            }
+        }
+        Errand::PutBack(woken) => store.put_back(woken).await?,
+        Errand::GiveBack(jobs) => {
+            let given_back = store.requeue(&boot.id, jobs).await?;
+            info!(jobs = given_back, "gave jobs back to their queues");
+            return Ok(Done::GivenBack);
+        }
+        Errand::Wake(waker) => store.wake(waker).await?,
+    }
+    Ok(Done::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn away() -> StoreError {
+        StoreError::Unreachable {
+            address: "here".to_owned(),
+            reason: "away".to_owned(),
+            sent: true,
+        }
+    }
+
+    #[test]
+    fn errand_is_queued_again_before_the_others_while_redis_is_away() {
+        let mut errands = Errands::default();
+        errands.push(Errand::Pong("second".to_owned()));
+        assert!(errands.done((Errand::Pong("first".to_owned()), Err(away()))).is_err());
+        let first = errands.waiting.pop_front();
+        assert!(matches!(first, Some(Errand::Pong(list)) if list == "first"));
+        // A wake-up is of no use later.
+        assert!(errands.done((Errand::Wake(Waker::default()), Err(away()))).is_err());
+        assert_eq!(errands.waiting.len(), 1);
+    }
+
+    #[test]
+    fn jobs_are_given_back_once_no_such_errand_waits() {
+        let mut errands = Errands::default();
+        let give_back = || Errand::GiveBack(Vec::new());
+        errands.push(give_back());
+        assert_eq!(errands.done((give_back(), Ok(Done::GivenBack))).ok(), Some(Done::Done));
+        errands.waiting.clear();
+        assert_eq!(errands.done((give_back(), Ok(Done::GivenBack))).ok(), Some(Done::GivenBack));
+    }
+}

@@ -1,0 +1,329 @@
+//! Records: the ends of jobs, gathered while one batch is being written, and the log lines of
+//! running jobs. An end is kept until Redis has said what became of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tracing::{error, warn};
+
+use super::action::Action;
+use super::pending::Pending;
+use crate::actor::boot::Boot;
+use crate::actor::log_buffer::LogBuffer;
+use crate::actor::workers::RunningJob;
+use crate::failpoint;
+use crate::proto::job::JobId;
+use crate::proto::target::ScriptType;
+use crate::store::{Ending, LogEntry, Recorded, StoreError, Verdict};
+
+/// The ends of one batch.
+const BATCH_LEN_MAX: usize = 256;
+/// With this many ends waiting, no job is claimed: Redis is slower than the scripts.
+const BACKED_UP_LEN: usize = 1024;
+/// The time that log lines gather before they are written.
+const LOG_LATENCY: Duration = Duration::from_millis(50);
+
+/// The running jobs by id.
+type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
+
+/// An end, and the last lines of its job's log.
+pub(super) struct UnrecordedEnd {
+    ending: Ending,
+    lines: Vec<LogEntry>,
+}
+
+/// The ends that are not known to be recorded.
+#[derive(Default)]
+struct Endings {
+    waiting: Vec<UnrecordedEnd>,
+    /// The ids of the batch under way.
+    under_way: Vec<JobId>,
+}
+
+type RecordEnd = (Vec<UnrecordedEnd>, Result<Vec<Recorded>, StoreError>);
+type FlushEnd = (Vec<(JobId, Vec<LogEntry>)>, Result<(), StoreError>);
+
+/// The end of a call.
+pub(super) enum RecordingEnd {
+    /// A batch of ends was written, or not.
+    Recorded(RecordEnd),
+    /// Log lines of running jobs were written, or not.
+    Flushed(FlushEnd),
+}
+
+/// The ends and log lines of one boot, on their way to Redis.
+pub(super) struct Recording {
+    boot: Arc<Boot>,
+    endings: Endings,
+    /// When log lines of running jobs have to be written.
+    flush_at: Option<Instant>,
+    record: Pending<RecordEnd>,
+    flush: Pending<FlushEnd>,
+}
+
+impl Recording {
+    /// Records nothing yet.
+    pub(super) fn new(boot: &Arc<Boot>) -> Self {
+        Self {
+            boot: Arc::clone(boot),
+            endings: Endings::default(),
+            flush_at: None,
+            record: Pending::default(),
+            flush: Pending::default(),
+        }
+    }
+
+    /// Adds the end of a job.
+    pub(super) fn add(
+        &mut self,
+        id: JobId,
+        script_type: ScriptType,
+        verdict: Verdict,
+        log: &LogBuffer,
+    ) {
+        let ending = Ending { id, script_type, verdict, used: log.used_fields() };
+        self.endings.waiting.push(UnrecordedEnd { ending, lines: log.take_rest() });
+    }
+
+    /// Returns whether Redis is slower than the scripts.
+    pub(super) fn is_backed_up(&self) -> bool {
+        self.endings.waiting.len() >= BACKED_UP_LEN
+    }
+
+    /// Returns whether ends are being recorded.
+    pub(super) fn is_recording(&self) -> bool {
+        self.record.is_active()
+    }
+
+    /// Returns the jobs whose end is not known to be recorded.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &JobId> {
+        let waiting = self.endings.waiting.iter().map(|ended| &ended.ending.id);
+        self.endings.under_way.iter().chain(waiting)
+    }
+
+    /// Returns whether the end of a job is not known to be recorded.
+    pub(super) fn holds(&self, id: &JobId) -> bool {
+        self.ids().any(|own| own == id)
+    }
+
+    /// Notes that a running job has written log lines.
+    pub(super) fn log_written(&mut self) {
+        self.flush_at.get_or_insert_with(|| Instant::now() + LOG_LATENCY);
+    }
+
+    /// Returns when [`Recording::begin_flush`] has something to do.
+    pub(super) fn flush_due(&self) -> Option<Instant> {
+        self.flush_at.filter(|_| !self.flush.is_active())
+    }
+
+    /// Starts to record a batch of ends.
+    pub(super) fn begin(&mut self) {
+        if self.is_recording() || self.endings.waiting.is_empty() {
+            return;
+        }
+        let mut batch = self.endings.take_batch();
+        let boot = Arc::clone(&self.boot);
+        self.record.start(async move {
+            let recorded = record(&boot, &mut batch).await;
+            (batch, recorded)
+        });
+    }
+
+    /// Starts to write the log lines of running jobs, if that is due.
+    pub(super) fn begin_flush(&mut self, now: Instant, running: &RunningJobs) {
+        if self.flush_due().is_none_or(|due| now < due) {
+            return;
+        }
+        self.flush_at = None;
+        let mut lines = Vec::new();
+        for (id, run) in running {
+            let (entries, later) = run.log.take(now);
+            self.flush_at = self.flush_at.into_iter().chain(later).min();
+            if !entries.is_empty() {
+                lines.push((id.clone(), entries));
+            }
+        }
+        if !lines.is_empty() {
+            let boot = Arc::clone(&self.boot);
+            self.flush.start(async move {
+                let written = append(&boot, lines.iter().map(|(id, lines)| (id, lines))).await;
+                (lines, written)
+            });
+        }
+    }
+
+    /// Waits for the end of the calls under way.
+    pub(super) async fn next(&mut self) -> RecordingEnd {
+        tokio::select! {
+            end = self.record.next() => RecordingEnd::Recorded(end),
+            end = self.flush.next() => RecordingEnd::Flushed(end),
+        }
+    }
+
+    /// Takes the end of a call.
+    pub(super) fn done(&mut self, end: RecordingEnd, running: &RunningJobs) -> Action {
+        match end {
+            RecordingEnd::Recorded((batch, Ok(recorded))) => {
+                let count = self.endings.recorded(&batch, &recorded);
+                self.boot.health.done.fetch_add(count, Ordering::Relaxed);
+                Action::RedisAnswered
+            }
+            RecordingEnd::Recorded((batch, Err(error))) => {
+                self.endings.failed(batch, &error);
+                Action::RedisFailed("recording how jobs ended", error)
+            }
+            RecordingEnd::Flushed((_, Ok(()))) => Action::RedisAnswered,
+            RecordingEnd::Flushed((lines, Err(error))) => {
+                if error.is_transient() {
+                    for (id, lines) in lines {
+                        match running.get(&id) {
+                            Some(run) => run.log.put_back(lines),
+                            None => self.endings.put_lines_back(&id, lines),
+                        }
+                    }
+                    self.flush_at = Some(Instant::now());
+                }
+                Action::RedisFailed("writing logs of jobs", error)
+            }
+        }
+    }
+}
+
+impl Endings {
+    fn take_batch(&mut self) -> Vec<UnrecordedEnd> {
+        let len = self.waiting.len().min(BATCH_LEN_MAX);
+        let batch: Vec<UnrecordedEnd> = self.waiting.drain(..len).collect();
+        self.under_way = batch.iter().map(|ended| ended.ending.id.clone()).collect();
+        batch
+    }
+
+    /// Takes the answer to a batch. Returns how many of its ends are recorded.
+    fn recorded(&mut self, batch: &[UnrecordedEnd], recorded: &[Recorded]) -> u64 {
+        self.under_way.clear();
+        let mut count = 0;
+        for (UnrecordedEnd { ending: Ending { id, .. }, .. }, recorded) in
+            batch.iter().zip(recorded)
+        {
+            match recorded {
+                Recorded::Recorded | Recorded::Before => count += 1,
+                Recorded::Lost => {
+                    warn!(job_id = %id, "the end of the job is not recorded: another boot owns it");
+                }
+                Recorded::Failed(reason) => {
+                    error!(job_id = %id, "cannot record how the job ended: {reason}");
+                }
+            }
+        }
+        count
+    }
+
+    /// Takes a batch back that Redis did not get, before the ends that came since.
+    fn failed(&mut self, batch: Vec<UnrecordedEnd>, error: &StoreError) {
+        self.under_way.clear();
+        if error.is_transient() {
+            self.waiting.splice(0..0, batch);
+        }
+    }
+
+    fn put_lines_back(&mut self, id: &JobId, lines: Vec<LogEntry>) {
+        if let Some(ended) = self.waiting.iter_mut().find(|ended| ended.ending.id == *id) {
+            ended.lines.splice(0..0, lines);
+        }
+    }
+}
+
+async fn record(boot: &Boot, batch: &mut [UnrecordedEnd]) -> Result<Vec<Recorded>, StoreError> {
+    // The log is complete before the reply tells of the end.
+    append(boot, batch.iter().map(|ended| (&ended.ending.id, &ended.lines))).await?;
+    for ended in batch.iter_mut() {
+        ended.lines.clear();
+    }
+    let endings: Vec<Ending> = batch.iter().map(|ended| ended.ending.clone()).collect();
+    failpoint::reached(failpoint::BEFORE_FINISH);
+    let retention = boot.settings().job.kept();
+    let recorded = boot.store.finish(&boot.id, retention, &endings).await;
+    failpoint::reached(failpoint::AFTER_FINISH);
+    recorded
+}
+
+async fn append<'a>(
+    boot: &Boot,
+    logs: impl Iterator<Item = (&'a JobId, &'a Vec<LogEntry>)>,
+) -> Result<(), StoreError> {
+    let entries = logs.flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)));
+    let job = &boot.settings().job;
+    boot.store.append_logs(&boot.id, entries, job.retention + job.timeout_max).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: usize) -> JobId {
+        format!("j{number}").parse().expect("legal")
+    }
+
+    fn ended(number: usize) -> UnrecordedEnd {
+        let verdict = Verdict::Finished { output: String::new(), exit_code: None };
+        let script_type = "osis".parse().expect("legal");
+        let ending = Ending { id: id(number), script_type, verdict, used: Vec::new() };
+        UnrecordedEnd { ending, lines: vec![line("last")] }
+    }
+
+    fn line(line: &str) -> LogEntry {
+        LogEntry::Line { fd: 1, line: line.to_owned() }
+    }
+
+    fn away() -> StoreError {
+        StoreError::Unreachable {
+            address: "here".to_owned(),
+            reason: "away".to_owned(),
+            sent: true,
+        }
+    }
+
+    fn waiting(endings: &Endings) -> Vec<JobId> {
+        endings.waiting.iter().map(|ended| ended.ending.id.clone()).collect()
+    }
+
+    #[test]
+    fn batch_is_bounded_and_the_rest_waits() {
+        let mut endings = Endings::default();
+        endings.waiting.extend((0..BATCH_LEN_MAX + 1).map(ended));
+        assert_eq!(endings.take_batch().len(), BATCH_LEN_MAX);
+        assert_eq!(endings.under_way.len(), BATCH_LEN_MAX);
+        assert_eq!(waiting(&endings), [id(BATCH_LEN_MAX)]);
+    }
+
+    #[test]
+    fn batch_that_redis_did_not_get_is_recorded_before_later_ends() {
+        let mut endings = Endings::default();
+        endings.waiting.extend([ended(1), ended(2)]);
+        let batch = endings.take_batch();
+        endings.waiting.push(ended(3));
+        endings.failed(batch, &away());
+        assert_eq!(waiting(&endings), [id(1), id(2), id(3)]);
+        assert!(endings.under_way.is_empty());
+    }
+
+    #[test]
+    fn only_ends_that_stand_are_counted() {
+        let mut endings = Endings::default();
+        endings.waiting.extend((1..=4).map(ended));
+        let batch = endings.take_batch();
+        let failed = Recorded::Failed("no".to_owned());
+        let recorded = [Recorded::Recorded, Recorded::Before, Recorded::Lost, failed];
+        assert_eq!(endings.recorded(&batch, &recorded), 2);
+        assert!(endings.under_way.is_empty() && endings.waiting.is_empty());
+    }
+
+    #[test]
+    fn lines_of_a_job_that_ended_meanwhile_come_before_its_last() {
+        let mut endings = Endings::default();
+        endings.waiting.push(ended(1));
+        endings.put_lines_back(&id(1), vec![line("first")]);
+        assert_eq!(endings.waiting[0].lines, [line("first"), line("last")]);
+    }
+}
