@@ -31,6 +31,7 @@ mod queues;
 mod wait;
 
 pub use builder::JobBuilder;
+pub(crate) use builder::time_after;
 pub use dead::DeadTally;
 pub use error::ClientError;
 pub use events::EventFollower;

@@ -10,6 +10,7 @@ mod events;
 mod exec;
 mod generate;
 mod job;
+mod job_options;
 mod migrate;
 mod osis;
 mod output;

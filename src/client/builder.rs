@@ -43,9 +43,9 @@ impl JobBuilder {
     /// The earliest time to start, this long from now by this machine's clock.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
-        match Timestamp::now().checked_add(delay) {
+        match time_after(delay) {
             Ok(time) => self.run_at(time),
-            Err(_) => self.noted("run_at", Err("is too far in the future".to_owned())),
+            Err(error) => self.noted("run_at", Err(error.reason)),
         }
     }
 
@@ -63,6 +63,15 @@ impl JobBuilder {
         }
         self
     }
+}
+
+/// Returns the time that is this long from now by this machine's clock.
+///
+/// # Errors
+/// [`InvalidJob`] if no timestamp is as late.
+pub(crate) fn time_after(delay: Duration) -> Result<Timestamp, InvalidJob> {
+    let time = Timestamp::now().checked_add(delay);
+    time.map_err(|_| InvalidJob::new("run_at", "is too far in the future"))
 }
 
 #[cfg(test)]

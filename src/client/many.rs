@@ -77,7 +77,7 @@ impl Graph {
     }
 
     /// The jobs, with ids in the place of names. Each keeps the names by which it knows others.
-    fn jobs(&self) -> Result<Vec<Job>, ClientError> {
+    pub(crate) fn jobs(&self) -> Result<Vec<Job>, ClientError> {
         let mut ids = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
             if ids.insert(node.name.as_str(), &node.job.id).is_some() {

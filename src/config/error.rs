@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use crate::proto::text::{did_you_mean, nearest, shown};
 
-/// Why there is no configuration, or no such unit in it.
+/// The reason of [`ConfigError::Unreadable`] where another user may be able to read the file.
+pub(super) const NO_PERMISSION: &str = "permission denied";
+
+/// The reason for which there is no configuration, or no such unit in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A file says something that is wrong.
@@ -59,7 +62,7 @@ pub struct Place {
 impl ConfigError {
     /// Whether somebody else may be allowed to read what could not be read.
     pub fn is_for_others(&self) -> bool {
-        matches!(self, Self::Unreadable { reason, .. } if reason == super::files::NO_PERMISSION)
+        matches!(self, Self::Unreadable { reason, .. } if reason == NO_PERMISSION)
     }
 }
 
@@ -111,7 +114,12 @@ impl KeyPath {
         Self(steps)
     }
 
-    /// The path of the table around, and the last key; none for an array's element.
+    /// The last key; empty for an element of an array.
+    pub(super) fn last_key(&self) -> &str {
+        self.split_last().map_or("", |(_, key)| key)
+    }
+
+    /// The path of the table around, and the last key; `None` for an element of an array.
     fn split_last(&self) -> Option<(Self, &str)> {
         match self.0.split_last() {
             Some((Step::Key(key), rest)) => Some((Self(rest.to_vec()), key)),
@@ -166,8 +174,8 @@ impl Fault {
 /// value they point at. A value is never repeated: it may be a secret in the wrong place.
 pub(crate) fn explain(message: &str, path: Option<&KeyPath>) -> String {
     let expected = message.rsplit_once(", expected ").map_or("", |(_, expected)| expected);
-    if message.starts_with("unknown field `") {
-        return unknown_key(path, &backticked(expected));
+    if let Some((_, known)) = unknown_field(message) {
+        return unknown_key(path, &known);
     }
     let about = path.filter(|path| !path.0.is_empty()).map(ToString::to_string);
     if let Some(rest) = message.strip_prefix("missing field `") {
@@ -190,7 +198,14 @@ pub(crate) fn explain(message: &str, path: Option<&KeyPath>) -> String {
     }
 }
 
-fn unknown_key(path: Option<&KeyPath>, known: &[&str]) -> String {
+/// Returns the key and the known keys of serde's message about an unknown one.
+pub(super) fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
+    let (key, rest) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    Some((key, backticked(rest)))
+}
+
+/// Returns the message about an unknown key, with the nearest known one or all of them.
+pub(super) fn unknown_key(path: Option<&KeyPath>, known: &[&str]) -> String {
     let Some((table, key)) = path.and_then(KeyPath::split_last) else {
         return "unknown key".to_owned();
     };

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::error::ConfigError;
+use super::error::{ConfigError, NO_PERMISSION};
 use super::source::place;
 use super::units::format_size;
 
@@ -49,9 +49,6 @@ pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
     Ok(content)
 }
-
-/// The reason where others may be allowed what we are not.
-pub(super) const NO_PERMISSION: &str = "permission denied";
 
 /// Why a file could not be read, in lower case.
 pub(super) fn reason(error: &io::Error) -> String {

@@ -7,13 +7,14 @@
 mod check;
 mod command;
 mod connection;
-mod cron;
 mod error;
 mod files;
+mod job_table;
 mod limits;
 mod load;
 mod load_max;
 mod osis;
+mod periodic_jobs;
 mod redis_url;
 mod sal;
 mod sandbox;
@@ -28,13 +29,13 @@ mod units;
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
-pub use cron::{CronEntry, Crontab};
 pub use error::{ConfigError, Place};
-pub(crate) use error::{KeyPath, explain};
 pub use files::DEFAULT_FILE;
+pub(crate) use job_table::JobTable;
 pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use load_max::Load;
 pub use osis::OsisConfig;
+pub use periodic_jobs::{CronEntry, Crontab};
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig};
@@ -42,7 +43,7 @@ pub use schema::{
     ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
     UnitActor, UnitConfig,
 };
-pub(crate) use source::place;
+pub(crate) use source::Source;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

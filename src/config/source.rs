@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::error::{ConfigError, KeyPath, Place, Step, explain};
+use super::error::{ConfigError, KeyPath, Place, Step, explain, unknown_key};
 
 /// One file, parsed.
-pub(super) struct Source<'t> {
+pub(crate) struct Source<'t> {
     file: &'t Path,
     text: &'t str,
     tree: Spanned<DeTable<'t>>,
@@ -21,7 +21,7 @@ impl<'t> Source<'t> {
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] if it is not TOML, with line and column.
-    pub(super) fn parse(file: &'t Path, text: &'t str) -> Result<Self, ConfigError> {
+    pub(crate) fn parse(file: &'t Path, text: &'t str) -> Result<Self, ConfigError> {
         match DeTable::parse(text) {
             Ok(tree) => Ok(Self { file, text, tree }),
             Err(error) => Err(ConfigError::Wrong {
@@ -31,21 +31,47 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// What the file says, as `T`.
+    /// Deserializes the file as `T`.
     ///
     /// # Errors
-    /// [`ConfigError::Wrong`] at the key or value that `T` has no place for.
+    /// [`ConfigError::Wrong`] at the key or value that `T` does not accept.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         T::deserialize(Deserializer::from(self.tree.clone())).map_err(|error| {
-            let path = error.span().and_then(|span| path_to(&self.tree, &span));
-            ConfigError::Wrong {
-                place: place(self.file, self.text, error.span().map(|span| span.start)),
-                message: explain(error.message(), path.as_ref()),
-            }
+            let path = error.span().and_then(|span| self.path_to(&span));
+            self.wrong(error.span(), explain(error.message(), path.as_ref()))
         })
     }
 
-    /// How many steps of the path this file has, and the place where the last of them stands.
+    /// The keys and values of the file, with their places.
+    pub(super) fn tree(&self) -> &DeTable<'t> {
+        self.tree.get_ref()
+    }
+
+    /// Refuses a key at the top of the file that is not one of the known tables.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] at the first such key.
+    pub(crate) fn has_only(&self, known: &[&str]) -> Result<(), ConfigError> {
+        let unknown = self.tree().keys().find(|key| !known.contains(&key.get_ref().as_ref()));
+        unknown.map_or(Ok(()), |key| {
+            let path = KeyPath::of(&[key.get_ref()]);
+            Err(self.wrong(Some(key.span()), unknown_key(Some(&path), known)))
+        })
+    }
+
+    /// Creates an error at a place of the text, or about the whole file.
+    pub(crate) fn wrong(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
+        let place = place(self.file, self.text, span.map(|span| span.start));
+        ConfigError::Wrong { place, message }
+    }
+
+    /// Returns the path to the key or value that stands at exactly this span.
+    pub(super) fn path_to(&self, span: &Range<usize>) -> Option<KeyPath> {
+        let mut path = Vec::new();
+        descend(Node::Table(self.tree()), span, &mut path).then_some(KeyPath(path))
+    }
+
+    /// Returns how many steps of the path this file has, and the place of the last of them.
     pub(super) fn find(&self, path: &KeyPath) -> (usize, Place) {
         let mut found = (0, None);
         let mut tables = Some(Node::Table(self.tree.get_ref()));
@@ -63,8 +89,8 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The place of a byte in a text; without one, the file as a whole.
-pub(crate) fn place(file: &Path, text: &str, offset: Option<usize>) -> Place {
+/// Returns the place of a byte in a text; without one, the file as a whole.
+pub(super) fn place(file: &Path, text: &str, offset: Option<usize>) -> Place {
     let position = offset.map(|offset| {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -89,12 +115,6 @@ impl<'a> Node<'a> {
             _ => None,
         }
     }
-}
-
-/// The path to the key or value that stands at exactly this span.
-fn path_to(tree: &Spanned<DeTable<'_>>, span: &Range<usize>) -> Option<KeyPath> {
-    let mut path = Vec::new();
-    descend(Node::Table(tree.get_ref()), span, &mut path).then_some(KeyPath(path))
 }
 
 /// Searches below a node; the parser bounds the depth, and with it this recursion.

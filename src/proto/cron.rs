@@ -88,12 +88,12 @@ impl Schedule {
     pub fn new(line: &str, zone: TimeZone) -> Result<Self, String> {
         let line = line.trim();
         if line.len() > LINE_BYTES_MAX {
-            return Err(format!("is longer than {LINE_BYTES_MAX} bytes"));
+            return Err(format!("longer than {LINE_BYTES_MAX} bytes"));
         }
         let parser = CronParser::builder().year(Year::Disallowed).build();
         let cron = parser.parse(line).map_err(|error| {
             format!(
-                "is no line of cron: {}; expected five fields such as \"30 3 * * MON-FRI\", six \
+                "not a cron line: {}; expected five fields such as \"30 3 * * MON-FRI\", six \
                  with seconds first, or a word such as @daily",
                 said(&error)
             )
@@ -248,12 +248,12 @@ mod tests {
     #[test]
     fn a_line_that_is_wrong_or_never_fires_is_refused() {
         for (line, message) in [
-            ("", "is no line of cron: it is empty; expected five fields such as"),
-            ("* * *", "is no line of cron: pattern must have"),
-            ("* * * * * * 2030", "is no line of cron: pattern must have"),
-            ("61 * * * *", "is no line of cron: "),
-            ("* * * * FUNDAY", "is no line of cron: "),
-            ("@fortnightly", "is no line of cron: "),
+            ("", "not a cron line: it is empty; expected five fields such as"),
+            ("* * *", "not a cron line: pattern must have"),
+            ("* * * * * * 2030", "not a cron line: pattern must have"),
+            ("61 * * * *", "not a cron line: "),
+            ("* * * * FUNDAY", "not a cron line: "),
+            ("@fortnightly", "not a cron line: "),
             ("0 0 30 2 *", "never fires: no such day"),
             ("0 0 31 4,6,9,11 *", "never fires: no such day"),
         ] {

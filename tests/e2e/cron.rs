@@ -85,7 +85,7 @@ fn a_reload_takes_over_changed_files_and_a_broken_one_disables_itself_alone() {
     let redis = Redis::start();
     let hero = with_cron(&redis, &[("broken.toml", broken), ("tick.toml", EACH_SECOND)]);
     let supervisor = hero.supervisor().start();
-    let problem = "broken.toml:2:12: cron.broken.schedule never fires";
+    let problem = "broken.toml:2:12: cron.broken.schedule: never fires";
     assert!(supervisor.err().contains(problem), "{}", supervisor.err());
     wait_until("the other fires", || !fired(&redis, "tick").is_empty());
     hero.run(&["check"]).code(78).says(problem);
@@ -125,4 +125,21 @@ fn a_job_that_is_still_on_its_way_is_left_alone_or_replaced() {
     super::until(&redis, &first, "error");
     let error = field(&redis, &first, "error").expect("it was stopped");
     assert!(error.starts_with("stopped"), "{error}");
+}
+
+#[test]
+fn a_firing_is_left_out_while_another_job_holds_its_unique_key() {
+    let redis = Redis::start();
+    let tick = format!("{EACH_SECOND}unique_key = \"k\"\nlimit_key = \"l\"\nretention = \"7d\"\n");
+    let hero = with_cron(&redis, &[("tick.toml", &tick)]);
+    hero.run(&["submit", "--id", "holder", "--unique-key", "k", "-t", "osis", "-e", "1"]).code(0);
+    let supervisor = hero.supervisor().start();
+    wait_until("a firing is left out", || redis.field("hero:meta:cron:tick", "left_out").is_some());
+    assert!(supervisor.err().contains("holder"), "{}", supervisor.err());
+    assert_eq!(fired(&redis, "tick"), BTreeSet::new());
+    hero.run(&["job", "stop", "holder"]).code(0);
+    wait_until("the next fires", || !fired(&redis, "tick").is_empty());
+    let id = &redis.keys("hero:job:cron-tick-")[0]["hero:job:".len()..];
+    let said = ["limit_key", "retention"].map(|name| field(&redis, id, name));
+    assert_eq!(said, [Some("l".to_owned()), Some("604800".to_owned())]);
 }

@@ -187,7 +187,7 @@ impl Lines<'_> {
     }
 }
 
-fn job_of(line: &[u8]) -> Result<Job, InvalidJob> {
+pub(super) fn job_of(line: &[u8]) -> Result<Job, InvalidJob> {
     match serde_json::from_slice(line) {
         Ok(Value::Object(object)) => Job::from_json(&object),
         Ok(_) => Err(InvalidJob::new("the line", "is no JSON object")),

@@ -1,6 +1,8 @@
 //! `hero submit`: one job, a file of many, or a graph, sent on their way without waiting.
 
 mod batch;
+#[cfg(test)]
+mod entrances;
 mod graph;
 mod input;
 
@@ -10,35 +12,12 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use self::graph::GraphFile;
-use super::exec::JobOptions;
+use super::job_options::JobOptions;
 use super::table::escape_lines;
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::Config;
 use crate::error::Error;
-
-/// What cannot be said of all jobs of a file at once.
-const OF_ONE_JOB: [&str; 18] = [
-    "script_type",
-    "group",
-    "instance",
-    "priority",
-    "timeout",
-    "retries",
-    "after",
-    "after_any",
-    "retention",
-    "at",
-    "delay",
-    "unique_key",
-    "env",
-    "caller",
-    "context",
-    "no_concurrent",
-    "check",
-    "id",
-];
 
 /// Submit a script and print the id of the job; or many, from a file
 #[derive(Debug, Args)]
@@ -50,15 +29,16 @@ const OF_ONE_JOB: [&str; 18] = [
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n\
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
                         after, after_any (names of the graph, or ids) and the options above. A\n\
-                        batch has a job a line, its members named as the fields of the hash.")]
+                        batch has a job a line, its members named as the fields of the hash.\n\
+                        No option of one job can be given beside --graph or --batch.")]
 pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
     /// Submit all jobs of this TOML file, or none; `-` reads standard input
-    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = OF_ONE_JOB)]
+    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids())]
     graph: Option<PathBuf>,
     /// Submit the jobs of this file, one a line as JSON; `-` reads standard input
-    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = OF_ONE_JOB)]
+    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids())]
     batch: Option<PathBuf>,
     /// Submit all jobs of the batch, or none if one is refused
     #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
@@ -83,9 +63,10 @@ impl Submit {
 
 async fn submit_graph(file: &Path, config: &Config, json: bool) -> Result<(), Error> {
     let text = graph::read_file(file)?;
-    let (read, graph) = GraphFile::parse(file, &text, config)?;
+    let source = graph::parse(file, &text)?;
+    let (places, graph) = graph::GraphFile::read(&source, file, config)?;
     let client = Client::open(config)?;
-    let ids = client.submit_graph(&graph).await.map_err(|error| read.explained(error))?;
+    let ids = client.submit_graph(&graph).await.map_err(|error| places.explained(error))?;
     output::print(
         json,
         || json!({ "jobs": ids }),
@@ -123,6 +104,9 @@ mod tests {
             &["--graph", "g.toml", "--batch", "b"],
             &["--graph", "g.toml", "-t", "osis"],
             &["--batch", "b", "--env", "A=b"],
+            &["--batch", "b", "--limit-key", "k"],
+            &["--graph", "g.toml", "--limit-key", "k"],
+            &["--graph", "g.toml", "--delay", "1s"],
             &["--graph", "g.toml", "--all-or-none"],
             &["-e", "1", "--all-or-none"],
             &[],

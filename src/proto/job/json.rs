@@ -73,7 +73,11 @@ fn not_a_setting(name: &str) -> InvalidJob {
     if name == "status" || OWN_FIELDS.iter().any(|own| own.name == name) {
         return InvalidJob::new(name, "is written by hero alone");
     }
-    let hint = did_you_mean(nearest(name, SETTINGS.iter().map(|setting| setting.field)));
+    // The word that people write elsewhere, such as `env` for `env_vars`.
+    let of_word = SETTINGS.iter().find(|setting| setting.word == name);
+    let near = of_word.map(|setting| setting.field);
+    let near = near.or_else(|| nearest(name, SETTINGS.iter().map(|setting| setting.field)));
+    let hint = did_you_mean(near);
     InvalidJob::new(format!("`{}`", shown(name)), format!("is an unknown name{hint}"))
 }
 

@@ -194,7 +194,9 @@ impl HashValue for Vec<JobId> {
     const KIND: Kind = Kind::List;
 
     fn read(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|_| "is not a JSON array of job ids".to_owned())
+        let ids: Vec<String> =
+            serde_json::from_str(text).map_err(|_| "is not a JSON array of job ids".to_owned())?;
+        ids.iter().map(|id| JobId::read(id)).collect()
     }
 
     fn write(&self) -> String {

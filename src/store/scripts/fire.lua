@@ -6,7 +6,7 @@
 -- returns two strings:
 --       'fired', id
 --       'past', ''       this firing, or a later one, was fired or left out before
---       'left_out', id   this job is still on its way
+--       'left_out', id   this job is still on its way, or holds the unique key
 --       'failed', why    the job could not be submitted; it does not fire for this time again
 
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -28,8 +28,11 @@ if on_its_way and overlap == 'replace' then stop({ before, ARGV[4], before, '' }
 
 local id = ARGV[5]
 local result = submit({ unpack(ARGV, 6) })
-local failed = result[1] == 'broken_queue' and result[2] or result[1] == 'duplicate' and result[1]
-if failed then return { 'failed', failed } end
+if result[1] == 'broken_queue' then return { 'failed', result[2] } end
+if result[1] == 'duplicate' then
+  redis.call('HINCRBY', key, 'left_out', 1)
+  return { 'left_out', result[2] }
+end
 redis.call('HSET', key, 'id', id, 'fired_us', integer(due))
 redis.call('HINCRBY', key, 'fired', 1)
 return { 'fired', id }

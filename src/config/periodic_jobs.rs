@@ -4,20 +4,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use super::error::{ConfigError, Fault, KeyPath};
+use super::error::{ConfigError, Place};
 use super::files;
+use super::job_table::JobTable;
 use super::schema::Config;
 use super::source::Source;
-use super::units;
 use crate::proto::cron::{CatchUp, CronName, Overlap, Schedule};
-use crate::proto::job::Job;
-use crate::proto::target::{Group, IllegalName, Instance, Priority, ScriptType};
+use crate::proto::job::{Entrance, Job, JobSpec};
+use crate::proto::target::{IllegalName, ScriptType};
 
 /// Most periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
@@ -35,8 +34,8 @@ pub struct CronEntry {
     pub catch_up: CatchUp,
     /// What happens while the job before is on its way.
     pub overlap: Overlap,
-    /// What every firing submits, but for the id.
-    template: Job,
+    /// The settings of the job of every firing, without its id.
+    spec: JobSpec,
 }
 
 /// All periodic jobs of a folder.
@@ -67,114 +66,90 @@ impl Config {
         Crontab { entries: entries.into_values().collect(), problems }
     }
 
-    /// The periodic jobs of one file's text.
+    /// Reads the periodic jobs of one file's text.
     fn cron_file(
         &self,
         file: &Path,
         text: &str,
     ) -> Result<Vec<(CronName, CronEntry)>, ConfigError> {
         let source = Source::parse(file, text)?;
-        let tables: Tables = source.read()?;
-        let mut entries = Vec::with_capacity(tables.cron.len());
-        for (name, table) in tables.cron {
-            let path = KeyPath::of(&["cron", &name]);
-            let entry = self.cron_entry(file, &path, &name, table).map_err(|fault| {
-                let keys = fault.keys.iter().map(|key| source.find(key));
-                // The first key that the file has, else the table.
-                let place = keys.max_by_key(|(steps, _)| *steps).map(|(_, place)| place);
-                let place = place.unwrap_or_else(|| source.find(&path).1);
-                ConfigError::Wrong { place, message: fault.message }
-            })?;
-            entries.push((entry.name.clone(), entry));
-        }
-        Ok(entries)
+        source.has_only(&["cron"])?;
+        let tables = source.job_tables("cron", Entrance::PeriodicJob)?;
+        let entries = tables.iter().map(|table| {
+            let entry = self.cron_entry(file, table)?;
+            Ok((entry.name.clone(), entry))
+        });
+        entries.collect()
     }
 
-    fn cron_entry(
-        &self,
-        file: &Path,
-        path: &KeyPath,
-        name: &str,
-        table: Table,
-    ) -> Result<CronEntry, Fault> {
-        let illegal = |key: &str| {
-            let key = path.then(key);
-            move |error: IllegalName| Fault::new(key.clone(), format!("is refused: {error}"))
-        };
-        let name: CronName = name
-            .parse()
-            .map_err(|error| Fault::new(path.clone(), format!("is refused: {error}")))?;
-        let zone = time_zone(&table.time_zone)
-            .map_err(|message| Fault::new(path.then("time_zone"), message))?;
-        let schedule = Schedule::new(&table.schedule, zone)
-            .map_err(|message| Fault::new(path.then("schedule"), message))?;
-        let script = self.cron_script(path, &table)?;
-        if !self.types.contains_key(&table.script_type) {
-            let message = format!("is `{}`, which is not configured", table.script_type);
-            return Err(Fault::new(path.then("type"), message));
+    fn cron_entry(&self, file: &Path, table: &JobTable<'_>) -> Result<CronEntry, ConfigError> {
+        let illegal = |error: IllegalName| table.wrong_table(error);
+        let name: CronName = table.name.parse().map_err(illegal)?;
+        let mut spec = JobSpec { reply: false, ..JobSpec::default() };
+        let own: CronKeys = table.read(&[], &mut spec)?;
+        let zone = time_zone(&own.time_zone).map_err(|why| table.wrong("time_zone", why))?;
+        let schedule =
+            Schedule::new(&own.schedule, zone).map_err(|why| table.wrong("schedule", why))?;
+        self.read_cron_script(table, own.file.as_deref(), &mut spec)?;
+        match &spec.script_type {
+            Some(known) if self.types.contains_key(known) => {}
+            Some(unknown) => {
+                let message = format!("`{unknown}` is not a configured script type");
+                return Err(table.wrong("type", message));
+            }
+            None => return Err(table.wrong_table("needs a type, such as \"python\"")),
         }
-        let id = name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal("name"))?;
-        let mut template = Job::new(id, script);
-        template.spec.script_type = Some(table.script_type);
-        template.spec.group = table.group;
-        template.spec.instance = table.instance;
-        if let Some(priority) = table.priority {
-            template.spec.priority =
-                priority.to_string().parse::<Priority>().map_err(illegal("priority"))?;
+        spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
+        if spec.caller_id.is_empty() {
+            spec.caller_id = format!("cron {name}");
         }
-        template.spec.timeout = table.timeout;
-        template.spec.retries = table.retries;
-        template.spec.concurrent = table.concurrent;
-        template.spec.log_path = table.log_path;
-        template.spec.env_vars = table.env;
-        template.spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
-        template.spec.caller_id = table.caller.unwrap_or_else(|| format!("cron {name}"));
-        template.spec.context_id = table.context;
-        // Nobody waits for it.
-        template.spec.reply = false;
-        template.spec.check(&self.job.bounds()).map_err(|error| Fault::new(path.clone(), error))?;
-        let (catch_up, overlap) = (table.catch_up, table.overlap);
+        spec.check(&self.job.bounds()).map_err(|error| table.wrong_table(error))?;
+        // The id of a firing is legal at any time if it is at one.
+        name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
+        let (catch_up, overlap) = (own.catch_up, own.overlap);
         let file = file.to_owned();
-        Ok(CronEntry { name, file, schedule, catch_up, overlap, template })
+        Ok(CronEntry { name, file, schedule, catch_up, overlap, spec })
     }
 
-    fn cron_script(&self, path: &KeyPath, table: &Table) -> Result<String, Fault> {
-        let fault = |key, message: String| Err(Fault::new(path.then(key), message));
-        match (&table.script, &table.file) {
-            (Some(script), None) => Ok(script.clone()),
-            (None, Some(file)) if !file.is_absolute() => {
-                fault("file", "must be an absolute path".to_owned())
-            }
-            (None, Some(file)) => {
-                let read = files::read_bounded(file, self.job.script_size_max);
-                let text = read.map_err(|error| files::reason(&error)).and_then(|bytes| {
-                    String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
-                });
-                text.or_else(|why| {
-                    fault("file", format!("cannot be read: {}: {why}", file.display()))
-                })
-            }
-            (None, None) => Err(Fault::new(path.clone(), "needs a script or a file")),
-            (Some(_), Some(_)) => fault("file", "must not be there beside script".to_owned()),
+    fn read_cron_script(
+        &self,
+        table: &JobTable<'_>,
+        file: Option<&Path>,
+        spec: &mut JobSpec,
+    ) -> Result<(), ConfigError> {
+        let Some(file) = file else {
+            let missing = || Err(table.wrong_table("needs a script or a file"));
+            return if spec.script.is_empty() { missing() } else { Ok(()) };
+        };
+        if !spec.script.is_empty() {
+            return Err(table.wrong("file", "cannot be set beside script"));
         }
+        if !file.is_absolute() {
+            return Err(table.wrong("file", "must be an absolute path"));
+        }
+        let read = files::read_bounded(file, self.job.script_size_max);
+        let text = read
+            .map_err(|error| files::reason(&error))
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned()));
+        spec.script = text.map_err(|why| {
+            table.wrong("file", format!("cannot be read: {}: {why}", file.display()))
+        })?;
+        Ok(())
     }
 }
 
 impl CronEntry {
-    /// The job of the firing that is due at this time.
+    /// Returns the job of the firing that is due at this time.
     pub fn job(&self, due: Timestamp) -> Job {
-        let mut job = self.template.clone();
-        // A legal name and a time make a legal id, which the template has shown.
-        if let Ok(id) = self.name.job_id(due) {
-            job.id = id;
-        }
-        job.spec.env_vars.insert("HERO_CRON_DUE".to_owned(), due.to_string());
-        job
+        let mut spec = self.spec.clone();
+        spec.id = self.name.job_id(due).ok();
+        spec.env_vars.insert("HERO_CRON_DUE".to_owned(), due.to_string());
+        spec.into()
     }
 
-    /// What it runs.
+    /// The script type of its jobs.
     pub fn script_type(&self) -> Option<&ScriptType> {
-        self.template.spec.script_type.as_ref()
+        self.spec.script_type.as_ref()
     }
 }
 
@@ -183,7 +158,7 @@ fn time_zone(name: &str) -> Result<TimeZone, String> {
         return Ok(TimeZone::UTC);
     }
     TimeZone::get(name).map_err(|_| {
-        "is no time zone of this machine: expected a name such as \"Europe/Brussels\" or \"UTC\", \
+        "not a time zone of this machine: expected a name such as \"Europe/Brussels\" or \"UTC\", \
          of those in /usr/share/zoneinfo"
             .to_owned()
     })
@@ -195,7 +170,7 @@ fn unique(
     of_file: Vec<(CronName, CronEntry)>,
 ) -> Result<Vec<(CronName, CronEntry)>, ConfigError> {
     let wrong = |entry: &CronEntry, message: String| {
-        let place = super::error::Place { file: entry.file.clone(), position: None };
+        let place = Place { file: entry.file.clone(), position: None };
         ConfigError::Wrong { place, message }
     };
     for (name, entry) in &of_file {
@@ -210,38 +185,14 @@ fn unique(
     Ok(of_file)
 }
 
-/// One file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-struct Tables {
-    cron: BTreeMap<String, Table>,
-}
-
-/// `[cron.NAME]`.
+/// The keys of `[cron.NAME]` that are not settings of its jobs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
-struct Table {
+struct CronKeys {
     schedule: String,
     #[serde(default = "utc")]
     time_zone: String,
-    #[serde(rename = "type")]
-    script_type: ScriptType,
-    script: Option<String>,
     file: Option<PathBuf>,
-    group: Option<Group>,
-    instance: Option<Instance>,
-    priority: Option<u8>,
-    #[serde(default, deserialize_with = "some_duration")]
-    timeout: Option<Duration>,
-    retries: Option<u32>,
-    #[serde(default = "yes")]
-    concurrent: bool,
-    log_path: Option<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    caller: Option<String>,
-    #[serde(default)]
-    context: String,
     #[serde(default)]
     catch_up: CatchUp,
     #[serde(default)]
@@ -252,16 +203,10 @@ fn utc() -> String {
     "UTC".to_owned()
 }
 
-fn yes() -> bool {
-    true
-}
-
-fn some_duration<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    units::duration::deserialize(from).map(Some)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const NIGHTLY: &str =
@@ -290,7 +235,8 @@ mod tests {
         let text = "[cron.report]\nschedule = \"@daily\"\ntime_zone = \"Europe/Brussels\"\n\
                     type = \"python\"\nscript = \"print(1)\"\ngroup = \"io\"\npriority = 2\n\
                     timeout = \"5m\"\nretries = 3\nenv = { A = \"b\" }\ncatch_up = \"once\"\n\
-                    overlap = \"replace\"\n";
+                    overlap = \"replace\"\nlimit_key = \"l\"\nunique_key = \"u\"\n\
+                    retention = \"7d\"\nlog_path = \"a.log\"\n";
         let (_folder, crontab) = with_files(&[("a.toml", text)]);
         assert_eq!(crontab.problems, []);
         let entry = &crontab.entries[0];
@@ -299,6 +245,10 @@ mod tests {
         assert_eq!(job.id.as_str(), "cron-report-20260101T230000Z");
         assert_eq!(job.spec.queue().expect("typed").to_string(), "type:python:group:io:prio:2");
         assert_eq!((job.spec.timeout, job.spec.retries), (Some(Duration::from_mins(5)), Some(3)));
+        let keys = (job.spec.limit_key.as_ref(), job.spec.unique_key.as_ref());
+        assert_eq!(keys, ("l".parse().ok().as_ref(), "u".parse().ok().as_ref()));
+        assert_eq!(job.spec.retention, Some(Duration::from_hours(7 * 24)));
+        assert_eq!(job.spec.log_path.as_deref(), Some("a.log"));
         let env: Vec<(&str, &str)> =
             job.spec.env_vars.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let expected =
@@ -321,7 +271,7 @@ mod tests {
         assert_eq!(names, ["nightly"]);
         let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
         assert!(
-            problems[0].contains("broken.toml:6:12: cron.b.schedule never fires"),
+            problems[0].contains("broken.toml:6:12: cron.b.schedule: never fires"),
             "{problems:?}"
         );
         assert!(problems[1].contains("twice.toml: cron.nightly is in "), "{problems:?}");
@@ -335,26 +285,40 @@ mod tests {
             ("[cron.a]\ntype = \"osis\"\nscript = \"1\"", "missing key `schedule`"),
             (
                 &NIGHTLY.replace("30 3", "99 3"),
-                "/a.toml:2:12: cron.nightly.schedule is no line of cron",
+                "/a.toml:2:12: cron.nightly.schedule: not a cron line",
             ),
-            (&NIGHTLY.replace("osis", "nope"), "/a.toml:3:8: cron.nightly.type is `nope`"),
-            (&format!("{NIGHTLY}priority = 7"), "/a.toml:5:12: cron.nightly.priority is refused"),
+            (&NIGHTLY.replace("osis", "nope"), "/a.toml:3:8: cron.nightly.type: `nope` is not"),
+            (
+                &format!("{NIGHTLY}priority = 7"),
+                "/a.toml:5:12: cron.nightly.priority: `7` is not legal",
+            ),
             (
                 &format!("{NIGHTLY}time_zone = \"Mars/Base\""),
-                "cron.nightly.time_zone is no time zone",
+                "cron.nightly.time_zone: not a time zone",
             ),
-            (&format!("{NIGHTLY}time_zone = \"../../etc/passwd\""), "is no time zone"),
+            (&format!("{NIGHTLY}time_zone = \"../../etc/passwd\""), "not a time zone"),
             (
                 &format!("{NIGHTLY}overlap = \"maybe\""),
                 "/a.toml:5:11: cron.nightly.overlap: expected",
             ),
-            (&format!("{NIGHTLY}timeout = \"25h\""), "cron.nightly invalid job: timeout"),
-            (&format!("{NIGHTLY}env = {{ \"A B\" = \"\" }}"), "cron.nightly invalid job: env_vars"),
-            (&format!("{NIGHTLY}file = \"/x\""), "must not be there beside script"),
+            (&format!("{NIGHTLY}timeout = \"25h\""), "cron.nightly: invalid job: timeout"),
+            (
+                &format!("{NIGHTLY}env = {{ \"A B\" = \"\" }}"),
+                "/a.toml:5:7: cron.nightly.env: has `A B`",
+            ),
+            (&format!("{NIGHTLY}file = \"/x\""), "cannot be set beside script"),
             (&format!("{NIGHTLY}colour = 1"), "/a.toml:5:1: unknown key `colour`"),
+            (
+                &format!("{NIGHTLY}retires = 1"),
+                "unknown key `retires` in [cron.nightly]; did you mean `retries`?",
+            ),
+            (
+                &format!("{NIGHTLY}id = \"x\""),
+                "/a.toml:5:6: cron.nightly.id: each firing has its own",
+            ),
             (&NIGHTLY.replace("script = \"1\"", "file = \"x\""), "must be an absolute path"),
             (&NIGHTLY.replace("script = \"1\"", "file = \"/no/such\""), "/no/such: no such file"),
-            (&NIGHTLY.replace("script = \"1\"", ""), "cron.nightly needs a script or a file"),
+            (&NIGHTLY.replace("script = \"1\"", ""), "cron.nightly: needs a script or a file"),
         ] {
             let said = problem(text);
             assert!(said.contains(message), "{text}\nsaid {said}");

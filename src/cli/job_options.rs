@@ -1,0 +1,250 @@
+//! The options that set a job, one for each setting that the command line takes.
+
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use serde_json::{Map, Value, json};
+
+use super::script::ScriptSource;
+use super::script_doc;
+use crate::client::{ClientError, time_after};
+use crate::config::{Config, parse_duration};
+use crate::error::{Error, Exit};
+use crate::proto::job::{Entrance, InvalidJob, Job, JobSpec, Kind, SETTINGS, Setting};
+
+/// The script and the settings of one job.
+#[derive(Debug, Args)]
+pub(super) struct JobOptions {
+    #[command(flatten)]
+    source: ScriptSource,
+    #[command(flatten)]
+    settings: SettingOptions,
+    /// The earliest time to start, this long from now
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(conflicts_with = "at")]
+    delay: Option<Duration>,
+    /// Check the script first, and submit it only if no mistake is found
+    #[arg(long)]
+    check: bool,
+}
+
+impl JobOptions {
+    /// The ids of all options but those of the script: none can be given beside a file of jobs.
+    pub(super) fn ids() -> impl Iterator<Item = &'static str> {
+        settings().map(|setting| setting.word).chain(["delay", "check"])
+    }
+
+    /// Returns the job that they set.
+    pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
+        let mut spec = self.settings.spec()?;
+        let named = self.settings.given("type");
+        let script_type = self.source.script_type(named, config)?;
+        spec.script = self.source.read(config.job.script_size_max)?;
+        if self.check {
+            script_doc::refuse_faulty(config, &script_type, &self.source.name(), &spec.script)?;
+        }
+        spec.script_type = Some(script_type);
+        if let Some(delay) = self.delay {
+            spec.run_at = Some(time_after(delay).map_err(ClientError::from)?);
+        }
+        Ok(spec.into())
+    }
+}
+
+/// The settings that were given, each with the text of the hash; a duration still has its unit.
+#[derive(Debug)]
+struct SettingOptions(Vec<(&'static Setting, String)>);
+
+impl SettingOptions {
+    fn given(&self, word: &str) -> Option<&str> {
+        self.0.iter().find(|(setting, _)| setting.word == word).map(|(_, text)| text.as_str())
+    }
+
+    fn spec(&self) -> Result<JobSpec, Error> {
+        let mut spec = JobSpec::default();
+        for (setting, text) in &self.0 {
+            let set = match setting.kind {
+                Kind::Duration => parse_duration(text)
+                    .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
+                    .and_then(|time| setting.set(&mut spec, &time.as_secs_f64().to_string())),
+                _ => setting.set(&mut spec, text),
+            };
+            set.map_err(|error| {
+                let message = format!("--{}: {}", long(setting), error.reason);
+                Error::new(Exit::Data, message)
+            })?;
+        }
+        Ok(spec)
+    }
+}
+
+impl Args for SettingOptions {
+    fn augment_args(command: Command) -> Command {
+        settings().fold(command, |command, setting| command.arg(option(setting)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = settings().filter_map(|setting| Some((setting, text(setting, matches)?)));
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.extend(Self::from_arg_matches(matches)?.0);
+        Ok(())
+    }
+}
+
+fn settings() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(|setting| setting.absent_at(Entrance::CommandLine).is_none())
+}
+
+fn long(setting: &Setting) -> String {
+    let no = if setting.kind == Kind::Flag { "no-" } else { "" };
+    format!("{no}{}", setting.word.replace('_', "-"))
+}
+
+fn option(setting: &'static Setting) -> Arg {
+    let doc = setting.doc.trim_start();
+    let arg = Arg::new(setting.word).long(long(setting)).value_name(setting.value_name).help(doc);
+    let arg = setting.short.map_or(arg.clone(), |letter| arg.short(letter));
+    let repeated = || format!("{doc}; may be repeated");
+    match setting.kind {
+        Kind::Flag => Arg::new(setting.word)
+            .long(long(setting))
+            .action(ArgAction::SetTrue)
+            .help(setting.negated),
+        Kind::List => arg.action(ArgAction::Append).help(repeated()),
+        Kind::Map => arg.action(ArgAction::Append).value_parser(variable).help(repeated()),
+        _ => arg,
+    }
+}
+
+fn text(setting: &Setting, matches: &ArgMatches) -> Option<String> {
+    let id = setting.word;
+    match setting.kind {
+        Kind::Flag => matches.get_flag(id).then(|| "false".to_owned()),
+        Kind::List => Some(json!(matches.get_many::<String>(id)?.collect::<Vec<_>>()).to_string()),
+        Kind::Map => {
+            let entries = matches.get_many::<(String, String)>(id)?.cloned();
+            let entries = entries.map(|(name, value)| (name, Value::String(value)));
+            Some(Value::Object(entries.collect::<Map<_, _>>()).to_string())
+        }
+        _ => matches.get_one::<String>(id).cloned(),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: JobOptions,
+    }
+
+    fn job(args: &[&str]) -> Result<Job, Error> {
+        let line = Line::try_parse_from([&["submit", "-t", "osis", "-e", "1"], args].concat());
+        line.expect("good usage").options.job(&Config::default())
+    }
+
+    #[test]
+    fn every_option_reaches_the_job() {
+        let job = job(&[
+            "--id=a-1",
+            "-g=io",
+            "-i=3",
+            "--priority=0",
+            "--timeout=2m",
+            "--retries=4",
+            "--after=x",
+            "--after=y",
+            "--after-any=z",
+            "--log-path=a/b.log",
+            "--retention=7d",
+            "--at=2030-01-01T00:00:00+01:00",
+            "--unique-key=k",
+            "--limit-key=l",
+            "--env=A=b=c",
+            "--caller=me",
+            "--context=here",
+            "--no-concurrent",
+            "--no-reply",
+        ])
+        .expect("legal");
+        let fields: Vec<(&str, String)> = job.submitted_fields();
+        let expected = [
+            ("id", "a-1"),
+            ("script", "1"),
+            ("caller_id", "me"),
+            ("context_id", "here"),
+            ("script_type", "osis"),
+            ("group", "io"),
+            ("instance", "3"),
+            ("priority", "0"),
+            ("timeout", "120"),
+            ("retries", "4"),
+            ("concurrent", "false"),
+            ("log_path", "a/b.log"),
+            ("env_vars", r#"{"A":"b=c"}"#),
+            ("prerequisites", r#"["x","y"]"#),
+            ("after_any", r#"["z"]"#),
+            ("run_at", "2029-12-31T23:00:00.000Z"),
+            ("unique_key", "k"),
+            ("limit_key", "l"),
+            ("retention", "604800"),
+            ("reply", "0"),
+        ];
+        assert_eq!(fields, expected.map(|(name, value)| (name, value.to_owned())));
+    }
+
+    #[test]
+    fn what_is_illegal_is_bad_data() {
+        for wrong in [
+            "--id=a:b",
+            "--group=a:b",
+            "--instance=0",
+            "--priority=3",
+            "--timeout=5",
+            "--timeout=soon",
+            "--retries=-1",
+            "--after=a b",
+            "--after-any=a b",
+            "--retention=7",
+            "--at=tomorrow",
+            "--at=2030-01-01T00:00:00",
+            "--unique-key=",
+            "--limit-key=",
+        ] {
+            assert_eq!(job(&[wrong]).expect_err(wrong).exit, Exit::Data, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_script_has_exactly_one_source() {
+        for args in [&["-t", "osis"][..], &["-t", "osis", "-e", "1", "file.rhai"][..]] {
+            assert!(Line::try_parse_from([&["submit"], args].concat()).is_err(), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_needs_a_name_and_may_hold_an_equals_sign() {
+        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        assert_eq!(variable("A="), Ok(("A".to_owned(), String::new())));
+        assert!(variable("A").is_err() && variable("=a").is_err());
+    }
+}

@@ -1,0 +1,181 @@
+//! Every setting of a job can be given at every entrance, but where `settings.rs` says why not.
+
+use std::path::Path;
+
+use clap::Parser;
+
+use super::{batch, graph};
+use crate::cli::job_options::JobOptions;
+use crate::client::JobBuilder;
+use crate::config::Config;
+use crate::proto::job::{Entrance, Job, Kind, SETTINGS, Setting};
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: JobOptions,
+}
+
+/// A value as the hash has it, on the command line, and in a TOML file.
+fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
+    match (setting.field, setting.kind) {
+        ("script_type", _) => ("python", "python", "\"python\""),
+        ("reply", _) => ("0", "", "false"),
+        (_, Kind::Text) => ("a", "a", "\"a\""),
+        (_, Kind::Number) => ("2", "2", "2"),
+        (_, Kind::Duration) => ("90", "90s", "\"90s\""),
+        (_, Kind::Flag) => ("false", "", "false"),
+        (_, Kind::Time) => {
+            ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
+        }
+        (_, Kind::List) => (r#"["a"]"#, "a", "[\"a\"]"),
+        (_, Kind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),
+    }
+}
+
+/// Checks that an entrance gives the setting, or refuses it where the list says so.
+fn check(setting: &Setting, entrance: &str, absent: Option<&str>, job: Result<Job, String>) {
+    let field = setting.field;
+    match (absent, job) {
+        (None, Ok(job)) => {
+            let fields = job.submitted_fields();
+            let found = fields.iter().find(|(name, _)| *name == field);
+            let text = found.map(|(_, text)| text.as_str());
+            assert_eq!(text, Some(sample(setting).0), "{field} is lost by {entrance}");
+        }
+        (None, Err(error)) => panic!("{field} cannot be given by {entrance}: {error}"),
+        (Some(_), Ok(_)) => panic!("{field} is accepted by {entrance}, and should not be"),
+        (Some(reason), Err(error)) => {
+            assert!(error.contains(reason), "{field} by {entrance} should say {reason}: {error}");
+        }
+    }
+}
+
+fn from_options(setting: &Setting) -> Result<Job, String> {
+    let (option, value) = match setting.kind {
+        Kind::Flag => (format!("--no-{}", setting.word), None),
+        _ => (format!("--{}", setting.word.replace('_', "-")), Some(sample(setting).1)),
+    };
+    let mut args = vec!["submit", "-e", "1", &option];
+    args.extend(value);
+    if setting.word != "type" {
+        args.extend(["--type", "osis"]);
+    }
+    let line = Line::try_parse_from(args).map_err(|error| error.to_string())?;
+    line.options.job(&Config::default()).map_err(|error| error.message)
+}
+
+/// The lines of a table beside the setting, and its own.
+fn table(setting: &Setting, name: &str, others: &[(&str, &str)]) -> String {
+    let others = others.iter().filter(|(key, _)| *key != setting.word);
+    let others: String = others.map(|(key, value)| format!("{key} = {value}\n")).collect();
+    format!("[{name}]\n{} = {}\n{others}", setting.word, sample(setting).2)
+}
+
+fn from_graph(text: &str) -> Result<Job, String> {
+    let path = Path::new("g.toml");
+    let source = graph::parse(path, text).map_err(|error| error.message)?;
+    let read = graph::GraphFile::read(&source, path, &Config::default());
+    let (_, graph) = read.map_err(|error| error.message)?;
+    let jobs = graph.jobs().map_err(|error| error.to_string())?;
+    jobs.into_iter().next().ok_or_else(|| "no job".to_owned())
+}
+
+fn from_cron(text: &str) -> Result<Job, String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("a.toml"), text).expect("writing a file");
+    let mut config = Config::default();
+    folder.path().clone_into(&mut config.supervisor.cron_dir);
+    let crontab = config.crontab();
+    match (crontab.entries.first(), crontab.problems.first()) {
+        (Some(entry), None) => {
+            let mut job = entry.job(jiff::Timestamp::UNIX_EPOCH);
+            job.spec.env_vars.retain(|name, _| !name.starts_with("HERO_"));
+            Ok(job)
+        }
+        (_, problem) => Err(problem.map(ToString::to_string).unwrap_or_default()),
+    }
+}
+
+fn from_line(setting: &Setting) -> Result<Job, String> {
+    let mut line = serde_json::Map::new();
+    line.insert("script".to_owned(), "1".into());
+    line.insert(setting.field.to_owned(), sample(setting).0.into());
+    let line = serde_json::Value::Object(line).to_string();
+    batch::job_of(line.as_bytes()).map_err(|error| error.to_string())
+}
+
+fn from_hash(setting: &Setting) -> Result<Job, String> {
+    let fields = [("script", "1"), (setting.field, sample(setting).0)];
+    let pairs = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    Job::from_hash("a".parse().expect("legal"), pairs).map_err(|error| error.to_string())
+}
+
+fn from_builder(setting: &Setting) -> Result<Job, String> {
+    let new = JobBuilder::new("osis", "1");
+    let builder = match setting.field {
+        "id" => new.id("a"),
+        "script" => new.script("a"),
+        "caller_id" => new.caller_id("a"),
+        "context_id" => new.context_id("a"),
+        "script_type" => new.script_type("python"),
+        "group" => new.group("a"),
+        "instance" => new.instance(2),
+        "priority" => new.priority(2),
+        "timeout" => new.timeout(std::time::Duration::from_secs(90)),
+        "retries" => new.retries(2),
+        "concurrent" => new.concurrent(false),
+        "log_path" => new.log_path("a"),
+        "env_vars" => new.env("A", "b"),
+        "prerequisites" => new.after("a"),
+        "after_any" => new.after_any("a"),
+        "prerequisite_names" => new.prerequisite_name("A", "b"),
+        "run_at" => new.run_at("2030-01-01T00:00:00Z".parse().expect("a time")),
+        "unique_key" => new.unique_key("a"),
+        "limit_key" => new.limit_key("a"),
+        "retention" => new.retention(std::time::Duration::from_secs(90)),
+        "reply" => new.reply(false),
+        other => panic!("add {other} to this test of the builder"),
+    };
+    builder.build().map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_setting_can_be_given_at_every_entrance() {
+    let of_job = [("type", "\"osis\""), ("script", "\"1\"")];
+    let of_cron = [("type", "\"osis\""), ("script", "\"1\""), ("schedule", "\"@daily\"")];
+    for setting in SETTINGS {
+        let absent = |entrance| setting.absent_at(entrance);
+        match absent(Entrance::CommandLine) {
+            None => check(setting, "the command line", None, from_options(setting)),
+            Some(_) => assert!(from_options(setting).is_err(), "{}", setting.field),
+        }
+        let graph = from_graph(&table(setting, "job.n", &of_job));
+        check(setting, "a graph", absent(Entrance::Graph), graph);
+        let defaults =
+            format!("{}[job.n]\nscript = \"1\"\n", table(setting, "defaults", &of_job[..1]));
+        check(
+            setting,
+            "the defaults of a graph",
+            absent(Entrance::GraphDefaults),
+            from_graph(&defaults),
+        );
+        let cron = from_cron(&table(setting, "cron.a", &of_cron));
+        check(setting, "a periodic job", absent(Entrance::PeriodicJob), cron);
+        check(setting, "a line of a batch", None, from_line(setting));
+        check(setting, "the builder", None, from_builder(setting));
+        check(setting, "the hash", None, from_hash(setting));
+        let json = from_hash(setting).expect("a legal hash").to_json();
+        assert!(json.get(setting.field).is_some(), "{} is not in the JSON", setting.field);
+    }
+}
+
+#[test]
+fn every_gap_has_its_reason() {
+    let gaps = SETTINGS.iter().flat_map(|setting| {
+        setting.absent.iter().map(|(entrance, reason)| (setting.field, *entrance, *reason))
+    });
+    for (field, entrance, reason) in gaps {
+        assert!(!reason.is_empty(), "{field} is absent at {entrance:?} without a reason");
+    }
+}

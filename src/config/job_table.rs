@@ -1,0 +1,177 @@
+//! Tables of TOML files whose keys are settings of a job: `[job.NAME]` and `[defaults]` of a graph,
+//! `[cron.NAME]` of a periodic job.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::error::{ConfigError, KeyPath, explain, unknown_field, unknown_key};
+use super::source::Source;
+use super::units::parse_duration;
+use crate::proto::job::{Entrance, JobSpec, Kind, SETTINGS, Setting};
+
+/// One table of a file. Its keys are settings of a job, and keys of the table's own.
+pub(crate) struct JobTable<'s> {
+    /// Its name, the last part of its path.
+    pub(crate) name: String,
+    /// The place of its name in the text.
+    pub(crate) span: Range<usize>,
+    path: KeyPath,
+    table: &'s DeTable<'s>,
+    source: &'s Source<'s>,
+    entrance: Entrance,
+}
+
+impl Source<'_> {
+    /// Returns the table `[NAME]`; `None` if the file does not have it.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] if it is not a table.
+    pub(crate) fn job_table(
+        &self,
+        name: &str,
+        entrance: Entrance,
+    ) -> Result<Option<JobTable<'_>>, ConfigError> {
+        let found = self.tree().get_key_value(name);
+        let path = KeyPath::of(&[name]);
+        found.map(|(key, value)| self.table_at(path, key.span(), value, entrance)).transpose()
+    }
+
+    /// Returns the tables `[PARENT.NAME]` in the order of the file.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] if the parent or one of them is not a table.
+    pub(crate) fn job_tables(
+        &self,
+        parent: &str,
+        entrance: Entrance,
+    ) -> Result<Vec<JobTable<'_>>, ConfigError> {
+        let Some(parent_table) = self.job_table(parent, entrance)? else { return Ok(Vec::new()) };
+        let mut tables = parent_table
+            .table
+            .iter()
+            .map(|(key, value)| {
+                let path = parent_table.path.then(key.get_ref().as_ref());
+                self.table_at(path, key.span(), value, entrance)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        tables.sort_by_key(|table| table.span.start);
+        Ok(tables)
+    }
+
+    fn table_at<'s>(
+        &'s self,
+        path: KeyPath,
+        span: Range<usize>,
+        value: &'s Spanned<DeValue<'s>>,
+        entrance: Entrance,
+    ) -> Result<JobTable<'s>, ConfigError> {
+        let DeValue::Table(table) = value.get_ref() else {
+            return Err(self.wrong(Some(value.span()), format!("{path}: expected a table")));
+        };
+        let name = path.last_key().to_owned();
+        Ok(JobTable { name, span, path, table, source: self, entrance })
+    }
+}
+
+impl JobTable<'_> {
+    /// Sets what the table says in `spec`, and reads the keys that are not settings, or that are
+    /// among `own`, as `T`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] at the first key or value that is not legal.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        own: &[&str],
+        spec: &mut JobSpec,
+    ) -> Result<T, ConfigError> {
+        let mut rest = DeTable::new();
+        for (key, value) in self.table {
+            let setting = SETTINGS.iter().find(|setting| setting.word == key.get_ref().as_ref());
+            match setting.filter(|setting| !own.contains(&setting.word)) {
+                Some(setting) => self.set(setting, value, spec)?,
+                None => drop(rest.insert(key.clone(), value.clone())),
+            }
+        }
+        let rest = Spanned::new(self.span.clone(), DeValue::Table(rest));
+        T::deserialize(ValueDeserializer::from(rest)).map_err(|error| {
+            let Some((key, own)) = unknown_field(error.message()) else {
+                let path = error.span().and_then(|span| self.source.path_to(&span));
+                let path = path.unwrap_or_else(|| self.path.clone());
+                let span = error.span().unwrap_or(self.span.clone());
+                return self.source.wrong(Some(span), explain(error.message(), Some(&path)));
+            };
+            let settings = SETTINGS.iter().filter(|setting| self.reason_against(setting).is_none());
+            let known: Vec<&str> = settings.map(|setting| setting.word).chain(own).collect();
+            let span = self.table.get_key_value(key).map(|(key, _)| key.span());
+            self.source.wrong(span, unknown_key(Some(&self.path.then(key)), &known))
+        })
+    }
+
+    fn set(
+        &self,
+        setting: &Setting,
+        value: &Spanned<DeValue<'_>>,
+        spec: &mut JobSpec,
+    ) -> Result<(), ConfigError> {
+        let wrong = |message: String| {
+            let path = self.path.then(setting.word);
+            self.source.wrong(Some(value.span()), format!("{path}: {message}"))
+        };
+        if let Some(reason) = self.reason_against(setting) {
+            return Err(wrong(reason.to_owned()));
+        }
+        let text = hash_text(setting.kind, value).map_err(wrong)?;
+        setting.set(spec, &text).map_err(|error| wrong(error.reason))
+    }
+
+    fn reason_against(&self, setting: &Setting) -> Option<&'static str> {
+        setting.absent_at(self.entrance)
+    }
+
+    /// Creates an error at a key of the table, or at its name if it does not have the key.
+    pub(crate) fn wrong(&self, key: &str, message: impl Display) -> ConfigError {
+        match self.table.get(key) {
+            Some(value) => {
+                let path = self.path.then(key);
+                self.source.wrong(Some(value.span()), format!("{path}: {message}"))
+            }
+            None => self.wrong_table(message),
+        }
+    }
+
+    /// Creates an error at the name of the table.
+    pub(crate) fn wrong_table(&self, message: impl Display) -> ConfigError {
+        self.source.wrong(Some(self.span.clone()), format!("{}: {message}", self.path))
+    }
+}
+
+/// Translates a value of a file into the text of the hash.
+fn hash_text(kind: Kind, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
+    let value = Value::deserialize(ValueDeserializer::from(value.clone()))
+        .map_err(|error| explain(error.message(), None))?;
+    let expected = match (kind, value) {
+        (Kind::Duration, Value::String(text)) => {
+            let duration = parse_duration(&text).map_err(|error| error.to_string())?;
+            return Ok(duration.as_secs_f64().to_string());
+        }
+        (Kind::Text | Kind::Time, Value::String(text)) => return Ok(text),
+        (Kind::Number, value @ Value::Number(_))
+        | (Kind::Flag, value @ Value::Bool(_))
+        | (Kind::List, value @ Value::Array(_))
+        | (Kind::Map, value @ Value::Object(_)) => return Ok(value.to_string()),
+        (Kind::Text, _) => "a string",
+        (Kind::Time, _) => "a string with a time, such as \"2026-12-24T18:00:00+01:00\"",
+        (Kind::Number, _) => "a whole number",
+        (Kind::Duration, _) => "a duration with its unit, such as \"15s\"",
+        (Kind::Flag, _) => "true or false",
+        (Kind::List, _) => "an array of strings",
+        (Kind::Map, _) => "a table of strings",
+    };
+    Err(format!("expected {expected}"))
+}
