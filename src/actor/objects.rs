@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::Handle;
 
 use crate::config::OsisConfig;
-use crate::engine::{Objects, ScriptRedis};
+use crate::engine::{ObjectStore, ScriptRedis};
 use crate::proto::keys::Keys;
 use crate::proto::object::{Answer, Ask, Context, ObjectError};
-use crate::proto::script_redis::RedisReply;
+use crate::proto::script_reply::RedisReply;
 use crate::store::{ExternalRedis, Store};
 
 /// Hands what a script asks to the async runtime. The script's own thread waits, the runtime never
@@ -35,7 +35,7 @@ impl std::fmt::Debug for RedisObjects {
     }
 }
 
-impl Objects for RedisObjects {
+impl ObjectStore for RedisObjects {
     fn ask(&self, context: &Context, ask: Ask) -> Receiver<Result<Answer, ObjectError>> {
         let (sender, answer) = sync_channel(1);
         let (store, config, context) =

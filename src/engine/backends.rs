@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 
 use crate::config::OsisConfig;
 use crate::proto::object::{Answer, Ask, Context, ObjectError};
-use crate::proto::script_redis::RedisReply;
+use crate::proto::script_reply::RedisReply;
 
 /// The services of an engine. Scripts run without them as well; the functions that need a missing
 /// one fail.
@@ -16,14 +16,14 @@ pub struct Backends {
     /// `[osis]`.
     pub osis: OsisConfig,
     /// The stored objects of `osis` scripts.
-    pub objects: Option<Arc<dyn Objects>>,
+    pub objects: Option<Arc<dyn ObjectStore>>,
     /// The Redis that `sal` scripts may use.
     pub redis: Option<Arc<dyn ScriptRedis>>,
 }
 
 /// A Redis for scripts, which is not Hero's own.
 pub trait ScriptRedis: Debug + Send + Sync {
-    /// Starts a command and returns at once; as [`Objects::ask`].
+    /// Starts a command and returns at once; as [`ObjectStore::ask`].
     fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<RedisReply, String>>;
 
     /// Returns true for a key of Hero itself, which no script may access.
@@ -31,7 +31,7 @@ pub trait ScriptRedis: Debug + Send + Sync {
 }
 
 /// The stored objects of scripts.
-pub trait Objects: Debug + Send + Sync {
+pub trait ObjectStore: Debug + Send + Sync {
     /// Starts a request and returns at once. The answer arrives later; the sender is dropped if
     /// there will be no answer. The caller may drop the receiver.
     fn ask(&self, context: &Context, ask: Ask) -> Receiver<Result<Answer, ObjectError>>;

@@ -8,7 +8,7 @@ mod cancel;
 pub mod process;
 pub mod rhai;
 
-pub use backends::{Backends, Objects, ScriptRedis};
+pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
 
 use std::collections::BTreeMap;

@@ -9,6 +9,6 @@ pub mod message;
 pub mod object;
 pub mod queue;
 pub mod report;
-pub mod script_redis;
+pub mod script_reply;
 pub mod target;
 pub mod text;

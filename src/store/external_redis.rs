@@ -6,7 +6,7 @@ use redis::Value;
 use super::StoreError;
 use super::link::{Link, Server};
 use crate::config::{RedisConfig, RedisUrl};
-use crate::proto::script_redis::RedisReply;
+use crate::proto::script_reply::RedisReply;
 
 /// A handle on it. Connects with its first command.
 #[derive(Clone)]

@@ -13,7 +13,6 @@ use super::source::{code_of, is_test};
 const PENDING: &[&str] = &[
     "src/cli/bench/",
     "src/config/",
-    "src/daemon/",
     "src/engine/process/",
     "src/engine/rhai/",
     "src/proto/",

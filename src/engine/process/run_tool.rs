@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::child::{self, Ended, Origin, Report, Spec, Watch};
-use super::prepare::{Ran, Tool, Until, basic_environment};
+use super::prepare::{Tool, ToolResult, Until, basic_environment};
 use super::status;
 use crate::engine::{Failure, Log};
 use crate::error::reason;
@@ -18,7 +18,7 @@ pub(super) fn run_tool(
     tool: Tool<'_>,
     until: Until<'_>,
     log: Option<&dyn Log>,
-) -> Result<Ran, Failure> {
+) -> Result<ToolResult, Failure> {
     let mut env = basic_environment(tool.folder);
     env.extend(tool.env);
     let spec = Spec {

@@ -16,7 +16,7 @@ pub(in crate::engine) use environment::{check_variable, environment};
 pub use programs::{SYSTEM_PATH, find_in, find_program};
 pub(super) use python::HERO_MODULE;
 pub use scratch::Scratch;
-pub(super) use tool::{Ran, RunTool, Tool};
+pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};

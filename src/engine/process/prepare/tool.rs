@@ -24,7 +24,7 @@ pub(in crate::engine::process) struct Tool<'a> {
 }
 
 /// The result of a tool that ran to its end: its standard output, or its messages if it failed.
-pub(in crate::engine::process) type Ran = Result<String, String>;
+pub(in crate::engine::process) type ToolResult = Result<String, String>;
 
 /// Runs a tool to its end, and logs its output. The caller passes it in, as nothing here starts a
 /// process.
@@ -32,4 +32,4 @@ pub(in crate::engine::process) type Ran = Result<String, String>;
 /// # Errors
 /// A stop, the deadline, or a program that cannot be started.
 pub(in crate::engine::process) type RunTool =
-    fn(Tool<'_>, Until<'_>, Option<&dyn Log>) -> Result<Ran, Failure>;
+    fn(Tool<'_>, Until<'_>, Option<&dyn Log>) -> Result<ToolResult, Failure>;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::engine::process::reason;
 
-use crate::engine::{Objects, ScriptRedis};
+use crate::engine::{ObjectStore, ScriptRedis};
 use crate::sandbox::Sandbox;
 
 /// The settings of the functions of `osis`.
@@ -18,7 +18,7 @@ pub(crate) struct OsisSettings {
     pub(crate) limits: RhaiLimits,
     pub(crate) config: OsisConfig,
     /// `None` where no store is connected, as when a script is only checked.
-    pub(crate) objects: Option<Arc<dyn Objects>>,
+    pub(crate) objects: Option<Arc<dyn ObjectStore>>,
 }
 
 /// The settings of the functions of `sal`.

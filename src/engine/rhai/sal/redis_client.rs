@@ -7,7 +7,7 @@ use ::rhai::{Array, Dynamic, INT, Map};
 
 use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
 use crate::engine::rhai::functions::Functions;
-use crate::proto::script_redis::RedisReply;
+use crate::proto::script_reply::RedisReply;
 
 /// How often a wait looks whether the job must end.
 const SLICE: Duration = Duration::from_millis(50);

@@ -13,7 +13,7 @@ use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
 use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until};
 use crate::engine::process::prepare::programs::find_program;
 use crate::engine::process::prepare::scratch::Scratch;
-use crate::engine::process::prepare::tool::{Ran, RunTool, Tool};
+use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
 use crate::engine::{Failure, Log};
 use crate::error::reason;
 use crate::proto::job::InvalidJob;
@@ -248,7 +248,7 @@ impl Installer<'_> {
         }
     }
 
-    fn tool(&self, program: &Path, args: Vec<OsString>) -> Result<Ran, Failure> {
+    fn tool(&self, program: &Path, args: Vec<OsString>) -> Result<ToolResult, Failure> {
         let scratch = Scratch::new().map_err(|error| {
             Failure::script(format!("cannot create a folder: {}", reason(&error)))
         })?;
