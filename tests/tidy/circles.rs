@@ -10,13 +10,8 @@ use std::fmt::Write as _;
 use super::source::{code_of, is_test};
 
 /// Folders that still have circles.
-const PENDING: &[&str] = &[
-    "src/cli/bench/",
-    "src/config/",
-    "src/engine/process/",
-    "src/engine/rhai/",
-    "src/proto/",
-];
+const PENDING: &[&str] =
+    &["src/cli/bench/", "src/config/", "src/engine/process/", "src/engine/rhai/", "src/proto/"];
 
 type ModulePath = Vec<String>;
 
