@@ -1,5 +1,5 @@
-//! The objects of scripts, and the Redis that scripts may use, from the threads that run them to
-//! Redis and back.
+//! Carries the calls of scripts to their objects, and to the Redis that they may use, between their
+//! threads and the async runtime.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -13,8 +13,8 @@ use crate::proto::object::{Answer, Ask, Context, ObjectError};
 use crate::proto::script_reply::RedisReply;
 use crate::store::{ExternalRedis, Store};
 
-/// Hands what a script asks to the async runtime. The script's own thread waits, the runtime never
-/// does.
+/// The objects of scripts, in Redis. The thread of the script waits for an answer; the runtime does
+/// not wait for the script.
 #[derive(Clone)]
 pub struct RedisObjects {
     store: Store,
@@ -23,7 +23,7 @@ pub struct RedisObjects {
 }
 
 impl RedisObjects {
-    /// The objects in the namespace of a store, asked for on this runtime.
+    /// Keeps objects in the namespace of a store. Calls run on `runtime`.
     pub fn new(store: Store, config: OsisConfig, runtime: Handle) -> Self {
         Self { store, config: Arc::new(config), runtime }
     }
@@ -42,14 +42,14 @@ impl ObjectStore for RedisObjects {
             (self.store.clone(), Arc::clone(&self.config), context.clone());
         self.runtime.spawn(async move {
             let answer = store.objects(&context, ask, &config).await;
-            // Nobody may wait any more: the job was stopped.
+            // A stopped job has dropped the receiver.
             let _ = sender.try_send(answer);
         });
         answer
     }
 }
 
-/// Hands the commands of a script to the Redis that the configuration names.
+/// The Redis that scripts may use, as `sal.redis_url` names it.
 #[derive(Clone)]
 pub struct ScriptRedisClient {
     redis: ExternalRedis,
@@ -58,7 +58,7 @@ pub struct ScriptRedisClient {
 }
 
 impl ScriptRedisClient {
-    /// The commands run on this runtime; keys of `own` are refused.
+    /// Runs commands on `runtime`. Keys of the namespace `own` are rejected.
     pub fn new(redis: ExternalRedis, own: Keys, runtime: Handle) -> Self {
         Self { redis, own, runtime }
     }
@@ -76,7 +76,7 @@ impl ScriptRedis for ScriptRedisClient {
         let redis = self.redis.clone();
         self.runtime.spawn(async move {
             let reply = redis.run(&words).await.map_err(|error| error.to_string());
-            // Nobody may wait any more: the job was stopped.
+            // A stopped job has dropped the receiver.
             let _ = sender.try_send(reply);
         });
         answer

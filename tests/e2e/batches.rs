@@ -1,11 +1,11 @@
-//! Many jobs of one file, each by itself or all or none.
+//! Batches: many jobs of one file, each by itself or as an atomic batch.
 
 use std::fmt::Write;
 
 use crate::support::{Hero, Redis};
 
 #[test]
-fn a_batch_prints_an_id_for_each_line_in_order_and_names_what_it_refuses() {
+fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let lines = [
@@ -34,7 +34,7 @@ fn a_batch_prints_an_id_for_each_line_in_order_and_names_what_it_refuses() {
 }
 
 #[test]
-fn a_batch_of_thousands_keeps_the_order_of_its_lines() {
+fn large_batch_keeps_the_order_of_its_lines() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let (mut lines, mut ids) = (String::new(), String::new());
@@ -49,7 +49,7 @@ fn a_batch_of_thousands_keeps_the_order_of_its_lines() {
 }
 
 #[test]
-fn a_batch_of_all_or_none_is_refused_whole_for_one_line() {
+fn atomic_batch_is_rejected_for_one_invalid_line() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let line = |id: &str, after: &str| {
@@ -74,7 +74,7 @@ fn a_batch_of_all_or_none_is_refused_whole_for_one_line() {
 }
 
 #[test]
-fn a_batch_may_be_answered_as_one_document() {
+fn json_result_of_a_batch_is_one_document() {
     let redis = Redis::start();
     let lines = "{\"id\":\"a\",\"script_type\":\"osis\",\"script\":\"1\"}\n{}\n";
     let done = Hero::on(&redis).run_with_input(&["--json", "submit", "--batch", "-"], lines);

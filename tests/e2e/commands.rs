@@ -1,11 +1,11 @@
-//! The command line: exit codes, lists, and what it says about a broken configuration.
+//! The command line: exit codes, lists, and errors of a broken configuration.
 
 use crate::support::{Hero, Redis, wait_until};
 
 use super::until;
 
 #[test]
-fn every_exit_code_means_what_the_help_says() {
+fn exit_codes_are_those_of_the_help() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -41,7 +41,7 @@ fn every_exit_code_means_what_the_help_says() {
 }
 
 #[test]
-fn a_redis_that_is_not_there_is_69_and_named() {
+fn unreachable_redis_is_named_and_exits_with_69() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
     for args in
@@ -52,7 +52,7 @@ fn a_redis_that_is_not_there_is_69_and_named() {
 }
 
 #[test]
-fn a_redis_that_refuses_is_77() {
+fn redis_that_refuses_the_password_exits_with_77() {
     let redis = Redis::start();
     redis.run("CONFIG SET requirepass secret");
     let hero = Hero::on(&redis);
@@ -61,7 +61,7 @@ fn a_redis_that_refuses_is_77() {
 }
 
 #[test]
-fn a_broken_configuration_is_78_with_file_line_column_and_the_nearest_key() {
+fn broken_configuration_exits_with_78_and_names_file_line_column_and_nearest_key() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let file = redis.folder().join("broken.toml");
@@ -88,7 +88,7 @@ fn a_broken_configuration_is_78_with_file_line_column_and_the_nearest_key() {
 }
 
 #[test]
-fn jobs_are_listed_by_state_and_type_page_by_page() {
+fn jobs_are_listed_by_state_and_type_in_pages() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     for id in ["a", "b", "c"] {
@@ -116,7 +116,7 @@ fn jobs_are_listed_by_state_and_type_page_by_page() {
 }
 
 #[test]
-fn a_log_is_followed_while_the_job_runs_and_to_its_end() {
+fn log_is_followed_until_the_job_ends() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _sal = hero.actor("sal-default-1").start();
@@ -132,7 +132,7 @@ fn a_log_is_followed_while_the_job_runs_and_to_its_end() {
 }
 
 #[test]
-fn a_job_is_shown_deleted_and_run_again() {
+fn job_is_shown_deleted_and_run_again() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();

@@ -1,4 +1,4 @@
-//! Control messages to live actors: stop, drain, resume, ping, shutdown.
+//! Control messages to running actors: stop, drain, resume, ping, shutdown.
 
 use crate::support::{Hero, Redis, wait_until};
 
@@ -7,7 +7,7 @@ use super::{ENDLESS, field, until};
 const CONTROL: &str = "hero:q:ctl:type:osis:group:default:inst:1";
 
 #[test]
-fn a_stop_ends_a_running_job_at_once_and_the_next_one_runs() {
+fn stopped_job_ends_at_once_and_the_next_one_runs() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").tasks(1).start();
@@ -20,7 +20,7 @@ fn a_stop_ends_a_running_job_at_once_and_the_next_one_runs() {
 }
 
 #[test]
-fn a_stop_ends_a_queued_job_before_it_starts() {
+fn stopped_job_in_a_queue_never_starts() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
@@ -29,7 +29,7 @@ fn a_stop_ends_a_queued_job_before_it_starts() {
 }
 
 #[test]
-fn a_stop_that_reaches_the_wrong_actor_is_passed_on_to_the_one_that_runs_the_job() {
+fn stop_at_the_wrong_actor_is_passed_on_to_the_actor_that_runs_the_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _runs = hero.actor("osis-default-1").start();
@@ -43,7 +43,7 @@ fn a_stop_that_reaches_the_wrong_actor_is_passed_on_to_the_one_that_runs_the_job
 }
 
 #[test]
-fn a_stop_for_a_queued_job_that_reaches_an_actor_ends_it() {
+fn stop_at_an_actor_ends_a_queued_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -54,7 +54,7 @@ fn a_stop_for_a_queued_job_that_reaches_an_actor_ends_it() {
 }
 
 #[test]
-fn a_drained_actor_takes_nothing_until_it_is_told_to_resume() {
+fn drained_actor_claims_nothing_until_it_resumes() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -72,7 +72,7 @@ fn a_drained_actor_takes_nothing_until_it_is_told_to_resume() {
 }
 
 #[test]
-fn a_ping_is_answered_even_while_every_task_is_busy() {
+fn ping_is_answered_while_all_tasks_are_busy() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").tasks(1).start();
@@ -85,7 +85,7 @@ fn a_ping_is_answered_even_while_every_task_is_busy() {
 }
 
 #[test]
-fn a_ping_writes_into_nothing_but_reply_lists_and_nonsense_is_dropped() {
+fn ping_to_another_list_and_malformed_messages_are_dropped() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").start();
@@ -103,7 +103,7 @@ fn a_ping_writes_into_nothing_but_reply_lists_and_nonsense_is_dropped() {
 }
 
 #[test]
-fn an_actor_that_is_told_to_stop_exits_with_0() {
+fn actor_shut_down_by_a_message_exits_with_0() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").start();
@@ -113,7 +113,7 @@ fn an_actor_that_is_told_to_stop_exits_with_0() {
 }
 
 #[test]
-fn one_process_may_be_several_actors_of_several_types() {
+fn one_process_serves_several_actors_of_several_types() {
     let redis = Redis::start();
     let actors = r#"[{ type = "osis", instance = 1, tasks = 2 }, { type = "sal", group = "io", instance = 3 }]"#;
     let hero =
@@ -126,7 +126,7 @@ fn one_process_may_be_several_actors_of_several_types() {
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
     let sal = ["exec", "-t", "sal", "-g", "io", "-i", "3", "-e", "run_command(\"echo 2\").stdout"];
     hero.run(&sal).code(0).stdout("2\n");
-    // One type that is busy keeps no other from its jobs.
+    // A busy type does not block the others.
     for id in ["a", "b", "c"] {
         hero.run(&["submit", "-t", "osis", "--id", id, "-e", ENDLESS]).code(0);
     }

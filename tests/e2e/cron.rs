@@ -1,4 +1,4 @@
-//! Periodic jobs: files in a folder, fired once each time they are due.
+//! Periodic jobs: files in a folder, each fired once whenever it is due.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::support::{Hero, Redis, wait_until};
 
 use super::field;
 
-/// The program with these periodic jobs.
+/// Returns a Hero with these periodic jobs.
 fn with_cron(redis: &Redis, files: &[(&str, &str)]) -> Hero {
     let folder = redis.folder().join("cron.d");
     fs::create_dir_all(&folder).expect("a folder");
@@ -19,7 +19,7 @@ fn with_cron(redis: &Redis, files: &[(&str, &str)]) -> Hero {
     Hero::on(redis).set("supervisor.cron_dir", &format!("\"{}\"", folder.display()))
 }
 
-/// The times for which a periodic job has fired, as its job ids say.
+/// Returns the due times that a periodic job has fired for, read from its job ids.
 fn fired(redis: &Redis, name: &str) -> BTreeSet<String> {
     let prefix = format!("hero:job:cron-{name}-");
     redis.keys(&prefix).iter().map(|key| key[prefix.len()..].to_owned()).collect()
@@ -28,8 +28,8 @@ fn fired(redis: &Redis, name: &str) -> BTreeSet<String> {
 const EACH_SECOND: &str = "[cron.tick]\nschedule = \"* * * * * *\"\ntype = \"osis\"\nscript = \"ENV.HERO_CRON_DUE\"\noverlap = \"allow\"\n";
 
 #[test]
-fn three_supervisors_fire_a_line_of_each_second_once_a_second() {
-    // `make chaos` asks for a whole minute.
+fn three_supervisors_fire_a_job_of_each_second_once_a_second() {
+    // `make chaos` runs this for a minute.
     let firings = std::env::var("FIRINGS").map_or(6, |text| text.parse().expect("a number"));
     let redis = Redis::start();
     let hero = with_cron(&redis, &[("tick.toml", EACH_SECOND)])
@@ -50,7 +50,7 @@ fn three_supervisors_fire_a_line_of_each_second_once_a_second() {
             time.to_zoned(jiff::tz::TimeZone::UTC).expect("in range").timestamp().as_second()
         })
         .collect();
-    // Counted by the time they were due, which no slow machine changes: none twice, none left out.
+    // The due times do not depend on the speed of the machine: none twice, none missing.
     assert!(times.windows(2).all(|pair| pair[1] == pair[0] + 1), "{times:?}");
     let stands = || redis.field("hero:meta:cron:tick", "fired").and_then(|n| n.parse().ok());
     assert!(stands().is_some_and(|number: usize| number >= firings));
@@ -61,7 +61,7 @@ fn three_supervisors_fire_a_line_of_each_second_once_a_second() {
 }
 
 #[test]
-fn a_periodic_job_is_listed_and_can_be_run_at_once() {
+fn periodic_job_is_listed_and_run_on_request() {
     let nightly = "[cron.nightly]\nschedule = \"30 3 * * *\"\ntime_zone = \"Europe/Brussels\"\n\
                    type = \"osis\"\nscript = \"40 + 2\"\n";
     let redis = Redis::start();
@@ -80,7 +80,7 @@ fn a_periodic_job_is_listed_and_can_be_run_at_once() {
 }
 
 #[test]
-fn a_reload_takes_over_changed_files_and_a_broken_one_disables_itself_alone() {
+fn reload_takes_over_changed_files_and_a_broken_file_disables_only_itself() {
     let broken = "[cron.broken]\nschedule = \"0 0 30 2 *\"\ntype = \"osis\"\nscript = \"1\"\n";
     let redis = Redis::start();
     let hero = with_cron(&redis, &[("broken.toml", broken), ("tick.toml", EACH_SECOND)]);
@@ -96,7 +96,7 @@ fn a_reload_takes_over_changed_files_and_a_broken_one_disables_itself_alone() {
     fs::remove_file(folder.join("tick.toml")).expect("removing a file");
     supervisor.signal(Signal::HUP);
     wait_until("the mended one fires", || !fired(&redis, "tock").is_empty());
-    // A round that began before may still have fired the old one; the next cannot.
+    // A sweep that began before the reload may still fire the old job; the next cannot.
     let known = fired(&redis, "tick").len();
     let tocks = fired(&redis, "tock").len();
     wait_until("the new one fires on", || fired(&redis, "tock").len() >= tocks + 2);
@@ -104,7 +104,7 @@ fn a_reload_takes_over_changed_files_and_a_broken_one_disables_itself_alone() {
 }
 
 #[test]
-fn a_job_that_is_still_on_its_way_is_left_alone_or_replaced() {
+fn pending_job_is_kept_or_replaced_by_the_next_firing() {
     let text = |name: &str, overlap: &str| {
         format!(
             "[cron.{name}]\nschedule = \"* * * * * *\"\ntype = \"osis\"\nscript = \"sleep(600)\"\n\

@@ -1,4 +1,4 @@
-//! Deaths under load: of actors, of connections, of Redis. No job is lost, and none ends twice.
+//! Crashes under load, of actors, connections and Redis: no job is lost, and none ends twice.
 
 use hero::client::{Client, JobBuilder};
 use hero::config::JobConfig;
@@ -6,7 +6,7 @@ use hero::proto::job::Job;
 
 use crate::support::{Hero, Redis, World, wait_until};
 
-/// Quick jobs, and some that last, so that every death finds one at work.
+/// Builds quick jobs and some slow ones, so that every crash hits a running job.
 fn jobs(number: usize) -> Vec<Job> {
     let job = |n: usize| {
         let script = if n.is_multiple_of(20) { "sleep(0.02); 1" } else { "1" };
@@ -22,7 +22,7 @@ async fn submit(redis: &Redis, number: usize) {
     }
 }
 
-/// Deaths must be survived, and leases be over soon.
+/// Returns a Hero with short leases and many allowed crashes.
 fn hero_on(redis: &Redis) -> Hero {
     Hero::on(redis).set("actor.lease", "\"1s\"").set("job.crash_limit", "1000")
 }
@@ -36,14 +36,14 @@ fn ended(redis: &Redis) -> usize {
         .sum()
 }
 
-/// Waits until some more jobs have ended, so that a death finds the actor in the middle of it.
+/// Waits until some more jobs have ended, so that the next crash comes in the middle of the load.
 #[track_caller]
 fn some_more_end(redis: &Redis) {
     let before = ended(redis);
     wait_until("some more jobs have ended", || ended(redis) > before + 50);
 }
 
-/// Every job has finished, once: with one reply, and in one index.
+/// Checks that every job finished once: with one reply, and in one index.
 #[track_caller]
 fn all_finished_once(redis: Redis, number: usize) {
     wait_until("all jobs have ended", || ended(&redis) >= number);
@@ -56,12 +56,12 @@ fn all_finished_once(redis: Redis, number: usize) {
     let odd: Vec<_> =
         found.iter().enumerate().filter(|(_, f)| **f != (1, "finished".into())).collect();
     assert!(odd.is_empty(), "{} of {number}, such as {:?}", odd.len(), odd.first());
-    assert_eq!(ended(&redis), number, "some ended twice");
+    assert_eq!(ended(&redis), number, "some jobs ended twice");
     World::on(redis, "hero").check();
 }
 
 #[tokio::test]
-async fn no_job_is_lost_while_one_actor_after_the_other_is_killed() {
+async fn no_job_is_lost_while_actors_are_killed() {
     const NUMBER: usize = 2000;
     let redis = Redis::start();
     let hero = hero_on(&redis);
@@ -77,7 +77,7 @@ async fn no_job_is_lost_while_one_actor_after_the_other_is_killed() {
 }
 
 #[tokio::test]
-async fn no_job_is_lost_while_redis_is_killed_again_and_again() {
+async fn no_job_is_lost_while_redis_is_killed() {
     const NUMBER: usize = 2000;
     let mut redis = Redis::that_keeps();
     let hero = hero_on(&redis);
@@ -93,7 +93,7 @@ async fn no_job_is_lost_while_redis_is_killed_again_and_again() {
 }
 
 #[tokio::test]
-async fn no_job_is_lost_while_connections_are_cut_and_scripts_forgotten() {
+async fn no_job_is_lost_while_connections_are_cut_and_scripts_flushed() {
     const NUMBER: usize = 2000;
     let redis = Redis::start();
     let hero = hero_on(&redis);
@@ -109,7 +109,7 @@ async fn no_job_is_lost_while_connections_are_cut_and_scripts_forgotten() {
 }
 
 #[tokio::test]
-async fn no_job_is_lost_while_actors_are_told_to_end_and_started_again() {
+async fn no_job_is_lost_while_actors_are_restarted() {
     const NUMBER: usize = 2000;
     let redis = Redis::start();
     let hero = hero_on(&redis);
@@ -119,7 +119,7 @@ async fn no_job_is_lost_while_actors_are_told_to_end_and_started_again() {
         some_more_end(&redis);
         actor.signal(rustix::process::Signal::TERM);
         actor.ends().code(0);
-        assert!(redis.keys("hero:meta:boot:").is_empty(), "it left something behind");
+        assert!(redis.keys("hero:meta:boot:").is_empty(), "the actor left keys behind");
     }
     let _last = hero.actor("osis-default-1").start();
     all_finished_once(redis, NUMBER);

@@ -1,9 +1,9 @@
-//! `hero dev`: everything in one process tree, and nothing left of it.
+//! `hero dev`: one process tree with Redis and units, which leaves nothing behind.
 
 use crate::support::{Hero, Redis};
 
 #[test]
-fn dev_runs_a_command_among_live_units_and_takes_everything_down_with_it() {
+fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
     let command = "hero exec -t osis -e '40 + 2' && dirname \"$HERO_CONFIG\"; exit 3";

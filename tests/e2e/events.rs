@@ -1,4 +1,4 @@
-//! The event log and the warning of long waits: what is told of jobs beside their own hashes.
+//! The event log of jobs, and the warning about long waits.
 
 use crate::support::{Hero, Redis, wait_until};
 
@@ -8,7 +8,7 @@ fn with_events(redis: &Redis) -> Hero {
     Hero::on(redis).set("job.events", "true")
 }
 
-/// Of the events of a job as they are printed, the states it went through.
+/// Returns the states that the printed events of a job name.
 fn path(hero: &Hero, id: &str) -> String {
     let printed = hero.run(&["events", "--job", id]).code(0).stdout;
     let steps: Vec<String> = printed
@@ -23,7 +23,7 @@ fn path(hero: &Hero, id: &str) -> String {
 }
 
 #[test]
-fn every_transition_of_a_job_is_an_event_and_they_can_be_followed() {
+fn every_transition_of_a_job_is_an_event_that_can_be_followed() {
     let redis = Redis::start();
     let hero = with_events(&redis);
     let follower = hero.begin(&["--json", "events", "-f", "--since", "2020-01-01T00:00:00Z"]);
@@ -65,7 +65,7 @@ fn every_transition_of_a_job_is_an_event_and_they_can_be_followed() {
 }
 
 #[test]
-fn nothing_is_kept_where_nobody_asks_for_events() {
+fn no_event_is_kept_unless_enabled() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -75,7 +75,7 @@ fn nothing_is_kept_where_nobody_asks_for_events() {
 }
 
 #[test]
-fn a_broken_event_log_keeps_no_job_from_running() {
+fn jobs_run_though_the_event_log_is_broken() {
     let redis = Redis::start();
     redis.run("SET hero:meta:job:events x");
     let hero = with_events(&redis);
@@ -84,7 +84,7 @@ fn a_broken_event_log_keeps_no_job_from_running() {
 }
 
 #[test]
-fn a_queue_whose_first_job_waits_for_long_is_told_once_and_once_more_when_it_is_over() {
+fn long_wait_in_a_queue_is_logged_once_at_its_begin_and_once_at_its_end() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("supervisor.wait_warning", "\"50ms\"");
     let supervisor = hero.supervisor().start();
@@ -102,7 +102,7 @@ fn a_queue_whose_first_job_waits_for_long_is_told_once_and_once_more_when_it_is_
 }
 
 #[test]
-fn a_time_in_the_past_is_now_and_a_negative_delay_is_wrong_usage() {
+fn time_in_the_past_means_now_and_a_negative_delay_is_rejected() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();

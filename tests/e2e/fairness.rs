@@ -1,10 +1,10 @@
-//! What an actor leaves to others: background jobs their turn, and a strained machine its rest.
+//! Fairness to background jobs, and actors on an overloaded machine.
 
 use crate::support::{Hero, Redis, wait_until};
 
 use super::{field, until};
 
-/// How many of a flood of urgent jobs had started before the one in the background did.
+/// Returns how many of many urgent jobs started before one background job.
 fn urgent_before_background(fair_every: &str) -> usize {
     const URGENT: usize = 48;
     let redis = Redis::start();
@@ -22,18 +22,18 @@ fn urgent_before_background(fair_every: &str) -> usize {
 }
 
 #[test]
-fn a_flood_of_urgent_jobs_does_not_starve_one_in_the_background() {
+fn urgent_jobs_do_not_starve_a_background_job() {
     let before = urgent_before_background("4");
     assert!(before < 4, "{before} urgent jobs went first");
 }
 
 #[test]
-fn without_the_guard_urgent_jobs_all_go_first() {
+fn urgent_jobs_all_go_first_without_fair_every() {
     assert!(urgent_before_background("0") > 20);
 }
 
 #[test]
-fn an_actor_takes_nothing_while_its_machine_is_past_a_bound_and_says_why() {
+fn actor_claims_nothing_while_its_machine_is_overloaded_and_logs_why() {
     let redis = Redis::start();
     let strained = Hero::on(&redis).set("actor.memory_min", "\"1000000GiB\"");
     let held = strained.actor("osis-default-1").start();
@@ -41,7 +41,7 @@ fn an_actor_takes_nothing_while_its_machine_is_past_a_bound_and_says_why() {
         strained.run(&["actor", "list"]).code(0).stdout.contains("ready, holding: memory ")
     });
     strained.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
-    // It goes on beating, and answers; only jobs it leaves to others.
+    // Its heartbeat goes on, and it answers pings; it only claims no jobs.
     let ping = r#"{"cmd":"ping","reply_to":"hero:q:reply:me"}"#;
     redis.ask_with::<i64, _>("RPUSH hero:q:ctl:type:osis:group:default:inst:1", &[ping]);
     redis.run("BLPOP hero:q:reply:me 20");

@@ -1,4 +1,4 @@
-//! Whole graphs of jobs, from their file to the last of them.
+//! Graphs of jobs, from their file to the end of the last job.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{field, until};
 use crate::support::{Hero, Redis, wait_until};
 
-/// A file in the folder of the test.
+/// Writes a file in the folder of the test.
 fn file(redis: &Redis, name: &str, text: &str) -> PathBuf {
     let path = redis.folder().join(name);
     std::fs::write(&path, text).expect("writing a file");
@@ -22,7 +22,7 @@ fn ids(json: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_graph_is_submitted_from_its_file_and_runs_in_its_order() {
+fn graph_is_submitted_from_its_file_and_runs_in_order() {
     let redis = Redis::start();
     let hero = Hero::on(&redis)
         .set("type.bash.engine", "\"command\"")
@@ -60,7 +60,7 @@ fn a_graph_is_submitted_from_its_file_and_runs_in_its_order() {
 }
 
 #[test]
-fn a_graph_that_cannot_be_is_refused_whole_with_line_and_column() {
+fn invalid_graph_is_rejected_with_line_and_column() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let node =
@@ -103,17 +103,17 @@ fn a_graph_that_cannot_be_is_refused_whole_with_line_and_column() {
 }
 
 #[test]
-fn a_graph_file_of_a_hundred_megabytes_is_refused_before_it_is_read() {
+fn graph_file_of_a_hundred_megabytes_is_rejected_before_it_is_read() {
     let redis = Redis::start();
     let path = file(&redis, "large.toml", "");
     let large = std::fs::OpenOptions::new().write(true).open(path).expect("the file");
-    // Without a block on the disk.
+    // A sparse file.
     large.set_len(100_000_000).expect("a large file");
     Hero::on(&redis).run(&["submit", "--graph", "large.toml"]).code(65).says("larger than 32MiB");
 }
 
-/// A graph of so many jobs, each after up to three before it, at random; and the edges by name.
-/// Each job writes down that it ran.
+/// Builds a random graph, each job after up to three others, and returns it with its edges by name.
+/// Each job records that it ran.
 fn random_graph(rng: &mut fastrand::Rng, jobs: usize) -> (String, Vec<(String, String)>) {
     let (mut text, mut edges) = ("[defaults]\ntype = \"osis\"\n".to_owned(), Vec::new());
     for number in 0..jobs {
@@ -135,7 +135,7 @@ fn random_graph(rng: &mut fastrand::Rng, jobs: usize) -> (String, Vec<(String, S
     (text, edges)
 }
 
-/// The order of all ends and starts by Redis's clock: each job began after all it waits for ended.
+/// Checks by Redis's clock that each job started after its prerequisites ended.
 fn assert_in_order(redis: &Redis, ids: &BTreeMap<String, String>, edges: &[(String, String)]) {
     let times: BTreeMap<&String, (String, String)> = ids
         .iter()
@@ -166,7 +166,7 @@ fn runs_in_order(jobs: usize, kills: usize) {
     let finished = || redis.ask::<usize>("ZCARD hero:meta:job:index:finished:type:osis");
     let units = ["osis-default-1", "osis-default-2"];
     let mut actors = units.map(|unit| hero.actor(unit).tasks(2).start());
-    // However slow the machine is, some more jobs end within one wait.
+    // Some more jobs end within one wait on a slow machine too.
     let until_finished = |enough: usize| {
         let mut last = finished();
         while last < enough {
@@ -185,23 +185,23 @@ fn runs_in_order(jobs: usize, kills: usize) {
     assert_in_order(&redis, &ids, &edges);
 }
 
-/// `GRAPH=20000` runs the same with as many jobs.
+/// Returns the number of jobs: `GRAPH=20000` sets it.
 fn graph_size() -> usize {
     std::env::var("GRAPH").ok().map_or(10_000, |jobs| jobs.parse().expect("a number"))
 }
 
 #[test]
-fn a_large_random_graph_ends_in_an_order_that_respects_every_edge() {
+fn large_random_graph_runs_in_the_order_of_its_edges() {
     runs_in_order(graph_size(), 0);
 }
 
 #[test]
-fn a_large_random_graph_keeps_its_order_while_actors_are_killed() {
+fn large_random_graph_keeps_its_order_while_actors_are_killed() {
     runs_in_order(graph_size(), 10);
 }
 
 #[test]
-fn the_graph_of_the_examples_runs_to_its_end() {
+fn graph_of_the_examples_runs_to_its_end() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _units = ["osis-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
@@ -212,7 +212,7 @@ fn the_graph_of_the_examples_runs_to_its_end() {
 }
 
 #[test]
-fn a_job_is_shown_with_those_before_and_behind_it() {
+fn job_is_shown_with_its_prerequisites_and_dependents() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let mut text = "[defaults]\ntype = \"osis\"\n".to_owned();
@@ -243,7 +243,7 @@ fn a_job_is_shown_with_those_before_and_behind_it() {
 }
 
 #[test]
-fn a_dependent_reads_what_its_prerequisites_left_by_id_and_by_name() {
+fn dependent_reads_the_outputs_of_its_prerequisites_by_id_and_by_name() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let text = "[job.numbers]\ntype = \"osis\"\nscript = \"[3, 5]\"\nid = \"n1\"\n\
@@ -266,7 +266,7 @@ fn a_dependent_reads_what_its_prerequisites_left_by_id_and_by_name() {
 }
 
 #[test]
-fn a_job_whose_prerequisites_left_too_much_fails_and_says_so() {
+fn job_fails_whose_prerequisites_have_too_much_output() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.inputs_size_max", "\"1KiB\"");
     let _osis = hero.actor("osis-default-1").tasks(8).start();
@@ -283,7 +283,7 @@ fn a_job_whose_prerequisites_left_too_much_fails_and_says_so() {
 }
 
 #[test]
-fn a_dependent_of_a_stopped_job_in_a_graph_fails_with_its_name() {
+fn dependent_of_a_stopped_job_fails_with_the_name_of_that_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let text = "[defaults]\ntype = \"osis\"\n[job.a]\nscript = \"1\"\nid = \"a\"\n\

@@ -1,4 +1,4 @@
-//! Limits and the serial lane, counted by the jobs themselves.
+//! Limits on concurrent jobs, counted by the jobs themselves.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::support::{Hero, Redis, wait_until};
 
 use super::{ENDLESS, field, until};
 
-/// A sal script that makes a file of its own while it runs, and notes how many such files it saw.
+/// Builds a sal script that has a file while it runs, and records how many such files it saw.
 fn counting(folder: &Path, name: &str) -> String {
     let (running, seen) = (folder.join("running"), folder.join("seen"));
     format!(
@@ -30,7 +30,7 @@ fn folders(redis: &Redis) -> std::path::PathBuf {
     folder
 }
 
-/// The most that any job saw running, itself included, once so many have run.
+/// Waits until so many jobs have run, and returns the most that one of them saw running.
 fn most_together(folder: &Path, jobs: usize) -> u32 {
     let seen = folder.join("seen");
     wait_until("all have run", || fs::read_dir(&seen).expect("a folder").count() == jobs);
@@ -50,7 +50,7 @@ fn most_together(folder: &Path, jobs: usize) -> u32 {
 }
 
 #[test]
-fn never_more_than_the_limit_run_under_four_actor_processes() {
+fn limit_holds_across_four_actor_processes() {
     const JOBS: usize = 40;
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("limit.api.key", "\"api\"").set("limit.api.running", "3");
@@ -68,7 +68,7 @@ fn never_more_than_the_limit_run_under_four_actor_processes() {
 }
 
 #[test]
-fn places_of_an_actor_that_dies_are_free_for_others() {
+fn limit_slots_of_a_dead_actor_become_free() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("limit.one.running", "1").set("actor.lease", "\"500ms\"");
     let _supervisor = hero.supervisor().start();
@@ -85,7 +85,7 @@ fn places_of_an_actor_that_dies_are_free_for_others() {
 }
 
 #[test]
-fn a_rate_holds_and_the_supervisor_lets_go() {
+fn rate_limit_holds_jobs_and_the_supervisor_releases_them() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("limit.slow.rate", "\"2/500ms\"");
     let _supervisor = hero.supervisor().start();
@@ -101,7 +101,7 @@ fn a_rate_holds_and_the_supervisor_lets_go() {
             field(&redis, &id, "started_at").expect("it ran").parse().expect("a time")
         })
         .collect();
-    // By Redis's clock, which counts them.
+    // By Redis's clock, which the limit uses.
     for pair in starts.windows(3) {
         let apart = pair[2].duration_since(pair[0]).as_millis();
         assert!(apart >= 499, "three started within {apart} ms: {starts:?}");
@@ -109,7 +109,7 @@ fn a_rate_holds_and_the_supervisor_lets_go() {
 }
 
 #[test]
-fn a_limit_that_is_raised_by_a_reload_lets_held_jobs_go() {
+fn limit_raised_by_a_reload_releases_held_jobs() {
     let redis = Redis::start();
     let low = Hero::on(&redis).set("limit.one.running", "1");
     let _supervisor = low.supervisor().start();
@@ -128,7 +128,7 @@ fn a_limit_that_is_raised_by_a_reload_lets_held_jobs_go() {
 }
 
 #[test]
-fn serial_jobs_run_one_after_the_other_in_order_and_others_beside_them() {
+fn serial_jobs_run_in_order_one_at_a_time_beside_others() {
     const SERIAL: usize = 12;
     let redis = Redis::start();
     let hero = Hero::on(&redis);
@@ -144,7 +144,7 @@ fn serial_jobs_run_one_after_the_other_in_order_and_others_beside_them() {
         let submit = ["submit", "-t", "sal", "-i", "1", "--no-concurrent", "-e", script.as_str()];
         hero.run(&submit).code(0);
     }
-    // It runs for as long as they do, so that they are seen to go on beside it.
+    // It runs as long as the serial jobs, which shows that they do not block it.
     hero.run(&["submit", "-t", "sal", "-i", "1", "--id", "beside", "-e", ENDLESS]).code(0);
     let _sal = hero.actor("sal-default-1").tasks(4).start();
     until(&redis, "beside", "started");

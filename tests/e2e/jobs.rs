@@ -1,9 +1,9 @@
-//! Jobs of every engine, from the command line to their output.
+//! Jobs of every script type, from the command line to their output.
 
 use crate::support::{Hero, Redis};
 
 #[test]
-fn a_script_of_every_type_gives_its_output() {
+fn script_of_every_type_returns_its_output() {
     let redis = Redis::start();
     let hero = Hero::on(&redis)
         .set("type.bash.engine", "\"command\"")
@@ -22,7 +22,7 @@ fn a_script_of_every_type_gives_its_output() {
 }
 
 #[test]
-fn a_job_tells_what_its_process_used_and_which_limit_it_ran_into() {
+fn job_shows_resource_usage_and_the_limit_that_it_exceeded() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.python.sandbox.cpu", "\"1s\"");
     let _units = ["osis-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
@@ -43,11 +43,11 @@ fn a_job_tells_what_its_process_used_and_which_limit_it_ran_into() {
 }
 
 #[test]
-fn what_an_earlier_attempt_used_is_not_told_of_the_next() {
+fn resource_usage_of_an_attempt_replaces_that_of_the_one_before() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _units = [hero.actor("python-default-1"), hero.supervisor()].map(|unit| unit.start());
-    // Only the first attempt has no mark to find, and is killed.
+    // Only the first attempt finds no mark, and kills itself.
     let mark = redis.folder().join("mark");
     let script = format!(
         "import os, signal\nif not os.path.exists({mark:?}):\n    open({mark:?}, 'w')\n    \
@@ -61,7 +61,7 @@ fn what_an_earlier_attempt_used_is_not_told_of_the_next() {
 }
 
 #[test]
-fn a_job_knows_who_it_is_and_gets_its_variables_alone() {
+fn job_gets_its_ids_and_only_its_own_variables() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -77,7 +77,7 @@ fn a_job_knows_who_it_is_and_gets_its_variables_alone() {
 }
 
 #[test]
-fn the_log_of_a_job_goes_to_standard_error_and_its_output_to_standard_output() {
+fn log_of_a_job_goes_to_standard_error_and_its_output_to_standard_output() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -92,7 +92,7 @@ fn the_log_of_a_job_goes_to_standard_error_and_its_output_to_standard_output() {
 }
 
 #[test]
-fn a_script_that_does_not_compile_fails_with_its_line_and_column() {
+fn script_that_does_not_compile_fails_with_line_and_column() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -105,7 +105,7 @@ fn a_script_that_does_not_compile_fails_with_its_line_and_column() {
 }
 
 #[test]
-fn a_child_that_fails_gives_its_exit_code() {
+fn failed_process_gives_the_job_its_exit_code() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = hero.actor("python-default-1").start();
@@ -115,7 +115,7 @@ fn a_child_that_fails_gives_its_exit_code() {
 }
 
 #[test]
-fn a_script_may_come_from_a_file_or_from_standard_input() {
+fn script_is_read_from_a_file_or_from_standard_input() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -125,7 +125,7 @@ fn a_script_may_come_from_a_file_or_from_standard_input() {
 }
 
 #[test]
-fn a_targeted_job_runs_on_its_instance_or_in_its_group() {
+fn targeted_job_runs_on_its_instance_or_in_its_group() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _units = ["osis-default-1", "osis-io-1", "osis-io-2"].map(|unit| hero.actor(unit).start());
@@ -142,7 +142,7 @@ fn a_targeted_job_runs_on_its_instance_or_in_its_group() {
 }
 
 #[test]
-fn a_job_waits_for_its_prerequisite() {
+fn job_waits_for_its_prerequisite() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let first = hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0).stdout;
@@ -154,7 +154,7 @@ fn a_job_waits_for_its_prerequisite() {
 }
 
 #[test]
-fn a_job_after_any_runs_though_the_other_failed_and_one_after_it_does_not() {
+fn job_after_any_runs_after_a_failed_prerequisite_and_one_after_it_fails() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "-e", "throw \"no\"", "--id", "a"]).code(0);
@@ -168,7 +168,7 @@ fn a_job_after_any_runs_though_the_other_failed_and_one_after_it_does_not() {
 }
 
 #[test]
-fn a_job_is_kept_for_as_long_as_it_was_told() {
+fn job_is_kept_for_its_retention() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retention_max", "\"7d\"");
     let _osis = hero.actor("osis-default-1").start();
@@ -180,7 +180,7 @@ fn a_job_is_kept_for_as_long_as_it_was_told() {
     assert!((6 * 86_400..=7 * 86_400).contains(&ttl_s), "{ttl_s}");
     exec("more", "8d").code(65).says("retention `691200` is more than 604800 seconds");
     exec("soon", "0s").code(65).says("retention");
-    // A hash that a stranger wrote is held to the same bound.
+    // The hash of a foreign program is held to the same bound.
     redis.run("HSET hero:job:raw script 1 status dispatched retention 691200");
     redis.run("RPUSH hero:q:work:type:osis raw");
     hero.run(&["job", "wait", "raw"]).code(1).says("invalid job: retention");
@@ -188,7 +188,7 @@ fn a_job_is_kept_for_as_long_as_it_was_told() {
 }
 
 #[test]
-fn the_whole_job_is_one_json_document() {
+fn json_result_of_a_job_is_one_document() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();

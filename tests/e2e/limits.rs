@@ -1,8 +1,8 @@
-//! Scripts that go too far are stopped at their limit; the actor lives on and runs the next job.
+//! Scripts that exceed a limit are stopped; the actor goes on and runs the next job.
 
 use crate::support::{Hero, Process, Redis, wait_until};
 
-/// Runs a script that must fail by this, and then one that must not.
+/// Runs a script that must fail with this message, then one that must succeed.
 #[track_caller]
 fn fails_alone(hero: &Hero, kind: &str, script: &str, timeout: &str, says: &str) {
     let next = if kind == "python" { "print(1)" } else { "1" };
@@ -15,7 +15,7 @@ fn started(hero: &Hero, unit: &str) -> Process {
 }
 
 #[test]
-fn an_endless_loop_ends_in_a_timeout() {
+fn endless_loop_is_timed_out() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = started(&hero, "osis-default-1");
@@ -23,7 +23,7 @@ fn an_endless_loop_ends_in_a_timeout() {
 }
 
 #[test]
-fn a_child_that_does_not_end_is_stopped_with_all_its_own() {
+fn process_that_is_timed_out_is_stopped_with_its_children() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = started(&hero, "python-default-1");
@@ -44,7 +44,7 @@ fn a_child_that_does_not_end_is_stopped_with_all_its_own() {
 }
 
 #[test]
-fn a_script_that_allocates_without_end_is_stopped_by_the_name_of_its_limit() {
+fn script_that_allocates_too_much_fails_with_the_name_of_its_limit() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = started(&hero, "osis-default-1");
@@ -55,16 +55,16 @@ fn a_script_that_allocates_without_end_is_stopped_by_the_name_of_its_limit() {
 }
 
 #[test]
-fn a_recursion_without_end_is_stopped_by_its_depth() {
+fn endless_recursion_fails_at_the_depth_limit() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = started(&hero, "osis-default-1");
     fails_alone(&hero, "osis", "fn f(n) { f(n + 1) } f(0)", "20s", "tack overflow");
 }
 
-/// The bomb is bounded, so that it goes out even if nobody stops it.
+/// The fork bomb is bounded, so that it ends even if nothing stops it.
 #[test]
-fn a_child_that_forks_again_and_again_is_stopped_whole() {
+fn fork_bomb_is_stopped_with_all_its_processes() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = started(&hero, "python-default-1");
@@ -79,7 +79,7 @@ fn a_child_that_forks_again_and_again_is_stopped_whole() {
     wait_until("none of the bomb is left", || alive(&mark[..mark.len().min(15)]) == 0);
 }
 
-/// How many processes carry a name.
+/// Returns the number of processes with a name.
 fn alive(name: &str) -> usize {
     let processes = std::fs::read_dir("/proc").expect("this is Linux");
     processes
@@ -89,7 +89,7 @@ fn alive(name: &str) -> usize {
 }
 
 #[test]
-fn output_without_end_is_stopped_at_its_size() {
+fn endless_output_is_stopped_at_the_size_limit() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.output_size_max", "\"64KiB\"");
     let _python = started(&hero, "python-default-1");
@@ -100,7 +100,7 @@ fn output_without_end_is_stopped_at_its_size() {
 }
 
 #[test]
-fn a_log_without_end_is_cut_and_harms_nobody() {
+fn endless_log_is_cut_off_and_the_job_finishes() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.log_size_max", "\"64KiB\"");
     let _osis = started(&hero, "osis-default-1");
@@ -111,7 +111,7 @@ fn a_log_without_end_is_cut_and_harms_nobody() {
 }
 
 #[test]
-fn an_osis_script_has_no_way_to_the_outside() {
+fn osis_script_reaches_no_file_and_no_program() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = started(&hero, "osis-default-1");
@@ -123,7 +123,7 @@ fn an_osis_script_has_no_way_to_the_outside() {
 }
 
 #[test]
-fn a_script_over_the_limit_is_refused_by_the_client_and_ended_by_the_actor() {
+fn script_above_the_size_limit_is_rejected_by_client_and_actor() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.script_size_max", "\"1KiB\"");
     let _osis = started(&hero, "osis-default-1");

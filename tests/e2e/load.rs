@@ -1,4 +1,4 @@
-//! Many jobs at once: each runs exactly once, in order, and leaves nothing behind.
+//! Load: each of many jobs runs exactly once, in order, and leaves nothing behind.
 
 use hero::client::{Client, JobBuilder};
 use hero::config::JobConfig;
@@ -9,8 +9,8 @@ use crate::support::{Hero, RETENTION, Redis, World, wait_until};
 
 const JOBS: usize = 10_000;
 
-/// Mostly osis, some sal, a few that start a process; targeted and urgent ones among them. Each
-/// leaves one line in its log: the side effect that is counted.
+/// Builds a job: mostly osis, some sal, a few that start a process; some are targeted or urgent.
+/// Each logs one line, which is counted.
 fn mixed(n: usize) -> Job {
     let (kind, script) = match n % 100 {
         0 => ("python", "import sys; print('ran', file=sys.stderr)"),
@@ -29,7 +29,7 @@ fn mixed(n: usize) -> Job {
 }
 
 #[tokio::test]
-async fn ten_thousand_mixed_jobs_run_exactly_once_on_two_processes() {
+async fn ten_thousand_mixed_jobs_run_exactly_once_on_two_actors() {
     let redis = Redis::start();
     let unit = |instance: usize| {
         let types = ["osis", "sal", "python"];
@@ -68,7 +68,7 @@ async fn ten_thousand_mixed_jobs_run_exactly_once_on_two_processes() {
 }
 
 #[tokio::test]
-async fn one_task_runs_the_jobs_of_a_queue_in_their_order() {
+async fn one_task_runs_the_jobs_of_a_queue_in_order() {
     const NUMBER: usize = 300;
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -1,4 +1,4 @@
-//! The whole of it: the real program, its units as processes, a Redis of its own.
+//! End-to-end tests: the real program, its units as processes, and a private Redis.
 
 mod batches;
 mod commands;
@@ -35,7 +35,7 @@ fn until(redis: &Redis, id: &str, status: &str) {
     });
 }
 
-/// A field of a job's hash.
+/// Returns a field of a job's hash.
 #[track_caller]
 fn field(redis: &Redis, id: &str, name: &str) -> Option<String> {
     redis.field(&format!("hero:job:{id}"), name)

@@ -1,4 +1,4 @@
-//! Redis is not there yet, goes away, and comes back.
+//! Redis is not running yet, goes away, and comes back.
 
 use rustix::process::Signal;
 
@@ -7,7 +7,7 @@ use crate::support::{Hero, Redis, wait_until};
 use super::{field, until};
 
 #[test]
-fn an_actor_waits_for_a_redis_that_is_not_there_yet_and_says_so() {
+fn actor_waits_for_redis_at_its_start_and_logs_it_once() {
     let mut redis = Redis::absent(false);
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").begin();
@@ -19,7 +19,7 @@ fn an_actor_waits_for_a_redis_that_is_not_there_yet_and_says_so() {
 }
 
 #[test]
-fn an_actor_that_may_not_wait_longer_gives_up_with_69() {
+fn actor_exits_with_69_after_its_longest_wait_for_redis() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
     hero.actor("osis-default-1").args(&["--wait", "100ms"]).begin().ends().code(69);
@@ -27,7 +27,7 @@ fn an_actor_that_may_not_wait_longer_gives_up_with_69() {
 }
 
 #[test]
-fn an_actor_that_waits_for_redis_can_be_told_to_end() {
+fn actor_that_waits_for_redis_ends_at_a_signal() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").begin();
@@ -37,13 +37,13 @@ fn an_actor_that_waits_for_redis_can_be_told_to_end() {
 }
 
 #[test]
-fn an_idle_actor_does_not_wait_for_a_redis_that_is_away_before_it_ends() {
+fn idle_actor_ends_though_redis_is_away() {
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis).set("actor.drain_timeout", "\"1d\"").set("log.level", "\"debug\"");
     let osis = hero.actor("osis-default-1").start();
     redis.kill();
-    // A claim that failed may have gone through: only Redis can say, and the actor asks it. Where
-    // the claim was what found Redis away, the asking alone is logged by its name.
+    // A failed claim may have succeeded in Redis, so the actor asks which jobs it owns. If the
+    // claim was the first call that failed, only this question is logged by name.
     wait_until("a claim has failed", || {
         ["claiming jobs: ", "reading the jobs of this boot: "]
             .iter()
@@ -54,12 +54,12 @@ fn an_idle_actor_does_not_wait_for_a_redis_that_is_away_before_it_ends() {
 }
 
 #[test]
-fn a_job_that_runs_while_redis_is_away_is_finished_when_it_is_back() {
+fn job_that_ends_while_redis_is_away_is_recorded_when_it_is_back() {
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").start();
     let gate = redis.folder().join("gate");
-    // Ends only after Redis has gone.
+    // It ends only after Redis has gone.
     let _sal = hero.actor("sal-default-1").start();
     let script = format!("while !exist({gate:?}) {{ sleep(0.01); }} \"through\"");
     hero.run(&["submit", "-t", "sal", "--id", "a", "-e", &script]).code(0);
@@ -77,7 +77,7 @@ fn a_job_that_runs_while_redis_is_away_is_finished_when_it_is_back() {
 }
 
 #[test]
-fn an_exec_survives_a_redis_that_is_restarted_while_it_waits_or_says_how_to_go_on() {
+fn exec_survives_a_restart_of_redis_or_says_how_to_go_on() {
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis);
     let exec = hero.begin(&["exec", "-t", "osis", "--id", "a", "-e", "1"]);
@@ -88,7 +88,7 @@ fn an_exec_survives_a_redis_that_is_restarted_while_it_waits_or_says_how_to_go_o
     let done = exec.ends();
     match done.code {
         0 => drop(done.stdout("1\n")),
-        // Or the answer to the submission was what got lost.
+        // Or the answer to the submission was lost.
         _ if done.stderr.contains("submitting") => drop(done.code(69).says("hero job show a")),
         _ => drop(done.code(69).says("hero job wait a")),
     }
@@ -96,7 +96,7 @@ fn an_exec_survives_a_redis_that_is_restarted_while_it_waits_or_says_how_to_go_o
 }
 
 #[test]
-fn a_submission_whose_answer_was_lost_says_how_to_find_out() {
+fn submission_without_an_answer_says_how_to_find_the_job() {
     let mut redis = Redis::start();
     let hero = Hero::on(&redis);
     redis.run("CLIENT PAUSE 600000 WRITE");
@@ -104,13 +104,13 @@ fn a_submission_whose_answer_was_lost_says_how_to_find_out() {
     wait_until("it was sent", || redis.ask::<String>("CLIENT LIST").contains("cmd=evalsha"));
     redis.kill();
     submit.ends().code(69).says("whether it was accepted is not known: hero job show a");
-    // Where nothing was sent there is no doubt.
+    // Without a request there is no doubt.
     let unsent = hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(69);
     assert!(!unsent.stderr.contains("not known"), "{}", unsent.stderr);
 }
 
 #[test]
-fn an_actor_whose_lease_was_taken_stops_its_jobs_and_starts_anew_as_another_boot() {
+fn actor_without_its_lease_stops_its_jobs_and_restarts_with_a_new_boot_id() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").tasks(2).start();

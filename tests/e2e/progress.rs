@@ -1,17 +1,17 @@
-//! How far a job has come: told by scripts of every kind, seen by those who wait.
+//! The progress of jobs: reported by scripts of every type, shown while waiting.
 
 use crate::support::{Hero, Redis, wait_until};
 
 use super::{field, until};
 
-/// Whether a job's hash says that it has come this far.
+/// Returns whether a job's hash has this progress.
 fn has_come(redis: &Redis, id: &str, fraction: &str, text: &str) -> bool {
     field(redis, id, "progress").as_deref() == Some(fraction)
         && field(redis, id, "progress_text").as_deref() == Some(text)
 }
 
 #[test]
-fn progress_of_rhai_and_of_a_child_is_seen_while_the_job_runs() {
+fn progress_of_rhai_and_of_a_process_is_shown_while_the_job_runs() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _units = ["osis-default-1", "sal-default-1", "python-default-1"]
@@ -33,7 +33,7 @@ fn progress_of_rhai_and_of_a_child_is_seen_while_the_job_runs() {
 }
 
 #[test]
-fn a_child_tells_its_output_and_log_lines_and_is_forgiven_garbage() {
+fn process_reports_output_and_log_lines_and_malformed_ones_are_ignored() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = hero.actor("python-default-1").start();
@@ -52,7 +52,7 @@ fn a_child_tells_its_output_and_log_lines_and_is_forgiven_garbage() {
 }
 
 #[test]
-fn a_script_that_tells_nonsense_of_its_progress_is_told_so_or_forgiven() {
+fn malformed_progress_is_an_error_in_rhai_and_ignored_of_a_process() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -66,7 +66,7 @@ fn a_script_that_tells_nonsense_of_its_progress_is_told_so_or_forgiven() {
 }
 
 #[test]
-fn a_job_that_tells_its_progress_all_the_time_writes_a_few_entries() {
+fn frequent_progress_writes_few_entries() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -74,12 +74,12 @@ fn a_job_that_tells_its_progress_all_the_time_writes_a_few_entries() {
     hero.run(&["exec", "-t", "osis", "-e", script, "--id", "a"]).code(0).says("end\n");
     assert!(has_come(&redis, "a", "1", "19999"), "{:?}", field(&redis, "a", "progress"));
     let entries: usize = redis.ask("XLEN hero:meta:job:log:a");
-    // At most four a second, and no test takes minutes.
+    // At most four a second, and the job takes seconds.
     assert!(entries < 1000, "{entries} entries");
 }
 
 #[test]
-fn those_who_wait_at_a_terminal_see_a_bar_and_others_none() {
+fn progress_bar_is_drawn_on_a_terminal_only() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -101,7 +101,7 @@ fn those_who_wait_at_a_terminal_see_a_bar_and_others_none() {
 }
 
 #[test]
-fn a_log_can_be_read_from_a_time_on() {
+fn log_is_read_from_a_given_time() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();

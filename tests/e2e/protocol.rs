@@ -1,12 +1,11 @@
-//! Programs of others: producers and actors that know nothing but the protocol, and those that get
-//! it wrong.
+//! Foreign programs: producers and actors that speak the protocol, and those that break it.
 
 use crate::support::{Hero, Redis, wait_until};
 
 use super::{field, until};
 
 #[test]
-fn a_foreign_producer_gets_its_job_run_from_either_end_of_the_queue() {
+fn job_of_a_foreign_producer_runs_from_either_end_of_the_queue() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -26,7 +25,7 @@ fn a_foreign_producer_gets_its_job_run_from_either_end_of_the_queue() {
 }
 
 #[test]
-fn a_foreign_actor_serves_a_job_of_ours_and_its_output_is_printed() {
+fn output_of_a_foreign_actor_is_printed() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let exec = hero.begin(&["exec", "-t", "python", "-e", "echo hi"]);
@@ -40,7 +39,7 @@ fn a_foreign_actor_serves_a_job_of_ours_and_its_output_is_printed() {
 }
 
 #[test]
-fn a_foreign_actor_that_pushes_no_reply_is_noticed_all_the_same() {
+fn end_by_a_foreign_actor_without_a_reply_is_noticed() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let exec = hero.begin(&["exec", "-t", "python", "-e", "false"]);
@@ -50,7 +49,7 @@ fn a_foreign_actor_that_pushes_no_reply_is_noticed_all_the_same() {
 }
 
 #[test]
-fn what_cannot_be_run_ends_in_error_by_the_name_of_the_field_and_harms_nothing_else() {
+fn invalid_job_ends_in_error_with_the_name_of_its_field() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let invalid: [&[u8]; 1] = [b"\xff\xfe"];
@@ -80,7 +79,7 @@ fn what_cannot_be_run_ends_in_error_by_the_name_of_the_field_and_harms_nothing_e
 }
 
 #[test]
-fn void_ids_in_a_queue_are_skipped_counted_and_logged_once() {
+fn invalid_ids_in_a_queue_are_skipped_and_logged_once() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     redis.run("HSET hero:job:done status finished script 1");
@@ -100,7 +99,7 @@ fn void_ids_in_a_queue_are_skipped_counted_and_logged_once() {
 }
 
 #[test]
-fn a_queue_of_another_type_is_named_and_the_other_queues_go_on() {
+fn queue_with_the_wrong_redis_type_is_logged_and_the_others_are_served() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     redis.run("SET hero:q:work:type:osis:group:default text");
@@ -115,7 +114,7 @@ fn a_queue_of_another_type_is_named_and_the_other_queues_go_on() {
 }
 
 #[test]
-fn presence_says_who_lives_where_and_what_it_can_do() {
+fn presence_shows_process_host_and_capabilities() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-io-3").tasks(2).start();

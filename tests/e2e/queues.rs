@@ -1,11 +1,11 @@
-//! Queues as a person handles them: pause, resume, purge.
+//! Commands for queues: pause, resume, purge.
 
 use crate::support::{Hero, Redis, wait_until};
 
 use super::{field, until};
 
 #[test]
-fn a_paused_queue_keeps_its_jobs_until_it_is_resumed_and_the_other_queues_go_on() {
+fn paused_queue_keeps_its_jobs_until_it_is_resumed() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").start();
@@ -36,9 +36,9 @@ fn a_paused_queue_keeps_its_jobs_until_it_is_resumed_and_the_other_queues_go_on(
     hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
 }
 
-/// A person with another client, or an older Hero, tells nobody.
+/// Another client, or an older Hero, wakes no actor.
 #[test]
-fn an_actor_finds_out_by_itself_that_a_queue_goes_on() {
+fn actor_finds_a_resumed_queue_without_a_message() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["queue", "pause", "type:osis"]).code(0);
@@ -51,7 +51,7 @@ fn an_actor_finds_out_by_itself_that_a_queue_goes_on() {
 }
 
 #[test]
-fn a_purge_ends_what_waits_and_says_how_many() {
+fn purge_ends_waiting_jobs_and_prints_their_number() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     for id in ["a", "b"] {

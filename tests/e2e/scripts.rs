@@ -1,4 +1,4 @@
-//! Scripts of languages through the real program: checks, errors, bad input.
+//! Scripts of several languages: checks, errors, invalid input.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{field, until};
 use crate::support::{Hero, Redis};
 
 #[test]
-fn a_script_is_checked_where_it_is_submitted() {
+fn script_is_checked_at_submission() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let file = redis.folder().join("bad.sh");
@@ -27,7 +27,7 @@ fn a_script_is_checked_where_it_is_submitted() {
 }
 
 #[test]
-fn a_type_without_a_check_says_so() {
+fn script_type_without_a_check_says_so() {
     let redis = Redis::start();
     let hero = Hero::on(&redis)
         .set("type.perl.engine", "\"command\"")
@@ -36,7 +36,7 @@ fn a_type_without_a_check_says_so() {
 }
 
 #[test]
-fn an_exception_of_python_is_the_error_of_its_job() {
+fn python_exception_is_the_error_of_its_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = hero.actor("python-default-1").start();
@@ -49,7 +49,7 @@ fn an_exception_of_python_is_the_error_of_its_job() {
 }
 
 #[test]
-fn a_name_of_300_characters_is_named_as_the_fault() {
+fn name_of_300_characters_is_rejected_by_its_field() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let name = format!("{}.py", "a".repeat(300));
@@ -58,7 +58,7 @@ fn a_name_of_300_characters_is_named_as_the_fault() {
 }
 
 #[test]
-fn bad_input_is_the_fault_of_its_job_alone() {
+fn invalid_input_fails_only_its_job() {
     let redis = Redis::start();
     let program = |name: &str, text: &str, mode: u32| {
         let file = redis.folder().join(name);
@@ -84,7 +84,7 @@ fn bad_input_is_the_fault_of_its_job_alone() {
         hero = hero.set(&format!("type.{name}.engine"), "\"command\"");
         hero = hero.set(&format!("type.{name}.command"), command);
     }
-    // One that cannot run anything does not start.
+    // An actor whose engine cannot run does not start.
     for (name, said) in [("missing", "no interpreter in PATH"), ("closed", "is not executable")] {
         let unit = format!("{name}-default-1");
         let done = hero.run(&["run", &unit]);
@@ -111,7 +111,7 @@ fn bad_input_is_the_fault_of_its_job_alone() {
     ] {
         hero.run(&["exec", "-t", of_type, "-e", script]).code(1).says(said);
     }
-    // A command line cannot hold a NUL; a file and a raw client can.
+    // A command line cannot hold a NUL; a file and a foreign client can.
     for (of_type, name) in [("python", "nul.py"), ("bash", "nul.sh")] {
         let file = redis.folder().join(name);
         std::fs::write(&file, "x = 1\nx = \0\n").expect("written");
@@ -126,13 +126,13 @@ fn bad_input_is_the_fault_of_its_job_alone() {
     }
 }
 
-/// Whether the page can be tried here: these languages come with no test machine for sure.
+/// Returns whether this machine has a program.
 fn is_here(program: &str) -> bool {
     Path::new(program).exists()
 }
 
 #[test]
-fn the_examples_of_the_page_on_scripts_give_what_it_says() {
+fn examples_of_the_page_on_scripts_give_their_output() {
     let page = include_str!("../../docs/scripts.md");
     let redis = Redis::start();
     let hero = Hero::on(&redis)
@@ -180,12 +180,12 @@ fn the_examples_of_the_page_on_scripts_give_what_it_says() {
 }
 
 #[test]
-fn two_hundred_jobs_at_once_leave_nothing_behind() {
+fn two_hundred_concurrent_jobs_leave_nothing_behind() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.python.warm", "true");
     let actor = hero.actor("python-default-1").tasks(4).start();
     let pid = actor.pid();
-    // The rules for files of a next job come and go, one set of them at the most.
+    // The file rules of the next job come and go, at most one set of them.
     let descriptors = || {
         let all = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").flatten();
         let links = all.filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok());
@@ -197,10 +197,10 @@ fn two_hundred_jobs_at_once_leave_nothing_behind() {
     let warm = "import sys; print('ctypes' in sys.modules)";
     let is_warm = || hero.run(&["exec", "-t", "python", "-e", warm]).stdout == "True\n";
     crate::support::wait_until("jobs are forks", is_warm);
-    // Each leaves a process of its own behind, and files in its folder.
+    // Each leaves a background process and files in its folder.
     let script = "import os, time\nopen('file', 'w').write('x')\nif os.fork() == 0:\n    \
         os.setsid()\n    time.sleep(600)\nprint(os.environ['HOME'])\n";
-    // The interpreter, and the forks of it that wait for the next jobs.
+    // The warm interpreter, and its forks that wait for the next jobs.
     crate::support::wait_until("forks wait", || children() == 3);
     let before = descriptors().0;
     let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
@@ -219,7 +219,7 @@ fn two_hundred_jobs_at_once_leave_nothing_behind() {
 }
 
 #[test]
-fn a_warm_job_is_stopped_and_timed_out_like_any_other() {
+fn warm_job_is_stopped_and_timed_out() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.python.warm", "true");
     let _actor = hero.actor("python-default-1").start();
@@ -239,7 +239,7 @@ fn a_warm_job_is_stopped_and_timed_out_like_any_other() {
 }
 
 #[test]
-fn at_the_prompt_a_line_sees_what_those_before_it_defined() {
+fn line_at_the_prompt_sees_earlier_definitions() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let typed = "let x = 40;\nx + 2\nfn twice(a) {\n    a * 2\n}\ntwice(x)\nprint(\"said\")\n\
@@ -252,7 +252,7 @@ fn at_the_prompt_a_line_sees_what_those_before_it_defined() {
 }
 
 #[test]
-fn at_the_prompt_objects_are_kept_in_the_context_that_was_named() {
+fn objects_at_the_prompt_are_kept_in_the_given_context() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let there = ["script", "repl", "-t", "osis", "--context", "here"];

@@ -1,4 +1,4 @@
-//! The ways out: drains, cut short, crashes; and who may have a name.
+//! Shutdown: drain, second signal, crash; and the identity of an actor.
 
 use rustix::process::Signal;
 
@@ -13,7 +13,7 @@ fn running(redis: &Redis, hero: &Hero, id: &str, script: &str) {
     until(redis, id, "started");
 }
 
-/// A script of some time, which ends by itself.
+/// Builds a script that ends after some time.
 fn lasting(ms: u32) -> String {
     format!("sleep({}.{:03}); \"done\"", ms / 1000, ms % 1000)
 }
@@ -23,7 +23,7 @@ fn one_task(hero: &Hero) -> Process {
 }
 
 #[test]
-fn a_drain_lets_the_running_job_end_takes_no_other_and_exits_with_0() {
+fn drain_lets_the_running_job_end_claims_no_other_and_exits_with_0() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = one_task(&hero);
@@ -33,12 +33,12 @@ fn a_drain_lets_the_running_job_end_takes_no_other_and_exits_with_0() {
     osis.ends().code(0);
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("finished"));
     assert_eq!(field(&redis, "b", "status").as_deref(), Some("dispatched"));
-    assert!(redis.keys("hero:meta:actor:inst:").is_empty(), "its presence is gone");
+    assert!(redis.keys("hero:meta:actor:inst:").is_empty(), "the actor left its presence");
     assert!(redis.keys("hero:meta:boot:").is_empty(), "its lease is gone");
 }
 
 #[test]
-fn a_second_signal_cuts_the_wait_short_and_the_job_is_back_in_front_uncharged() {
+fn second_signal_requeues_the_running_job_in_front_without_a_crash_count() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = one_task(&hero);
@@ -56,7 +56,7 @@ fn a_second_signal_cuts_the_wait_short_and_the_job_is_back_in_front_uncharged() 
 }
 
 #[test]
-fn a_drain_ends_at_its_deadline() {
+fn drain_ends_at_its_deadline() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("actor.drain_timeout", "\"200ms\"");
     let osis = one_task(&hero);
@@ -67,7 +67,7 @@ fn a_drain_ends_at_its_deadline() {
 }
 
 #[test]
-fn a_child_is_stopped_when_its_actor_gives_it_back() {
+fn process_of_a_job_that_is_given_back_is_stopped() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("actor.drain_timeout", "\"100ms\"");
     let python = hero.actor("python-default-1").start();
@@ -85,7 +85,7 @@ fn a_child_is_stopped_when_its_actor_gives_it_back() {
 }
 
 #[test]
-fn a_second_process_with_a_live_identity_is_refused_by_host_and_pid() {
+fn second_process_with_a_live_identity_is_rejected_with_host_and_pid() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let first = one_task(&hero);
@@ -99,7 +99,7 @@ fn a_second_process_with_a_live_identity_is_refused_by_host_and_pid() {
 }
 
 #[test]
-fn the_identity_of_a_process_that_was_killed_is_free_at_once_and_its_job_is_run_again() {
+fn identity_of_a_killed_process_is_free_at_once_and_its_job_runs_again() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let mut first = one_task(&hero);
@@ -113,7 +113,7 @@ fn the_identity_of_a_process_that_was_killed_is_free_at_once_and_its_job_is_run_
 }
 
 #[test]
-fn the_identity_of_a_live_process_on_another_machine_is_refused_until_it_runs_out() {
+fn identity_on_another_machine_is_taken_only_after_its_presence_expired() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let presence = r#"{"pid":1,"hostname":"elsewhere","boot_id":"b-1","started_at":"","version":"","capabilities":[],"last_heartbeat":"","tasks":1,"running":0,"state":"ready"}"#;
@@ -126,7 +126,7 @@ fn the_identity_of_a_live_process_on_another_machine_is_refused_until_it_runs_ou
 }
 
 #[test]
-fn the_supervisor_ends_at_the_first_signal() {
+fn supervisor_ends_at_the_first_signal() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let supervisor = hero.supervisor().start();

@@ -1,11 +1,11 @@
-//! What the supervisor does: schedules, retries, messages for whole types, recovery.
+//! The supervisor: schedules, retries, messages for all actors of a type, recovery.
 
 use crate::support::{Hero, Redis, wait_until};
 
 use super::{field, until};
 
 #[test]
-fn a_delayed_job_runs_when_its_time_has_come_and_not_before() {
+fn delayed_job_runs_at_its_time_and_not_before() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -20,7 +20,7 @@ fn a_delayed_job_runs_when_its_time_has_come_and_not_before() {
 }
 
 #[test]
-fn a_job_that_fails_is_tried_again_until_its_attempts_are_used_up() {
+fn failed_job_is_retried_until_its_attempts_are_used_up() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _python = hero.actor("python-default-1").start();
@@ -39,7 +39,7 @@ fn a_job_that_fails_is_tried_again_until_its_attempts_are_used_up() {
 }
 
 #[test]
-fn a_message_for_a_type_reaches_all_of_its_actors_before_it_ever_had_a_job() {
+fn message_for_a_type_without_jobs_reaches_all_of_its_actors() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let units = ["osis-default-1", "osis-io-2"].map(|unit| hero.actor(unit).start());
@@ -51,7 +51,7 @@ fn a_message_for_a_type_reaches_all_of_its_actors_before_it_ever_had_a_job() {
 }
 
 #[test]
-fn the_job_of_a_killed_actor_is_run_by_another_once_the_lease_is_over() {
+fn job_of_a_killed_actor_runs_on_another_when_the_lease_ends() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("actor.lease", "\"1s\"");
     let mut first = hero.actor("osis-default-1").start();
@@ -67,7 +67,7 @@ fn the_job_of_a_killed_actor_is_run_by_another_once_the_lease_is_over() {
 }
 
 #[test]
-fn a_popped_job_that_nobody_claimed_is_run_all_the_same() {
+fn popped_job_that_was_never_claimed_runs() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);

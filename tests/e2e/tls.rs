@@ -1,5 +1,4 @@
-//! Redis behind TLS: whom Hero trusts, whom it shows its own certificate, and what it says where
-//! either fails.
+//! Redis behind TLS: trust, client certificates, and the errors where either fails.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -55,7 +54,7 @@ fn free_port() -> u16 {
 fn listen(redis: &Redis, authority: &Authority, asks_for_certificates: bool) -> u16 {
     let asks = if asks_for_certificates { "yes" } else { "no" };
     let mut port = 0;
-    // A port that was free may be taken by the time Redis wants it.
+    // Another program may take the free port first.
     wait_until("redis listens", || {
         port = free_port();
         let listens: redis::RedisResult<()> = redis::cmd("CONFIG")
@@ -77,7 +76,7 @@ fn through(redis: &Redis, port: u16) -> Hero {
 }
 
 #[test]
-fn jobs_run_through_tls_where_the_configured_authority_vouches_for_redis() {
+fn jobs_run_over_tls_with_the_configured_authority() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "own");
     let port = listen(&redis, &authority, false);
@@ -87,7 +86,7 @@ fn jobs_run_through_tls_where_the_configured_authority_vouches_for_redis() {
 }
 
 #[test]
-fn a_redis_that_another_authority_vouches_for_is_not_trusted() {
+fn redis_with_a_certificate_of_another_authority_is_not_trusted() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "own");
     let stranger = Authority::new(redis.folder(), "stranger");
@@ -100,7 +99,7 @@ fn a_redis_that_another_authority_vouches_for_is_not_trusted() {
 }
 
 #[test]
-fn a_redis_that_asks_for_a_certificate_gets_the_configured_one() {
+fn redis_that_requires_a_client_certificate_gets_the_configured_one() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "own");
     let port = listen(&redis, &authority, true);
@@ -113,7 +112,7 @@ fn a_redis_that_asks_for_a_certificate_gets_the_configured_one() {
 }
 
 #[test]
-fn files_of_tls_that_cannot_be_used_are_named_before_anything_is_tried() {
+fn unusable_tls_files_are_named_before_any_connection() {
     let redis = Redis::start();
     let hero = through(&redis, 1).set("redis.tls_ca_file", "\"/none/ca.pem\"");
     for command in [&["check"][..], &["exec", "-t", "osis", "-e", "1"]] {
@@ -128,7 +127,7 @@ fn files_of_tls_that_cannot_be_used_are_named_before_anything_is_tried() {
     }
 }
 
-/// A sentinel, gone with the value.
+/// A sentinel process, killed when the value is dropped.
 struct Sentinel(Child);
 
 impl Drop for Sentinel {
@@ -140,7 +139,7 @@ impl Drop for Sentinel {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
-fn sentinels_and_the_master_that_they_name_are_spoken_to_through_tls() {
+fn sentinels_and_their_master_are_reached_over_tls() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "own");
     let master = listen(&redis, &authority, false);
