@@ -8,7 +8,6 @@ mod dead;
 mod dev;
 mod events;
 mod exec;
-mod generate;
 mod job;
 mod job_options;
 mod migrate;
@@ -24,6 +23,7 @@ mod table;
 mod time;
 
 pub use output::print_error;
+pub use script_doc::definitions;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -92,8 +92,6 @@ enum Command {
     #[command(subcommand)]
     Script(script_doc::ScriptCommand),
     Bench(bench::Bench),
-    #[command(subcommand, hide = true)]
-    Generate(generate::Generate),
 }
 
 /// Run one unit, as systemd does: an actor or the supervisor
@@ -134,7 +132,6 @@ impl Cli {
             Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
             Command::Bench(bench) => block_on(bench.run(global)),
-            Command::Generate(generate) => generate.run(),
         }
     }
 }

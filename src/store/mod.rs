@@ -28,7 +28,6 @@ mod schedule;
 mod scripts;
 mod sentinel;
 mod statistics;
-mod tasks;
 mod whole;
 
 pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};

@@ -1,4 +1,4 @@
-//! The load of a measure: many jobs of one kind, and how long it took to get rid of them.
+//! The load of a measure: many jobs of one kind, and the time to submit or run them.
 
 use std::time::{Duration, Instant};
 
@@ -13,24 +13,24 @@ const BULK: usize = 1000;
 /// Runs before those that count.
 const WARM_UPS: usize = 20;
 
-/// What the jobs of a load are.
+/// The jobs of a load.
 #[derive(Debug, Clone, Args)]
-pub(super) struct Kind {
+pub(super) struct JobKind {
     /// Their script type
     #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "osis")]
     script_type: String,
-    /// Their script, in which {i} stands for the job's number
+    /// Their script, where {i} stands for the number of the job
     #[arg(long, value_name = "TEXT", default_value = "{i}", allow_hyphen_values = true)]
     script: String,
 }
 
-impl Default for Kind {
+impl Default for JobKind {
     fn default() -> Self {
         Self { script_type: "osis".to_owned(), script: "{i}".to_owned() }
     }
 }
 
-impl Kind {
+impl JobKind {
     pub(super) fn new(script_type: &str, script: &str) -> Self {
         Self { script_type: script_type.to_owned(), script: script.to_owned() }
     }
@@ -42,7 +42,7 @@ impl Kind {
 }
 
 /// Submits `n` jobs one by one.
-pub(super) async fn enqueue(client: &Client, kind: &Kind, n: usize) -> Result<Duration, Error> {
+pub(super) async fn enqueue(client: &Client, kind: &JobKind, n: usize) -> Result<Duration, Error> {
     let began = Instant::now();
     for number in 0..n {
         client.submit(kind.job(number)?).await?;
@@ -51,7 +51,7 @@ pub(super) async fn enqueue(client: &Client, kind: &Kind, n: usize) -> Result<Du
 }
 
 /// Submits `n` jobs, a thousand in a round trip.
-pub(super) async fn bulk(client: &Client, kind: &Kind, n: usize) -> Result<Duration, Error> {
+pub(super) async fn bulk(client: &Client, kind: &JobKind, n: usize) -> Result<Duration, Error> {
     let began = Instant::now();
     for first in (0..n).step_by(BULK) {
         let numbers = first..n.min(first + BULK);
@@ -63,10 +63,10 @@ pub(super) async fn bulk(client: &Client, kind: &Kind, n: usize) -> Result<Durat
     Ok(began.elapsed())
 }
 
-/// Runs `n` jobs one after the other, each once the one before has ended, and takes their times.
+/// Runs `n` jobs, each after the end of the one before, and returns their times.
 pub(super) async fn latency(
     client: &Client,
-    kind: &Kind,
+    kind: &JobKind,
     n: usize,
 ) -> Result<Vec<Duration>, Error> {
     let mut times = Vec::with_capacity(n);
@@ -81,13 +81,13 @@ pub(super) async fn latency(
     Ok(times)
 }
 
-/// Submits a chain of `n` jobs and takes the time from the start of the first to the end of the
+/// Submits a chain of `n` jobs and returns the time from the start of the first to the end of the
 /// last, by Redis's clock.
 pub(super) async fn chain(client: &Client, n: usize) -> Result<Duration, Error> {
     let mut graph = Graph::new();
     let mut ids = Vec::with_capacity(n);
     for number in 0..n {
-        let job = Kind::default().job(number)?;
+        let job = JobKind::default().job(number)?;
         ids.push(job.id.clone());
         let node = graph.add(number.to_string(), job);
         if number > 0 {
@@ -101,12 +101,12 @@ pub(super) async fn chain(client: &Client, n: usize) -> Result<Duration, Error> 
     Ok(took.and_then(|took| took.try_into().ok()).unwrap_or_default())
 }
 
-/// Submits a graph of `n` jobs, each after up to three before it.
+/// Submits a graph of `n` jobs, each with up to three prerequisites.
 pub(super) async fn graph(client: &Client, n: usize) -> Result<Duration, Error> {
     let mut rng = fastrand::Rng::with_seed(1);
     let mut graph = Graph::new();
     for number in 0..n {
-        let node = graph.add(number.to_string(), Kind::default().job(number)?);
+        let node = graph.add(number.to_string(), JobKind::default().job(number)?);
         for _ in 0..rng.usize(..4).min(number) {
             node.after(rng.usize(..number).to_string());
         }
@@ -121,10 +121,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_job_of_a_load_knows_its_number() {
-        let kind = Kind { script_type: "bash".to_owned(), script: "echo {i} {i}".to_owned() };
+    fn script_of_a_job_contains_its_number() {
+        let kind = JobKind { script_type: "bash".to_owned(), script: "echo {i} {i}".to_owned() };
         let job = kind.job(7).expect("legal");
         assert_eq!(job.spec.script, "echo 7 7");
-        assert_eq!(Kind::default().job(3).expect("legal").spec.script, "3");
+        assert_eq!(JobKind::default().job(3).expect("legal").spec.script, "3");
     }
 }

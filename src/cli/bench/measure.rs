@@ -1,18 +1,15 @@
 //! One run of all measures on a fresh stage.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::load::{self, Kind};
-use super::{process, scripts};
+use super::figures::{Figures, millis, quantile, resident_bytes, unreachable};
+use super::load::{self, JobKind};
+use super::scripts;
 use crate::cli::dev::first_actor;
 use crate::cli::stage::{Stage, unavailable};
 use crate::error::Error;
 use crate::proto::target::ActorId;
 use crate::store::Store;
-
-/// What one run brought, by the names that the report knows.
-pub(super) type Figures = BTreeMap<&'static str, f64>;
 
 const PINGS: usize = 2000;
 const PUSHES: usize = 200_000;
@@ -20,13 +17,10 @@ const CALLS: usize = 500;
 /// Jobs of a chain after the first.
 const LINKS: u32 = 500;
 const GRAPH: usize = 10_000;
-/// How long an actor is left alone before it counts as idle, and how long it is then watched:
-/// longer than its heartbeat.
+/// The time without jobs after which an actor counts as idle.
 const SETTLE: Duration = Duration::from_secs(1);
-const IDLE: Duration = Duration::from_secs(6);
 const DRAIN_MAX: Duration = Duration::from_mins(10);
-/// How often the count of finished jobs is read: often enough for the slope, seldom enough to
-/// cost the actor nothing.
+/// The interval at which the count of finished jobs is read: it costs the actor nothing measurable.
 const COUNT_EVERY: Duration = Duration::from_millis(5);
 
 /// The size of a run.
@@ -41,7 +35,7 @@ impl Plan {
         let mut figures = Figures::new();
         floor(&store, &mut figures).await?;
         let pid = start_actor(stage, &mut figures).await?;
-        let mut times = load::latency(&stage.client, &Kind::default(), CALLS).await?;
+        let mut times = load::latency(&stage.client, &JobKind::default(), CALLS).await?;
         put_quantiles(&mut times, &mut figures);
         let took = load::chain(&stage.client, LINKS as usize + 1).await?;
         figures.insert("link_ms", millis(took) / f64::from(LINKS));
@@ -49,27 +43,16 @@ impl Plan {
         stage.end_units(None).await?;
         self.drain(stage, &store, &mut figures).await?;
         stage.end_units(None).await?;
-        let took = load::bulk(&stage.client, &Kind::default(), self.jobs).await?;
+        let took = load::bulk(&stage.client, &JobKind::default(), self.jobs).await?;
         figures.insert("bulk_per_s", per_second(self.jobs, took));
         let took = load::graph(&stage.client, GRAPH).await?;
         figures.insert("graph_ms", millis(took));
-        // After the last: what waits here is of a type that has no actor now.
+        // The last: the jobs left in the queue are of a type without an actor now.
         figures.extend(scripts::measure(stage).await?);
         Ok(figures)
     }
 
-    /// The same enqueueing and draining on a stage that is `dual`.
-    pub(super) async fn measure_dual(&self, stage: &mut Stage) -> Result<Figures, Error> {
-        let store = Store::open(&stage.config.redis).map_err(|e| unavailable(e.to_string()))?;
-        let mut figures = Figures::new();
-        self.drain(stage, &store, &mut figures).await?;
-        stage.end_units(None).await?;
-        let renamed =
-            [("enqueue_per_s", "dual_enqueue_per_s"), ("drain_per_s", "dual_drain_per_s")];
-        Ok(renamed.iter().filter_map(|(from, to)| Some((*to, *figures.get(from)?))).collect())
-    }
-
-    /// Enqueues the jobs while no actor runs, weighs them, and lets one actor drain them.
+    /// Enqueues the jobs while no actor runs, takes their memory, and lets one actor drain them.
     async fn drain(
         &self,
         stage: &mut Stage,
@@ -77,7 +60,7 @@ impl Plan {
         figures: &mut Figures,
     ) -> Result<(), Error> {
         let empty = store.floor_memory_bytes().await.map_err(unreachable)?;
-        let took = load::enqueue(&stage.client, &Kind::default(), self.jobs).await?;
+        let took = load::enqueue(&stage.client, &JobKind::default(), self.jobs).await?;
         figures.insert("enqueue_per_s", per_second(self.jobs, took));
         let queued = store.floor_memory_bytes().await.map_err(unreachable)?;
         figures.insert("queued_bytes", per_job(empty, queued, self.jobs));
@@ -91,7 +74,7 @@ impl Plan {
             if done > 0 {
                 let (at, count) = *first.get_or_insert((now, done));
                 if done >= self.jobs {
-                    // All within one look: then the look itself is the best that is known.
+                    // All finished within one interval: the interval is the best bound.
                     let took = (now - at).max(COUNT_EVERY);
                     figures.insert("drain_per_s", per_second((done - count).max(1), took));
                     break;
@@ -100,7 +83,8 @@ impl Plan {
             stage.check()?;
             if began.elapsed() > DRAIN_MAX {
                 let jobs = self.jobs;
-                return Err(unavailable(format!("{done} of {jobs} jobs after {DRAIN_MAX:.0?}")));
+                let message = format!("only {done} of {jobs} jobs were drained in {DRAIN_MAX:.0?}");
+                return Err(unavailable(message));
             }
             tokio::time::sleep(COUNT_EVERY).await;
         }
@@ -118,7 +102,7 @@ async fn floor(store: &Store, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts the one actor and takes the time until others can see that it is there.
+/// Starts the one actor and takes the time until its presence shows.
 async fn start_actor(stage: &mut Stage, figures: &mut Figures) -> Result<i32, Error> {
     let actor = first_actor(osis()?)?;
     let began = Instant::now();
@@ -130,13 +114,8 @@ async fn start_actor(stage: &mut Stage, figures: &mut Figures) -> Result<i32, Er
 
 async fn idle(pid: i32, figures: &mut Figures) -> Result<(), Error> {
     tokio::time::sleep(SETTLE).await;
-    let (began, before) = (Instant::now(), process::cpu_time(pid)?);
-    tokio::time::sleep(IDLE).await;
-    let used = process::cpu_time(pid)?.saturating_sub(before);
-    let share = used.as_secs_f64() / began.elapsed().as_secs_f64();
-    figures.insert("idle_cpu_percent", share * 100.0);
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-    let resident = process::resident_bytes(pid)? as f64;
+    let resident = resident_bytes(pid)? as f64;
     figures.insert("idle_rss_mb", resident / 1e6);
     Ok(())
 }
@@ -153,23 +132,6 @@ fn put_quantiles(times: &mut [Duration], figures: &mut Figures) {
     }
 }
 
-/// The value below which the share `q` of all lies; nothing of nothing.
-pub(super) fn quantile(times: &mut [Duration], q: f64) -> Duration {
-    times.sort_unstable();
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the index is within the few thousand times"
-    )]
-    let index = (times.len() as f64 * q) as usize;
-    times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
-}
-
-pub(super) fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 fn per_second(count: usize, took: Duration) -> f64 {
     count as f64 / took.as_secs_f64()
@@ -184,25 +146,12 @@ fn osis() -> Result<crate::proto::target::ScriptType, Error> {
     crate::cli::exec::parsed("osis")
 }
 
-pub(super) fn unreachable(error: crate::store::StoreError) -> Error {
-    crate::client::ClientError::from(error).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_of_the_sorted_times() {
-        let mut times: Vec<Duration> = (1..=100).rev().map(Duration::from_millis).collect();
-        assert_eq!(quantile(&mut times, 0.5), Duration::from_millis(51));
-        assert_eq!(quantile(&mut times, 0.99), Duration::from_millis(100));
-        assert_eq!(quantile(&mut times, 1.0), Duration::from_millis(100));
-        assert_eq!(quantile(&mut [], 0.5), Duration::ZERO);
-    }
-
-    #[test]
-    fn memory_that_shrank_counts_below_zero() {
+    fn memory_that_shrank_is_negative() {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(close(per_job(1000, 2000, 10), 100.0) && close(per_job(2000, 1000, 10), -100.0));
     }

@@ -1,21 +1,21 @@
-//! The figures of all runs as one table: medians, their range, and what they are beside the floor.
+//! The figures of all runs as one table: medians, ranges, and ratios to plain commands of Redis.
 
 use serde_json::{Map, Value, json};
 
-use super::measure::Figures;
+use super::figures::Figures;
 use crate::cli::table::Table;
 
-/// What a figure stands beside, measured in the same run.
+/// The base of a figure's ratio, measured in the same run.
 #[derive(Clone, Copy)]
-enum Beside {
+enum Baseline {
     Nothing,
-    /// Rates: the share of one PING round trip after the other.
+    /// Rates: the share of sequential PING round trips.
     Pings,
     /// Rates: the share of pipelined pushes.
     Pushes,
-    /// Times: how many PING round trips.
+    /// Times: the number of PING round trips.
     Ping,
-    /// How many times another figure.
+    /// The multiple of another figure.
     Times(&'static str, &'static str),
 }
 
@@ -24,7 +24,7 @@ struct Row {
     title: &'static str,
     unit: &'static str,
     decimals: usize,
-    beside: Beside,
+    baseline: Baseline,
 }
 
 const fn row(
@@ -32,109 +32,52 @@ const fn row(
     title: &'static str,
     unit: &'static str,
     decimals: usize,
-    beside: Beside,
+    baseline: Baseline,
 ) -> Row {
-    Row { name, title, unit, decimals, beside }
+    Row { name, title, unit, decimals, baseline }
 }
 
-/// In the order in which they are shown: Redis's own first.
-const ROWS: [Row; 37] = [
-    row("ping_ms", "redis: PING round trip, p50", "ms", 3, Beside::Nothing),
-    row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Beside::Nothing),
-    row("enqueue_per_s", "enqueue one by one", "jobs/s", 0, Beside::Pings),
-    row("bulk_per_s", "enqueue in bulk", "jobs/s", 0, Beside::Pushes),
-    row("drain_per_s", "drain, one actor process", "jobs/s", 0, Beside::Pushes),
-    row("wait_p50_ms", "run and wait, p50", "ms", 3, Beside::Ping),
-    row("wait_p99_ms", "run and wait, p99", "ms", 3, Beside::Ping),
-    row("wait_max_ms", "run and wait, max", "ms", 3, Beside::Ping),
-    row("link_ms", "chain: from job to job, mean", "ms", 3, Beside::Ping),
-    row("graph_ms", "submit a graph of 10 000", "ms", 1, Beside::Nothing),
-    row("python_bare_ms", "python3 FILE, bare, p50", "ms", 2, Beside::Nothing),
-    row("python_wait_ms", "python: run and wait, p50", "ms", 2, beside_bare("python_bare_ms")),
-    row("bash_bare_ms", "bash FILE, bare, p50", "ms", 2, Beside::Nothing),
-    row("bash_wait_ms", "bash: run and wait, p50", "ms", 2, beside_bare("bash_bare_ms")),
-    row("bash_open_ms", "bash: the same, no sandbox, p50", "ms", 2, beside_bare("bash_bare_ms")),
-    row("bash_sandbox_ms", "bash: what the sandbox adds", "ms", 2, Beside::Nothing),
-    row("ready_ms", "actor: start to ready", "ms", 1, Beside::Nothing),
-    row("idle_rss_mb", "idle actor: resident memory", "MB", 1, Beside::Nothing),
-    row("idle_cpu_percent", "idle actor: share of a core", "%", 3, Beside::Nothing),
-    row("queued_bytes", "redis memory per queued job", "bytes", 0, Beside::Nothing),
-    row("finished_bytes", "redis memory per finished job", "bytes", 0, Beside::Nothing),
-    row(
-        "dual_enqueue_per_s",
-        "dual: enqueue one by one",
-        "jobs/s",
-        0,
-        Beside::Times("enqueue_per_s", "canonical"),
-    ),
-    row(
-        "dual_drain_per_s",
-        "dual: drain, one actor process",
-        "jobs/s",
-        0,
-        Beside::Times("drain_per_s", "canonical"),
-    ),
-    row("beside_tasks_p50_ms", "rhailib: a plain job beside, p50", "ms", 3, Beside::Ping),
-    row("beside_tasks_p99_ms", "rhailib: a plain job beside, p99", "ms", 3, Beside::Ping),
-    row("task_added_p50_ms", "rhailib: a task takes longer by, p50", "ms", 3, Beside::Nothing),
-    row("task_added_p99_ms", "rhailib: a task takes longer by, p99", "ms", 3, Beside::Nothing),
-    row(
-        "task_id_first_added_p50_ms",
-        "rhailib: its id pushed first, p50",
-        "ms",
-        3,
-        Beside::Nothing,
-    ),
-    row(
-        "task_id_first_added_p99_ms",
-        "rhailib: its id pushed first, p99",
-        "ms",
-        3,
-        Beside::Nothing,
-    ),
-    row("page_of_few_ms", "page of 50 among 1 000 jobs", "ms", 3, Beside::Ping),
-    row("page_of_many_ms", "page of 50 among 1 000 000", "ms", 3, beside_few("page_of_few_ms")),
-    row("claim_of_few_ms", "claim among 1 000 jobs", "ms", 3, Beside::Ping),
-    row("claim_of_many_ms", "claim among 1 000 000", "ms", 3, beside_few("claim_of_few_ms")),
-    row("object_get_of_few_ms", "get an object among 1 000", "ms", 3, Beside::Ping),
-    row(
-        "object_get_of_many_ms",
-        "get one among 1 000 000",
-        "ms",
-        3,
-        beside_few("object_get_of_few_ms"),
-    ),
-    row("object_find_of_few_ms", "find an object among 1 000", "ms", 3, Beside::Ping),
-    row(
-        "object_find_of_many_ms",
-        "find one among 1 000 000",
-        "ms",
-        3,
-        beside_few("object_find_of_few_ms"),
-    ),
+/// The rows in the order of the table: those of plain Redis first.
+const ROWS: [Row; 20] = [
+    row("ping_ms", "redis: PING round trip, p50", "ms", 3, Baseline::Nothing),
+    row("rpush_per_s", "redis: RPUSH, pipelined", "/s", 0, Baseline::Nothing),
+    row("enqueue_per_s", "enqueue one by one", "jobs/s", 0, Baseline::Pings),
+    row("bulk_per_s", "enqueue in bulk", "jobs/s", 0, Baseline::Pushes),
+    row("drain_per_s", "drain, one actor process", "jobs/s", 0, Baseline::Pushes),
+    row("wait_p50_ms", "run and wait, p50", "ms", 3, Baseline::Ping),
+    row("wait_p99_ms", "run and wait, p99", "ms", 3, Baseline::Ping),
+    row("wait_max_ms", "run and wait, max", "ms", 3, Baseline::Ping),
+    row("link_ms", "chain: from job to job, mean", "ms", 3, Baseline::Ping),
+    row("graph_ms", "submit a graph of 10 000", "ms", 1, Baseline::Nothing),
+    row("python_bare_ms", "python3 FILE, bare, p50", "ms", 2, Baseline::Nothing),
+    row("python_wait_ms", "python: run and wait, p50", "ms", 2, to_bare("python_bare_ms")),
+    row("bash_bare_ms", "bash FILE, bare, p50", "ms", 2, Baseline::Nothing),
+    row("bash_wait_ms", "bash: run and wait, p50", "ms", 2, to_bare("bash_bare_ms")),
+    row("bash_open_ms", "bash: the same, no sandbox, p50", "ms", 2, to_bare("bash_bare_ms")),
+    row("bash_sandbox_ms", "bash: added by the sandbox", "ms", 2, Baseline::Nothing),
+    row("ready_ms", "actor: start to ready", "ms", 1, Baseline::Nothing),
+    row("idle_rss_mb", "idle actor: resident memory", "MB", 1, Baseline::Nothing),
+    row("queued_bytes", "redis memory per queued job", "bytes", 0, Baseline::Nothing),
+    row("finished_bytes", "redis memory per finished job", "bytes", 0, Baseline::Nothing),
 ];
 
-const fn beside_few(name: &'static str) -> Beside {
-    Beside::Times(name, "among 1 000")
-}
-
-const fn beside_bare(name: &'static str) -> Beside {
-    Beside::Times(name, "bare")
+const fn to_bare(name: &'static str) -> Baseline {
+    Baseline::Times(name, "bare")
 }
 
 /// The figures of all runs together.
-pub(super) struct Report {
-    lines: Vec<Line>,
+pub(super) struct BenchReport {
+    lines: Vec<ReportLine>,
 }
 
-struct Line {
+struct ReportLine {
     row: &'static Row,
     spread: Spread,
-    /// How much of what, or how many times what.
+    /// The ratio and its base.
     ratio: Option<(f64, String)>,
 }
 
-/// What several runs make of one figure.
+/// One figure over several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Spread {
     median: f64,
@@ -143,23 +86,23 @@ struct Spread {
     runs: usize,
 }
 
-impl Report {
+impl BenchReport {
     pub(super) fn new(runs: &[Figures]) -> Self {
         let spread = |name: &str| Spread::of(runs.iter().filter_map(|run| run.get(name).copied()));
         let lines = ROWS
             .iter()
             .filter_map(|row| {
                 let of_row = spread(row.name)?;
-                let ratio = ratio(row.beside, of_row.median, spread);
-                Some(Line { row, spread: of_row, ratio })
+                let ratio = ratio(row.baseline, of_row.median, spread);
+                Some(ReportLine { row, spread: of_row, ratio })
             })
             .collect();
         Self { lines }
     }
 
     pub(super) fn table(&self) -> String {
-        let mut table = Table::new(&["MEASURE", ">MEDIAN", ">MIN", ">MAX", "UNIT", "BESIDE"]);
-        for Line { row, spread, ratio } in &self.lines {
+        let mut table = Table::new(&["MEASURE", ">MEDIAN", ">MIN", ">MAX", "UNIT", "RATIO"]);
+        for ReportLine { row, spread, ratio } in &self.lines {
             let number = |value| grouped(value, row.decimals);
             table.row([
                 row.title.to_owned(),
@@ -180,7 +123,7 @@ impl Report {
         let measures: Map<String, Value> = self
             .lines
             .iter()
-            .map(|Line { row, spread, ratio }| {
+            .map(|ReportLine { row, spread, ratio }| {
                 let figure = json!({
                     "median": spread.median, "min": spread.min, "max": spread.max,
                     "runs": spread.runs, "unit": row.unit,
@@ -209,21 +152,23 @@ impl Spread {
 }
 
 fn ratio(
-    beside: Beside,
+    baseline: Baseline,
     median: f64,
     spread: impl Fn(&str) -> Option<Spread>,
 ) -> Option<(f64, String)> {
     let ping_ms = || Some(spread("ping_ms")?.median);
-    match beside {
-        Beside::Nothing => None,
-        Beside::Pings => Some((median * ping_ms()? / 1000.0, "of PINGs/s".to_owned())),
-        Beside::Pushes => Some((median / spread("rpush_per_s")?.median, "of RPUSHes/s".to_owned())),
-        Beside::Ping => Some((median / ping_ms()?, "PINGs".to_owned())),
-        Beside::Times(name, what) => Some((median / spread(name)?.median, format!("x {what}"))),
+    match baseline {
+        Baseline::Nothing => None,
+        Baseline::Pings => Some((median * ping_ms()? / 1000.0, "of PINGs/s".to_owned())),
+        Baseline::Pushes => {
+            Some((median / spread("rpush_per_s")?.median, "of RPUSHes/s".to_owned()))
+        }
+        Baseline::Ping => Some((median / ping_ms()?, "PINGs".to_owned())),
+        Baseline::Times(name, what) => Some((median / spread(name)?.median, format!("x {what}"))),
     }
 }
 
-/// A number with its thousands apart.
+/// Writes a number with spaces between thousands.
 fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
@@ -243,12 +188,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_the_runs_is_shown_beside_the_floor() {
+    fn table_shows_the_median_with_its_ratio_to_redis() {
         let run = |ping, enqueue| Figures::from([("ping_ms", ping), ("enqueue_per_s", enqueue)]);
-        let report = Report::new(&[run(0.05, 9000.0), run(0.04, 12_000.0), run(0.06, 10_000.0)]);
+        let report =
+            BenchReport::new(&[run(0.05, 9000.0), run(0.04, 12_000.0), run(0.06, 10_000.0)]);
         assert_eq!(
             report.table(),
-            "MEASURE                      MEDIAN    MIN     MAX  UNIT    BESIDE\n\
+            "MEASURE                      MEDIAN    MIN     MAX  UNIT    RATIO\n\
              redis: PING round trip, p50   0.050  0.040   0.060  ms      -\n\
              enqueue one by one           10 000  9 000  12 000  jobs/s  0.50 of PINGs/s\n"
         );
@@ -258,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn an_even_number_of_runs_has_its_median_between_two() {
+    fn median_of_an_even_number_of_runs_is_between_two() {
         let spread = Spread::of([4.0, 1.0].into_iter()).expect("two");
         assert_eq!(spread, Spread { median: 2.5, min: 1.0, max: 4.0, runs: 2 });
         assert_eq!(Spread::of(std::iter::empty()), None);
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         assert_eq!(grouped(1_234_567.4, 0), "1 234 567");
         assert_eq!(grouped(-1234.5, 1), "-1 234.5");
         assert_eq!(grouped(0.0421, 3), "0.042");

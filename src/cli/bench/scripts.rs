@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use super::load::{self, Kind};
-use super::measure::{Figures, millis, quantile};
+use super::figures::{Figures, millis, quantile};
+use super::load::{self, JobKind};
 use crate::cli::dev::first_actor;
 use crate::cli::exec::parsed;
 use crate::cli::stage::{Stage, unavailable};
@@ -14,16 +14,16 @@ use crate::engine::process::{Scratch, Service, ServiceSpec, find_program};
 use crate::error::Error;
 use crate::proto::target::ScriptType;
 
-/// How often each is done; the figure is the median.
+/// Runs of each; the figure is their median.
 const TIMES: usize = 200;
 
 /// The type of bash without a sandbox.
 const OPEN: &str = "bash_open";
-/// How often what the sandbox costs is measured with and without one in turn.
+/// Turns in which jobs run with a sandbox, then without one.
 const TURNS: usize = 4;
 
-/// A language, and the names of its figures.
-struct Case {
+/// A language with the names of its figures.
+struct Language {
     script_type: &'static str,
     program: &'static str,
     script: &'static str,
@@ -31,15 +31,15 @@ struct Case {
     job: &'static str,
 }
 
-const CASES: [Case; 2] = [
-    Case {
+const LANGUAGES: [Language; 2] = [
+    Language {
         script_type: "python",
         program: "/usr/bin/python3",
         script: "print(1)",
         bare: "python_bare_ms",
         job: "python_wait_ms",
     },
-    Case {
+    Language {
         script_type: "bash",
         program: "/bin/bash",
         script: ":",
@@ -48,23 +48,24 @@ const CASES: [Case; 2] = [
     },
 ];
 
-/// Measures every language that is here.
+/// Measures every language whose interpreter is installed.
 pub(super) async fn measure(stage: &mut Stage) -> Result<Figures, Error> {
     let mut figures = Figures::new();
-    for case in CASES {
-        if find_program(case.program).is_none() {
+    for language in LANGUAGES {
+        if find_program(language.program).is_none() {
             continue;
         }
-        let mut times = bare(&case)
-            .map_err(|error| unavailable(format!("cannot measure {}: {error}", case.program)))?;
-        figures.insert(case.bare, millis(quantile(&mut times, 0.5)));
-        let actor = first_actor(parsed(case.script_type)?)?;
+        let mut times = bare(&language).map_err(|error| {
+            unavailable(format!("cannot measure {}: {error}", language.program))
+        })?;
+        figures.insert(language.bare, millis(quantile(&mut times, 0.5)));
+        let actor = first_actor(parsed(language.script_type)?)?;
         stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
         stage.until_present(std::slice::from_ref(&actor)).await?;
-        // The jobs that do not count are more than enough for a warm interpreter to be there.
-        let kind = Kind::new(case.script_type, case.script);
+        // The warm-up jobs are enough for a warm interpreter to be ready.
+        let kind = JobKind::new(language.script_type, language.script);
         let mut times = load::latency(&stage.client, &kind, TIMES).await?;
-        figures.insert(case.job, millis(quantile(&mut times, 0.5)));
+        figures.insert(language.job, millis(quantile(&mut times, 0.5)));
         stage.end_units(None).await?;
     }
     if find_program("/bin/bash").is_some() {
@@ -73,7 +74,7 @@ pub(super) async fn measure(stage: &mut Stage) -> Result<Figures, Error> {
     Ok(figures)
 }
 
-/// Adds what [`measure`] needs beside the types that come with Hero.
+/// Adds the script type that [`measure`] needs beside the built-in ones.
 pub(super) fn add_open_type(config: &mut Config) -> Result<(), Error> {
     if let Some(bash) = config.types.get(&parsed::<ScriptType>("bash")?) {
         let mut open = bash.clone();
@@ -83,10 +84,10 @@ pub(super) fn add_open_type(config: &mut Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same job with its sandbox and without, in turns, so that whatever else the machine does
-/// weighs on both.
+/// Measures a job with its sandbox and without, in turns, so that other load on the machine
+/// affects both.
 async fn sandbox(stage: &mut Stage) -> Result<Figures, Error> {
-    let [shut, open] = ["bash", OPEN].map(|name| Kind::new(name, ":"));
+    let [sandboxed, open] = ["bash", OPEN].map(|name| JobKind::new(name, ":"));
     let actors = [first_actor(parsed("bash")?)?, first_actor(parsed(OPEN)?)?];
     for actor in &actors {
         stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
@@ -94,7 +95,7 @@ async fn sandbox(stage: &mut Stage) -> Result<Figures, Error> {
     stage.until_present(&actors).await?;
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        with.extend(load::latency(&stage.client, &shut, TIMES / TURNS).await?);
+        with.extend(load::latency(&stage.client, &sandboxed, TIMES / TURNS).await?);
         without.extend(load::latency(&stage.client, &open, TIMES / TURNS).await?);
     }
     stage.end_units(None).await?;
@@ -102,15 +103,15 @@ async fn sandbox(stage: &mut Stage) -> Result<Figures, Error> {
     Ok(Figures::from([("bash_open_ms", without), ("bash_sandbox_ms", with - without)]))
 }
 
-/// The interpreter with the script's file, started and waited for, and nothing else.
-fn bare(case: &Case) -> std::io::Result<Vec<Duration>> {
+/// Starts the interpreter with the script's file and waits for its end.
+fn bare(language: &Language) -> std::io::Result<Vec<Duration>> {
     let scratch = Scratch::new()?;
-    let file: OsString = scratch.file("script", case.script)?.into();
+    let file: OsString = scratch.file("script", language.script)?.into();
     (0..TIMES)
         .map(|_| {
             let output = File::options().write(true).open("/dev/null")?;
             let spec = ServiceSpec {
-                program: case.program.into(),
+                program: language.program.into(),
                 args: vec![file.clone()],
                 output: Some(output),
                 ..ServiceSpec::default()

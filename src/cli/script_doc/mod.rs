@@ -3,6 +3,8 @@
 mod pages;
 mod repl;
 
+pub use pages::definitions;
+
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -31,7 +33,6 @@ pub(super) enum ScriptCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero script doc -t osis\n  hero script doc run\n  \
                         hero script doc TextReplacer.replace --json\n  \
-                        hero script doc -t sal --markdown > sal.md\n  \
                         hero script doc -t osis --definitions > osis.d.rhai")]
 pub(super) struct Doc {
     /// Only this function, or this group; by default all
@@ -39,11 +40,8 @@ pub(super) struct Doc {
     /// The engine, `sal` or `osis`; by default both
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
-    /// Print the functions of one engine as a page of Markdown
-    #[arg(long, conflicts_with = "name", requires = "script_type")]
-    markdown: bool,
     /// Print them as a definition file for editors with Rhai support
-    #[arg(long, conflicts_with_all = ["name", "markdown"], requires = "script_type")]
+    #[arg(long, conflicts_with = "name", requires = "script_type")]
     definitions: bool,
 }
 
@@ -82,8 +80,6 @@ impl Doc {
         };
         if global.json {
             output::json(&document(&chosen))?;
-        } else if self.markdown {
-            output::text(&pages::markdown(script_type, &chosen))?;
         } else if self.definitions {
             output::text(&pages::definitions(script_type, &chosen))?;
         } else if self.name.is_some() {
@@ -261,44 +257,6 @@ mod tests {
         findings
             .map(|found| format!("{}:{}: {}", found.line, found.column, found.message))
             .collect()
-    }
-
-    #[test]
-    fn committed_pages_and_definitions_are_up_to_date() {
-        let limits = RhaiLimits::default();
-        let (sal, osis) = (sal(&limits).expect("sal"), osis(&limits).expect("osis"));
-        let (of_sal, of_osis) = (sal.groups(), osis.groups());
-        for (file, how, made, committed) in [
-            (
-                "sal.md",
-                "--markdown -t sal",
-                pages::markdown("sal", of_sal),
-                include_str!("../../../docs/sal.md"),
-            ),
-            (
-                "osis.md",
-                "--markdown -t osis",
-                pages::markdown("osis", of_osis),
-                include_str!("../../../docs/osis.md"),
-            ),
-            (
-                "sal.d.rhai",
-                "--definitions -t sal",
-                pages::definitions("sal", of_sal),
-                include_str!("../../../docs/sal.d.rhai"),
-            ),
-            (
-                "osis.d.rhai",
-                "--definitions -t osis",
-                pages::definitions("osis", of_osis),
-                include_str!("../../../docs/osis.d.rhai"),
-            ),
-        ] {
-            assert!(
-                made == committed,
-                "docs/{file} is not up to date: hero script doc {how} > docs/{file}"
-            );
-        }
     }
 
     #[test]

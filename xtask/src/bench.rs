@@ -1,0 +1,319 @@
+//! Measures that only developers need, on the Redis of `HERO_CONFIG`. Each prints lines of a name,
+//! a figure and its unit. A private Redis with a supervisor and actors comes from `hero dev`:
+//!
+//! ```sh
+//! target/release/hero dev -- target/release/xtask bench lists
+//! target/release/hero --config xtask/dual.toml dev -- target/release/xtask bench bridge
+//! ```
+
+use std::error::Error;
+use std::fs;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use clap::Subcommand;
+use hero::client::{Client, JobBuilder};
+use hero::config::{Config, OsisConfig};
+use hero::proto::job::{BootId, Job, JobId};
+use hero::proto::keys::Keys;
+use hero::proto::object::{Ask, Change, Context, ObjectId, ObjectType, Query, Write};
+use hero::proto::queue::Queue;
+use hero::proto::target::{ActorId, ScriptType};
+use hero::store::{Claim, Limits, ListQuery, Store};
+use redis::Connection;
+use serde_json::{Value, json};
+
+type Done<T = ()> = Result<T, Box<dyn Error>>;
+
+const FEW: usize = 1000;
+const MANY: usize = 1_000_000;
+/// Jobs in one call of a bulk submission.
+const BULK: usize = 1000;
+/// Repetitions of a measure; the figure is their median.
+const TIMES: usize = 500;
+/// Repetitions before those that count.
+const WARM_UPS: usize = 50;
+
+/// Measure what `hero bench` does not
+#[derive(Debug, Subcommand)]
+pub(crate) enum Measure {
+    /// A page of a list and a claim, among 1 000 and among 1 000 000 jobs
+    Lists,
+    /// Getting and finding an object of scripts, among 1 000 and among 1 000 000
+    Objects,
+    /// Enqueueing and draining jobs; compare a run on a dual configuration with one on the default
+    Queue {
+        #[arg(long, default_value_t = 20_000)]
+        jobs: usize,
+    },
+    /// The time that the bridge adds to a task of rhailib, beside a job of Hero
+    Bridge,
+    /// The share of a core that each live actor uses while it is idle
+    Idle,
+}
+
+impl Measure {
+    pub(crate) fn run(&self) -> Done {
+        let file = std::env::var_os("HERO_CONFIG")
+            .ok_or("HERO_CONFIG is not set; run this as `hero dev -- xtask bench ...`")?;
+        let config = Config::load(Some(file.as_ref()))?;
+        let bench =
+            Bench { client: Client::open(&config)?, store: Store::open(&config.redis)?, config };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            match self {
+                Self::Lists => bench.lists().await,
+                Self::Objects => bench.objects().await,
+                Self::Queue { jobs } => bench.queue(*jobs).await,
+                Self::Bridge => bench.bridge().await,
+                Self::Idle => bench.idle().await,
+            }
+        })
+    }
+}
+
+struct Bench {
+    client: Client,
+    store: Store,
+    config: Config,
+}
+
+impl Bench {
+    /// The jobs are of a type that no actor serves.
+    async fn lists(&self) -> Done {
+        let query = ListQuery { limit: 50, ..ListQuery::default() };
+        let actor: ActorId = "bench:default:1".parse()?;
+        let lists: Vec<String> =
+            actor.queues().iter().map(|queue| self.store.keys().work(queue)).collect();
+        let (boot, limits) = (BootId::random(), Limits::default());
+        for (more, among) in [(FEW, "1 000"), (MANY - FEW, "1 000 000")] {
+            self.submit("bench", more).await?;
+            let page = || async { Ok(drop(self.client.list_jobs(&query).await?)) };
+            print(&format!("page of 50 among {among}"), median(TIMES, page).await?, "ms");
+            let claim = || async {
+                let claim = Claim {
+                    boot: &boot,
+                    actor: &actor,
+                    lists: &lists,
+                    wanted: 1,
+                    popped: &[],
+                    size_max_bytes: self.config.job.script_size_max,
+                    limits: &limits,
+                };
+                let claimed = self.store.claim(&claim).await?;
+                if claimed.attempts.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }
+            };
+            print(&format!("claim among {among}"), median(TIMES, claim).await?, "ms");
+        }
+        Ok(())
+    }
+
+    async fn objects(&self) -> Done {
+        let object_type: ObjectType = "person".parse()?;
+        let fields = ["email".parse()?, "age".parse()?].into();
+        let index = [(object_type.clone(), fields)].into();
+        let config = OsisConfig { objects_max: MANY as u64, index, ..OsisConfig::default() };
+        let context = Context::default();
+        let ask = async |ask: Ask| -> Done {
+            Ok(drop(self.store.objects(&context, ask, &config).await?))
+        };
+        for (from, to, among) in [(0, FEW, "1 000"), (FEW, MANY, "1 000 000")] {
+            for first in (from..to).step_by(Store::OBJECT_CHANGES_MAX) {
+                let numbers = first..to.min(first + Store::OBJECT_CHANGES_MAX);
+                let writes = numbers.map(|n| person(&object_type, n)).collect::<Done<_>>()?;
+                ask(Ask::Write(writes)).await?;
+            }
+            let get = || async {
+                let id = object_id(fastrand::usize(..to))?;
+                ask(Ask::Get(object_type.clone(), id)).await
+            };
+            print(&format!("get an object among {among}"), median(TIMES, get).await?, "ms");
+            let find = || async {
+                let query = format!("email = \"{}\"", email(fastrand::usize(..to)));
+                let query = Query::parse(&query)?;
+                let object_type = object_type.clone();
+                ask(Ask::Find { object_type, query, after: None, limit: 10 }).await
+            };
+            print(&format!("find an object among {among}"), median(TIMES, find).await?, "ms");
+        }
+        Ok(())
+    }
+
+    /// The queue is paused while the jobs are submitted, so that the actor drains all of them.
+    async fn queue(&self, jobs: usize) -> Done {
+        let osis: ScriptType = "osis".parse()?;
+        let queue: Queue = "type:osis".parse()?;
+        self.client.pause_queue(&queue).await?;
+        let began = Instant::now();
+        for number in 0..jobs {
+            self.client.submit(job("osis", number)?).await?;
+        }
+        print("enqueue one by one", per_second(jobs, began.elapsed()), "jobs/s");
+        let before = self.finished(&osis).await?;
+        self.client.resume_queue(&queue).await?;
+        let began = Instant::now();
+        while self.finished(&osis).await? < before + jobs as u64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        print("drain", per_second(jobs, began.elapsed()), "jobs/s");
+        Ok(())
+    }
+
+    async fn bridge(&self) -> Done {
+        let circles = &self.config.supervisor.rhailib_circles;
+        let circle = circles.first().ok_or("the configuration has no rhailib circle")?;
+        let url = self.config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
+        let mut link = redis::Client::open(url)?.get_connection()?;
+        let list = Keys::tasks(&circle.circle);
+        let mut times = [const { Vec::new() }; 3];
+        // In turns, so that other load on the machine affects all alike.
+        for number in 0..WARM_UPS + TIMES {
+            let began = Instant::now();
+            self.client.run_job_and_await_result(job("osis", number)?, None).await?;
+            let mut took = [began.elapsed(); 3];
+            for (took, details_first) in took[1..].iter_mut().zip([true, false]) {
+                let began = Instant::now();
+                run_task(&mut link, &list, details_first)?;
+                *took = began.elapsed();
+            }
+            if number >= WARM_UPS {
+                times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
+            }
+        }
+        for (q, name) in [(0.5, "p50"), (0.99, "p99")] {
+            let [job, task, id_first] = times.each_mut().map(|times| millis(quantile(times, q)));
+            print(&format!("job, {name}"), job, "ms");
+            print(&format!("a task takes longer by, {name}"), task - job, "ms");
+            print(&format!("a task with its id pushed first, {name}"), id_first - job, "ms");
+        }
+        Ok(())
+    }
+
+    async fn idle(&self) -> Done {
+        /// Longer than a heartbeat.
+        const WATCHED: Duration = Duration::from_secs(6);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let actors = self.client.list_actors(None).await?;
+        let mut before = Vec::new();
+        for one in actors {
+            let used = cpu_time(one.presence.pid)?;
+            before.push((one.actor.to_string(), one.presence.pid, used));
+        }
+        let began = Instant::now();
+        tokio::time::sleep(WATCHED).await;
+        for (actor, pid, before) in before {
+            let used = cpu_time(pid)?.saturating_sub(before);
+            print(
+                &actor,
+                100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64(),
+                "% of a core",
+            );
+        }
+        Ok(())
+    }
+
+    async fn submit(&self, script_type: &str, count: usize) -> Done {
+        for first in (0..count).step_by(BULK) {
+            let numbers = first..count.min(first + BULK);
+            let jobs = numbers.map(|number| job(script_type, number)).collect::<Done<Vec<_>>>()?;
+            for submitted in self.client.submit_all(&jobs).await? {
+                submitted?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn finished(&self, script_type: &ScriptType) -> Done<u64> {
+        Ok(self.client.counters(script_type).await?.get("finished").copied().unwrap_or_default())
+    }
+}
+
+fn job(script_type: &str, number: usize) -> Done<Job> {
+    Ok(JobBuilder::new(script_type, number.to_string()).build()?)
+}
+
+fn person(object_type: &ObjectType, number: usize) -> Done<Write> {
+    let fields = json!({ "name": "a name", "email": email(number), "age": number % 100 });
+    let body = fields.as_object().cloned().unwrap_or_default();
+    let change = Change::Set { body, created_ms: None };
+    let id = object_id(number)?;
+    Ok(Write { object_type: object_type.clone(), id, expected: None, change })
+}
+
+fn object_id(number: usize) -> Done<ObjectId> {
+    Ok(format!("p{number}").parse()?)
+}
+
+fn email(number: usize) -> String {
+    format!("p{number}@example.org")
+}
+
+/// Pushes a task as a client of rhailib does and waits for its reply. Its details are written
+/// before its id is pushed, or after it, as the sequence diagram of rhailib has it.
+fn run_task(link: &mut Connection, list: &str, details_first: bool) -> Done {
+    let id = JobId::random();
+    let (task, reply_to) = (id.as_str(), Keys::task_reply(id.as_str()));
+    let mut details = redis::cmd("HSET");
+    details.arg(Keys::task_details(task)).arg("script").arg("1");
+    details.arg("status").arg("pending").arg("reply_to_queue").arg(&reply_to);
+    let mut push = redis::cmd("LPUSH");
+    push.arg(list).arg(task);
+    let steps = if details_first { [&details, &push] } else { [&push, &details] };
+    for step in steps {
+        step.query::<i64>(link)?;
+    }
+    let reply: Option<(String, String)> = redis::cmd("BLPOP").arg(&reply_to).arg(30).query(link)?;
+    let (_, reply) = reply.ok_or("no reply came within 30 s")?;
+    let reply: Value = serde_json::from_str(&reply)?;
+    if reply["status"] == "completed" {
+        Ok(())
+    } else {
+        Err(format!("a task failed: {reply}").into())
+    }
+}
+
+/// Returns the time that all threads of a process have spent on a processor.
+fn cpu_time(pid: u32) -> Done<Duration> {
+    let mut nanos = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
+        nanos += text.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+async fn median<F: Future<Output = Done>>(times: usize, run: impl Fn() -> F) -> Done<f64> {
+    let mut taken = Vec::with_capacity(times);
+    for _ in 0..times {
+        let began = Instant::now();
+        run().await?;
+        taken.push(began.elapsed());
+    }
+    Ok(millis(quantile(&mut taken, 0.5)))
+}
+
+fn quantile(times: &mut [Duration], q: f64) -> Duration {
+    times.sort_unstable();
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the index is within a few hundred"
+    )]
+    let index = (times.len() as f64 * q) as usize;
+    times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn per_second(count: usize, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
+}
+
+#[expect(clippy::print_stdout, reason = "the result of a command line program")]
+fn print(name: &str, figure: f64, unit: &str) {
+    println!("{name:<44} {figure:>12.3} {unit}");
+}

@@ -1,0 +1,44 @@
+//! Tools for developers of Hero. `cargo xtask --help` lists them.
+
+mod bench;
+mod commands;
+mod pages;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Tools for developers of Hero
+#[derive(Debug, Parser)]
+enum Xtask {
+    /// Write a man page of every command into a folder
+    Man { folder: PathBuf },
+    /// Write completions for bash, zsh and fish into a folder
+    Completions { folder: PathBuf },
+    /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts
+    Docs,
+    /// Measure on the Redis of `HERO_CONFIG`; run it as `hero dev -- xtask bench ...`
+    #[command(subcommand)]
+    Bench(bench::Measure),
+}
+
+fn main() -> ExitCode {
+    let done = match Xtask::parse() {
+        Xtask::Man { folder } => commands::man(&folder),
+        Xtask::Completions { folder } => commands::completions(&folder),
+        Xtask::Docs => pages::write(),
+        Xtask::Bench(measure) => measure.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(error.as_ref()),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the error of a command line program")]
+fn fail(error: &dyn Error) -> ExitCode {
+    eprintln!("xtask: {error}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,103 @@
+//! The pages of the functions of scripts, docs/sal.md and docs/osis.md, with their definition files.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use hero::cli::definitions;
+use hero::config::{JobConfig, RhaiLimits, SalConfig};
+use hero::engine::rhai::{Group, RhaiEngine};
+
+/// Writes all pages and definition files into docs/.
+pub(crate) fn write() -> Result<(), Box<dyn Error>> {
+    for (file, text) in files()? {
+        fs::write(&file, text)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns the generated files of docs/ with their text.
+fn files() -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
+    let (limits, job) = (RhaiLimits::default(), JobConfig::default());
+    let sal = RhaiEngine::sal("sal".parse()?, &limits, &job, &SalConfig::default());
+    let osis = RhaiEngine::osis("osis".parse()?, &limits, &job);
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let files = [("sal", sal.groups()), ("osis", osis.groups())].into_iter().flat_map(
+        |(script_type, groups)| {
+            [
+                (docs.join(format!("{script_type}.md")), markdown(script_type, groups)),
+                (docs.join(format!("{script_type}.d.rhai")), definitions(script_type, groups)),
+            ]
+        },
+    );
+    Ok(files.collect())
+}
+
+/// Returns the page of the functions of one engine.
+fn markdown(script_type: &str, groups: &[Group]) -> String {
+    let mut text = format!(
+        "# The functions of {script_type} scripts\n\n\
+         <!-- Generated: cargo xtask docs -->\n\n\
+         The functions that scripts of the engine `{script_type}` can call, beside those of the \
+         language, which is [Rhai](https://rhai.rs/book/). A function that fails throws an error \
+         that names the operation and its object; `try` and `catch` handle it. The tests run every \
+         example; a last line `// → TEXT` is the output of the script.\n"
+    );
+    if script_type == "sal" {
+        text.push_str(
+            "\nThe section `[sal]` of the configuration sets their permissions: the folders `read` and \
+             `write`, and whether they may `run` programs and use the `network`. A call that takes \
+             long ends with the job, and so does every program that it started.\n",
+        );
+    } else {
+        text.push_str(
+            "\nThe objects that they store, and the query language, are described in \
+             [objects.md](objects.md).\n",
+        );
+    }
+    let _ = write!(
+        text,
+        "\nAn editor with a language server for Rhai completes them. It needs \
+         [{script_type}.d.rhai]({script_type}.d.rhai) beside the scripts, and a `Rhai.toml` at the \
+         top of their folder:\n\n\
+         ```sh\n\
+         cp /usr/share/hero/rhai/{script_type}.d.rhai .   # where the package is installed, or:\n\
+         hero script doc --definitions -t {script_type} > {script_type}.d.rhai\n\
+         printf '[source]\\ninclude = [\"**/*.rhai\"]\\n' > Rhai.toml\n\
+         ```\n"
+    );
+    text.push_str("\n| group | functions |\n|---|---|\n");
+    for group in groups {
+        let names: Vec<String> =
+            group.functions.iter().map(|function| format!("`{}`", function.name)).collect();
+        let _ = writeln!(text, "| [{0}](#{0}) | {1} |", group.name, names.join(" "));
+    }
+    for group in groups {
+        let _ = write!(text, "\n## {}\n\n{}\n", group.name, group.summary);
+        for function in &group.functions {
+            let _ = write!(text, "\n### {}\n\n```\n", function.full_name());
+            for signature in &function.signatures {
+                let _ = writeln!(text, "{signature}");
+            }
+            let _ = writeln!(text, "```\n\n{}\n", function.summary);
+            let _ = write!(text, "```rust\n{}\n```\n", function.example.trim());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_docs_are_up_to_date() {
+        for (file, text) in files().expect("pages") {
+            let committed = fs::read_to_string(&file).expect("a page");
+            let file = file.display();
+            assert!(committed == text, "{file} is not up to date: cargo xtask docs");
+        }
+    }
+}
