@@ -1,4 +1,4 @@
-//! `hero dev`: everything in one process tree, on a private Redis.
+//! `hero dev`: a supervisor and an actor per script type in one process tree, on a private Redis.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -18,12 +18,12 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n\n\
                         COMMAND finds `hero` in its PATH and the private Redis by HERO_CONFIG; \
-                        its exit code is hero's.\nEverything is gone afterwards, the jobs too.")]
+                        its exit code is that of hero.\nEverything is removed afterwards, including the jobs.")]
 pub(super) struct Dev {
-    /// Print what the daemons say
+    /// Print the log of the daemons
     #[arg(short, long)]
     verbose: bool,
-    /// What to run meanwhile
+    /// The command to run meanwhile
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -33,14 +33,14 @@ impl Dev {
         let began = Instant::now();
         let config = global.config()?;
         let mut interrupts = Interrupts::listen()
-            .map_err(|error| unavailable(format!("cannot take signals: {error}")))?;
+            .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
         let mut stage = tokio::select! {
             stage = Stage::open(config, self.verbose) => stage?,
             signal = interrupts.next() => return Ok(ExitCode::from(128 + signal)),
         };
         let played = tokio::select! {
             played = self.play(&mut stage, began, global.json) => played,
-            // Without a command it is the usual end.
+            // Without a command, an interrupt is the normal end.
             signal = interrupts.next() => Ok(if self.command.is_empty() { 0 } else { 128 + signal }),
         };
         let down = stage.take_down(&mut interrupts).await;
@@ -63,13 +63,13 @@ impl Dev {
             stage.start_unit(&actor.unit(), &[])?;
         }
         stage.until_present(&actors).await?;
-        self.tell_ready(stage, &types, began, json)?;
+        self.report_ready(stage, &types, began, json)?;
         stage.start_command(&self.command)?;
         stage.until_command_ends().await
     }
 
-    /// Standard output is the command's own, if there is one.
-    fn tell_ready(
+    /// Reports that the stage is ready, on standard error if the command owns standard output.
+    fn report_ready(
         &self,
         stage: &Stage,
         types: &[ScriptType],
@@ -96,7 +96,7 @@ impl Dev {
     }
 }
 
-/// The actor that serves a type: `TYPE:default:1`.
+/// Returns the first actor of a type: `TYPE:default:1`.
 pub(super) fn first_actor(script_type: ScriptType) -> Result<ActorId, Error> {
     let instance = Instance::try_from(1).map_err(|error| unavailable(error.to_string()))?;
     Ok(ActorId { script_type, group: Group::default(), instance })

@@ -19,6 +19,7 @@ const PENDING: &[&str] = &[
     "Entry",
     "Events",
     "Job",
+    "JobBounds",
     "Kind",
     "Limits",
     "Line",

@@ -78,7 +78,7 @@ impl Bench {
             return harness.run(&global.client()?).await;
         }
         let mut interrupts = Interrupts::listen()
-            .map_err(|error| unavailable(format!("cannot take signals: {error}")))?;
+            .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
         let mut runs: Vec<Figures> = Vec::new();
         for number in 1..=self.runs {
             output::note(&format!("run {number} of {}", self.runs));

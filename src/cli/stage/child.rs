@@ -1,4 +1,4 @@
-//! One child process of a stage, under the name by which a person knows it.
+//! One child process of a stage, with a name for messages.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,20 +12,20 @@ use super::unavailable;
 use crate::engine::process::{Service, ServiceSpec, find_program};
 use crate::error::{Error, Exit};
 
-/// What is shown of the log of a child that ended too early.
+/// The end of the log that is shown for a child that ended too early.
 const TAIL_LINES: usize = 15;
 const TAIL_BYTES: u64 = 16_384;
 
-pub(in crate::cli) struct Child {
+pub(in crate::cli) struct StageChild {
     name: String,
     service: Service,
-    /// Where its output goes, unless that is standard error.
+    /// The file of its output; `None` for standard error.
     log: Option<PathBuf>,
     status: Option<ExitStatus>,
 }
 
-impl Child {
-    /// Starts a child that nobody talks to: its output goes to a file, or to standard error.
+impl StageChild {
+    /// Starts a child with no input, whose output goes to a file or to standard error.
     pub(super) fn start(
         name: &str,
         mut spec: ServiceSpec,
@@ -39,12 +39,12 @@ impl Child {
             None => io::stderr().as_fd().try_clone_to_owned().map(File::from),
         };
         spec.output = Some(output.map_err(|error| failed("cannot make the log of", error))?);
-        let service =
-            Service::start(tethered(spec)).map_err(|error| failed("cannot start", error))?;
+        let service = Service::start(with_death_signal(spec))
+            .map_err(|error| failed("cannot start", error))?;
         Ok(Self { name: name.to_owned(), service, log, status: None })
     }
 
-    /// Starts a child that has this process's standard input, output and error.
+    /// Starts a child with the standard input, output and error of this process.
     pub(super) fn with_terminal(name: &str, spec: ServiceSpec) -> Result<Self, Error> {
         let service = Service::start(spec).map_err(|error| {
             let exit = match error.kind() {
@@ -61,7 +61,7 @@ impl Child {
         self.service.pid()
     }
 
-    /// Its exit code, as a shell would tell it, once it has ended.
+    /// Returns its exit code as a shell reports it, once it has ended.
     pub(super) fn ended(&mut self) -> Result<Option<u8>, Error> {
         if self.status.is_none() {
             let status = self.service.try_wait();
@@ -82,8 +82,8 @@ impl Child {
         Ok(())
     }
 
-    /// What to say of a child that should still be there.
-    pub(super) fn obituary(&self) -> String {
+    /// Describes the end of a child that should still run.
+    pub(super) fn failure(&self) -> String {
         let status = self.status.map(|status| format!(": {status}")).unwrap_or_default();
         let end = format!("{} has ended{status}", self.name);
         match self.log.as_deref().map(tail) {
@@ -93,9 +93,9 @@ impl Child {
     }
 }
 
-/// Lets a child get SIGTERM when this process dies without a chance to take it down, where the
-/// tool for that is there. It becomes the program and keeps its pid.
-fn tethered(mut spec: ServiceSpec) -> ServiceSpec {
+/// Makes the kernel send SIGTERM to the child when this process dies, where `setpriv` is
+/// installed. `setpriv` becomes the program and keeps the pid.
+fn with_death_signal(mut spec: ServiceSpec) -> ServiceSpec {
     if let Some(setpriv) = find_program("setpriv") {
         let program = std::mem::replace(&mut spec.program, setpriv.into());
         spec.args.splice(0..0, ["--pdeathsig".into(), "TERM".into(), "--".into(), program]);
@@ -108,7 +108,7 @@ fn code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The last lines of a file.
+/// Returns the last lines of a file.
 fn tail(file: &Path) -> io::Result<String> {
     let mut file = File::open(file)?;
     let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
@@ -124,7 +124,7 @@ fn tail(file: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn child(script: &str) -> (Child, tempfile::TempDir) {
+    fn child(script: &str) -> (StageChild, tempfile::TempDir) {
         let folder = tempfile::tempdir().expect("a folder");
         let spec = ServiceSpec {
             program: "/bin/sh".into(),
@@ -132,23 +132,23 @@ mod tests {
             own_group: true,
             ..ServiceSpec::default()
         };
-        let child = Child::start("unit-1", spec, folder.path(), false).expect("sh starts");
+        let child = StageChild::start("unit-1", spec, folder.path(), false).expect("sh starts");
         (child, folder)
     }
 
     #[test]
-    fn the_obituary_names_the_child_its_status_and_the_end_of_its_log() {
+    fn failure_names_the_child_its_status_and_the_end_of_its_log() {
         let (mut child, _folder) = child("seq 100; exit 3");
         while child.ended().expect("waited").is_none() {
             std::thread::yield_now();
         }
-        let text = child.obituary();
+        let text = child.failure();
         assert!(text.starts_with("unit-1 has ended: exit status: 3"), "{text}");
         assert!(text.ends_with("\n99\n100") && text.lines().count() == 1 + TAIL_LINES, "{text}");
     }
 
     #[test]
-    fn a_killed_child_has_the_exit_code_that_a_shell_gives_it() {
+    fn killed_child_has_the_exit_code_of_a_shell() {
         let (mut child, _folder) = child("kill -KILL $$");
         let code = loop {
             if let Some(code) = child.ended().expect("waited") {

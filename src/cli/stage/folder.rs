@@ -1,4 +1,4 @@
-//! The folder of a stage: private, short enough for a socket, and with a configuration in it.
+//! The folder of a stage: private, with a path short enough for a socket, and a configuration.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
@@ -18,28 +18,28 @@ pub(super) const SOCKET: &str = "redis.sock";
 /// The longest path of a unix socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
 const PREFIX: &str = "hero-dev-";
-/// Characters that the folder's name gets after its prefix.
+/// The number of random characters after the prefix of the folder's name.
 const RANDOM_LEN: usize = 6;
 
-/// Where files lie in memory, as they do in the runtime directory that systemd gives a service.
+/// A file system in memory, as the runtime directory of a systemd service is.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// Makes it where temporary files go, or in /tmp if a socket there would have a path that is too
-/// long or cannot stand in a url.
+/// Makes the folder among temporary files, or in /tmp if the path of a socket there would be too
+/// long or not legal in a url.
 pub(super) fn private() -> Result<TempDir, Error> {
     let parent = parent(std::env::temp_dir());
     below(&parent).map_err(|error| {
-        unavailable(format!("cannot make a folder in {}: {error}", parent.display()))
+        unavailable(format!("cannot create a folder in {}: {error}", parent.display()))
     })
 }
 
-/// Makes the folder in which the units' jobs have theirs: in memory, where that is to be had.
+/// Makes the parent of the folders of jobs: in memory, if a file system there is writable.
 pub(super) fn of_jobs(stage: &Path) -> Result<TempDir, Error> {
     let in_memory = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let in_memory = in_memory.into_iter().chain([PathBuf::from(IN_MEMORY)]);
     let mut made = in_memory.filter(|folder| is_in_memory(folder)).filter_map(|it| below(&it).ok());
     made.next().map_or_else(|| below(stage), Ok).map_err(|error| {
-        unavailable(format!("cannot make a folder in {}: {error}", stage.display()))
+        unavailable(format!("cannot create a folder in {}: {error}", stage.display()))
     })
 }
 
@@ -56,7 +56,7 @@ fn is_in_memory(folder: &Path) -> bool {
         && statfs(folder).is_ok_and(|system| system.filesystem_type() == TMPFS_MAGIC)
 }
 
-/// Writes the configuration for this user's eyes only.
+/// Writes the configuration to a file that only this user can read.
 pub(super) fn write_config(folder: &Path, config: &Config) -> Result<PathBuf, Error> {
     let file = folder.join("hero.toml");
     let text = config.to_toml()?;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_whose_socket_path_would_be_too_long_is_made_elsewhere() {
+    fn folder_with_a_too_long_socket_path_is_made_in_tmp() {
         assert_eq!(parent("/var/tmp".into()), Path::new("/var/tmp"));
         for bad in [format!("/{}", "x".repeat(90)), "/a b".to_owned(), "tmp".to_owned()] {
             assert_eq!(parent(bad.clone().into()), Path::new("/tmp"), "{bad}");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_jobs_is_in_memory_where_there_is_one_and_private() {
+    fn folder_of_jobs_is_private_and_in_memory_if_possible() {
         let stage = private().expect("a folder");
         let folder = of_jobs(stage.path()).expect("a folder");
         let mode = folder.path().metadata().expect("there").permissions().mode();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_written_configuration_reads_back_to_the_same() {
+    fn written_configuration_reads_back_unchanged() {
         let folder = private().expect("a folder");
         let config = Config::default();
         let file = write_config(folder.path(), &config).expect("written");

@@ -1,10 +1,10 @@
-//! A private stage: a folder, a Redis and units of Hero, for `hero dev` and `hero bench`. All of
-//! it goes when the stage is taken down, and at the latest when it is dropped.
+//! A private stage for `hero dev` and `hero bench`: a folder, a Redis and units of Hero. Taking it
+//! down ends and removes all of them; so does dropping it.
 
 mod child;
 mod folder;
 
-pub(super) use child::Child;
+pub(super) use child::StageChild;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,39 +19,39 @@ use crate::engine::process::{ServiceSpec, find_program};
 use crate::error::{Error, Exit};
 use crate::proto::target::ActorId;
 
-/// How long Redis and the units may take to be there.
+/// The time within which Redis and the units must be ready.
 const START_MAX: Duration = Duration::from_secs(30);
-/// How long a child may take to end that has nothing to wait for.
+/// The time within which a child must end that has no job to wait for.
 const END_MAX: Duration = Duration::from_secs(5);
-/// How often the children and the conditions waited for are looked at.
+/// The interval at which children and conditions are checked.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// The children, in the order in which they are ended, and what they stand on.
+/// The children in the order in which they are ended, with their Redis and folders.
 pub(super) struct Stage {
-    command: Option<Child>,
-    units: Vec<Child>,
-    redis: Child,
+    command: Option<StageChild>,
+    units: Vec<StageChild>,
+    redis: StageChild,
     /// A client of the private Redis.
     pub(super) client: Client,
-    /// What is in force here.
+    /// The configuration of the stage.
     pub(super) config: Config,
-    /// The file that says so.
+    /// The file of that configuration.
     pub(super) config_file: PathBuf,
     verbose: bool,
     folder: TempDir,
-    /// Where the units' jobs have their folders.
+    /// The parent of the folders of jobs.
     of_jobs: TempDir,
 }
 
 impl Stage {
     /// Makes the folder, writes the configuration with only `[redis]` replaced, starts Redis.
-    /// With `verbose`, what the children say goes to standard error, else to files in the folder.
+    /// With `verbose`, children write to standard error, else to files in the folder.
     ///
     /// # Errors
     /// [`Exit::Unavailable`] if there is no redis-server, or it does not start.
     pub(super) async fn open(config: Config, verbose: bool) -> Result<Self, Error> {
         let Some(server) = find_program("redis-server") else {
-            let message = "redis-server: not found; apt-get install redis-server";
+            let message = "cannot find redis-server; install it: apt-get install redis-server";
             return Err(unavailable(message));
         };
         let folder = folder::private()?;
@@ -60,7 +60,7 @@ impl Stage {
         let url = format!("redis+unix://{}", socket.display());
         let redis = RedisConfig { url: url.into(), ..RedisConfig::default() };
         let mut config = Config { redis, ..config };
-        // What belongs to the unit of a service is not for whoever tries things out.
+        // The default belongs to the units of systemd; the caller may not write there.
         if config.job.cache_dir == JobConfig::default().cache_dir {
             config.job.cache_dir = folder.path().join("cache");
         }
@@ -72,7 +72,7 @@ impl Stage {
             own_group: true,
             ..ServiceSpec::default()
         };
-        let redis = Child::start("redis-server", spec, folder.path(), verbose)?;
+        let redis = StageChild::start("redis-server", spec, folder.path(), verbose)?;
         let client = Client::open(&config)?;
         let mut stage = Self {
             command: None,
@@ -85,11 +85,13 @@ impl Stage {
             folder,
             of_jobs,
         };
-        stage.until(async |client| Ok(client.ping().await.is_ok()), "redis-server").await?;
+        stage
+            .until(async |client| Ok(client.ping().await.is_ok()), "answer of redis-server")
+            .await?;
         Ok(stage)
     }
 
-    /// Starts a unit of this same program, with variables on top of this process's.
+    /// Starts a unit of this program, with further environment variables.
     ///
     /// # Errors
     /// [`Exit::Unavailable`] if the process cannot be started.
@@ -105,17 +107,17 @@ impl Stage {
             own_group: true,
             ..ServiceSpec::default()
         };
-        let child = Child::start(unit, spec, self.folder.path(), self.verbose)?;
+        let child = StageChild::start(unit, spec, self.folder.path(), self.verbose)?;
         let pid = child.pid();
         self.units.push(child);
         Ok(pid)
     }
 
-    /// Starts the command of a person, with this stage's configuration and this same program
-    /// first in its `PATH`. It has the terminal.
+    /// Starts the user's command at the terminal, with the configuration of this stage and this
+    /// program first in its `PATH`.
     ///
     /// # Errors
-    /// [`Exit::NotFound`] if there is no such program.
+    /// [`Exit::NotFound`] if the program does not exist.
     pub(super) fn start_command(&mut self, command: &[OsString]) -> Result<(), Error> {
         let Some((program, args)) = command.split_first() else { return Ok(()) };
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -134,23 +136,23 @@ impl Stage {
             inherit_stdin: true,
             ..ServiceSpec::default()
         };
-        self.command = Some(Child::with_terminal(&program.to_string_lossy(), spec)?);
+        self.command = Some(StageChild::with_terminal(&program.to_string_lossy(), spec)?);
         Ok(())
     }
 
-    /// Waits until all of these actors show their presence.
+    /// Waits until all of these actors are present.
     ///
     /// # Errors
     /// [`Exit::Unavailable`] if a child ends before, with the end of its log, or it takes too long.
     pub(super) async fn until_present(&mut self, actors: &[ActorId]) -> Result<(), Error> {
-        let all_are_there = async |client: &Client| {
+        let all_present = async |client: &Client| {
             let live = client.list_actors(None).await?;
             Ok(actors.iter().all(|actor| live.iter().any(|one| one.actor == *actor)))
         };
-        self.until(all_are_there, "presence of all actors").await
+        self.until(all_present, "presence of all actors").await
     }
 
-    /// Waits until a condition holds, and that no child ends meanwhile.
+    /// Waits until a condition holds; fails if a child ends before.
     pub(super) async fn until(
         &mut self,
         holds: impl AsyncFn(&Client) -> Result<bool, Error>,
@@ -160,7 +162,7 @@ impl Stage {
         while !holds(&self.client).await? {
             self.check()?;
             if began.elapsed() > START_MAX {
-                return Err(unavailable(format!("{what}: not there after {START_MAX:.0?}")));
+                return Err(unavailable(format!("no {what} within {START_MAX:.0?}")));
             }
             tokio::time::sleep(GLANCE).await;
         }
@@ -172,7 +174,7 @@ impl Stage {
     /// # Errors
     /// [`Exit::Unavailable`] if Redis ends meanwhile, or a unit ends with an error.
     pub(super) async fn until_command_ends(&mut self) -> Result<u8, Error> {
-        // A person waits for the end of a command, nobody for that of a unit.
+        // The user waits for the end of a command, but not for that of a unit.
         let glance = if self.command.is_some() { 5 * GLANCE } else { 50 * GLANCE };
         loop {
             if let Some(command) = &mut self.command
@@ -185,22 +187,21 @@ impl Stage {
         }
     }
 
-    /// Complains about Redis if it has ended, and about a unit that ended with an error.
+    /// Returns an error if Redis has ended, or a unit has ended with an error.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         if self.redis.ended()?.is_some() {
-            return Err(unavailable(self.redis.obituary()));
+            return Err(unavailable(self.redis.failure()));
         }
         for unit in &mut self.units {
             match unit.ended()? {
-                Some(code) if code != 0 => return Err(unavailable(unit.obituary())),
+                Some(code) if code != 0 => return Err(unavailable(unit.failure())),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Ends the units started so far and waits for that; asks again at every interrupt, if it
-    /// is given any.
+    /// Ends the units and waits for that; every interrupt asks them again.
     ///
     /// # Errors
     /// Those of waiting for a child.
@@ -214,11 +215,11 @@ impl Stage {
         Ok(())
     }
 
-    /// Takes everything down: the command, the units, which drain, then Redis, then the folder. A
-    /// further interrupt cuts the waits short, in the same order.
+    /// Ends the command, then the units, which drain, then Redis, and removes the folder. A further
+    /// interrupt cuts the waits short, in the same order.
     ///
     /// # Errors
-    /// The first thing that went wrong; what comes after it is taken down all the same.
+    /// The first failure; the rest is taken down nevertheless.
     pub(super) async fn take_down(mut self, interrupts: &mut Interrupts) -> Result<(), Error> {
         let command = match self.command.as_mut() {
             Some(command) => {
@@ -237,13 +238,13 @@ impl Stage {
     }
 }
 
-/// Asks children to end and waits for it; asks again at every interrupt; kills what is left.
+/// Asks children to end and waits for that; every interrupt asks again; kills the rest after `grace`.
 async fn end_all(
-    children: &mut [Child],
+    children: &mut [StageChild],
     grace: Duration,
     mut interrupts: Option<&mut Interrupts>,
 ) -> Result<(), Error> {
-    children.iter_mut().for_each(Child::ask_to_end);
+    children.iter_mut().for_each(StageChild::ask_to_end);
     let deadline = tokio::time::Instant::now() + grace;
     loop {
         let mut left = false;
@@ -256,11 +257,11 @@ async fn end_all(
         tokio::select! {
             () = tokio::time::sleep(GLANCE) => {}
             () = again(interrupts.as_deref_mut()) => {
-                children.iter_mut().for_each(Child::ask_to_end);
+                children.iter_mut().for_each(StageChild::ask_to_end);
             }
         }
         if tokio::time::Instant::now() > deadline {
-            return children.iter_mut().try_for_each(Child::kill);
+            return children.iter_mut().try_for_each(StageChild::kill);
         }
     }
 }
@@ -285,7 +286,7 @@ fn redis_args(socket: &std::path::Path, folder: &std::path::Path) -> Vec<OsStrin
 
 fn this_program() -> Result<PathBuf, Error> {
     std::env::current_exe()
-        .map_err(|error| unavailable(format!("cannot find this program's own file: {error}")))
+        .map_err(|error| unavailable(format!("cannot find the file of this program: {error}")))
 }
 
 pub(super) fn unavailable(message: impl Into<String>) -> Error {
