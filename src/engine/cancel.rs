@@ -73,7 +73,7 @@ impl Cancel {
     /// Returns a descriptor for `poll` that becomes readable once a stop is requested.
     ///
     /// # Errors
-    /// Those of `eventfd(2)`, such as too many open files.
+    /// Any error of `eventfd(2)`, such as too many open files.
     pub fn descriptor(&self) -> std::io::Result<BorrowedFd<'_>> {
         if self.wake.get().is_none() {
             let created = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;

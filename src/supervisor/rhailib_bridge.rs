@@ -17,9 +17,9 @@ use crate::store::{Backoff, Blocking, Store, StoreError, TasksTaken};
 
 /// The duration of one wait for tasks, and the longest round of the loop.
 const WAIT: Duration = Duration::from_secs(2);
-/// How long tasks without details are polled without a pause, as the details usually follow the id
-/// within the resolution of timers. If none came, the next such polling starts only after a rest:
-/// clients that never write details take at most a tenth of this loop.
+/// The time for which tasks without details are polled without a pause, as the details usually follow
+/// the id within the resolution of timers. If none came, the next such polling starts only after a
+/// rest: clients that never write details take at most a tenth of this loop.
 const POLL_FOR: Duration = Duration::from_millis(2);
 const POLL_REST: Duration = Duration::from_millis(20);
 /// The first and the longest pause between the checks that follow.

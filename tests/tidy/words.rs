@@ -6,7 +6,17 @@ use regex::Regex;
 use super::source::numbered;
 
 /// Paths whose words are held to the rule.
-const HELD: &[&str] = &["src/actor/", "src/failpoint.rs"];
+const HELD: &[&str] = &[
+    "src/actor/",
+    "src/daemon/",
+    "src/engine/backends.rs",
+    "src/engine/cancel.rs",
+    "src/engine/mod.rs",
+    "src/engine/process/prepare/",
+    "src/failpoint.rs",
+    "src/supervisor/",
+    "src/test_support.rs",
+];
 /// Paths of the project whose words people read.
 const READ: &[&str] =
     &["src/", "docs/", "man/", "README.md", "ARCHITECTURE.md", "etc/", "examples/", "systemd/"];

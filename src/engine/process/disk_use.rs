@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The interval of the measurements.
 const MEASURE_EVERY: Duration = Duration::from_millis(500);
-/// What every entry of a folder counts for, even an empty one.
+/// The size that every entry of a folder counts for at least.
 const ENTRY_BYTES: u64 = 256;
 /// The number of entries from which on a folder exceeds any limit.
 const ENTRIES_MAX: u64 = 1_000_000;

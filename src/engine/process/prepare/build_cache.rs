@@ -86,7 +86,7 @@ impl BuildCache {
     /// entry does not exist.
     ///
     /// # Errors
-    /// Those of `build`, a stop or the deadline while another process builds the entry, or a folder
+    /// Any error of `build`, a stop or the deadline while another process builds the entry, or a folder
     /// that cannot be written.
     pub(super) fn entry(
         &self,

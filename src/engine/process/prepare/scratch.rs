@@ -19,7 +19,7 @@ impl Scratch {
     /// directory for temporary files.
     ///
     /// # Errors
-    /// Those of creating the folder, with its parent in the message.
+    /// Any error of creating the folder, with its parent in the message.
     pub fn new() -> io::Result<Self> {
         Self::below(&parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref()))
     }
@@ -27,7 +27,7 @@ impl Scratch {
     /// Creates a folder in `parent`.
     ///
     /// # Errors
-    /// Those of creating the folder, with `parent` in the message.
+    /// Any error of creating the folder, with `parent` in the message.
     pub fn below(parent: &Path) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("job-")
@@ -44,7 +44,7 @@ impl Scratch {
     /// Writes a new file that only this user can read.
     ///
     /// # Errors
-    /// Those of creating and writing the file, such as a full disk.
+    /// Any error of creating and writing the file, such as a full disk.
     pub fn file(&self, name: &str, content: &str) -> io::Result<PathBuf> {
         let path = self.path().join(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;

@@ -1,12 +1,12 @@
-"""What a job's script can tell Hero, and ask of it.
+"""The interface between the script of a job and Hero.
 
     import hero
-    hero.progress(0.4, "reading")     # how far it is, for those who wait
-    hero.log("a line", 7)             # into the job's log
-    hero.output({"answer": 42})       # the job's output, in place of what is printed
-    hero.inputs                       # the outputs of the jobs that this one waited for, by id
+    hero.progress(0.4, "reading")     # the progress, shown to waiting clients
+    hero.log("a line", 7)             # a line of the job's log
+    hero.output({"answer": 42})       # the output of the job, instead of standard output
+    hero.inputs                       # the outputs of the job's prerequisites, by id
 
-Outside a job the same calls print, so that a script can be tried by hand.
+Outside a job the same functions print, so that a script can be tested by hand.
 """
 
 import json
@@ -17,25 +17,25 @@ __all__ = ["inputs", "log", "output", "progress"]
 
 
 def output(value):
-    """Sets the output of the job: anything that JSON can hold. The last call counts."""
-    if not _tell({"output": value}):
+    """Sets the output of the job to a JSON value. The last call counts."""
+    if not _send({"output": value}):
         print(json.dumps(value))
 
 
 def progress(fraction, text=""):
-    """Tells how far the job is, from 0 to 1, and what it is doing."""
-    if not _tell({"progress": float(fraction), "text": str(text)}):
+    """Reports the progress of the job, from 0 to 1, with a message."""
+    if not _send({"progress": float(fraction), "text": str(text)}):
         print(f"{float(fraction):.0%} {text}", file=sys.stderr)
 
 
 def log(*values, sep=" "):
     """Writes a line into the job's log."""
     text = sep.join(str(value) for value in values)
-    if not _tell({"log": text}):
+    if not _send({"log": text}):
         print(text, file=sys.stderr)
 
 
-def _tell(message):
+def _send(message):
     number = os.environ.get("HERO_FD")
     if not number:
         return False

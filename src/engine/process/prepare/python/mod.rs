@@ -14,7 +14,7 @@ const MODULE_FILE: &str = "hero.py";
 /// Puts the module beside a script that names it: Python searches the folder of the script first.
 ///
 /// # Errors
-/// Those of writing the file.
+/// Any error of writing the file.
 pub(super) fn provide_module(source: &str, scratch: &Scratch) -> std::io::Result<()> {
     if source.contains("hero") {
         scratch.file(MODULE_FILE, HERO_MODULE)?;
