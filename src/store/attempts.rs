@@ -213,7 +213,7 @@ impl Store {
                 "ok" => Recorded::Recorded,
                 "done" => Recorded::Before,
                 "lost" => Recorded::Lost,
-                _ => Recorded::Failed(result),
+                _ => Recorded::Failed(self.scripts.finish.with_files(&result)),
             })
             .collect())
     }

@@ -1,7 +1,6 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
-mod assembly;
 mod attempts;
 mod backoff;
 mod control;
@@ -50,6 +49,7 @@ pub use objects::{Reindexed, TendedIndex, TendedIndexes};
 pub use presence::{Appearance, PresenceOf};
 pub use queues::QueueState;
 pub use recovery::Recovered;
+pub use scripts::{LuaSource, lua_sources};
 pub use whole::Whole;
 
 use std::sync::Arc;
@@ -122,6 +122,11 @@ impl Store {
         doing: &'static str,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        self.link.invoke(doing, script).await
+        self.link.invoke(doing, script).await.map_err(|error| match error {
+            StoreError::Failed { doing, reason } => {
+                StoreError::Failed { doing, reason: self.scripts.with_files(&reason) }
+            }
+            other => other,
+        })
     }
 }

@@ -1,121 +1,304 @@
-//! The server-side scripts. Each is one file, run by its hash and loaded again whenever Redis
-//! has forgotten it.
+//! The server-side scripts. Each is a file of `scripts/`, run by its hash and loaded again when
+//! Redis has forgotten it. Its header names the files of `scripts/shared/` that it needs; Redis
+//! gets the constants of the keys, these files and the script, as they stand on disk.
 
-use std::sync::{Arc, LazyLock};
+use std::iter;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use redis::Script;
 
-use super::assembly::assemble;
 use crate::proto::keys::Keys;
 
-/// A script that is put together when it is first needed: a process needs but some of them.
-pub(super) type Lazy = LazyLock<Script, Box<dyn FnOnce() -> Script + Send>>;
+/// Begins the line of a header that names the shared files.
+const NEEDS: &str = "-- needs: ";
+/// Begins the line before each file in the text that Redis gets.
+const FILE: &str = "-- file: ";
 
-/// Every script of one namespace, ready to run.
-pub(super) struct Scripts {
-    pub(super) appear: Lazy,
-    pub(super) claim: Lazy,
-    pub(super) cron_state: Lazy,
-    pub(super) commit: Lazy,
-    pub(super) delete: Lazy,
-    pub(super) disappear: Lazy,
-    pub(super) dispatch_due: Lazy,
-    pub(super) fan_out: Lazy,
-    pub(super) finish: Lazy,
-    pub(super) fire: Lazy,
-    pub(super) heartbeat: Lazy,
-    pub(super) inputs: Lazy,
-    pub(super) list_dead: Lazy,
-    pub(super) long_waits: Lazy,
-    pub(super) progress: Lazy,
-    pub(super) pause: Lazy,
-    pub(super) purge: Lazy,
-    pub(super) objects_index: Lazy,
-    pub(super) objects_read: Lazy,
-    pub(super) objects_undeclared: Lazy,
-    pub(super) objects_write: Lazy,
-    pub(super) recover_boots: Lazy,
-    pub(super) recover_foreign: Lazy,
-    pub(super) recover_legacy: Lazy,
-    pub(super) recover_orphans: Lazy,
-    pub(super) recover_pops: Lazy,
-    pub(super) requeue: Lazy,
-    pub(super) retry: Lazy,
-    pub(super) sample: Lazy,
-    pub(super) settle: Lazy,
-    pub(super) stage: Lazy,
-    pub(super) start: Lazy,
-    pub(super) stop: Lazy,
-    pub(super) submit: Lazy,
-    pub(super) tend_limits: Lazy,
-    pub(super) take_tasks: Lazy,
+/// A script that is put together when it is first run.
+pub(super) struct LuaScript {
+    name: &'static str,
+    body: &'static str,
+    constants: Arc<str>,
+    script: OnceLock<Script>,
+}
+
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        /// Every script of one namespace.
+        pub(super) struct Scripts {
+            $(pub(super) $name: LuaScript,)*
+        }
+
+        impl Scripts {
+            pub(super) fn new(keys: &Keys) -> Self {
+                let constants: Arc<str> = keys.lua().into();
+                Self {
+                    $($name: LuaScript {
+                        name: stringify!($name),
+                        body: include_str!(concat!("scripts/", stringify!($name), ".lua")),
+                        constants: Arc::clone(&constants),
+                        script: OnceLock::new(),
+                    },)*
+                }
+            }
+
+            fn all(&self) -> impl Iterator<Item = &LuaScript> {
+                [$(&self.$name),*].into_iter()
+            }
+        }
+    };
+}
+
+scripts! {
+    appear claim commit cron_state delete disappear dispatch_due fan_out finish fire heartbeat
+    inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
+    progress purge recover_boots recover_foreign recover_legacy recover_orphans recover_pops
+    requeue retry sample settle stage start stop submit take_tasks tend_limits
+}
+
+macro_rules! shared {
+    ($($name:ident)*) => {
+        /// The shared files: name and text.
+        const SHARED: &[(&str, &str)] = &[
+            $((stringify!($name), include_str!(concat!("scripts/shared/", stringify!($name), ".lua"))),)*
+        ];
+    };
+}
+
+shared! {
+    claim_legacy claim_limits control counters cron dependents ending events foreign_end
+    foreign_start index job leave legacy limits names owner prerequisites queue queue_front rhailib
+    routing stop_job submit_jobs sweep time unique waiting
+}
+
+/// A script as Redis gets it, for a person.
+pub struct LuaSource {
+    /// Its name.
+    pub name: &'static str,
+    /// The first sentence of its header.
+    pub about: String,
+    /// The text; a comment line names each file at its begin.
+    pub text: String,
+}
+
+/// Returns every script as Redis gets it.
+pub fn lua_sources(keys: &Keys) -> Vec<LuaSource> {
+    let source = |script: &LuaScript| {
+        let (name, about, text) = (script.name, script.about(), script.text());
+        LuaSource { name, about, text }
+    };
+    Scripts::new(keys).all().map(source).collect()
 }
 
 impl Scripts {
-    pub(super) fn new(keys: &Keys) -> Self {
-        let constants: Arc<str> = keys.lua().into();
-        let lazy = |put_together: fn(&str) -> Script| -> Lazy {
-            let constants = Arc::clone(&constants);
-            LazyLock::new(Box::new(move || put_together(&constants)))
-        };
-        let script = |body: &'static str| -> Lazy {
-            let constants = Arc::clone(&constants);
-            LazyLock::new(Box::new(move || whole(&constants, &[], body)))
-        };
-        Self {
-            appear: script(include_str!("scripts/appear.lua")),
-            cron_state: script(include_str!("scripts/cron_state.lua")),
-            claim: lazy(|constants| {
-                let limits = ("limits_in_claim", include_str!("scripts/claim_limits.lua"));
-                let legacy = ("legacy_in_claim", include_str!("scripts/claim_legacy.lua"));
-                whole(constants, &[limits, legacy], include_str!("scripts/claim.lua"))
-            }),
-            commit: script(include_str!("scripts/commit.lua")),
-            delete: script(include_str!("scripts/delete.lua")),
-            disappear: script(include_str!("scripts/disappear.lua")),
-            dispatch_due: script(include_str!("scripts/dispatch_due.lua")),
-            fan_out: script(include_str!("scripts/fan_out.lua")),
-            fire: lazy(|constants| {
-                let stop = ("stop", include_str!("scripts/stop.lua"));
-                let submit = ("submit", include_str!("scripts/submit.lua"));
-                whole(constants, &[stop, submit], include_str!("scripts/fire.lua"))
-            }),
-            finish: script(include_str!("scripts/finish.lua")),
-            heartbeat: script(include_str!("scripts/heartbeat.lua")),
-            inputs: script(include_str!("scripts/inputs.lua")),
-            // Alone, as it goes along with what calls it.
-            progress: lazy(|constants| {
-                Script::new(&[constants, include_str!("scripts/progress.lua")].concat())
-            }),
-            long_waits: script(include_str!("scripts/long_waits.lua")),
-            list_dead: script(include_str!("scripts/list_dead.lua")),
-            pause: script(include_str!("scripts/pause.lua")),
-            purge: script(include_str!("scripts/purge.lua")),
-            objects_index: script(include_str!("scripts/objects_index.lua")),
-            objects_read: script(include_str!("scripts/objects_read.lua")),
-            objects_undeclared: script(include_str!("scripts/objects_undeclared.lua")),
-            objects_write: script(include_str!("scripts/objects_write.lua")),
-            recover_boots: script(include_str!("scripts/recover_boots.lua")),
-            recover_foreign: script(include_str!("scripts/recover_foreign.lua")),
-            recover_legacy: script(include_str!("scripts/recover_legacy.lua")),
-            recover_orphans: script(include_str!("scripts/recover_orphans.lua")),
-            recover_pops: script(include_str!("scripts/recover_pops.lua")),
-            requeue: script(include_str!("scripts/requeue.lua")),
-            retry: script(include_str!("scripts/retry.lua")),
-            sample: script(include_str!("scripts/sample.lua")),
-            settle: script(include_str!("scripts/settle.lua")),
-            stage: script(include_str!("scripts/stage.lua")),
-            start: script(include_str!("scripts/start.lua")),
-            stop: script(include_str!("scripts/stop.lua")),
-            submit: script(include_str!("scripts/submit.lua")),
-            tend_limits: script(include_str!("scripts/tend_limits.lua")),
-            take_tasks: script(include_str!("scripts/take_tasks.lua")),
+    /// Replaces line numbers in an error of a script by file and line.
+    pub(super) fn with_files(&self, error: &str) -> String {
+        match self.all().find(|script| error.contains(script.get_hash())) {
+            Some(script) => script.with_files(error),
+            None => error.to_owned(),
         }
     }
 }
 
-/// A script with what it uses of all that scripts share before it, and of other scripts: these as
-/// functions of their arguments, for one that does this and more in one step.
-fn whole(constants: &str, functions: &[(&str, &str)], body: &str) -> Script {
-    Script::new(&assemble(constants, functions, body))
+impl Deref for LuaScript {
+    type Target = Script;
+
+    fn deref(&self) -> &Script {
+        self.script.get_or_init(|| Script::new(&self.text()))
+    }
+}
+
+impl LuaScript {
+    fn about(&self) -> String {
+        let lines = self.body.lines().map_while(|line| line.strip_prefix("-- "));
+        let header = lines.collect::<Vec<_>>().join(" ");
+        header.split_once(". ").map_or(header.as_str(), |(first, _)| first).to_owned()
+    }
+
+    fn text(&self) -> String {
+        let mut needed = Vec::new();
+        add_needs(self.body, &mut needed);
+        let mut text = format!("{FILE}proto/keys.rs\n{}", self.constants);
+        for (name, shared) in needed {
+            text.push_str(&format!("{FILE}shared/{name}.lua\n{shared}"));
+        }
+        text.push_str(&format!("{FILE}{}.lua\n{}", self.name, self.body));
+        text
+    }
+
+    /// Replaces each `user_script:LINE` in an error by file and line.
+    pub(super) fn with_files(&self, error: &str) -> String {
+        let text = self.text();
+        let mut parts = error.split("user_script:");
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+            let line = part[..part.len() - rest.len()].parse().unwrap_or_default();
+            out.push_str(&place(&text, line));
+            out.push_str(rest);
+        }
+        out
+    }
+}
+
+/// The shared files that a text needs, each after those that it needs itself.
+fn add_needs(text: &str, needed: &mut Vec<(&'static str, &'static str)>) {
+    for name in needs(text) {
+        let known = SHARED.iter().find(|(shared, _)| *shared == name);
+        let Some(file) = known.filter(|file| !needed.contains(file)) else { continue };
+        add_needs(file.1, needed);
+        needed.push(*file);
+    }
+}
+
+fn needs(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().find_map(|line| line.strip_prefix(NEEDS)).unwrap_or_default().split_whitespace()
+}
+
+/// The file and line of a line of a text that Redis got.
+fn place(text: &str, line: usize) -> String {
+    let files = iter::zip(1.., text.lines()).take(line);
+    let files = files.filter_map(|(at, text)| Some((at, text.strip_prefix(FILE)?)));
+    match files.last() {
+        Some((at, file)) => format!("{file}:{}", line - at),
+        None => format!("line {line}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Names in a text, without strings and comments; each with the character before and after it.
+    fn words(text: &str) -> Vec<(char, &str, char)> {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (mut words, mut before, mut rest) = (Vec::new(), ' ', text);
+        while let Some(c) = rest.chars().next() {
+            let length = if rest.starts_with("--") {
+                rest.find('\n').unwrap_or(rest.len())
+            } else if c == '\'' || c == '"' {
+                rest[1..].find(c).map_or(rest.len(), |end| end + 2)
+            } else if is_of_name(c) {
+                rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())
+            } else {
+                c.len_utf8()
+            };
+            let (word, after) = rest.split_at(length);
+            rest = after;
+            if is_of_name(c) {
+                words.push((before, word, rest.chars().next().unwrap_or(' ')));
+            }
+            before = c;
+        }
+        words
+    }
+
+    /// The names of a declaration, the parameters of a function among them.
+    fn declared(line: &str) -> Vec<&str> {
+        let Some(at) = ["local function ", "function ", "local "]
+            .iter()
+            .find_map(|mark| Some(line.find(mark)? + mark.len()))
+        else {
+            return Vec::new();
+        };
+        let names = line[at..].split('=').next().unwrap_or_default();
+        names.split(['(', ',', ')']).map(str::trim).collect()
+    }
+
+    /// The names that a shared file, or the constants, declare for others.
+    fn provided(text: &str) -> BTreeSet<&str> {
+        text.lines().filter(|line| line.starts_with("local ")).flat_map(declared).collect()
+    }
+
+    fn all_files() -> Vec<(String, &'static str)> {
+        let scripts = Scripts::new(&Keys::default());
+        let own = scripts.all().map(|script| (format!("{}.lua", script.name), script.body));
+        let shared = SHARED.iter().map(|(name, text)| (format!("shared/{name}.lua"), *text));
+        own.chain(shared).collect()
+    }
+
+    fn shared(name: &str) -> &'static str {
+        SHARED.iter().find(|(shared, _)| *shared == name).expect(name).1
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_in_the_list() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/scripts");
+        let listed: BTreeSet<String> = all_files().into_iter().map(|(file, _)| file).collect();
+        let names = |folder: String, prefix: &str| -> Vec<String> {
+            let files = std::fs::read_dir(folder).unwrap();
+            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+            names.filter(|name| name.ends_with(".lua")).map(|name| format!("{prefix}{name}")).collect()
+        };
+        let mut found = names(folder.to_owned(), "");
+        found.extend(names(format!("{folder}/shared"), "shared/"));
+        assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), listed);
+    }
+
+    #[test]
+    fn every_function_and_constant_of_a_script_comes_from_a_file_that_it_needs() {
+        let constants = Keys::default().lua();
+        let builtin = ["if", "and", "or", "not", "in", "return", "function", "while", "until"];
+        let library = ["tonumber", "tostring", "type", "pairs", "ipairs", "unpack", "pcall"];
+        for (file, text) in all_files() {
+            let mut known: BTreeSet<&str> = provided(&constants);
+            known.extend(builtin.iter().chain(&library).chain(&["KEYS", "ARGV"]));
+            known.extend(text.lines().flat_map(declared));
+            known.extend(needs(text).flat_map(|name| provided(shared(name))));
+            for (before, word, after) in words(text) {
+                let is_constant = word.len() > 1
+                    && word.starts_with(|c: char| c.is_ascii_uppercase())
+                    && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+                if before != '.' && (after == '(' || is_constant) {
+                    assert!(known.contains(word), "{file} names {word}, which no need provides");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_need_of_a_script_is_used_and_comes_first() {
+        for (file, text) in all_files() {
+            let used: BTreeSet<&str> = words(text).into_iter().map(|(_, word, _)| word).collect();
+            for need in needs(text) {
+                let is_used = provided(shared(need)).iter().any(|name| used.contains(name));
+                assert!(is_used, "{file} needs {need}, but uses nothing of it");
+            }
+            let mut needed = Vec::new();
+            add_needs(text, &mut needed);
+            let distinct: BTreeSet<&str> = needed.iter().map(|(name, _)| *name).collect();
+            assert_eq!(distinct.len(), needed.len(), "{file}: {distinct:?}");
+        }
+    }
+
+    #[test]
+    fn files_stand_in_the_text_once_each_after_their_needs() {
+        let sources = lua_sources(&Keys::default());
+        let settle = sources.iter().find(|source| source.name == "settle").expect("listed");
+        let files: Vec<&str> =
+            settle.text.lines().filter_map(|line| line.strip_prefix(FILE)).collect();
+        assert_eq!(files.first(), Some(&"proto/keys.rs"));
+        assert_eq!(files.last(), Some(&"settle.lua"));
+        let place = |name: &str| files.iter().position(|file| *file == name).expect("needed");
+        assert!(place("shared/time.lua") < place("shared/index.lua"));
+        assert_eq!(files.iter().collect::<BTreeSet<_>>().len(), files.len());
+        assert!(settle.text.contains(shared("dependents")), "not as it stands on disk");
+        assert!(settle.about.starts_with("Tells "), "{}", settle.about);
+    }
+
+    #[test]
+    fn line_of_an_error_becomes_file_and_line() {
+        let scripts = Scripts::new(&Keys::default());
+        let text = scripts.settle.text();
+        let line = 1 + text.lines().position(|line| line.starts_with("local function now_us")).unwrap();
+        let in_file = 1 + shared("time").lines().position(|l| l.contains("now_us")).unwrap();
+        let error = format!("WRONGTYPE x script: {}, on @user_script:{line}.", scripts.settle.get_hash());
+        let shown = scripts.with_files(&error);
+        assert!(shown.ends_with(&format!("on @shared/time.lua:{in_file}.")), "{shown}");
+        assert_eq!(scripts.with_files("user_script:1: of another"), "user_script:1: of another");
+        assert_eq!(place("", 3), "line 3");
+    }
 }

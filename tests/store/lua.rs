@@ -8,10 +8,13 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::{Redis, World};
 
-const COMMON: &str = include_str!("../../src/store/scripts/common.lua");
+const SHARED: [&str; 3] = [
+    include_str!("../../src/store/scripts/shared/time.lua"),
+    include_str!("../../src/store/scripts/shared/names.lua"),
+    include_str!("../../src/store/scripts/shared/routing.lua"),
+];
 
-/// Runs a function of the scripts' common part for each line of arguments, in one call. What is
-/// nil comes back as `nil`.
+/// Runs a shared function for each line of arguments, in one call. Nil comes back as `nil`.
 fn evaluate(redis: &Redis, function: &str, arguments: &[Vec<String>]) -> Vec<String> {
     let width = arguments.first().map_or(1, Vec::len);
     let body = format!(
@@ -22,7 +25,7 @@ fn evaluate(redis: &Redis, function: &str, arguments: &[Vec<String>]) -> Vec<Str
          end
          return out"
     );
-    let script = [Keys::default().lua().as_str(), COMMON, &body].concat();
+    let script = [Keys::default().lua(), SHARED.concat(), body].concat();
     let words: Vec<&str> = [script.as_str(), "0"]
         .into_iter()
         .chain(arguments.iter().flatten().map(String::as_str))

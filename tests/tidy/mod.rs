@@ -165,8 +165,7 @@ fn rust_faults(path: &str, text: &str, faults: &mut Vec<String>) {
 fn lua_faults(path: &str, text: &str, faults: &mut Vec<String>) {
     let header: Vec<&str> = text.lines().take_while(|line| line.starts_with("--")).collect();
     let header = header.join("\n");
-    let shared =
-        ["/common.lua", "/limits.lua", "/legacy.lua"].iter().any(|end| path.ends_with(end));
+    let shared = path.contains("/scripts/shared/");
     let complete = header.contains("ARGV: ") && header.contains("returns ");
     if header.is_empty() || !shared && !complete {
         faults.push(format!(

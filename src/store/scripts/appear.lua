@@ -3,6 +3,7 @@
 -- ARGV: 1 boot  2 TYPE:GROUP:INSTANCE  3 presence JSON  4 presence TTL in s
 --       5 lease in ms  6 presence that may be replaced, as it was read, or ''
 -- returns '' if the identity is ours now, else the presence of the one that holds it
+-- needs: time sweep index
 
 local held = redis.call('GET', PRESENCE .. ARGV[2])
 if held and held ~= ARGV[6] then

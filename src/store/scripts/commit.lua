@@ -13,6 +13,7 @@
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if what was staged has expired
+-- needs: time names routing job counters index events unique legacy queue ending prerequisites waiting dependents
 
 local whole, retention, number = STAGED .. ARGV[1], ARGV[2], tonumber(ARGV[3])
 local PER_CALL = 1000
@@ -118,18 +119,18 @@ for place, job in ipairs(jobs) do
   if job.failed then
     failed[#failed + 1] = job
   elseif job.within or #job.others > 0 then
-    moving(id, 'waiting_for_prerequisites', job.script_type)
+    log_event(id, 'waiting_for_prerequisites', job.script_type)
     if not job.within then
       redis.call('HSET', JOB .. id, 'status', 'waiting_for_prerequisites')
     end
     gather(waiting, job.script_type, id, score)
     if #job.others > 0 then add_dependent(id, job.others) end
   elseif job.due > at then
-    moving(id, 'scheduled', job.script_type)
+    log_event(id, 'scheduled', job.script_type)
     redis.call('HSET', JOB .. id, 'status', 'scheduled')
     enter('scheduled', job.script_type, id, job.due)
   else
-    moving(id, 'dispatched', job.script_type)
+    log_event(id, 'dispatched', job.script_type)
     redis.call('HSET', JOB .. id, 'status', 'dispatched')
     gather(pushes, job.queue, id, score)
   end
@@ -158,7 +159,7 @@ for _, job in ipairs(failed) do
   redis.call('DEL', PENDING .. job.id)
   local f = read(job.id, 'reply', 'retention', 'dependents')
   job.reply, job.retention = f[1], f[2]
-  conclude(job.id, job, 'error', 'prerequisite failed: ' .. job.failed, nil, at, retention)
+  end_job(job.id, job, 'error', 'prerequisite failed: ' .. job.failed, nil, at, retention)
   if present(f[3]) then
     ended[#ended + 1] = { id = job.id, status = 'error', dependents = f[3] }
   end

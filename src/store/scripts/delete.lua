@@ -3,6 +3,7 @@
 --
 -- ARGV: 1 id  2 retention of dependents that fail
 -- returns 'deleted', 'running' or 'missing'
+-- needs: time names job counters events leave ending dependents
 
 local id, retention = ARGV[1], ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
@@ -12,12 +13,12 @@ local status = f[1] or 'created'
 if status == 'started' then return 'running' end
 
 local script_type = type_of_job(f[2], f[9])
-leave(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
+leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
 release_unique(id, f[7])
 if status == 'error' then
   redis.pcall('LREM', DEAD .. script_type, 1, id)
 end
-moving(id, 'deleted', script_type)
+log_event(id, 'deleted', script_type)
 redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, REPLY .. id)
 if present(f[8]) then
   -- Those of a job that finished have been told, unless a foreign actor ended it just now.

@@ -2,6 +2,7 @@
 --
 -- ARGV: 1 how many per type at the most
 -- returns { how many went, us until the next is due or -1 }
+-- needs: time names routing job sweep index events queue
 
 local limit, at = tonumber(ARGV[1]), now_us()
 local dispatched, soonest = 0, -1
@@ -14,7 +15,7 @@ for _, script_type in ipairs(some_types()) do
     local queue = queue_of(legal_type(f[2]) or script_type, f[3], f[4], f[5])
     -- Anything else is no scheduled job any more, and does not belong into this index.
     if f[1] == 'scheduled' and queue then
-      moving(id, 'dispatched')
+      log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
       -- Whoever ran it before has no part in it any more: a foreign actor that takes it now leaves
       -- no boot, and its job must not look as if that of before were running it.

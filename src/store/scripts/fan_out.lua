@@ -2,6 +2,7 @@
 --
 -- ARGV: 1 lease in ms, within which an actor counts as live  2 how many messages per type at most
 -- returns how many messages were handed on
+-- needs: time sweep control
 
 local at = now_us()
 local handed_on = 0

@@ -8,8 +8,7 @@
 --       ('dead' is an error that used up the attempts of a job)
 -- returns for each: 'ok', or 'lost' if the job is not this boot's any more, or 'done' if this very
 --       call came through before, or what went wrong
--- seldom: tell_dependents, leave_limits, answer_task_of, bury, release_unique, kept_ms, moving,
---         retry
+-- needs: time names job counters index events ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
@@ -21,7 +20,7 @@ local trims = at % 16 < tonumber(ARGV[3])
 
 local function retry(id, script_type, text, exit_code, at, delay_us)
   local due = at + delay_us
-  moving(id, 'scheduled', script_type)
+  log_event(id, 'scheduled', script_type)
   redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
     'run_at', rfc3339(due))
   if present(exit_code) then redis.call('HSET', JOB .. id, 'exit_code', exit_code) end
@@ -62,9 +61,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used)
   local status = kind == 'finished' and 'finished' or 'error'
   if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7] }
-  conclude(id, job, status, text, exit_code, at, retention)
+  end_job(id, job, status, text, exit_code, at, retention)
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
-  if kind == 'dead' then bury(id, script_type) end
+  if kind == 'dead' then add_dead_letter(id, script_type) end
   if present(f[4]) then ended[#ended + 1] = { id = id, status = status, dependents = f[4] } end
   return 'ok'
 end

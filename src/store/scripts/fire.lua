@@ -8,6 +8,7 @@
 --       'past', ''       this firing, or a later one, was fired or left out before
 --       'left_out', id   this job is still on its way, or holds the unique key
 --       'failed', why    the job could not be submitted; it does not fire for this time again
+-- needs: time names job submit_jobs stop_job cron
 
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local key = CRON .. name
@@ -24,10 +25,10 @@ if on_its_way and overlap == 'skip' then
   return { 'left_out', before }
 end
 -- A bare id is a message too: stop this job.
-if on_its_way and overlap == 'replace' then stop({ before, ARGV[4], before, '' }) end
+if on_its_way and overlap == 'replace' then stop_job({ before, ARGV[4], before, '' }) end
 
 local id = ARGV[5]
-local result = submit({ unpack(ARGV, 6) })
+local result = submit_jobs({ unpack(ARGV, 6) })
 if result[1] == 'broken_queue' then return { 'failed', result[2] } end
 if result[1] == 'duplicate' then
   redis.call('HINCRBY', key, 'left_out', 1)

@@ -4,6 +4,7 @@
 --       4 how many actors, then for each: TYPE:GROUP:INSTANCE, presence JSON
 -- returns 'ok', or 'lost' if the lease had run out and the boot was declared dead, or if another
 --         boot has taken one of its names in the meantime
+-- needs: time owner sweep
 
 local boot, lease_us, ttl_s = ARGV[1], tonumber(ARGV[2]) * 1000, ARGV[3]
 local at = now_us()

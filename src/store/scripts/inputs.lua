@@ -5,6 +5,7 @@
 -- returns for each job a list of what each of its prerequisites left, false for one that did not
 --         finish or is gone; or an empty list if that is more than a job may have. For fewer jobs
 --         than were asked for, if the answer becomes too long: ask again for the rest
+-- needs: job
 
 local bytes_max = tonumber(ARGV[1])
 local inputs, bytes = {}, 0

@@ -7,6 +7,7 @@
 -- returns { where this page ends: its last id or '' if it was taken out, its place or -1 if there
 --           is no more,
 --           for each: id, error, the further fields }
+-- needs: names job
 
 local LOOKED_AT_PER_STEP = 1000
 local list = DEAD .. ARGV[1]
@@ -31,7 +32,7 @@ for number = #ids, 1, -1 do
   local id = ids[number]
   place, last = from + number - 1, ''
   local hash = legal_id(id) and redis.pcall('HMGET', JOB .. id, unpack(names)) or {}
-  if spelled(hash[1]) ~= 'error' then
+  if canonical_status(hash[1]) ~= 'error' then
     redis.call('LREM', list, -1, id)
   else
     last = id

@@ -3,6 +3,7 @@
 --
 -- ARGV: 1 how long is long, in us
 -- returns { queue, us that its first job has waited, or -1 if none waits for long any more, ... }
+-- needs: time routing sweep counters
 
 local long_us, at = tonumber(ARGV[1]), now_us()
 local QUEUES_PER_STEP = 1000

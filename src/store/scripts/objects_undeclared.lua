@@ -3,6 +3,7 @@
 -- ARGV: 1 for how long one must have been undeclared, in µs  2 how many are declared
 --       3... the names of these, as `type:field`, then the names of those that are there and are not
 -- returns the names of the latter that have been undeclared for that long
+-- needs: time
 
 local long, declared, now = tonumber(ARGV[1]), tonumber(ARGV[2]), now_us()
 

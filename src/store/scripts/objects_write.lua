@@ -10,6 +10,7 @@
 --      or {'stale', number of the change, version found}
 --      or {'full'}
 --      or {'fields', type, every field that has an index}: some were not among the terms
+-- needs: time
 
 local context, objects_max, changes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local WIDTH = 7

@@ -5,6 +5,7 @@
 -- ARGV: 1 'pause' | 'resume'  2 within how many ms an actor was heard of that is told
 --       3 the message for the actors  4 and on: the queues
 -- returns for each queue 1 if that was news, else 0
+-- needs: time routing control
 
 local command = ARGV[1] == 'pause' and 'SADD' or 'SREM'
 local news, told = {}, {}

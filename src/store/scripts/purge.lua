@@ -3,6 +3,7 @@
 --
 -- ARGV: 1 queue  2 how many entries at the most  3 retention
 -- returns { jobs that were ended, entries that were taken out, entries that are left }
+-- needs: time names routing job owner counters leave ending dependents foreign_start
 
 local queue, most, retention = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local at = now_us()
@@ -13,7 +14,7 @@ local function purge(id)
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'reply',
     'unique_key', 'dependents', 'retention')
   local script_type = legal_type(f[2])
-  unhold(id, queue)
+  stop_holding(id, queue)
   -- By its ready entry alone the supervisor notices what a foreign actor has ended.
   if f[1] ~= 'finished' and f[1] ~= 'error' then redis.call('ZREM', READY .. queue, id) end
   if f[1] == 'started' and not is_ours(id, f[6]) then
@@ -25,7 +26,7 @@ local function purge(id)
   if own and own ~= queue then pull_out(id, own) end
   local job = { script_type = script_type or 'unknown', reply = f[7], unique_key = f[8],
     retention = f[10] }
-  conclude(id, job, 'error', 'stopped', nil, at, retention)
+  end_job(id, job, 'error', 'stopped', nil, at, retention)
   if present(f[9]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[9] } end
   purged = purged + 1
 end

@@ -4,6 +4,7 @@
 -- ARGV: 1 a boot that is known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention
 -- returns { boots, put back, ended }
+-- needs: time names routing job sweep counters events queue_front ending dependents foreign_end limits
 
 local BOOTS_PER_STEP = 10
 local budget = 1100
@@ -16,7 +17,7 @@ despite_full_memory()
 local function give_up(id, script_type, f, text)
   local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
   redis.call('HDEL', JOB .. id, 'exit_code')
-  conclude(id, job, 'error', text, nil, at, retention)
+  end_job(id, job, 'error', text, nil, at, retention)
   if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
   given_up = given_up + 1
 end
@@ -40,9 +41,9 @@ local function recover(id, boot)
   -- Without a queue it could not be run: its fields are not legal.
   if crashes >= crash_limit or not queue then
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it')
-    return bury(id, script_type)
+    return add_dead_letter(id, script_type)
   end
-  moving(id, 'dispatched')
+  log_event(id, 'dispatched')
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when,
     'attempt', math.max((tonumber(f[7]) or 1) - 1, 0))
   redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',

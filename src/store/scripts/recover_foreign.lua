@@ -4,6 +4,7 @@
 -- ARGV: 1 timeout in s of a job that names none  2 what it gets beyond its timeout, in ms
 --       3 how often to look at a job, in ms  4 crash limit  5 retention
 -- returns { ended by their actors, put back, ended here }
+-- needs: time names routing job owner sweep counters index events queue_front ending dependents foreign_end
 
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000
@@ -19,7 +20,7 @@ local function overdue(id, script_type, f)
   local queue = queue_of(present(f[4]) or script_type, f[5], f[6], f[7])
   if present(f[13]) then
     local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
-    conclude(id, job, 'error', 'stopped_by_request', nil, at, retention)
+    end_job(id, job, 'error', 'stopped_by_request', nil, at, retention)
     if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
     given_up = given_up + 1
     return
@@ -28,13 +29,13 @@ local function overdue(id, script_type, f)
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if crashes >= crash_limit or not queue then
     local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
-    conclude(id, job, 'error', 'crashed: ' .. crashes .. ' actors died running it', nil, at,
+    end_job(id, job, 'error', 'crashed: ' .. crashes .. ' actors died running it', nil, at,
       retention)
-    bury(id, script_type)
+    add_dead_letter(id, script_type)
     if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
     given_up = given_up + 1
   else
-    moving(id, 'dispatched')
+    log_event(id, 'dispatched')
     redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
     redis.call('HDEL', JOB .. id, 'started_at')
     push_front(id, queue, at)

@@ -4,7 +4,9 @@
 --
 -- ARGV: 1 retention  2 how many entries per queue  3 grace in ms for a popped copy
 -- returns { started by old workers, ended by them, put back, 1 if there may be more at once }
+-- needs: time routing job owner sweep counters index legacy prerequisites dependents foreign_start foreign_end
 
+if not LEGACY then return { 0, 0, 0, 0 } end
 local retention, window, grace_us = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000
 local QUEUES_PER_STEP = 200
 local LOOKED_FOR = 20
@@ -22,7 +24,7 @@ local function void(id, queue, list)
     local length = redis.pcall('LLEN', list)
     local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
     if is_short and redis.call('LREM', list, 1, id) == 1 then return end
-    seen(list, 'popped_at', at)
+    note_seen(list, 'popped_at', at)
   end
 end
 
@@ -99,7 +101,7 @@ local function look_at_waiting(id)
 end
 
 local types = {}
-for _, queue in ipairs(LEGACY or {}) do
+for _, queue in ipairs(LEGACY) do
   if not types[queue.type] then
     types[queue.type] = true
     local index = index_of('waiting_for_prerequisites', queue.type)
@@ -115,7 +117,7 @@ for _, queue in ipairs(LEGACY or {}) do
   if type(depth) == 'number' then
     local head = redis.call('LINDEX', queue.list, 0)
     if head and #head <= 64 and redis.pcall('HEXISTS', JOB .. head, 'legacy') == 0 then
-      seen(queue.list, 'pushed_at', at)
+      note_seen(queue.list, 'pushed_at', at)
     end
     redis.call('HSETNX', key, 'since', integer(math.floor(at / 1000)))
     redis.call('HSET', key, 'depth', depth, 'sampled_at', integer(math.floor(at / 1000)))

@@ -3,6 +3,7 @@
 --
 -- ARGV: 1 how many entries per index
 -- returns how many were removed
+-- needs: job sweep index
 
 local window = tonumber(ARGV[1])
 local removed = 0

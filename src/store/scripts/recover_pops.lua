@@ -8,6 +8,7 @@
 -- ARGV: 1 grace in ms  2 how far to look for the head  3 how many queues at the most
 --       4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone }
+-- needs: time routing job owner sweep counters legacy foreign_start foreign_end
 
 local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[4]
 local LOST_PER_STEP = 200
@@ -33,8 +34,8 @@ local function settle(id, queue)
     redis.call('LPUSH', WORK .. queue, id)
     -- The copy in its legacy queue may have been popped as well: there is one again from now on.
     if f[3] then
-      withdraw(id, f[3])
-      copy_to_legacy(id, queue, true)
+      remove_copy(id, f[3])
+      if LEGACY then copy_to_legacy(id, queue, true) else redis.call('HDEL', JOB .. id, 'legacy') end
     end
     count(type_of_queue(queue), 'recovered')
     put_back = put_back + 1

@@ -2,6 +2,7 @@
 --
 -- ARGV: 1 boot  2 how many, then for each: id, queue it came from or ''
 -- returns how many were given back; the others were not this boot's any more
+-- needs: time names routing job events queue_front limits
 
 local boot, at = ARGV[1], now_us()
 local given_back = 0
@@ -15,7 +16,7 @@ for number = tonumber(ARGV[2]), 1, -1 do
   if (queue or f[1] ~= 'started') and redis.call('ZREM', RUNNING .. boot, id) == 1 then
     leave_limits(id, f[7], at)
     if f[1] == 'started' then
-      moving(id, 'dispatched')
+      log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
         'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))
       redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id', 'progress',

@@ -1,7 +1,8 @@
--- Goes on telling the dependents of a job that had more than one step's share of them.
+-- Tells further dependents of a job that had more than one step may tell.
 --
 -- ARGV: 1 retention of dependents that fail
 -- returns 1 if there was something to do
+-- needs: time counters dependents
 
 local entry = redis.call('LPOP', SETTLING)
 if not entry then return 0 end

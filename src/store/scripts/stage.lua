@@ -6,6 +6,7 @@
 --       field, these; how many fields and values, these, the last two 'created_at', '';
 --       its status is that of a job which waits, if it waits for another of the whole
 -- returns how many jobs of the whole are stored by now
+-- needs: time
 
 -- A job outlives the count of the whole's jobs: where that is, they all are.
 local MARGIN_S = 60

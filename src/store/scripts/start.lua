@@ -3,6 +3,7 @@
 -- ARGV: 1 id  2 retention, should a prerequisite have failed
 -- returns two strings: the state it is in now; or 'missing'; or 'illegal' if its fields name no
 --         queue; or 'refused' and the state that keeps it
+-- needs: time names routing job counters index events ending prerequisites waiting dependents
 
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
@@ -36,18 +37,18 @@ local state
 if failed then
   state = 'error'
   local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[12] }
-  conclude(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention)
+  end_job(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention)
   if present(f[10]) then
     tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)
   end
 elseif #pending > 0 then
   state = 'waiting_for_prerequisites'
-  moving(id, state)
+  log_event(id, state)
   redis.call('HSET', JOB .. id, 'status', state)
   enter(state, script_type, id, at)
   add_dependent(id, pending)
 else
-  state = release(id, queue, microseconds(f[6]), at)
+  state = dispatch_or_schedule(id, queue, microseconds(f[6]), at)
 end
 write_counts()
 return { state, '' }

@@ -5,6 +5,7 @@
 --       4 how long details may take to appear, in ms
 -- returns { how many ids there were, jobs made, tasks that wait for their details,
 --           { id, why, … } of some that were dropped or refused }
+-- needs: time names job counters events rhailib queue leave
 
 local circle, script_type, limit, patience_us = ARGV[1], ARGV[2], tonumber(ARGV[3]),
   tonumber(ARGV[4]) * 1000
@@ -45,10 +46,10 @@ local function make_job(task, script, reply_to)
   end
   if f[1] then
     -- Its client has written the details anew: a new task under an old name.
-    leave(id, f[1], f[2], {})
+    leave_index(id, f[1], f[2], {})
     redis.call('DEL', JOB .. id, LOG .. id)
   end
-  moving(id, 'dispatched', script_type)
+  log_event(id, 'dispatched', script_type)
   redis.call('HSET', JOB .. id, 'id', id, 'script', script, 'script_type', script_type,
     'caller_id', 'rhailib', 'context_id', circle, 'reply', '0', 'status', 'dispatched',
     'created_at', when, 'updated_at', when, 'rhailib_task', task, 'rhailib_reply_to', reply_to)

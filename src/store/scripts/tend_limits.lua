@@ -3,6 +3,7 @@
 --
 -- ARGV: 1 how many limits at the most
 -- returns { jobs that went to their queues, places taken back, us until the next look or -1 }
+-- needs: time job owner sweep limits
 
 local PLACES_LOOKED_AT = 100
 local PROBES_MAX = 500

@@ -1,0 +1,139 @@
+-- Claims jobs under limits.
+-- needs: time names routing counters index leave limits
+
+-- Held jobs of one limit that a claim releases.
+local RELEASED_MAX = 1000
+
+-- Returns { is_held, take_slots } for a claim: its type, actor and at; jobs, those claimed so far;
+-- limits, those of the configuration.
+local function claim_under_limits(claim)
+  local own_type, at, jobs, limits = claim.type, claim.at, claim.jobs, claim.limits
+  local lane = '@' .. string.gsub(claim.actor, ':', '/')
+  -- Held jobs that this claim has released and not met yet: they have a slot.
+  local released, released_number = {}, {}
+
+  -- The suffix of a limit that counts separately; long or unusual values are hashed.
+  local function suffix(value)
+    if #value <= 64 and string.match(value, '^[A-Za-z0-9_.@/-]+$') then return '=' .. value end
+    return '#' .. redis.sha1hex(value)
+  end
+
+  -- The limits of a job.
+  local function limits_of(job)
+    local of = {}
+    if job.concurrent == 'false' or job.concurrent == '0' then of[1] = { name = lane, running = 1 } end
+    local group, caller = present(job.group) or 'default', job.caller_id or ''
+    local key = present(job.limit_key)
+    for _, limit in ipairs(limits) do
+      if (not limit.type or limit.type == own_type) and (not limit.group or limit.group == group)
+        and (not limit.caller or limit.caller == caller) and (not limit.key or limit.key == key) then
+        local per = { type = own_type, group = own_type .. '/' .. group, caller = caller, key = key }
+        local value = limit.per and per[limit.per]
+        if not limit.per or value then
+          of[#of + 1] = { name = limit.name .. (value and suffix(value) or ''),
+            running = limit.running, rate = limit.rate, period_us = limit.period_us }
+        end
+      end
+    end
+    return of
+  end
+
+  -- Returns how many jobs of a limit may start now, and when to look again if none may.
+  local function free_slots(limit)
+    local free, look = math.huge, at + PROBE_US
+    if limit.running then free = limit.running - redis.call('ZCARD', LIMIT_RUNNING .. limit.name) end
+    if limit.rate then
+      local starts = LIMIT_STARTS .. limit.name
+      redis.call('ZREMRANGEBYSCORE', starts, '-inf', integer(at - limit.period_us))
+      local left = limit.rate - redis.call('ZCARD', starts)
+      if left <= 0 and free > 0 then
+        look = tonumber(redis.call('ZRANGE', starts, 0, 0, 'WITHSCORES')[2]) + limit.period_us
+      end
+      free = math.min(free, left)
+    end
+    return free - (released_number[limit.name] or 0), look
+  end
+
+  local function release(limit, number)
+    for _, id in ipairs(release_held(limit.name, math.min(number, RELEASED_MAX), at)) do
+      released[id] = limit.name
+      released_number[limit.name] = (released_number[limit.name] or 0) + 1
+    end
+  end
+
+  local function hold(id, queue, limit, score, look)
+    redis.call('ZREM', READY .. queue, id)
+    redis.call('ZADD', HELD .. queue, integer(score), id)
+    redis.call('ZADD', LIMIT_HELD .. limit.name, integer(score), queue .. ' ' .. id)
+    redis.call('ZADD', LIMITS, integer(look), limit.name)
+    redis.call('HDEL', LIMIT_PROBES, limit.name)
+    redis.call('HSET', JOB .. id, 'held_by', limit.name)
+    register(QUEUES, queue)
+    count(own_type, 'held')
+  end
+
+  local LIMITED_BY = { script_type = true, group = true, instance = true, priority = true,
+    caller_id = true, limit_key = true, concurrent = true, held_by = true }
+  local function limited_by(hash)
+    local job = {}
+    for i = 1, #hash, 2 do
+      if LIMITED_BY[hash[i]] then job[hash[i]] = hash[i + 1] end
+    end
+    return job
+  end
+
+  -- Holds a job if one of its limits has no slot for it. Returns true, or false and its limits.
+  local function is_held(id, hash, list)
+    local job = limited_by(hash)
+    local of = limits_of(job)
+    if #of == 0 then return false, of end
+    local queue = queue_of(present(job.script_type) or own_type, job.group, job.instance, job.priority)
+    -- The actor rejects an illegal job, which takes no time.
+    if not queue then return false, {} end
+    local met = released[id]
+    if met then
+      released[id] = nil
+      released_number[met] = released_number[met] - 1
+    end
+    local score = redis.call('ZSCORE', READY .. queue, id) or redis.call('ZSCORE', HELD .. queue, id)
+    score = tonumber(score) or at + #jobs
+    redis.call('ZREM', READY .. queue_of_list(list), id)
+    -- A second copy of a held job.
+    if job.held_by then stop_holding(id, queue) end
+    for _, limit in ipairs(of) do
+      local free, look = free_slots(limit)
+      local first = free > 0 and redis.call('ZRANGE', LIMIT_HELD .. limit.name, 0, 0, 'WITHSCORES')[2]
+      -- No job overtakes one that has waited for longer.
+      local is_behind = first and tonumber(first) < score
+      if free <= 0 or is_behind then
+        hold(id, queue, limit, score, look)
+        if is_behind then release(limit, free) end
+        return true
+      end
+    end
+    return false, of
+  end
+
+  -- Gives a starting job its slot in each of its limits; if more are free, held jobs are released.
+  local function take_slots(id, attempt, of)
+    local names = {}
+    for _, limit in ipairs(of) do
+      if limit.running then
+        redis.call('ZADD', LIMIT_RUNNING .. limit.name, integer(at), id)
+        names[#names + 1] = limit.name
+      end
+      if limit.rate then
+        redis.call('ZADD', LIMIT_STARTS .. limit.name, integer(at), id .. ' ' .. attempt)
+        redis.call('PEXPIRE', LIMIT_STARTS .. limit.name, math.ceil(limit.period_us / 1000))
+      end
+      if redis.call('EXISTS', LIMIT_HELD .. limit.name) == 1 then
+        local free, look = free_slots(limit)
+        if free > 0 then release(limit, free) end
+        redis.call('ZADD', LIMITS, integer(look), limit.name)
+      end
+    end
+    if #names > 0 then redis.call('HSET', JOB .. id, 'limits', table.concat(names, ' ')) end
+  end
+
+  return { is_held = is_held, take_slots = take_slots }
+end

@@ -1,0 +1,104 @@
+-- Tells dependents that their prerequisite has ended.
+-- needs: time names routing job index events queue ending prerequisites
+
+-- Dependents that one script tells; the supervisor tells the others.
+local DEPENDENTS_PER_STEP = 1000
+
+-- Dispatches or schedules a job without pending prerequisites. Returns its state.
+local function dispatch_or_schedule(id, queue, run_at_us, at)
+  local run_at = tonumber(run_at_us or '') or 0
+  if run_at > at then
+    log_event(id, 'scheduled')
+    redis.call('HSET', JOB .. id, 'status', 'scheduled')
+    enter('scheduled', type_of_queue(queue), id, run_at)
+    return 'scheduled'
+  end
+  log_event(id, 'dispatched')
+  redis.call('HSET', JOB .. id, 'status', 'dispatched')
+  push_back(id, queue, at)
+  return 'dispatched'
+end
+
+-- Tells the dependents of ended jobs, and theirs in turn: a list of {id, status, dependents}. Jobs
+-- beyond one step's share go to SETTLING. Nobody is told twice: a prerequisite counts only while it
+-- is in the pending set.
+local function tell_dependents(ended, at, retention)
+  -- Leaves dependents to the supervisor, with all that it needs: the job may be deleted or run again
+  -- before.
+  local function settle_later(ended, dependents, from, list)
+    local left = {}
+    for place = from, #dependents do left[#left + 1] = dependents[place] end
+    if #left > 0 or list then
+      local entry = { id = ended.id, status = ended.status, left = left, list = list }
+      redis.call('RPUSH', SETTLING, cjson.encode(entry))
+    end
+  end
+
+  -- Removes an ended prerequisite from a pending set. Returns true if it was there, and true if the
+  -- job cannot run any more.
+  local function no_longer_pending(id, prerequisite, outcome)
+    if outcome == 'finished' then
+      return redis.call('SREM', PENDING .. id, prerequisite, ANY .. prerequisite) > 0, false
+    end
+    if redis.call('SREM', PENDING .. id, prerequisite) == 1 then return true, true end
+    return redis.call('SREM', PENDING .. id, ANY .. prerequisite) == 1, false
+  end
+
+  -- Tells one dependent. Returns its own dependents if it failed.
+  local function tell(id, prerequisite, outcome, at, retention)
+    local waited, in_vain = no_longer_pending(id, prerequisite, outcome)
+    if not waited then return nil end
+    local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
+      'reply', 'unique_key', 'dependents', 'retention')
+    local job = {
+      script_type = legal_type(f[2]), reply = f[7], unique_key = f[8], retention = f[10] }
+    local queue = queue_of(f[2], f[3], f[4], f[5])
+    if f[1] ~= 'waiting_for_prerequisites' or not queue then return nil end
+    if in_vain then
+      redis.call('DEL', PENDING .. id)
+      redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
+      end_job(id, job, 'error', 'prerequisite failed: ' .. prerequisite, nil, at, retention)
+      return present(f[9])
+    end
+    if redis.call('SCARD', PENDING .. id) == 0 then
+      redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
+      redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
+      dispatch_or_schedule(id, queue, microseconds(f[6]), at)
+    end
+    return nil
+  end
+
+  -- Renames the list of dependents beyond the field, as those that wait for the next run of the job
+  -- are others. Nil if there is none.
+  local function detached_list(ended, at)
+    -- Only behind a full field there is one.
+    if #(ended.dependents or '') < DEPENDENTS_FIELD_BYTES then return nil end
+    local list = ended.id .. ':' .. integer(at)
+    local moved = redis.pcall('RENAME', DEPENDENTS .. ended.id, DEPENDENTS .. list)
+    return not moved.err and list or nil
+  end
+
+  local budget = DEPENDENTS_PER_STEP
+  local turn = 1
+  while ended[turn] do
+    local own = ended[turn]
+    local dependents = own.left or list_of_ids(own.dependents)
+    local list = own.list or detached_list(own, at)
+    local place = 1
+    while true do
+      if place > #dependents and list then
+        if budget <= 0 then break end
+        dependents, place = redis.call('LPOP', DEPENDENTS .. list, budget) or {}, 1
+        if #dependents == 0 then list = nil end
+      end
+      local id = dependents[place]
+      if not id or budget <= 0 then break end
+      budget = budget - 1
+      place = place + 1
+      local theirs = tell(id, own.id, own.status, at, retention)
+      if theirs then ended[#ended + 1] = { id = id, status = 'error', dependents = theirs } end
+    end
+    settle_later(own, dependents, place, list)
+    turn = turn + 1
+  end
+end

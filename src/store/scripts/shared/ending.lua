@@ -1,0 +1,63 @@
+-- Ends jobs.
+-- needs: time names counters index events legacy rhailib
+
+local REPLY_TTL_S = '60'
+-- Dead letters kept per type.
+local DEAD_LEN_MAX = 10000
+
+local function push_reply(id, status, text)
+  local reply = { job_id = id, status = status }
+  reply[status == 'finished' and 'output' or 'error'] = text
+  -- A list that somebody made of another type is their loss, not the job's.
+  redis.pcall('RPUSH', REPLY .. id, cjson.encode(reply))
+  redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
+end
+
+-- Sets the expiry of an ended job and returns its retention in ms. `seconds` is the retention of the
+-- job itself; `retention` is 'DEFAULT_MS MAX_MS'. The log has the default already.
+local function set_expiry(id, seconds, retention)
+  local for_ms, max_ms = string.match(retention, '^(%d+) (%d+)$')
+  local is_own = present(seconds)
+  if is_own and string.match(seconds, '^%d+%.?%d*$') then
+    for_ms = math.max(math.floor(math.min(tonumber(seconds) * 1000, tonumber(max_ms))), 1)
+  end
+  redis.call('PEXPIRE', JOB .. id, for_ms)
+  if is_own then redis.pcall('PEXPIRE', LOG .. id, for_ms) end
+  return for_ms
+end
+
+local function release_unique(id, unique_key)
+  if present(unique_key) and redis.call('GET', UNIQUE .. unique_key) == id then
+    redis.call('DEL', UNIQUE .. unique_key)
+  end
+end
+
+-- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key and retention.
+-- The caller removes it from the index of the state before, and tells its dependents.
+local function end_job(id, job, status, text, exit_code, at, retention)
+  local when = rfc3339(at)
+  local text_field = status == 'finished' and 'output' or 'error'
+  if EVENTS_ON then log_event(id, status, job.script_type) end
+  local fields = { 'status', status, text_field, text, 'finished_at', when, 'updated_at', when }
+  if present(exit_code) then
+    fields[#fields + 1] = 'exit_code'
+    fields[#fields + 1] = exit_code
+  end
+  redis.call('HSET', JOB .. id, unpack(fields))
+  local for_ms = set_expiry(id, job.retention, retention)
+  enter(status, job.script_type, id, at + for_ms * 1000)
+  count(job.script_type, status == 'finished' and 'finished' or 'failed')
+  if present(job.unique_key) then release_unique(id, job.unique_key) end
+  if job.reply ~= '0' then
+    push_reply(id, status, text)
+    if LEGACY then reply_to_legacy(id, text) end
+  end
+  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, text, when) end
+end
+
+-- Adds a job that used up its attempts to the dead letters of its type.
+local function add_dead_letter(id, script_type)
+  count(script_type, 'dead')
+  redis.pcall('RPUSH', DEAD .. script_type, id)
+  redis.pcall('LTRIM', DEAD .. script_type, -DEAD_LEN_MAX, -1)
+end

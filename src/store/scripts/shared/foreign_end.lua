@@ -1,0 +1,29 @@
+-- Jobs that foreign actors end by writing their hash.
+-- needs: time names job counters index events legacy rhailib ending dependents
+
+-- Tells if the end is known: the job expires, or stands in the index of its end.
+local function is_end_known(id, status, script_type)
+  return redis.call('PTTL', JOB .. id) >= 0
+    or redis.call('ZSCORE', index_of(status, script_type), id)
+end
+
+-- Does what belongs to an end that a foreign actor wrote.
+local function note_foreign_end(id, script_type, at, retention)
+  local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy',
+    'reply')
+  if is_end_known(id, f[1], script_type) then return end
+  log_event(id, f[1], script_type)
+  enter(f[1], script_type, id, at + set_expiry(id, f[4], retention) * 1000)
+  count(script_type, f[1] == 'finished' and 'finished' or 'failed')
+  release_unique(id, f[2])
+  local text = (f[1] == 'finished' and f[5] or f[6]) or ''
+  -- An old worker replies only in its own spelling, if at all.
+  if LEGACY and f[7] and f[8] ~= '0' then
+    if redis.call('EXISTS', REPLY .. id) == 0 then push_reply(id, f[1], text) end
+    if redis.call('EXISTS', LEGACY_REPLY .. id) == 0 then reply_to_legacy(id, text) end
+  end
+  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, f[1], text, rfc3339(at)) end
+  if present(f[3]) then
+    tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention)
+  end
+end

@@ -1,0 +1,15 @@
+-- Jobs that foreign actors start.
+-- needs: time names job counters index events
+
+-- Notes that a foreign actor has started a job: its score in the index of `started` is when to look
+-- at it next.
+local function note_foreign_start(id, script_type, at)
+  redis.call('HDEL', JOB .. id, 'boot_id')
+  if not present(read(id, 'started_at')[1]) then
+    redis.call('HSET', JOB .. id, 'started_at', rfc3339(at))
+  end
+  if enter('started', script_type, id, at) == 1 then
+    count(script_type, 'started')
+    log_event(id, 'started', script_type)
+  end
+end

@@ -1,0 +1,111 @@
+-- Legacy queues. LEGACY is false, or a list of those that are served.
+--
+-- The field `legacy` of a job is the legacy queue that holds its copy, or empty once the copy was
+-- given up. Old workers know no states and run every id that they pop. So the copy is the right to
+-- run the job: a claim removes it, and if it is gone an old worker has the job.
+
+-- A job is removed from a queue up to this length; from a longer one the claim skips it.
+local SEARCHED_QUEUE_LEN = 1000
+
+local function is_legacy_queue(list)
+  if type(list) ~= 'string' or #list > 256 then return false end
+  local name
+  for _, prefix in ipairs({ LEGACY_WORK, JOB .. 'actor_queue:', JOB }) do
+    if not name and string.sub(list, 1, #prefix) == prefix then
+      name = string.sub(list, #prefix + 1)
+    end
+  end
+  return name and string.match(name, '^[A-Za-z0-9_.-]+$') ~= nil
+end
+
+-- Removes the copy of a job from its legacy queue. False if it is gone: an old worker has the job.
+-- A key that is no list has no copies.
+local function remove_copy(id, list)
+  if not is_legacy_queue(list) then return true end
+  local removed = redis.pcall('LREM', list, 1, id)
+  return type(removed) ~= 'number' or removed > 0
+end
+
+-- The other functions exist only where legacy queues are served: to create a function costs time
+-- in every call of a script.
+local legacy_queue, legacy_queues_of, copy_to_legacy, note_seen, reply_to_legacy, tell_old_worker
+if LEGACY then
+  local LEGACY_REPLY_TTL_S = 60
+
+  -- The configuration of a legacy queue that is served.
+  function legacy_queue(list)
+    for _, queue in ipairs(LEGACY) do
+      if queue.list == list then return queue end
+    end
+    return nil
+  end
+
+  -- The legacy queues whose workers may run the jobs of a queue.
+  local candidates = {}
+  function legacy_queues_of(queue)
+    local found = candidates[queue]
+    if found then return found end
+    found = {}
+    candidates[queue] = found
+    local script_type = string.match(queue, '^type:([^:]+)')
+    local group, instance = string.match(queue, ':group:([^:]+)'), string.match(queue, ':inst:(%d+)')
+    for _, legacy in ipairs(LEGACY) do
+      if legacy.type == script_type and (not group or legacy.group == group)
+          and (not instance or legacy.instance == instance) then
+        found[#found + 1] = legacy.list
+      end
+    end
+    return found
+  end
+
+  -- The legacy queue for a job of a queue, the shortest if there are several.
+  local lengths = {}
+  local function legacy_list_of(queue)
+    local found = legacy_queues_of(queue)
+    if #found < 2 then return found[1] end
+    local best
+    for _, list in ipairs(found) do
+      if not lengths[list] then
+        local length = redis.pcall('LLEN', list)
+        lengths[list] = type(length) == 'number' and length or math.huge
+      end
+      if not best or lengths[list] < lengths[best] then best = list end
+    end
+    lengths[best] = lengths[best] + 1
+    return best
+  end
+
+  -- Puts the copy of a job into its legacy queue, if it has one.
+  function copy_to_legacy(id, queue, to_front)
+    local list = legacy_list_of(queue)
+    if not list then
+      redis.call('HDEL', JOB .. id, 'legacy')
+      return
+    end
+    redis.call('HSET', JOB .. id, 'legacy', list)
+    redis.pcall(to_front and 'LPUSH' or 'RPUSH', list, id)
+  end
+
+  -- Notes that a program was seen to use a legacy queue.
+  function note_seen(list, what, at)
+    if legacy_queue(list) then
+      redis.call('HSET', SEEN .. list, what, string.format('%.0f', math.floor(at / 1000)))
+    end
+  end
+
+  -- The reply as older clients expect it: the bare output or error.
+  function reply_to_legacy(id, text)
+    if not redis.call('HGET', JOB .. id, 'legacy') then return end
+    redis.pcall('RPUSH', LEGACY_REPLY .. id, text)
+    redis.pcall('EXPIRE', LEGACY_REPLY .. id, LEGACY_REPLY_TTL_S)
+  end
+
+  -- Tells the worker of a legacy queue to stop a job.
+  function tell_old_worker(id, list)
+    if not is_legacy_queue(list) then return false end
+    local stops = LEGACY_STOP .. string.match(list, '[^:]+$')
+    if not redis.pcall('LPOS', stops, id) then redis.pcall('LPUSH', stops, id) end
+    redis.call('HSET', JOB .. id, 'stop_requested', '1')
+    return true
+  end
+end

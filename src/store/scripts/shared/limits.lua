@@ -1,0 +1,74 @@
+-- Limits: how many jobs may run at once, how many may start within a time. A job without a slot is
+-- held: it stays `dispatched`, leaves its queue and the ready index, and stands in the queue's index
+-- of held jobs until a slot is free.
+--
+-- A limit is called NAME, or NAME=VALUE where it counts separately; @TYPE/GROUP/INSTANCE is the
+-- serial lane of an actor. For each limit:
+--   LIMIT_RUNNING..limit  jobs that have a slot, by their start
+--   LIMIT_STARTS..limit   starts within the period of its rate
+--   LIMIT_HELD..limit     'QUEUE ID' of held jobs, by dispatch
+-- and for all of them:
+--   LIMITS                those that hold jobs, by when to look at them next
+--   LIMIT_PROBES          how many held jobs the next look releases, if not one
+-- needs: time names routing job owner index foreign_start
+
+-- A released job belongs before all jobs dispatched after it; so many at the head are looked at.
+local RELEASED_AHEAD = 100
+-- A slot may become free unnoticed: another configuration, a deleted job. So a held job is
+-- released to try again this often.
+local PROBE_US = 2000000
+
+-- Releases the first held jobs of a limit. Returns the ids of those that went to their queues.
+local function release_held(limit, number, at)
+  -- Puts a released job into its queue at the place of its dispatch.
+  local function push_in_order(id, queue, score)
+    register(TYPES, type_of_queue(queue))
+    register(QUEUES, queue)
+    redis.call('ZADD', READY .. queue, integer(score), id)
+    local ahead = redis.pcall('LRANGE', WORK .. queue, 0, RELEASED_AHEAD - 1)
+    if ahead.err then return end
+    for _, other in ipairs(ahead) do
+      local dispatched = redis.call('ZSCORE', READY .. queue, other)
+      if dispatched and tonumber(dispatched) > score then
+        redis.call('LINSERT', WORK .. queue, 'BEFORE', other, id)
+        return
+      end
+    end
+    if #ahead < RELEASED_AHEAD then
+      redis.call('RPUSH', WORK .. queue, id)
+    else
+      redis.call('LINSERT', WORK .. queue, 'AFTER', ahead[#ahead], id)
+    end
+  end
+
+  local entries = redis.call('ZRANGE', LIMIT_HELD .. limit, 0, number - 1, 'WITHSCORES')
+  local released = {}
+  for place = 1, #entries, 2 do
+    local queue, id = string.match(entries[place], '^(%S+) (%S+)$')
+    redis.call('ZREM', LIMIT_HELD .. limit, entries[place])
+    if queue and redis.call('ZREM', HELD .. queue, id) == 1 then
+      local f = read(id, 'status', 'boot_id')
+      if f[1] then redis.call('HDEL', JOB .. id, 'held_by') end
+      if f[1] == 'dispatched' then
+        push_in_order(id, queue, tonumber(entries[place + 1]))
+        released[#released + 1] = id
+      elseif f[1] and not is_ours(id, f[2]) and redis.call('PTTL', JOB .. id) < 0 then
+        -- A stranger has started or ended it: a sweep looks after that.
+        note_foreign_start(id, type_of_queue(queue), at)
+      end
+    end
+  end
+  return released
+end
+
+-- Frees the slots of a job and releases held jobs. `limits` is its field. Called before the job goes
+-- back to its queue, or it would stand behind them.
+local function leave_limits(id, limits, at)
+  if not present(limits) then return end
+  redis.call('HDEL', JOB .. id, 'limits')
+  for limit in string.gmatch(limits, '%S+') do
+    if legal_limit(limit) and redis.call('ZREM', LIMIT_RUNNING .. limit, id) == 1 then
+      release_held(limit, 1, at)
+    end
+  end
+end

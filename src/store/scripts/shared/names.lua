@@ -1,0 +1,23 @@
+-- Checks names that a foreign program wrote into a hash before they become part of a key.
+
+local function legal_type(name)
+  return name and #name <= 32 and string.match(name, '^[a-z][a-z0-9_]*$') and name
+end
+
+local function legal_id(id)
+  return type(id) == 'string' and #id <= 64 and string.match(id, '^[a-z0-9A-Z_-]+$') and id
+end
+
+local function legal_limit(name)
+  return type(name) == 'string' and #name <= 200 and string.match(name, '^[A-Za-z0-9_.@/=#-]+$')
+    and name
+end
+
+local function present(value)
+  return value and value ~= '' and value or nil
+end
+
+-- The script type under which a job stands in the indexes: its own, else that of its actor.
+local function type_of_job(script_type, actor)
+  return legal_type(script_type) or legal_type(string.match(actor or '', '^[^:]+')) or 'unknown'
+end

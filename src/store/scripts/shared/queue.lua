@@ -1,0 +1,16 @@
+-- Appends jobs to queues. The caller writes the status.
+-- needs: time routing index legacy
+
+-- Jobs that this script has appended; they keep their order in the ready index.
+local pushed = 0
+
+-- Appends a job to its queue. If the key of the list has another type, the push fails and the sweep
+-- for lost pops finds the job in the ready index.
+local function push_back(id, queue, at)
+  register(TYPES, type_of_queue(queue))
+  register(QUEUES, queue)
+  redis.call('ZADD', READY .. queue, integer(at + pushed), id)
+  redis.pcall('RPUSH', WORK .. queue, id)
+  pushed = pushed + 1
+  if LEGACY then copy_to_legacy(id, queue) end
+end

@@ -1,0 +1,55 @@
+-- Stops a job.
+-- needs: time names routing job owner counters legacy leave ending dependents control
+
+-- Takes the arguments of stop.lua, and returns what that script returns.
+local function stop_job(args)
+  local id, retention = args[1], args[2]
+  local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
+    'reply', 'unique_key', 'dependents', 'retention', 'legacy')
+  local status = f[1]
+  if not status then return 'missing' end
+  if status == 'finished' or status == 'error' then return 'ended' end
+
+  -- What an old worker has, started or popped, it alone can stop.
+  if LEGACY and f[12] and (status == 'started' and not is_ours(id, f[6])
+      or status == 'dispatched' and not remove_copy(id, f[12])) then
+    return tell_old_worker(id, f[12]) and 'requested' or 'unowned'
+  end
+  if LEGACY and status == 'dispatched' and not f[12] then
+    for _, queue in ipairs(LEGACY) do redis.pcall('LREM', queue.list, 1, id) end
+  end
+
+  if status == 'started' then
+    if args[4] ~= '' then
+      if f[6] == args[4] then return 'yours' end
+      -- A stop that an actor hands on came to the name of the one that runs the job. If that one does
+      -- not answer to its name any more, the stop would only come back: whoever recovers the job
+      -- finds it in the hash instead.
+      local text = redis.pcall('GET', PRESENCE .. (f[7] or ''))
+      local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
+      if not ok or type(presence) ~= 'table' or presence.boot_id ~= f[6] then
+        redis.call('HSET', JOB .. id, 'stop_requested', '1')
+        return 'requested'
+      end
+    end
+    local script_type, group, instance = string.match(f[7] or '', '^([^:]+):([^:]+):([^:]+)$')
+    local queue = queue_of(script_type, group, instance)
+    if not queue then return 'unowned' end
+    tell_actor(CONTROL .. string.sub(queue, #'type:' + 1), { args[3] })
+    return 'requested'
+  end
+
+  local at = now_us()
+  -- A raw client may have left the type to the actor; its job waits in a queue that only the
+  -- claim knows, and is skipped there.
+  local script_type = legal_type(f[2]) or 'unknown'
+  leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
+  redis.call('DEL', PENDING .. id)
+  local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[11] }
+  end_job(id, job, 'error', 'stopped', nil, at, retention)
+  if present(f[10]) then
+    tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)
+  end
+  write_counts()
+  return 'stopped'
+end

@@ -1,0 +1,123 @@
+-- Submits jobs.
+-- needs: time routing job counters index events unique legacy ending prerequisites waiting
+
+-- Takes the arguments of submit.lua, and returns what that script returns.
+local function submit_jobs(args)
+  local starting = args[1] == 'start'
+  local at = now_us()
+  local when = rfc3339(at)
+  local results = {}
+  local next_arg = 4
+
+  -- Pushes of one queue go out together.
+  local pushes = {}
+  local function pushes_to(queue, script_type)
+    local push = pushes[queue]
+    if not push then
+      local kind = redis.call('TYPE', WORK .. queue).ok
+      push = { ids = {}, entries = {}, script_type = script_type,
+        is_broken = kind ~= 'list' and kind ~= 'none' }
+      pushes[queue] = push
+    end
+    return push
+  end
+
+  -- The prerequisites that have not finished, or the one that is unknown, or the one that failed.
+  local function look_at_prerequisites(first, number)
+    local pending, failed = {}, nil
+    for i = first, first + number - 1 do
+      local prerequisite = prerequisite_of(args[i])
+      local status = read(prerequisite, 'status')[1]
+      if not status then return nil, prerequisite, nil end
+      if status == 'error' then
+        if prerequisite == args[i] then failed = failed or prerequisite end
+      elseif status ~= 'finished' then
+        pending[#pending + 1] = args[i]
+      end
+    end
+    return pending, nil, failed
+  end
+
+  for number = 1, tonumber(args[3]) do
+    local a = next_arg
+    local id, script_type, run_at, unique_key = args[a], args[a + 1], args[a + 5], args[a + 6]
+    local first_prerequisite = a + 8
+    local fields = first_prerequisite + args[a + 7]
+    local prerequisites = fields - first_prerequisite
+    local first, last = fields + 1, fields + args[fields]
+    next_arg = last + 1
+
+    local code, detail = nil, ''
+    local pending, failed
+    if redis.call('EXISTS', JOB .. id) == 1 then
+      code = 'exists'
+    elseif unique_key ~= '' then
+      local holder = holder_of(unique_key)
+      if holder then code, detail = 'duplicate', holder end
+    end
+    if not code and prerequisites > 0 then
+      local unknown
+      pending, unknown, failed = look_at_prerequisites(first_prerequisite, prerequisites)
+      if unknown then code, detail = 'unknown_prerequisite', unknown end
+    end
+
+    local refused = code ~= nil
+    local queue = queue_of(script_type, args[a + 2], args[a + 3], args[a + 4])
+    local due = tonumber(run_at) or 0
+    if not refused then
+      if not starting then
+        code = 'created'
+      elseif failed then
+        code = 'error'
+      elseif pending and #pending > 0 then
+        code = 'waiting_for_prerequisites'
+      elseif due > at then
+        code = 'scheduled'
+      elseif pushes_to(queue, script_type).is_broken then
+        code, detail, refused = 'broken_queue', WORK .. queue, true
+      else
+        code = 'dispatched'
+      end
+    end
+    if not refused then
+      args[last - 2], args[last] = code, when
+      -- One that fails at once is told of where it is concluded.
+      if EVENTS_ON and code ~= 'error' then log_event(id, code, script_type) end
+      redis.call('HSET', JOB .. id, unpack(args, first, last))
+      count(script_type, 'submitted')
+      if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
+      if code == 'dispatched' then
+        local push = pushes[queue]
+        push.ids[#push.ids + 1] = id
+        push.entries[#push.entries + 1] = integer(at + number - 1)
+        push.entries[#push.entries + 1] = id
+      elseif code == 'scheduled' then
+        enter(code, script_type, id, due)
+      elseif code == 'error' then
+        local f = read(id, 'reply', 'retention')
+        local job =
+          { script_type = script_type, reply = f[1], unique_key = unique_key, retention = f[2] }
+        end_job(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, args[2])
+      else
+        enter(code, script_type, id, at + number - 1)
+        if code == 'waiting_for_prerequisites' then add_dependent(id, pending) end
+      end
+    end
+    results[#results + 1] = code
+    results[#results + 1] = detail
+  end
+
+  for queue, push in pairs(pushes) do
+    if not push.is_broken then
+      register(TYPES, push.script_type)
+      register(QUEUES, queue)
+      redis.call('ZADD', READY .. queue, unpack(push.entries))
+      redis.call('RPUSH', WORK .. queue, unpack(push.ids))
+      if LEGACY then
+        for _, id in ipairs(push.ids) do copy_to_legacy(id, queue) end
+      end
+    end
+  end
+  write_counts()
+  return results
+end

@@ -1,0 +1,11 @@
+-- Unique keys: UNIQUE..key holds the id of a job.
+-- needs: job
+
+-- The job that holds a unique key and has not ended.
+local function holder_of(unique_key)
+  local holder = redis.call('GET', UNIQUE .. unique_key)
+  if not holder then return nil end
+  local status = read(holder, 'status')[1]
+  if status and status ~= 'finished' and status ~= 'error' then return holder end
+  return nil
+end
