@@ -115,7 +115,7 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
     attempts.extend(world.claim(&life, number).await.attempts);
     let endings: Vec<_> = attempts
         .into_iter()
-        .map(|attempt| hero::store::Ending {
+        .map(|attempt| hero::store::AttemptEnd {
             id: attempt.id,
             script_type: script_type("osis"),
             verdict: dead("no"),

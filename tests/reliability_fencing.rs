@@ -28,7 +28,7 @@ async fn claim(world: &World, life: &Life, popped: &[(String, Vec<u8>)]) -> Clai
         wanted: 8,
         popped,
         size_max_bytes: 1 << 20,
-        limits: &hero::store::Limits::default(),
+        limits: &hero::store::ClaimLimits::default(),
     };
     world.store.claim(&claim).await.expect("claiming")
 }

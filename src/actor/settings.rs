@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::{ActorConfig, ActorUnit, JobConfig};
 use crate::engine::Engine;
 use crate::proto::target::ScriptType;
-use crate::store::Limits;
+use crate::store::ClaimLimits;
 
 /// The settings of an actor process. New ones take effect for jobs that start after them.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub struct ActorSettings {
     /// `[actor]`. Heartbeat and lease are fixed at the start.
     pub actor: ActorConfig,
     /// `[limit.NAME]`.
-    pub limits: Limits,
+    pub limits: ClaimLimits,
     /// The engine of each script type.
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
 }

@@ -2,7 +2,7 @@
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobStatus};
-use crate::store::Kin;
+use crate::store::JobDependents;
 
 /// One job of a tree, and those behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const JOBS_MAX: usize = 100;
 /// A job of a tree in the making, with the place of the one before it.
 struct Leaf {
     id: JobId,
-    kin: Kin,
+    kin: JobDependents,
     parent: usize,
     more: u64,
 }
@@ -48,7 +48,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn tree(&self, job: &Job, way: Direction) -> Result<Branch, ClientError> {
-        let kin = Kin {
+        let kin = JobDependents {
             status: Some(job.status),
             name: job.extra.get("name").cloned(),
             prerequisites: job.spec.waits_for().cloned().collect(),
@@ -64,7 +64,7 @@ impl Client {
             }
             level = level.end..leaves.len();
             let ids: Vec<JobId> = leaves[level.clone()].iter().map(|l| l.id.clone()).collect();
-            let found = self.store.kin(&ids).await?;
+            let found = self.store.dependents(&ids).await?;
             for (leaf, kin) in leaves[level.clone()].iter_mut().zip(found) {
                 leaf.kin = kin;
             }
@@ -79,7 +79,7 @@ impl Client {
     pub async fn dependents(&self, job: &Job) -> Result<Vec<JobId>, ClientError> {
         let mut all = job.dependents.clone();
         if job.dependents_more > 0 {
-            all.extend(self.store.dependents_beyond(&job.id).await?);
+            all.extend(self.store.more_dependents(&job.id).await?);
         }
         Ok(all)
     }
@@ -95,7 +95,12 @@ fn grow(leaves: &mut Vec<Leaf>, parent: usize, way: Direction, shown: usize) {
     let all = ids.len() as u64 + beyond;
     ids.truncate(shown.min(JOBS_MAX.saturating_sub(leaves.len())));
     leaves[parent].more = all - ids.len() as u64;
-    leaves.extend(ids.into_iter().map(|id| Leaf { id, kin: Kin::default(), parent, more: 0 }));
+    leaves.extend(ids.into_iter().map(|id| Leaf {
+        id,
+        kin: JobDependents::default(),
+        parent,
+        more: 0,
+    }));
 }
 
 /// The root, with all others behind it. A leaf stands after the one it belongs to.
@@ -123,7 +128,11 @@ mod tests {
 
     fn leaf(id: &str, parent: usize, prerequisites: usize) -> Leaf {
         let ids = (0..prerequisites).map(|n| format!("{id}-{n}").parse().expect("legal"));
-        let kin = Kin { prerequisites: ids.collect(), dependents_more: 7, ..Kin::default() };
+        let kin = JobDependents {
+            prerequisites: ids.collect(),
+            dependents_more: 7,
+            ..JobDependents::default()
+        };
         Leaf { id: id.parse().expect("legal"), kin, parent, more: 0 }
     }
 

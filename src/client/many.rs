@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::{Client, ClientError, accepted};
 use crate::engine::rhai::nearest;
 use crate::proto::job::{InvalidJob, Job, JobId};
-use crate::store::{Store, StoreError, Whole};
+use crate::store::{BatchOutcome, Store, StoreError};
 
 /// Jobs that wait for each other, by names that mean something in this graph alone.
 ///
@@ -206,7 +206,7 @@ impl Client {
             let (jobs, most) = (links.others, Store::WHOLE_OTHERS_MAX);
             return Err(ClientError::TooManyOthers { jobs, most });
         }
-        let submitted = self.store.submit_whole(jobs, self.job.kept()).await;
+        let submitted = self.store.submit_atomic_batch(jobs, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             // The first tells of all.
             StoreError::Unreachable { sent: true, .. } => {
@@ -215,8 +215,8 @@ impl Client {
             error => ClientError::Store(error),
         })?;
         match submitted {
-            Whole::Accepted => Ok(()),
-            Whole::Refused { place, why } => {
+            BatchOutcome::Accepted => Ok(()),
+            BatchOutcome::Refused { place, why } => {
                 // A key that is held gives a single submission the holder's id.
                 let error = match why {
                     crate::store::Submitted::Duplicate(holder) => ClientError::KeyHeld(holder),
@@ -226,7 +226,7 @@ impl Client {
                 };
                 Err(refused(place, error))
             }
-            Whole::TooSlow => Err(ClientError::Store(StoreError::Failed {
+            BatchOutcome::TooSlow => Err(ClientError::Store(StoreError::Failed {
                 doing: "submitting jobs all or none",
                 reason: "storing them took longer than redis keeps what is not whole".to_owned(),
             })),

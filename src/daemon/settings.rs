@@ -10,7 +10,7 @@ use crate::config::{ActorUnit, Config};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
-use crate::store::{ExternalRedis, Limits, Store};
+use crate::store::{ExternalRedis, ClaimLimits, Store};
 use crate::supervisor::SupervisorSettings;
 
 /// Returns the settings of a supervisor.
@@ -58,7 +58,7 @@ pub(super) fn actor_settings(
         engines.insert(script_type.clone(), engine);
     }
     let (job, actor) = (config.job.clone(), config.actor.clone());
-    let limits = Limits::new(&config.limits);
+    let limits = ClaimLimits::new(&config.limits);
     Ok(actor::ActorSettings { actors, job, actor, limits, engines })
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::{Limits, Store, StoreError};
+use super::{ClaimLimits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::target::{ActorId, Queue, ScriptType};
 
@@ -24,7 +24,7 @@ pub struct Claim<'a> {
     /// The largest hash to be handed out, in bytes.
     pub size_max_bytes: u64,
     /// What may run at once, and start within a time.
-    pub limits: &'a Limits,
+    pub limits: &'a ClaimLimits,
 }
 
 /// What a claim brought.
@@ -89,7 +89,7 @@ pub enum Verdict {
 
 /// The end of one attempt, to be recorded.
 #[derive(Debug, Clone)]
-pub struct Ending {
+pub struct AttemptEnd {
     /// The job.
     pub id: JobId,
     /// The script type of the actor, for a job that names none.
@@ -183,7 +183,7 @@ impl Store {
         &self,
         boot: &BootId,
         retention: impl Into<Retention>,
-        endings: &[Ending],
+        endings: &[AttemptEnd],
     ) -> Result<Vec<Recorded>, StoreError> {
         let mut script = self.scripts.finish.prepare_invoke();
         script.arg(boot.as_str()).arg(kept(retention)).arg(endings.len());

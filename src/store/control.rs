@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::attempts::{kept, millis};
-use super::link::{Blocking, Waker};
+use super::connection::{Blocking, Waker};
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::message::Control;

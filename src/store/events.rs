@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::streams::{StreamId, StreamRangeReply, StreamReadReply};
 
 use super::attempts::millis;
-use super::link::Blocking;
+use super::connection::Blocking;
 use super::{Store, StoreError};
 
 /// One transition of one job. What the names are is for whoever wrote the job to say: they are

@@ -4,14 +4,14 @@
 use redis::Value;
 
 use super::StoreError;
-use super::link::{Link, Server};
+use super::connection::{Server, SharedConnection};
 use crate::config::{RedisConfig, RedisUrl};
 use crate::proto::script_reply::RedisReply;
 
 /// A handle on it. Connects with its first command.
 #[derive(Clone)]
 pub struct ExternalRedis {
-    link: Link,
+    link: SharedConnection,
 }
 
 impl ExternalRedis {
@@ -21,7 +21,7 @@ impl ExternalRedis {
     /// [`StoreError::Settings`] if it cannot be used.
     pub fn open(url: &RedisUrl) -> Result<Self, StoreError> {
         let config = RedisConfig { url: url.clone(), ..RedisConfig::default() };
-        Ok(Self { link: Link::new(Server::with_password(&config, None)?) })
+        Ok(Self { link: SharedConnection::new(Server::with_password(&config, None)?) })
     }
 
     /// Runs one command.

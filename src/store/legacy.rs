@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempts::{kept, millis};
-use super::link::Blocking;
+use super::connection::Blocking;
 use super::scripts::Scripts;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};

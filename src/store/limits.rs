@@ -1,4 +1,4 @@
-//! Limits as the claim is told of them, and the looking after those that hold jobs back.
+//! ClaimLimits as the claim is told of them, and the looking after those that hold jobs back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::config::{LimitConfig, LimitName};
 
 /// The limits of a configuration, as the claim reads them. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Limits(Arc<str>);
+pub struct ClaimLimits(Arc<str>);
 
-impl Limits {
+impl ClaimLimits {
     /// Those of this configuration.
     pub fn new(limits: &BTreeMap<LimitName, LimitConfig>) -> Self {
         if limits.is_empty() {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_claim_is_told_only_what_a_limit_says() {
-        assert_eq!(Limits::new(&BTreeMap::new()).as_argument(), "");
+        assert_eq!(ClaimLimits::new(&BTreeMap::new()).as_argument(), "");
         let limit = LimitConfig {
             key: Some("api".parse().expect("legal")),
             rate: Some("10/s".parse().expect("legal")),
@@ -86,7 +86,7 @@ mod tests {
         };
         let limits = BTreeMap::from([("a".parse().expect("legal"), limit)]);
         assert_eq!(
-            Limits::new(&limits).as_argument(),
+            ClaimLimits::new(&limits).as_argument(),
             r#"[{"key":"api","name":"a","period_us":1000000,"rate":10}]"#
         );
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use redis::streams::{StreamRangeReply, StreamReadReply};
 
 use super::attempts::millis;
-use super::link::Blocking;
+use super::connection::Blocking;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};
 

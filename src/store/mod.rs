@@ -1,48 +1,49 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+mod atomic_batch;
 mod attempts;
 mod backoff;
+mod connection;
 mod control;
-mod cron;
+mod cron_state;
 mod dead;
+mod dependents;
 mod error;
 mod events;
 mod external_redis;
-mod floor;
 mod inputs;
 mod jobs;
-mod kin;
 mod legacy;
 mod limits;
-mod link;
 mod listing;
 mod logs;
 mod memory;
 mod objects;
 mod presence;
 mod queues;
+mod raw_speed;
 mod recovery;
 mod schedule;
 mod scripts;
 mod sentinel;
 mod statistics;
-mod whole;
 
-pub use attempts::{Attempt, Claim, Claimed, Ending, Recorded, Verdict};
+pub use atomic_batch::BatchOutcome;
+pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Recorded, Verdict};
 pub use backoff::Backoff;
+pub use connection::{Blocking, Reach, Waker};
 pub use control::{StopOutcome, Woken};
-pub use cron::{Fired, LastFiring};
+pub use cron_state::{Fired, LastFiring};
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
+pub use dependents::JobDependents;
 pub use error::StoreError;
 pub use events::JobEvent;
 pub use external_redis::ExternalRedis;
 pub use inputs::Outputs;
 pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
-pub use kin::Kin;
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
-pub use limits::{Limits, Tended};
-pub use link::{Blocking, Reach, Waker};
+pub use limits::{ClaimLimits, Tended};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};
 pub use logs::{LogEntry, LogLine};
 pub use objects::{Reindexed, TendedIndex, TendedIndexes};
@@ -50,7 +51,6 @@ pub use presence::{Appearance, PresenceOf};
 pub use queues::QueueState;
 pub use recovery::Recovered;
 pub use scripts::{LuaSource, lua_sources};
-pub use whole::Whole;
 
 use std::sync::Arc;
 
@@ -58,13 +58,13 @@ use redis::{FromRedisValue, ScriptInvocation};
 
 use crate::config::RedisConfig;
 use crate::proto::keys::Keys;
-use link::{Link, Server};
+use connection::{Server, SharedConnection};
 use scripts::Scripts;
 
 /// A handle on one namespace of one Redis. Cheap to clone; all clones share one connection.
 #[derive(Clone)]
 pub struct Store {
-    link: Link,
+    link: SharedConnection,
     keys: Arc<Keys>,
     scripts: Arc<Scripts>,
 }
@@ -78,7 +78,7 @@ impl Store {
     pub fn open(config: &RedisConfig) -> Result<Self, StoreError> {
         let keys = Keys::new(config.namespace.clone());
         Ok(Self {
-            link: Link::new(Server::new(config)?),
+            link: SharedConnection::new(Server::new(config)?),
             scripts: Arc::new(Scripts::new(&keys)),
             keys: Arc::new(keys),
         })

@@ -231,7 +231,10 @@ mod tests {
         let names = |folder: String, prefix: &str| -> Vec<String> {
             let files = std::fs::read_dir(folder).unwrap();
             let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-            names.filter(|name| name.ends_with(".lua")).map(|name| format!("{prefix}{name}")).collect()
+            names
+                .filter(|name| name.ends_with(".lua"))
+                .map(|name| format!("{prefix}{name}"))
+                .collect()
         };
         let mut found = names(folder.to_owned(), "");
         found.extend(names(format!("{folder}/shared"), "shared/"));
@@ -293,9 +296,11 @@ mod tests {
     fn line_of_an_error_becomes_file_and_line() {
         let scripts = Scripts::new(&Keys::default());
         let text = scripts.settle.text();
-        let line = 1 + text.lines().position(|line| line.starts_with("local function now_us")).unwrap();
+        let line =
+            1 + text.lines().position(|line| line.starts_with("local function now_us")).unwrap();
         let in_file = 1 + shared("time").lines().position(|l| l.contains("now_us")).unwrap();
-        let error = format!("WRONGTYPE x script: {}, on @user_script:{line}.", scripts.settle.get_hash());
+        let error =
+            format!("WRONGTYPE x script: {}, on @user_script:{line}.", scripts.settle.get_hash());
         let shown = scripts.with_files(&error);
         assert!(shown.ends_with(&format!("on @shared/time.lua:{in_file}.")), "{shown}");
         assert_eq!(scripts.with_files("user_script:1: of another"), "user_script:1: of another");

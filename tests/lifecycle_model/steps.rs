@@ -13,7 +13,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobId, JobStatus};
 use hero::proto::target::Queue;
 use hero::store::{
-    Appearance, Claim, DeleteOutcome, Ending, Limits, PresenceOf, Recorded, RetryOutcome,
+    Appearance, AttemptEnd, Claim, ClaimLimits, DeleteOutcome, PresenceOf, Recorded, RetryOutcome,
     StopOutcome, Submitted, Verdict,
 };
 use jiff::Timestamp;
@@ -235,7 +235,7 @@ impl Walk {
             wanted,
             popped: &popped,
             size_max_bytes: 1 << 20,
-            limits: &Limits::default(),
+            limits: &ClaimLimits::default(),
         };
         let claimed = self.world.store.claim(&claim).await.expect("redis answers");
         let ids: Vec<&str> = claimed.attempts.iter().map(|attempt| attempt.id.as_str()).collect();
@@ -269,9 +269,9 @@ impl Walk {
             };
             endings.extend(any.map(|id| (id, end)));
         }
-        let request: Vec<Ending> = endings
+        let request: Vec<AttemptEnd> = endings
             .iter()
-            .map(|(id, end)| Ending {
+            .map(|(id, end)| AttemptEnd {
                 id: legal(id),
                 script_type: life.actor.script_type.clone(),
                 verdict: self.verdict(*end),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hero::client::JobBuilder;
 use hero::proto::job::{BootId, JobId, JobStatus, Retention};
 use hero::proto::message::{Ending as Ended, Reply};
-use hero::store::{Ending, Recorded, Verdict};
+use hero::store::{AttemptEnd, Recorded, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, line, wait_until};
 
@@ -57,7 +57,7 @@ async fn a_call_that_ends_sixteen_jobs_trims_the_indexes_of_their_ends() {
     let names: Vec<String> = (0..16).map(|number| format!("job-{number}")).collect();
     let mut endings = Vec::new();
     for name in &names {
-        endings.push(Ending {
+        endings.push(AttemptEnd {
             id: world.started(&life, name).await,
             script_type: "osis".parse().expect("legal"),
             verdict: finished("1"),
@@ -93,10 +93,10 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     let stopped = "stopped".parse().expect("legal");
     world.store.stop(&stopped, retention, None).await.expect("stopping");
     let claimed = world.claim(&life, 9).await;
-    let endings: Vec<Ending> = claimed
+    let endings: Vec<AttemptEnd> = claimed
         .attempts
         .iter()
-        .map(|attempt| Ending {
+        .map(|attempt| AttemptEnd {
             id: attempt.id.clone(),
             script_type: life.actor.script_type.clone(),
             verdict: finished("1"),
@@ -201,10 +201,10 @@ async fn many_endings_are_recorded_in_one_call_each_by_itself() {
     let jobs: Vec<_> = (0..100).map(|n| job(&format!("j{n:02}"))).collect();
     world.accepts(&jobs).await;
     let claimed = world.claim(&life, 99).await;
-    let mut endings: Vec<Ending> = claimed
+    let mut endings: Vec<AttemptEnd> = claimed
         .attempts
         .iter()
-        .map(|attempt| Ending {
+        .map(|attempt| AttemptEnd {
             id: attempt.id.clone(),
             script_type: life.actor.script_type.clone(),
             verdict: finished(attempt.id.as_str()),
@@ -212,7 +212,7 @@ async fn many_endings_are_recorded_in_one_call_each_by_itself() {
         })
         .collect();
     // The last one was never claimed.
-    endings.insert(50, Ending { id: jobs[99].id.clone(), ..endings[0].clone() });
+    endings.insert(50, AttemptEnd { id: jobs[99].id.clone(), ..endings[0].clone() });
     let recorded =
         world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording endings");
     world.check();
@@ -338,7 +338,7 @@ async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and
     world.redis.run("RPUSH hero:q:work:type:osis a");
     let attempt = world.claim(&life, 1).await.attempts.remove(0);
     let invalid = attempt.job.expect_err("an illegal type");
-    let ending = Ending {
+    let ending = AttemptEnd {
         id: attempt.id.clone(),
         script_type: life.actor.script_type.clone(),
         verdict: error(&invalid.to_string()),

@@ -1,6 +1,7 @@
 //! The store against a real Redis, operation by operation. After each of them the world is
 //! checked: every job stands in exactly the index of its state.
 
+mod atomic_batch;
 mod claim;
 mod control;
 mod cron;
@@ -19,4 +20,3 @@ mod recovery;
 mod schedule;
 mod statistics;
 mod submit;
-mod whole;

@@ -10,7 +10,7 @@ use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::message::{ActorState, Presence};
 use hero::proto::target::{ActorId, Queue, ScriptType};
 use hero::store::{
-    Attempt, Claim, Claimed, Ending, Limits, LogEntry, Recorded, Store, Submitted, Verdict,
+    Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded, Store, Submitted, Verdict,
 };
 
 use super::Redis;
@@ -82,7 +82,7 @@ pub(crate) struct World {
     pub(crate) redis: Redis,
     pub(crate) store: Store,
     namespace: String,
-    limits: Limits,
+    limits: ClaimLimits,
 }
 
 impl World {
@@ -100,13 +100,13 @@ impl World {
     /// One in a namespace of an own Redis.
     pub(crate) fn on(redis: Redis, namespace: &str) -> Self {
         let store = Store::open(&redis.config(namespace)).expect("settings that lead to redis");
-        Self { redis, store, namespace: namespace.to_owned(), limits: Limits::default() }
+        Self { redis, store, namespace: namespace.to_owned(), limits: ClaimLimits::default() }
     }
 
     /// With these limits, as the configuration writes them, for every claim from now on.
     pub(crate) fn limit(&mut self, text: &str) {
         let config = Config::from_toml("hero.toml".as_ref(), text).expect("a configuration");
-        self.limits = Limits::new(&config.limits);
+        self.limits = ClaimLimits::new(&config.limits);
     }
 
     /// Submits jobs and sends them on their way, all of which must be accepted.
@@ -195,13 +195,13 @@ impl World {
     /// Records that jobs finished, likewise.
     pub(crate) async fn store_finish(&self, life: &Life, jobs: Vec<JobId>) {
         let script_type = &life.actor.script_type;
-        let ending = |id| Ending {
+        let ending = |id| AttemptEnd {
             id,
             script_type: script_type.clone(),
             verdict: Verdict::Finished { output: String::new(), exit_code: None },
             used: Vec::new(),
         };
-        let endings: Vec<Ending> = jobs.into_iter().map(ending).collect();
+        let endings: Vec<AttemptEnd> = jobs.into_iter().map(ending).collect();
         let recorded = self.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
         assert!(recorded.iter().all(|recorded| *recorded == Recorded::Recorded));
     }
@@ -215,7 +215,7 @@ impl World {
     /// Records how an attempt ended.
     pub(crate) async fn finish(&self, life: &Life, id: &JobId, verdict: Verdict) -> Recorded {
         let script_type = life.actor.script_type.clone();
-        let ending = [Ending { id: id.clone(), script_type, verdict, used: Vec::new() }];
+        let ending = [AttemptEnd { id: id.clone(), script_type, verdict, used: Vec::new() }];
         let recorded = self.store.finish(&life.boot, RETENTION, &ending).await.expect("finishing");
         self.check();
         recorded.into_iter().next().expect("one answer for one ending")

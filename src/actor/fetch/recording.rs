@@ -16,7 +16,7 @@ use crate::actor::workers::RunningJob;
 use crate::failpoint;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
-use crate::store::{Ending, LogEntry, Recorded, StoreError, Verdict};
+use crate::store::{AttemptEnd, LogEntry, Recorded, StoreError, Verdict};
 
 /// The ends of one batch.
 const BATCH_LEN_MAX: usize = 256;
@@ -30,7 +30,7 @@ type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
 
 /// An end, and the last lines of its job's log.
 pub(super) struct UnrecordedEnd {
-    ending: Ending,
+    ending: AttemptEnd,
     lines: Vec<LogEntry>,
 }
 
@@ -83,7 +83,7 @@ impl Recording {
         verdict: Verdict,
         log: &LogBuffer,
     ) {
-        let ending = Ending { id, script_type, verdict, used: log.used_fields() };
+        let ending = AttemptEnd { id, script_type, verdict, used: log.used_fields() };
         self.endings.waiting.push(UnrecordedEnd { ending, lines: log.take_rest() });
     }
 
@@ -203,7 +203,7 @@ impl Endings {
     fn recorded(&mut self, batch: &[UnrecordedEnd], recorded: &[Recorded]) -> u64 {
         self.under_way.clear();
         let mut count = 0;
-        for (UnrecordedEnd { ending: Ending { id, .. }, .. }, recorded) in
+        for (UnrecordedEnd { ending: AttemptEnd { id, .. }, .. }, recorded) in
             batch.iter().zip(recorded)
         {
             match recorded {
@@ -240,7 +240,7 @@ async fn record(boot: &Boot, batch: &mut [UnrecordedEnd]) -> Result<Vec<Recorded
     for ended in batch.iter_mut() {
         ended.lines.clear();
     }
-    let endings: Vec<Ending> = batch.iter().map(|ended| ended.ending.clone()).collect();
+    let endings: Vec<AttemptEnd> = batch.iter().map(|ended| ended.ending.clone()).collect();
     failpoint::reached(failpoint::BEFORE_FINISH);
     let retention = boot.settings().job.kept();
     let recorded = boot.store.finish(&boot.id, retention, &endings).await;
@@ -268,7 +268,7 @@ mod tests {
     fn ended(number: usize) -> UnrecordedEnd {
         let verdict = Verdict::Finished { output: String::new(), exit_code: None };
         let script_type = "osis".parse().expect("legal");
-        let ending = Ending { id: id(number), script_type, verdict, used: Vec::new() };
+        let ending = AttemptEnd { id: id(number), script_type, verdict, used: Vec::new() };
         UnrecordedEnd { ending, lines: vec![line("last")] }
     }
 

@@ -59,10 +59,10 @@ impl Plan {
         store: &Store,
         figures: &mut Figures,
     ) -> Result<(), Error> {
-        let empty = store.floor_memory_bytes().await.map_err(unreachable)?;
+        let empty = store.memory_used_bytes().await.map_err(unreachable)?;
         let took = load::enqueue(&stage.client, &JobKind::default(), self.jobs).await?;
         figures.insert("enqueue_per_s", per_second(self.jobs, took));
-        let queued = store.floor_memory_bytes().await.map_err(unreachable)?;
+        let queued = store.memory_used_bytes().await.map_err(unreachable)?;
         figures.insert("queued_bytes", per_job(empty, queued, self.jobs));
         let actor = first_actor(osis()?)?;
         let before = finished(stage, &actor).await?;
@@ -88,16 +88,16 @@ impl Plan {
             }
             tokio::time::sleep(COUNT_EVERY).await;
         }
-        let drained = store.floor_memory_bytes().await.map_err(unreachable)?;
+        let drained = store.memory_used_bytes().await.map_err(unreachable)?;
         figures.insert("finished_bytes", per_job(empty, drained, self.jobs));
         Ok(())
     }
 }
 
 async fn floor(store: &Store, figures: &mut Figures) -> Result<(), Error> {
-    let mut pings = store.floor_ping(PINGS).await.map_err(unreachable)?;
+    let mut pings = store.time_pings(PINGS).await.map_err(unreachable)?;
     figures.insert("ping_ms", millis(quantile(&mut pings, 0.5)));
-    let pushes = store.floor_rpush(PUSHES).await.map_err(unreachable)?;
+    let pushes = store.time_pushes(PUSHES).await.map_err(unreachable)?;
     figures.insert("rpush_per_s", per_second(PUSHES, pushes));
     Ok(())
 }

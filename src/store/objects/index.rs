@@ -28,14 +28,14 @@ pub struct Reindexed {
 
 /// How far an index is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum IndexState {
     Absent,
     /// Everything up to this id is in it.
     UpTo(Option<ObjectId>),
     Ready,
 }
 
-impl State {
+impl IndexState {
     pub(super) fn read(text: &str) -> Stored<Self> {
         match (text, text.strip_prefix('@')) {
             ("", _) => Ok(Self::Absent),
@@ -78,7 +78,7 @@ impl Store {
             }
         }
         for field in declared {
-            if states.iter().any(|(known, state)| known == field && *state == State::Ready) {
+            if states.iter().any(|(known, state)| known == field && *state == IndexState::Ready) {
                 continue;
             }
             if objects.build(object_type, field).await? {
@@ -95,7 +95,7 @@ impl Objects<'_> {
         &self,
         object_type: &ObjectType,
         fields: &[&Field],
-    ) -> Stored<(u64, Vec<State>)> {
+    ) -> Stored<(u64, Vec<IndexState>)> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("HLEN").arg(self.store.keys.object_heads(self.context, object_type));
         let states = self.store.keys.object_indexes(self.context, object_type);
@@ -105,7 +105,7 @@ impl Objects<'_> {
         }
         let (count, states): (u64, Vec<Option<String>>) =
             self.store.link.pipeline(LOOKING, &pipeline).await?;
-        let read = |state: &Option<String>| State::read(state.as_deref().unwrap_or_default());
+        let read = |state: &Option<String>| IndexState::read(state.as_deref().unwrap_or_default());
         Ok((count, states.iter().map(read).collect::<Stored<_>>()?))
     }
 
@@ -120,7 +120,7 @@ impl Objects<'_> {
             return Ok(true);
         }
         let (count, states) = self.states(object_type, fields).await?;
-        Ok(count == 0 || states.iter().all(|state| *state == State::Ready))
+        Ok(count == 0 || states.iter().all(|state| *state == IndexState::Ready))
     }
 
     /// Sees to it that the fields have whole indexes, and tells whether there is any object at
@@ -134,7 +134,7 @@ impl Objects<'_> {
         let until = Instant::now() + QUERY_BUILDS_MAX;
         for (field, mut state) in fields.iter().zip(states) {
             let is_declared = self.config.indexes(object_type).any(|known| known == *field);
-            if state == State::Absent {
+            if state == IndexState::Absent {
                 if !is_declared {
                     let (object_type, field) = (object_type.clone(), (*field).clone());
                     return Err(ObjectError::NotIndexed { object_type, field });
@@ -143,7 +143,7 @@ impl Objects<'_> {
                     state = self.index(object_type, field, "begin", &[]).await?;
                 }
             }
-            while let State::UpTo(last) = state {
+            while let IndexState::UpTo(last) = state {
                 if Instant::now() >= until {
                     return Err(self.building(object_type, field, count).await?);
                 }
@@ -156,10 +156,10 @@ impl Objects<'_> {
     /// Builds an index to its end, and tells whether it is whole: a type without objects has none.
     pub(super) async fn build(&self, object_type: &ObjectType, field: &Field) -> Stored<bool> {
         let mut state = self.index(object_type, field, "begin", &[]).await?;
-        while let State::UpTo(last) = state {
+        while let IndexState::UpTo(last) = state {
             state = self.step(object_type, field, last.as_ref()).await?;
         }
-        Ok(state == State::Ready)
+        Ok(state == IndexState::Ready)
     }
 
     /// Brings the next objects into an index, unless somebody else has done so meanwhile.
@@ -168,7 +168,7 @@ impl Objects<'_> {
         object_type: &ObjectType,
         field: &Field,
         last: Option<&ObjectId>,
-    ) -> Stored<State> {
+    ) -> Stored<IndexState> {
         let before = up_to(last);
         let ids = self.ids(object_type, last, STEP_OBJECTS).await?;
         let Some(last_id) = ids.last() else {
@@ -193,15 +193,15 @@ impl Objects<'_> {
         field: &Field,
         doing: &str,
         words: &[String],
-    ) -> Stored<State> {
+    ) -> Stored<IndexState> {
         let mut script = self.store.scripts.objects_index.prepare_invoke();
         script.arg(self.context.as_key_part()).arg(object_type.as_str()).arg(field.as_str());
         script.arg(doing).arg(words);
         let state: String = self.store.invoke("building an index", &script).await?;
-        State::read(&state)
+        IndexState::read(&state)
     }
 
-    async fn indexes(&self, object_type: &ObjectType) -> Stored<Vec<(Field, State)>> {
+    async fn indexes(&self, object_type: &ObjectType) -> Stored<Vec<(Field, IndexState)>> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.store.keys.object_indexes(self.context, object_type));
         fields_and_states(self.store.link.query(LOOKING, &command).await?)
@@ -223,8 +223,8 @@ impl Objects<'_> {
 }
 
 /// The fields of a type that have an index, and how far each is, as Redis holds them.
-pub(super) fn fields_and_states(held: Vec<(String, String)>) -> Stored<Vec<(Field, State)>> {
+pub(super) fn fields_and_states(held: Vec<(String, String)>) -> Stored<Vec<(Field, IndexState)>> {
     let legal = |(field, state): (String, String)| Some((field.parse().ok()?, state));
-    let read = |(field, state): (Field, String)| Ok((field, State::read(&state)?));
+    let read = |(field, state): (Field, String)| Ok((field, IndexState::read(&state)?));
     held.into_iter().filter_map(legal).map(read).collect()
 }

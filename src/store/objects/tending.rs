@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::index::{State, fields_and_states};
+use super::index::{IndexState, fields_and_states};
 use super::{Objects, Stored};
 use crate::config::OsisConfig;
 use crate::proto::object::{Context, Field, ObjectType};
@@ -73,7 +73,7 @@ impl Store {
             };
             let declared: BTreeSet<&Field> = config.indexes(&object_type).collect();
             let is_whole =
-                |field: &Field| states.iter().any(|(f, s)| f == field && *s == State::Ready);
+                |field: &Field| states.iter().any(|(f, s)| f == field && *s == IndexState::Ready);
             for field in declared.iter().filter(|field| !is_whole(field)) {
                 if objects.build(&object_type, field).await? {
                     tended.built.push(index(field));
@@ -95,7 +95,7 @@ impl Store {
     async fn object_indexes(
         &self,
         contexts: &[Context],
-    ) -> Stored<Vec<(Context, ObjectType, Vec<(Field, State)>)>> {
+    ) -> Stored<Vec<(Context, ObjectType, Vec<(Field, IndexState)>)>> {
         const LOOKING: &str = "looking for indexes";
         let mut types: Vec<(Context, ObjectType)> = Vec::new();
         for contexts in contexts.chunks(COMMANDS) {

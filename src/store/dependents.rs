@@ -7,7 +7,7 @@ use crate::proto::job::{JobId, JobStatus};
 
 /// What a hash says of a job's place among others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kin {
+pub struct JobDependents {
     /// Its state; none if there is no such job.
     pub status: Option<JobStatus>,
     /// Its name in the graph it came with.
@@ -28,7 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn kin(&self, ids: &[JobId]) -> Result<Vec<Kin>, StoreError> {
+    pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -47,7 +47,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn dependents_beyond(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
+    pub async fn more_dependents(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
         const SHOWN_MAX: usize = 100_000;
         let mut command = redis::cmd("LRANGE");
         command.arg(self.keys.dependents(id)).arg(0).arg(SHOWN_MAX - 1);
@@ -56,8 +56,8 @@ impl Store {
     }
 }
 
-fn read(answer: Value) -> Kin {
-    let Value::Array(values) = answer else { return Kin::default() };
+fn read(answer: Value) -> JobDependents {
+    let Value::Array(values) = answer else { return JobDependents::default() };
     let mut texts = values.into_iter().map(|value| match value {
         Value::BulkString(bytes) => String::from_utf8(bytes).unwrap_or_default(),
         _ => String::new(),
@@ -67,7 +67,7 @@ fn read(answer: Value) -> Kin {
     let (status, name) = (next(), next());
     let mut prerequisites = ids(next());
     prerequisites.extend(ids(next()));
-    Kin {
+    JobDependents {
         status: status.parse().ok(),
         name: (!name.is_empty()).then_some(name),
         prerequisites,

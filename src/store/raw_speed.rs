@@ -10,7 +10,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn floor_ping(&self, count: usize) -> Result<Vec<Duration>, StoreError> {
+    pub async fn time_pings(&self, count: usize) -> Result<Vec<Duration>, StoreError> {
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
             let began = Instant::now();
@@ -25,7 +25,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn floor_rpush(&self, count: usize) -> Result<Duration, StoreError> {
+    pub async fn time_pushes(&self, count: usize) -> Result<Duration, StoreError> {
         const PUSHES_PER_ROUND_TRIP: usize = 1000;
         let doing = "measuring what redis can do";
         let id = JobId::random();
@@ -51,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn floor_memory_bytes(&self) -> Result<u64, StoreError> {
+    pub async fn memory_used_bytes(&self) -> Result<u64, StoreError> {
         let doing = "asking redis for its memory";
         let mut command = redis::cmd("INFO");
         command.arg("memory");

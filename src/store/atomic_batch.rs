@@ -14,7 +14,7 @@ use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
 /// What became of jobs that were submitted all or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whole {
+pub enum BatchOutcome {
     /// All of them are on their way.
     Accepted,
     /// One of them cannot be accepted, and so none was.
@@ -52,11 +52,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`]. After a connection was lost the jobs may have been submitted all the same:
     /// submitting them again says [`Submitted::Exists`] of the first.
-    pub async fn submit_whole(
+    pub async fn submit_atomic_batch(
         &self,
         jobs: &[Job],
         retention: impl Into<Retention>,
-    ) -> Result<Whole, StoreError> {
+    ) -> Result<BatchOutcome, StoreError> {
         let parts = parts_of(jobs);
         let whole = JobId::random();
         let mut next = 0;
@@ -78,12 +78,12 @@ impl Store {
         let doing = "submitting jobs all or none";
         let (place, code, detail): (i64, String, String) = self.invoke(doing, &commit).await?;
         match place {
-            0 => Ok(Whole::Accepted),
-            -1 => Ok(Whole::TooSlow),
+            0 => Ok(BatchOutcome::Accepted),
+            -1 => Ok(BatchOutcome::TooSlow),
             place => {
                 let place = usize::try_from(place - 1).unwrap_or_default();
                 let why = refused(&code, detail).filter(|_| place < jobs.len());
-                why.map(|why| Whole::Refused { place, why })
+                why.map(|why| BatchOutcome::Refused { place, why })
                     .ok_or_else(|| StoreError::unexpected(doing))
             }
         }
@@ -92,7 +92,7 @@ impl Store {
 
 /// What a job has to do with others, told apart by whether these are of the same whole.
 #[derive(Debug, Default)]
-struct Part {
+struct StagedJob {
     /// Entries of its pending set.
     within: Vec<String>,
     /// Prerequisites that were there before, written alike.
@@ -103,10 +103,10 @@ struct Part {
     more: Vec<JobId>,
 }
 
-fn parts_of(jobs: &[Job]) -> Vec<Part> {
+fn parts_of(jobs: &[Job]) -> Vec<StagedJob> {
     let places: HashMap<&JobId, usize> =
         jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
-    let mut parts: Vec<Part> = jobs.iter().map(|_| Part::default()).collect();
+    let mut parts: Vec<StagedJob> = jobs.iter().map(|_| StagedJob::default()).collect();
     for (place, job) in jobs.iter().enumerate() {
         let strict = job.spec.prerequisites.iter().map(|id| (id, id.to_string()));
         let any = job.spec.after_any.iter().map(|id| (id, format!("{ANY}{id}")));
@@ -127,7 +127,7 @@ fn parts_of(jobs: &[Job]) -> Vec<Part> {
 }
 
 /// How many of the jobs one script stages.
-fn step_len(jobs: &[Job], parts: &[Part]) -> usize {
+fn step_len(jobs: &[Job], parts: &[StagedJob]) -> usize {
     let (mut entries, mut bytes) = (0, 0);
     jobs.iter()
         .zip(parts)
@@ -141,7 +141,7 @@ fn step_len(jobs: &[Job], parts: &[Part]) -> usize {
         .count()
 }
 
-impl Part {
+impl StagedJob {
     fn add_dependent(&mut self, id: &JobId) {
         // With its two brackets, as the scripts measure it.
         if !self.dependents.is_empty() && self.dependents.len() + 2 >= DEPENDENTS_FIELD_BYTES {

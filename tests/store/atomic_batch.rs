@@ -2,7 +2,7 @@
 
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobId, JobStatus};
-use hero::store::{Submitted, Verdict, Whole};
+use hero::store::{BatchOutcome, Submitted, Verdict};
 use jiff::Timestamp;
 
 use crate::support::{Life, RETENTION, World, ids, job};
@@ -20,10 +20,12 @@ fn done() -> Verdict {
     Verdict::Finished { output: String::new(), exit_code: None }
 }
 
-async fn submit(world: &World, jobs: &[Job]) -> Whole {
-    let whole = world.store.submit_whole(jobs, RETENTION).await.expect("submitting");
+async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {
+    let whole = world.store.submit_atomic_batch(jobs, RETENTION).await.expect("submitting");
     world.check();
-    assert!(world.redis.keys("hero:meta:job:staged:").is_empty() || whole != Whole::Accepted);
+    assert!(
+        world.redis.keys("hero:meta:job:staged:").is_empty() || whole != BatchOutcome::Accepted
+    );
     whole
 }
 
@@ -38,7 +40,7 @@ async fn jobs_of_a_whole_go_where_they_belong_whatever_their_order() {
         job("other"),
         later.build().expect("legal"),
     ];
-    assert_eq!(submit(&world, &jobs).await, Whole::Accepted);
+    assert_eq!(submit(&world, &jobs).await, BatchOutcome::Accepted);
     for (id, status) in [
         ("last", JobStatus::WaitingForPrerequisites),
         ("mid", JobStatus::WaitingForPrerequisites),
@@ -77,7 +79,7 @@ async fn one_refused_job_refuses_all_and_nothing_of_them_is_seen() {
         (broken, Submitted::BrokenQueue("hero:q:work:type:broken".to_owned())),
     ] {
         let jobs = [job("a"), wrong, after("d", &["a"])];
-        assert_eq!(submit(&world, &jobs).await, Whole::Refused { place: 1, why });
+        assert_eq!(submit(&world, &jobs).await, BatchOutcome::Refused { place: 1, why });
         let now = (world.redis.keys("hero:job:"), world.work("type:osis"));
         assert_eq!(now, before);
     }
@@ -102,7 +104,7 @@ async fn jobs_of_a_whole_may_wait_for_jobs_that_were_there_before() {
         after("d", &["runs", "a"]),
         any,
     ];
-    assert_eq!(submit(&world, &jobs).await, Whole::Accepted);
+    assert_eq!(submit(&world, &jobs).await, BatchOutcome::Accepted);
     for (id, status) in [
         ("a", JobStatus::Dispatched),
         ("b", JobStatus::Error),
@@ -128,7 +130,7 @@ async fn a_fan_out_and_a_fan_in_of_ten_thousand_are_one_whole() {
     let mut jobs = vec![job("root")];
     jobs.extend(names.iter().map(|name| after(name, &["root"])));
     jobs.push(after("end", &names.iter().map(String::as_str).collect::<Vec<_>>()));
-    assert_eq!(submit(&world, &jobs).await, Whole::Accepted);
+    assert_eq!(submit(&world, &jobs).await, BatchOutcome::Accepted);
     assert_eq!(world.field("end", "status").as_deref(), Some("waiting_for_prerequisites"));
     assert!(world.field("root", "dependents").is_some_and(|field| field.len() < 33 * 1024));
     let mut ended = 0;

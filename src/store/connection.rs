@@ -24,14 +24,14 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Where Redis is, and how to get in.
 #[derive(Clone)]
 pub(super) struct Server {
-    place: Place,
+    place: ServerPlace,
     /// For messages: no password in it.
     pub(super) address: Arc<str>,
 }
 
 /// How to find it.
 #[derive(Clone)]
-enum Place {
+enum ServerPlace {
     /// Where the URL says.
     Fixed(Box<Client>),
     /// Where the sentinels say.
@@ -69,9 +69,9 @@ impl Server {
         let place = match sentinels {
             Some(sentinels) => {
                 let master = client.get_connection_info().clone();
-                Place::Named(Arc::new(Sentinels::new(sentinels, master)))
+                ServerPlace::Named(Arc::new(Sentinels::new(sentinels, master)))
             }
-            None => Place::Fixed(Box::new(client)),
+            None => ServerPlace::Fixed(Box::new(client)),
         };
         Ok(Self { place, address: Arc::clone(&address) })
     }
@@ -82,11 +82,11 @@ impl Server {
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(response_timeout);
         match &self.place {
-            Place::Fixed(client) => client
+            ServerPlace::Fixed(client) => client
                 .get_multiplexed_async_connection_with_config(&config)
                 .await
                 .map_err(|error| StoreError::new(&self.address, CONNECTING, &error)),
-            Place::Named(sentinels) => sentinels.connect(&self.address, &config).await,
+            ServerPlace::Named(sentinels) => sentinels.connect(&self.address, &config).await,
         }
     }
 }
@@ -156,7 +156,7 @@ fn certificates(files: TlsFiles) -> TlsCertificates {
 
 /// The connection that everything shares. Cloning shares it too.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct SharedConnection {
     pub(super) server: Server,
     current: Arc<Mutex<Current>>,
 }
@@ -168,7 +168,7 @@ struct Current {
     generation: u64,
 }
 
-impl Link {
+impl SharedConnection {
     pub(super) fn new(server: Server) -> Self {
         Self { server, current: Arc::default() }
     }
