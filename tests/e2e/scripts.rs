@@ -263,3 +263,17 @@ fn objects_at_the_prompt_are_kept_in_the_given_context() {
     hero.run_with_input(&there[..4], asked).code(0).stdout("");
     hero.run(&["script", "repl", "-t", "python"]).code(2).says("no Rhai");
 }
+
+#[test]
+fn script_of_redis_is_printed_with_line_numbers_and_file_names() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let list = hero.run(&["script", "redis"]).code(0).stdout;
+    assert!(list.lines().any(|line| line.starts_with("claim ")), "{list}");
+    let text = hero.run(&["script", "redis", "settle"]).code(0).stdout;
+    assert!(text.starts_with("   1  -- file: proto/keys.rs\n"), "{text}");
+    for file in ["shared/time.lua", "settle.lua"] {
+        assert!(text.lines().any(|line| line.ends_with(&format!("  -- file: {file}"))), "{file}");
+    }
+    hero.run(&["script", "redis", "nothing"]).code(66).says("hero script redis");
+}

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::support::{Redis, World};
+use crate::support::{RETENTION, Redis, World};
 
 const SHARED: [&str; 3] = [
     include_str!("../../src/store/scripts/shared/time.lua"),
@@ -130,4 +130,14 @@ async fn redis_and_the_program_spell_the_time_of_a_transition_alike() {
         world.field("a", "created_at").expect("written").parse().expect("legible");
     let apart = created.duration_since(before).as_secs().abs();
     assert!(apart < 30, "created {apart} s away from now");
+}
+
+#[tokio::test]
+async fn error_of_a_script_names_its_file_and_line() {
+    let world = World::new();
+    world.redis.run("SET hero:meta:queue:index text");
+    let job = crate::support::job("a");
+    let error = world.store.submit(&[job], true, RETENTION).await.expect_err("no set").to_string();
+    assert!(error.contains("shared/index.lua:"), "{error}");
+    assert!(!error.contains("user_script"), "{error}");
 }

@@ -1,5 +1,6 @@
 //! `hero script`: documents the functions of scripts, and checks scripts without running them.
 
+mod lua;
 mod pages;
 mod repl;
 
@@ -22,11 +23,12 @@ use crate::proto::target::ScriptType;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
                         hero script check -t sal deploy.rhai\n  \
-                        hero script repl -t osis")]
+                        hero script repl -t osis\n  hero script redis claim")]
 pub(super) enum ScriptCommand {
     Doc(Doc),
     Check(ScriptCheck),
     Repl(repl::Repl),
+    Redis(lua::LuaText),
 }
 
 /// Print the functions of Rhai scripts: signature, description, example
@@ -66,6 +68,7 @@ impl ScriptCommand {
             Self::Doc(doc) => doc.run(global),
             Self::Check(check) => check.run(global),
             Self::Repl(repl) => super::block_on(repl.run(global)),
+            Self::Redis(script) => script.run(global),
         }
     }
 }
