@@ -215,7 +215,7 @@ async fn a_hash_that_is_no_job_is_claimed_with_the_field_at_fault() {
     assert_eq!(
         said,
         [
-            "invalid job: timeout `soon` is no number of seconds above 0",
+            "invalid job: timeout `soon` is not a number of seconds above 0",
             "invalid job: script is not UTF-8",
             "invalid job: script is missing",
         ]

@@ -1,8 +1,8 @@
--- Takes an identity for a boot, unless a live one holds it.
+-- Gives an actor's name to a boot, unless a live boot holds it.
 --
 -- ARGV: 1 boot  2 TYPE:GROUP:INSTANCE  3 presence JSON  4 presence TTL in s
 --       5 lease in ms  6 presence that may be replaced, as it was read, or ''
--- returns '' if the identity is ours now, else the presence of the one that holds it
+-- returns '' if the boot holds the name now, else the presence of the holder
 -- needs: time sweep index
 
 local held = redis.call('GET', PRESENCE .. ARGV[2])
@@ -15,6 +15,6 @@ local at = now_us()
 redis.call('ZADD', BOOTS, integer(at + tonumber(ARGV[5]) * 1000), ARGV[1])
 redis.call('SET', PRESENCE .. ARGV[2], ARGV[3], 'EX', ARGV[4])
 redis.call('ZADD', ACTORS, integer(at), ARGV[2])
--- Messages for a type reach its actors even before it has had a job.
+-- Control messages reach the actors of a type that has had no job yet.
 register(TYPES, string.match(ARGV[2], '^[^:]+'))
 return ''

@@ -1,21 +1,20 @@
--- Submits a whole: makes jobs of all that was staged for it and sends them on their way, or refuses
--- it and writes nothing. What a job is made of has been written before, its pending set and its
--- dependents within the whole among it, and only gets its name here; so this takes some microseconds
--- a job, and the number of jobs is bounded by the caller.
+-- Commits an atomic batch: staged jobs get their names and are dispatched, or the batch is refused
+-- and nothing is written. All parts of the jobs were staged before, so this takes some microseconds
+-- a job; the caller bounds their number.
 --
--- ARGV: 1 the whole's id  2 retention  3 how many jobs, then for each: id, script type, group,
---       instance, priority, run_at in us or '', unique key or '', how many others of the whole it
---       waits for, '1' if its field has no room for all dependents, how many prerequisites it has
---       outside of the whole, these ('?' before one that only has to end)
--- returns { 0, '', '' }, or of the first job that is refused its place, and why:
+-- ARGV: 1 batch id  2 retention  3 number of jobs, then for each: id, script type, group,
+--       instance, priority, run_at in us or '', unique key or '', number of prerequisites within the
+--       batch, '1' if its field has no room for all dependents, number of prerequisites outside of
+--       the batch, these ('?' before one that only has to end)
+-- returns { 0, '', '' }, or the place of the first refused job and the reason:
 --       'exists', ''                  its id is taken
---       'duplicate', id               the job with its unique key is still on its way
+--       'duplicate', id               this job holds its unique key
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
---       or { -1, '', '' } if what was staged has expired
--- needs: time names routing job counters index events unique legacy queue ending prerequisites waiting dependents
+--       or { -1, '', '' } if the staged jobs have expired
+-- needs: time names routing job counters index events unique legacy queue ending waiting dependents
 
-local whole, retention, number = STAGED .. ARGV[1], ARGV[2], tonumber(ARGV[3])
+local batch, retention, number = STAGED .. ARGV[1], ARGV[2], tonumber(ARGV[3])
 local PER_CALL = 1000
 local at = now_us()
 local when = rfc3339(at)
@@ -23,23 +22,6 @@ local jobs, refusal = {}, nil
 
 local function refuse(place, code, detail)
   refusal = refusal or { place, code, detail }
-end
-
--- The pending entries of prerequisites outside of the whole, and the one that has failed.
-local function look_at_others(place, first, last)
-  local pending, failed = {}, nil
-  for i = first, last do
-    local prerequisite = prerequisite_of(ARGV[i])
-    local status = read(prerequisite, 'status')[1]
-    if not status then
-      refuse(place, 'unknown_prerequisite', prerequisite)
-    elseif status == 'error' then
-      if prerequisite == ARGV[i] then failed = failed or prerequisite end
-    elseif status ~= 'finished' then
-      pending[#pending + 1] = ARGV[i]
-    end
-  end
-  return pending, failed
 end
 
 local next_arg = 4
@@ -53,7 +35,9 @@ for place = 1, number do
     within = ARGV[a + 7] ~= '0', more = ARGV[a + 8] == '1', others = {},
   }
   if next_arg > a + 10 then
-    job.others, job.failed = look_at_others(place, a + 10, next_arg - 1)
+    local unknown
+    job.others, job.failed, unknown = look_at_prerequisites(ARGV, a + 10, next_arg - 1)
+    if unknown then refuse(place, 'unknown_prerequisite', unknown) end
   end
   if job.unique_key ~= '' then
     local holder = holder_of(job.unique_key)
@@ -82,9 +66,9 @@ for first = 1, number, PER_CALL do
   end
 end
 if refusal then return refusal end
-if redis.call('GET', whole) ~= ARGV[3] then return { -1, '', '' } end
+if redis.call('GET', batch) ~= ARGV[3] then return { -1, '', '' } end
 
--- Ids and entries of sorted sets that go out together, a thousand in a call.
+-- Gathers ids, and entries of a sorted set, that are written a thousand in a call.
 local function gather(into, name, id, score)
   local of = into[name]
   if not of then
@@ -109,7 +93,7 @@ end
 
 local pushes, waiting, failed = {}, {}, {}
 for place, job in ipairs(jobs) do
-  local id, staged = job.id, whole .. ':' .. job.id
+  local id, staged = job.id, batch .. ':' .. job.id
   rename(staged, JOB .. id)
   if job.within then rename(staged .. ':pending', PENDING .. id) end
   if job.more then rename(staged .. ':dependents', DEPENDENTS .. id) end
@@ -135,7 +119,7 @@ for place, job in ipairs(jobs) do
     gather(pushes, job.queue, id, score)
   end
 end
-redis.call('DEL', whole)
+redis.call('DEL', batch)
 
 for script_type, of in pairs(waiting) do
   register(TYPES, script_type)
@@ -152,7 +136,7 @@ for queue, of in pairs(pushes) do
   end
 end
 
--- Whatever is dispatched from here on comes after what was dispatched above.
+-- Dependents dispatched from here on stand behind the jobs above.
 pushed = pushed + number
 local ended = {}
 for _, job in ipairs(failed) do

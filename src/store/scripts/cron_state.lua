@@ -1,4 +1,4 @@
--- Where periodic jobs stand. One that is seen for the first time counts from now on.
+-- Reads the state of periodic jobs. One that is new counts from now on.
 --
 -- ARGV: the names
 -- returns { now in us, then for each name: the time in us up to which it was fired or left out }

@@ -1,5 +1,4 @@
--- Deletes a job that does not run, with all that belongs to it. Dependents that still wait for it
--- fail: it cannot finish any more.
+-- Deletes a job that does not run, with all its keys. Dependents that wait for it fail.
 --
 -- ARGV: 1 id  2 retention of dependents that fail
 -- returns 'deleted', 'running' or 'missing'
@@ -21,7 +20,7 @@ end
 log_event(id, 'deleted', script_type)
 redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, REPLY .. id)
 if present(f[8]) then
-  -- Those of a job that finished have been told, unless a foreign actor ended it just now.
+  -- The dependents of a finished job have been told, unless a foreign actor has just ended it.
   local outcome = status == 'finished' and 'finished' or 'error'
   tell_dependents({ { id = id, status = outcome, dependents = f[8] } }, now_us(), retention)
 end

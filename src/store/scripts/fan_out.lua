@@ -1,6 +1,6 @@
--- Hands control messages for a whole type to each of its live actors.
+-- Hands control messages for a type to each of its live actors.
 --
--- ARGV: 1 lease in ms, within which an actor counts as live  2 how many messages per type at most
+-- ARGV: 1 lease in ms, within which an actor counts as live  2 limit on messages per type
 -- returns how many messages were handed on
 -- needs: time sweep control
 

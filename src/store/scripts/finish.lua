@@ -1,21 +1,19 @@
--- Records how attempts ended, each only while its job is still in the boot's running set: that is
--- the fence. An actor that lost its lease writes nothing.
+-- Records how attempts ended, each only while its job is in the boot's running set: this is the
+-- fence. An actor that lost its lease writes nothing.
 --
--- ARGV: 1 boot  2 retention  3 how many, then for each:
+-- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
 --       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
---       exit code or '', for a retry the delay in us, what its process used or '': lines of
---       FIELD=VALUE
---       ('dead' is an error that used up the attempts of a job)
--- returns for each: 'ok', or 'lost' if the job is not this boot's any more, or 'done' if this very
---       call came through before, or what went wrong
+--       exit code or '', for a retry the delay in us, resource usage or '': lines of FIELD=VALUE
+--       ('dead' is an error of a job that used up its attempts)
+-- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
+--       made before, or an error
 -- needs: time names job counters index events ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
 local results, ended = {}, {}
 local concluded = {}
--- Expired entries are looked for by one call in sixteen for each job that it ends: a look takes more
--- of them than so many jobs leave behind.
+-- One call in sixteen per job removes expired entries, more of them than so many jobs leave behind.
 local trims = at % 16 < tonumber(ARGV[3])
 
 local function retry(id, script_type, text, exit_code, at, delay_us)
@@ -28,8 +26,8 @@ local function retry(id, script_type, text, exit_code, at, delay_us)
   count(script_type, 'retried')
 end
 
--- Those of an earlier attempt say nothing of this one.
-local function note_use(id, attempt, used)
+-- Replaces the resource usage of an earlier attempt.
+local function note_usage(id, attempt, used)
   if attempt ~= '1' then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit') end
   for name, value in string.gmatch(used, '([^=\n]+)=([^\n]*)\n') do
     redis.call('HSET', JOB .. id, name, value)
@@ -48,9 +46,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used)
   if not f[5] then return 'lost' end
   if present(f[8]) then leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
-  -- An exit code that is there is that of an earlier attempt.
+  -- The exit code in the hash is that of an earlier attempt.
   if f[6] ~= '1' and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
-  if f[6] ~= '1' or used ~= '' then note_use(id, f[6], used) end
+  if f[6] ~= '1' or used ~= '' then note_usage(id, f[6], used) end
   if kind == 'retry' and present(read(id, 'stop_requested')[1]) then
     kind, text = 'error', 'stopped_by_request'
   end

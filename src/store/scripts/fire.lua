@@ -1,13 +1,12 @@
--- Fires a periodic job: once for each due time, however many supervisors try. Stands behind
--- `submit` and `stop`, which are the scripts of these names as functions of their arguments.
+-- Fires a periodic job once for each due time, however many supervisors try.
 --
--- ARGV: 1 name  2 when it is due, in us  3 'allow' | 'skip' | 'replace': what to do while the job
---       of the firing before is on its way  4 retention  5 id of the job  then what `submit` gets
+-- ARGV: 1 name  2 due time in us  3 'allow' | 'skip' | 'replace': action if the job of the last
+--       firing has not ended  4 retention  5 id of the job  then the arguments of `submit`
 -- returns two strings:
 --       'fired', id
 --       'past', ''       this firing, or a later one, was fired or left out before
---       'left_out', id   this job is still on its way, or holds the unique key
---       'failed', why    the job could not be submitted; it does not fire for this time again
+--       'left_out', id   this job has not ended, or holds the unique key
+--       'failed', why    the job was refused; it does not fire for this time again
 -- needs: time names job submit_jobs stop_job cron
 
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -24,7 +23,7 @@ if on_its_way and overlap == 'skip' then
   redis.call('HINCRBY', key, 'left_out', 1)
   return { 'left_out', before }
 end
--- A bare id is a message too: stop this job.
+-- A bare id is a control message: stop this job.
 if on_its_way and overlap == 'replace' then stop_job({ before, ARGV[4], before, '' }) end
 
 local id = ARGV[5]

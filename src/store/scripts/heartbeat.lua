@@ -1,9 +1,8 @@
--- Proves the life of a boot: extends its lease and refreshes the presence of its actors.
+-- Renews the lease of a boot and the presence of its actors.
 --
 -- ARGV: 1 boot  2 lease in ms  3 presence TTL in s
---       4 how many actors, then for each: TYPE:GROUP:INSTANCE, presence JSON
--- returns 'ok', or 'lost' if the lease had run out and the boot was declared dead, or if another
---         boot has taken one of its names in the meantime
+--       4 number of actors, then for each: TYPE:GROUP:INSTANCE, presence JSON
+-- returns 'ok', or 'lost' if the boot was declared dead, or another boot holds one of its names
 -- needs: time owner sweep
 
 local boot, lease_us, ttl_s = ARGV[1], tonumber(ARGV[2]) * 1000, ARGV[3]
@@ -12,7 +11,7 @@ if not may_own(boot) then return 'lost' end
 for number = 1, tonumber(ARGV[4]) do
   local held = redis.call('GET', PRESENCE .. ARGV[3 + 2 * number])
   local ok, presence = pcall(cjson.decode, held or '')
-  -- Presence that had run out was free for the taking; two must not live under one name.
+  -- Another boot may take a name whose presence has expired; a name has one holder.
   if ok and type(presence) == 'table' and presence.boot_id ~= boot then return 'lost' end
 end
 despite_full_memory()
@@ -22,6 +21,6 @@ for number = 1, tonumber(ARGV[4]) do
   redis.call('SET', PRESENCE .. actor, presence, 'EX', ttl_s)
   redis.call('ZADD', ACTORS, integer(at), actor)
 end
--- Actors not heard of for a day are nobody's concern any more.
+-- Forgets actors without a heartbeat for a day.
 redis.call('ZREMRANGEBYSCORE', ACTORS, '-inf', integer(at - 86400000000))
 return 'ok'

@@ -1,10 +1,10 @@
--- Reads what the prerequisites of jobs have left.
+-- Reads the outputs of the prerequisites of jobs.
 --
--- ARGV: 1 bytes that those of one job may have together  2 how many jobs, then for each: how many
+-- ARGV: 1 limit on the bytes of outputs of one job  2 number of jobs, then for each: number of
 --       ids, these
--- returns for each job a list of what each of its prerequisites left, false for one that did not
---         finish or is gone; or an empty list if that is more than a job may have. For fewer jobs
---         than were asked for, if the answer becomes too long: ask again for the rest
+-- returns for each job a list with the output of each prerequisite, false for one that did not
+--         finish or is gone; or an empty list if they exceed the limit. If the answer gets too
+--         long it ends early: call again for the other jobs
 -- needs: job
 
 local bytes_max = tonumber(ARGV[1])

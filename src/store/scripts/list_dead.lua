@@ -1,11 +1,10 @@
--- One page of the dead letters of a type, the newest first. Ids whose job is gone, or has been run
--- again, are taken out of the list on the way.
+-- One page of the dead letters of a type, the newest first. Removes ids whose job is gone or was
+-- retried.
 --
--- ARGV: 1 script type  2 the id where the page before ended, or ''  3 that id's place in the list
---       then  4 how many at the most  5 what their error must contain, or ''
---       6 the bytes of an error that are shown, then the names of further fields
--- returns { where this page ends: its last id or '' if it was taken out, its place or -1 if there
---           is no more,
+-- ARGV: 1 script type  2 the last id of the page before, or ''  3 that id's place in the list
+--       4 limit on rows  5 text that the error must contain, or ''
+--       6 limit on the bytes of an error, then the names of further fields
+-- returns { last id of this page or '' if it was removed, its place or -1 at the end,
 --           for each: id, error, the further fields }
 -- needs: names job
 
@@ -15,7 +14,7 @@ local limit, wanted, error_len_max = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6
 local names = { 'status', 'error' }
 for number = 7, #ARGV do names[#names + 1] = ARGV[number] end
 
--- Letters that were added since then stand behind it, and those removed before it move it.
+-- Letters added since then stand behind it; removed ones before it have moved it.
 local length = redis.pcall('LLEN', list)
 local till = type(length) == 'number' and length or 0
 if till > 0 and tonumber(ARGV[3]) >= 0 then

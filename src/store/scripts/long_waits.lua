@@ -1,8 +1,8 @@
--- Queues whose first job has begun to wait for long, and those where none does any more. Each is told
--- once, to whoever asks first.
+-- Finds queues whose first job has begun to wait for long, and queues where that has ended. Reports
+-- each change once, to one caller.
 --
--- ARGV: 1 how long is long, in us
--- returns { queue, us that its first job has waited, or -1 if none waits for long any more, ... }
+-- ARGV: 1 length of a long wait in us
+-- returns { queue, us that its first job has waited, or -1 if the long wait has ended, ... }
 -- needs: time routing sweep counters
 
 local long_us, at = tonumber(ARGV[1]), now_us()
@@ -15,23 +15,23 @@ local function waited(queue)
   return first[2] and at - tonumber(first[2]) or 0
 end
 
-local function tell(queue, us)
+local function report(queue, us)
   news[#news + 1] = queue
   news[#news + 1] = integer(us)
 end
 
--- First, as a queue that is empty leaves the other list.
+-- First, as an empty queue leaves the other set.
 for _, queue in ipairs(redis.call('SRANDMEMBER', SLOW, QUEUES_PER_STEP)) do
   if waited(queue) < long_us then
     redis.call('SREM', SLOW, queue)
-    tell(queue, -1)
+    report(queue, -1)
   end
 end
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
   local us = waited(queue)
   if us >= long_us and redis.call('SADD', SLOW, queue) == 1 then
     count(type_of_queue(queue), 'long_waits')
-    tell(queue, us)
+    report(queue, us)
   end
 end
 write_counts()

@@ -1,11 +1,10 @@
--- Builds the index on a field of a type, some objects at a time, or takes it away. From `begin` on
--- whoever writes an object puts it into the index himself, so each step has only to bring in what
--- has stayed as it was read.
+-- Builds the index on a field of a type in steps, or drops it. From `begin` on, every write of an
+-- object updates the index, so a step adds only objects that are as they were read.
 --
 -- ARGV: 1 context  2 type  3 field  4 `begin`, `step` or `drop`
---       for a step: 5 how far the index must be: `@` and an id  6 how far it is then: `@` and the
---       last id that was looked at, or `ready`, and for each object: id, version, term
--- returns how far the index is: `ready`, or `@` and an id; '' if there is none
+--       for a step: 5 expected progress: `@` and an id  6 progress after it: `@` and the last id
+--       read, or `ready`, and for each object: id, version, term
+-- returns the progress: `ready`, or `@` and an id; '' without an index
 
 local kind, field, doing = ARGV[1] .. ':' .. ARGV[2], ARGV[3], ARGV[4]
 local heads, states = OSIS_HEAD .. kind, OSIS_STATE .. kind
@@ -24,8 +23,7 @@ if doing == 'begin' then
   end
   return state or ''
 end
--- Somebody else is further, or has taken the index away and begun anew: what was read for another
--- step must not stand for this one.
+-- Another supervisor has gone further, or has dropped the index and restarted.
 if state ~= ARGV[5] then return state or '' end
 for place = 7, #ARGV, 3 do
   local id, version, term = ARGV[place], ARGV[place + 1], ARGV[place + 2]

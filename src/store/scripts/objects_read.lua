@@ -1,8 +1,7 @@
 -- Reads objects of one type, head and body as they belong together.
 --
--- ARGV: 1 context  2 type  3 the most bytes that bodies may have together, but for the first
---       4... ids
--- returns {how many ids were looked at, for each object that is there: {id, head, body}}
+-- ARGV: 1 context  2 type  3 limit on the bytes of all bodies but the first  4... ids
+-- returns {number of ids read, for each object that exists: {id, head, body}}
 
 local kind = ARGV[1] .. ':' .. ARGV[2]
 local bytes_left = tonumber(ARGV[3])

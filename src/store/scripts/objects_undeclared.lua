@@ -1,14 +1,14 @@
--- Keeps in mind since when indexes of objects have been declared by no supervisor.
+-- Tracks since when indexes of objects have been declared by no supervisor.
 --
--- ARGV: 1 for how long one must have been undeclared, in µs  2 how many are declared
---       3... the names of these, as `type:field`, then the names of those that are there and are not
--- returns the names of the latter that have been undeclared for that long
+-- ARGV: 1 length of the period in us  2 number of declared indexes
+--       3... the names of these, as `type:field`, then those of indexes that exist undeclared
+-- returns the names of indexes that have been undeclared for the period
 -- needs: time
 
 local long, declared, now = tonumber(ARGV[1]), tonumber(ARGV[2]), now_us()
 
 for place = 3, 2 + declared do redis.call('HDEL', OSIS_UNDECLARED, ARGV[place]) end
--- What nobody has seen for as long is gone, or was declared meanwhile.
+-- An index not reported for as long is gone, or was declared meanwhile.
 local seen = redis.call('HGETALL', OSIS_UNDECLARED)
 for place = 1, #seen, 2 do
   local last = tonumber(string.match(seen[place + 1], '%d+$')) or 0

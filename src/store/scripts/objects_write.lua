@@ -1,15 +1,15 @@
--- Writes and deletes objects of one context, all of them or none.
+-- Writes and deletes objects of one context, all or none.
 --
--- Each object has a head beside its body: `version created_ms modified_ms`, a line end, and the
--- terms by which indexes hold it, a JSON array of field, term, field, term ...
+-- The head of an object is `version created_ms modified_ms`, a line end, and its terms in indexes, a
+-- JSON array of field, term, field, term ...
 --
--- ARGV: 1 context  2 the most objects that the context may have  3 number of changes, and for each
---       `set` or `delete`, type, id, the version it must have or '', when it was made or '', body,
---       terms of every field that its writer knows an index on
+-- ARGV: 1 context  2 limit on the objects of the context  3 number of changes, and for each
+--       `set` or `delete`, type, id, expected version or '', creation time or '', body,
+--       terms of every indexed field that the writer knows
 -- returns {'ok', for each change: version now, 1 if it existed before}
 --      or {'stale', number of the change, version found}
 --      or {'full'}
---      or {'fields', type, every field that has an index}: some were not among the terms
+--      or {'fields', type, every field that has an index}: the terms of some were missing
 -- needs: time
 
 local context, objects_max, changes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -19,13 +19,12 @@ local now_ms = math.floor(now_us() / 1000)
 
 local function key_of(kind, object_type) return kind .. context .. ':' .. object_type end
 
--- Fields and terms of a head, or nothing.
+-- Fields and terms of a head.
 local function terms_of(head)
   return head and cjson.decode(string.match(head, '\n(.*)$') or '[]') or {}
 end
 
--- The fields that have an index, per type. A type without objects takes those that its first
--- writer names: whatever stood there before is whole again.
+-- The indexed fields per type. A type without objects takes those that its first writer names.
 local indexed = {}
 local function indexes_of(object_type)
   local fields = indexed[object_type]
@@ -39,7 +38,7 @@ local function indexes_of(object_type)
   return fields
 end
 
--- First everything is checked: after the first write there is no way back.
+-- Checks all changes first: after the first write there is no way back.
 local versions, added = {}, 0
 for number = 1, changes do
   local at = 3 + (number - 1) * WIDTH
@@ -77,7 +76,7 @@ local function count(object_type, number)
   if redis.call('HINCRBY', COUNTS, object_type, number) <= 0 then
     redis.call('HDEL', COUNTS, object_type)
     redis.call('DEL', key_of(OSIS_STATE, object_type))
-    -- What follows in this script begins anew.
+    -- The next write in this script is that of a type without objects.
     if indexed[object_type] then indexed[object_type].new = true end
   end
   if redis.call('HINCRBY', COUNTS, TOTAL, number) <= 0 then

@@ -1,5 +1,4 @@
--- Writes how far a job has come into its hash, while it is the boot's own: a late word must not
--- make a hash of a job that is gone.
+-- Writes the progress of a job while the boot owns it: a late report must not create a hash.
 --
 -- ARGV: 1 boot  2 id  3 fraction  4 text
 -- returns 1 if it was written

@@ -1,8 +1,8 @@
--- Ends jobs that wait in a queue, as a stop would. One step of it; what comes into the queue
--- meanwhile is the caller's to leave there.
+-- Ends jobs that wait in a queue, as a stop does: one step. Jobs submitted meanwhile are left to the
+-- caller's count.
 --
--- ARGV: 1 queue  2 how many entries at the most  3 retention
--- returns { jobs that were ended, entries that were taken out, entries that are left }
+-- ARGV: 1 queue  2 limit on entries  3 retention
+-- returns { jobs ended, entries removed, entries left }
 -- needs: time names routing job owner counters leave ending dependents foreign_start
 
 local queue, most, retention = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -15,13 +15,13 @@ local function purge(id)
     'unique_key', 'dependents', 'retention')
   local script_type = legal_type(f[2])
   stop_holding(id, queue)
-  -- By its ready entry alone the supervisor notices what a foreign actor has ended.
+  -- The supervisor notices the end that a foreign actor wrote by the ready entry alone.
   if f[1] ~= 'finished' and f[1] ~= 'error' then redis.call('ZREM', READY .. queue, id) end
   if f[1] == 'started' and not is_ours(id, f[6]) then
     return note_foreign_start(id, script_type or type_of_queue(queue), at)
   end
   if f[1] ~= 'dispatched' then return end
-  -- A stranger may have pushed it into a queue that is not the one its fields name.
+  -- A foreign program may have pushed it into a queue that its fields do not name.
   local own = queue_of(f[2], f[3], f[4], f[5])
   if own and own ~= queue then pull_out(id, own) end
   local job = { script_type = script_type or 'unknown', reply = f[7], unique_key = f[8],
@@ -46,7 +46,7 @@ for _, list in ipairs(lists) do
     for _, id in ipairs(ids) do purge(id) end
   end
 end
--- Those that a limit holds back wait in it as well.
+-- Held jobs wait in the queue as well.
 local held = redis.call('ZCARD', HELD .. queue)
 if held > 0 and taken_out < most then
   local ids = redis.call('ZRANGE', HELD .. queue, 0, most - taken_out - 1)

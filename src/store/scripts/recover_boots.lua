@@ -1,7 +1,6 @@
--- Puts the jobs of dead boots back to the front of their queues, or ends those that have taken
--- down too many actors.
+-- Puts the jobs of dead boots back to the front of their queues, or ends them at the crash limit.
 --
--- ARGV: 1 a boot that is known to be dead, or '' for those whose lease has run out
+-- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention
 -- returns { boots, put back, ended }
 -- needs: time names routing job sweep counters events queue_front ending dependents foreign_end limits
@@ -32,13 +31,13 @@ local function recover(id, boot)
   if f[1] == 'finished' or f[1] == 'error' then
     return note_foreign_end(id, script_type, at, retention)
   end
-  -- Anything else has been taken by somebody in the meantime.
+  -- Otherwise another actor has taken it.
   if f[1] ~= 'started' or f[2] ~= boot then return end
   local queue = queue_of(f[3], f[4], f[5], f[6])
   local crashes = (tonumber(f[8]) or 0) + 1
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
-  -- Without a queue it could not be run: its fields are not legal.
+  -- Without a queue its fields are illegal and it cannot run.
   if crashes >= crash_limit or not queue then
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it')
     return add_dead_letter(id, script_type)
@@ -58,7 +57,7 @@ if ARGV[1] == '' then
   boots = redis.call('ZRANGEBYSCORE', BOOTS, '-inf', integer(at), 'LIMIT', 0, BOOTS_PER_STEP)
 end
 for _, boot in ipairs(boots) do
-  -- From here on its heartbeat says that the lease is lost.
+  -- From here on its heartbeat finds the lease lost.
   redis.call('ZREM', BOOTS, boot)
   -- The latest first, so that the earliest ends up in front.
   if budget > 0 then
@@ -66,7 +65,7 @@ for _, boot in ipairs(boots) do
     for _, id in ipairs(jobs) do recover(id, boot) end
     budget = budget - #jobs
   end
-  -- More than one step's share: the lease stays declared over, and the next sweep goes on.
+  -- Jobs are left: the lease stays declared over, and the next sweep continues.
   if redis.call('EXISTS', RUNNING .. boot) == 1 then redis.call('ZADD', BOOTS, 0, boot) end
 end
 if #ended > 0 then tell_dependents(ended, at, retention) end

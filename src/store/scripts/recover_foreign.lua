@@ -1,8 +1,8 @@
--- Looks after jobs that foreign actors have started: notices those they have ended, and puts back
--- those that ran past their timeout.
+-- Tends jobs that foreign actors have started: notes their ends, and puts back jobs that ran past
+-- their timeout.
 --
--- ARGV: 1 timeout in s of a job that names none  2 what it gets beyond its timeout, in ms
---       3 how often to look at a job, in ms  4 crash limit  5 retention
+-- ARGV: 1 default timeout in s  2 margin beyond a timeout in ms
+--       3 interval of looks at a job in ms  4 crash limit  5 retention
 -- returns { ended by their actors, put back, ended here }
 -- needs: time names routing job owner sweep counters index events queue_front ending dependents foreign_end
 
@@ -15,25 +15,22 @@ local at = now_us()
 local noticed, put_back, given_up, ended = 0, 0, 0, {}
 despite_full_memory()
 
+local function give_up(id, script_type, f, text)
+  local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
+  end_job(id, job, 'error', text, nil, at, retention)
+  if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
+  given_up = given_up + 1
+end
+
 local function overdue(id, script_type, f)
   redis.call('ZREM', index_of('started', script_type), id)
   local queue = queue_of(present(f[4]) or script_type, f[5], f[6], f[7])
-  if present(f[13]) then
-    local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
-    end_job(id, job, 'error', 'stopped_by_request', nil, at, retention)
-    if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
-    given_up = given_up + 1
-    return
-  end
+  if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
   local crashes = (tonumber(f[8]) or 0) + 1
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if crashes >= crash_limit or not queue then
-    local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
-    end_job(id, job, 'error', 'crashed: ' .. crashes .. ' actors died running it', nil, at,
-      retention)
+    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it')
     add_dead_letter(id, script_type)
-    if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
-    given_up = given_up + 1
   else
     log_event(id, 'dispatched')
     redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
@@ -58,7 +55,7 @@ for _, script_type in ipairs(some_types()) do
       redis.call('ZREM', index, id)
     else
       local began = microseconds(f[2])
-      -- What is no plain number, `inf` or `nan` among it, would never be over.
+      -- `inf` and `nan` would never be over.
       local timeout = string.match(f[3] or '', '^%d+%.?%d*$')
       local allowed = math.min(tonumber(timeout or default_s), TIMEOUT_S_MAX) * 1000000 + margin_us
       if began > 0 and at - began > allowed then

@@ -1,9 +1,9 @@
--- Looks after jobs that stand in legacy queues too: notes those that old workers have started or
--- ended, gives back those whose copy an old worker has popped and then lost, tells jobs that wait
--- for prerequisites of older programs, and notes what is to be seen of the legacy queues.
+-- Tends jobs that stand in legacy queues: notes starts and ends by old workers, puts back jobs that
+-- an old worker popped and lost, tells jobs that wait for prerequisites of older programs, and
+-- samples the legacy queues.
 --
--- ARGV: 1 retention  2 how many entries per queue  3 grace in ms for a popped copy
--- returns { started by old workers, ended by them, put back, 1 if there may be more at once }
+-- ARGV: 1 retention  2 limit on entries per queue  3 grace in ms for a popped copy
+-- returns { started by old workers, ended by them, put back, 1 if there may be more }
 -- needs: time routing job owner sweep counters index legacy prerequisites dependents foreign_start foreign_end
 
 if not LEGACY then return { 0, 0, 0, 0 } end
@@ -14,9 +14,8 @@ local at = now_us()
 local started, ended, put_back, more = 0, 0, 0, 0
 despite_full_memory()
 
--- Takes the void copies of a job out of its queues. The one in the legacy queue is there if a
--- foreign actor has popped the one in Hero's own; a long legacy queue keeps it, and an actor of ours
--- skips it there.
+-- Removes the void copies of a job. The legacy queue still holds one if a foreign actor has popped
+-- the other; a long legacy queue keeps it, and the claim skips it there.
 local function void(id, queue, list)
   redis.call('ZREM', READY .. queue, id)
   redis.pcall('LREM', WORK .. queue, 1, id)
@@ -28,9 +27,8 @@ local function void(id, queue, list)
   end
 end
 
--- A job whose copy is in no legacy queue though nobody has started it: an old worker has popped it,
--- and has died if it says nothing for longer than the grace. An actor of ours may have taken the
--- other copy out of Hero's own queue meanwhile.
+-- Puts back the copies of a job whose old worker has died: it popped the copy and did not start the
+-- job within the grace. An actor of Hero may have removed the other copy meanwhile.
 local function put_copies_back(id, queue, list)
   redis.pcall('LPUSH', list, id)
   local length = redis.pcall('LLEN', WORK .. queue)
@@ -71,7 +69,7 @@ end
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
   if #legacy_queues_of(queue) > 0 then
     local before = started + ended
-    -- The oldest, which old workers take first, and a window that moves through all others.
+    -- The oldest, which old workers take first, and a window that moves through the others.
     local first = redis.call('ZRANGE', READY .. queue, 0, window - 1)
     for place, id in ipairs(first) do look_at(id, queue, place <= LOOKED_FOR) end
     local voided = started + ended - before
@@ -88,7 +86,7 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
   end
 end
 
--- A prerequisite that only older programs have touched ends without a word to its dependents.
+-- Dependents are not told of the end of a prerequisite that only older programs handled.
 local function look_at_waiting(id)
   for _, entry in ipairs(redis.call('SMEMBERS', PENDING .. id)) do
     local prerequisite = prerequisite_of(entry)

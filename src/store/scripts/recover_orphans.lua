@@ -1,7 +1,7 @@
 -- Removes entries of jobs that are gone, or in another state, from the indexes that nothing else
--- walks through. A window that moves on with every call, so that all are seen in time.
+-- walks through, in a window that moves with every call.
 --
--- ARGV: 1 how many entries per index
+-- ARGV: 1 limit on entries per index
 -- returns how many were removed
 -- needs: job sweep index
 

@@ -1,12 +1,11 @@
--- Puts back what was popped from a queue by somebody who died before claiming it, and notes what
--- foreign actors have popped and started. Constant time per queue.
+-- Puts back jobs that an actor popped and never claimed, and notes jobs that foreign actors popped
+-- and started. Constant time per queue.
 --
--- What stands in the ready index before the head of the list is in no list: it was popped. To know
--- since when, every sweep leaves a mark, the head's score and the time; what a mark older than the
--- grace already had before the head, and is still there, is lost.
+-- A ready entry before the head of the list is in no list: it was popped. Every sweep leaves a mark,
+-- the head's score and the time. An entry that stood before the head at a mark older than the grace
+-- is lost.
 --
--- ARGV: 1 grace in ms  2 how far to look for the head  3 how many queues at the most
---       4 retention
+-- ARGV: 1 grace in ms  2 limit on entries to find the head  3 limit on queues  4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone }
 -- needs: time routing job owner sweep counters legacy foreign_start foreign_end
 
@@ -16,8 +15,8 @@ local at = now_us()
 local put_back, started, ended, gone = 0, 0, 0, 0
 despite_full_memory()
 
--- The score of the first entry that has one; foreign producers push ids that have none. An empty
--- list has its head in the future. Nil if it cannot be told.
+-- The score of the first entry that has one; foreign producers push ids without. Now for an empty
+-- list, nil if unknown.
 local function head_of(queue)
   local ids = redis.pcall('LRANGE', WORK .. queue, 0, depth - 1)
   if ids.err then return nil end
@@ -32,7 +31,7 @@ local function settle(id, queue)
   local f = read(id, 'status', 'boot_id', 'legacy')
   if f[1] == 'dispatched' then
     redis.call('LPUSH', WORK .. queue, id)
-    -- The copy in its legacy queue may have been popped as well: there is one again from now on.
+    -- The copy in its legacy queue may have been popped as well.
     if f[3] then
       remove_copy(id, f[3])
       if LEGACY then copy_to_legacy(id, queue, true) else redis.call('HDEL', JOB .. id, 'legacy') end
@@ -58,7 +57,7 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
   if head then
     local mark = redis.call('HGET', MARKS, queue)
     local since, before = string.match(mark or '', '^(%d+) (%d+)$')
-    -- A clock that was set back must not make a mark last for longer.
+    -- A mark must not last longer because the clock was set back.
     if since and tonumber(since) > at then since = nil end
     if since and at - tonumber(since) >= grace_us then
       local limit = math.min(tonumber(before), head)

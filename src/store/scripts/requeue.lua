@@ -1,7 +1,7 @@
--- Gives jobs of a boot back to the front of their queues, no attempt and no crash charged.
+-- Gives jobs of a boot back to the front of their queues; no attempt and no crash is charged.
 --
--- ARGV: 1 boot  2 how many, then for each: id, queue it came from or ''
--- returns how many were given back; the others were not this boot's any more
+-- ARGV: 1 boot  2 number of jobs, then for each: id, queue it came from or ''
+-- returns how many were given back; the boot no longer owned the others
 -- needs: time names routing job events queue_front limits
 
 local boot, at = ARGV[1], now_us()
@@ -12,7 +12,7 @@ for number = tonumber(ARGV[2]), 1, -1 do
   local f = read(id, 'status', 'attempt', 'script_type', 'group', 'instance', 'priority',
     'limits')
   queue = present(queue) or queue_of(f[3], f[4], f[5], f[6])
-  -- One that names no queue stays the boot's, and is ended when its lease is over.
+  -- A job that names no queue stays with the boot, and is ended when its lease is over.
   if (queue or f[1] ~= 'started') and redis.call('ZREM', RUNNING .. boot, id) == 1 then
     leave_limits(id, f[7], at)
     if f[1] == 'started' then

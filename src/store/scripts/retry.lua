@@ -1,9 +1,8 @@
--- Runs a terminal job again, because a person said so: to the end of its queue, its attempts and
--- crashes counted anew.
+-- Runs an ended job again on request: at the end of its queue, attempts and crashes reset.
 --
 -- ARGV: 1 id
 -- returns 'dispatched', 'missing', 'illegal' if its fields name no queue, 'duplicate' if another
---         job holds its unique key, or 'refused' and the state it is in
+--         job holds its unique key, or 'refused' and its state
 -- needs: time names routing job events unique queue leave
 
 local id, at = ARGV[1], now_us()

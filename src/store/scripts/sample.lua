@@ -1,5 +1,5 @@
--- Statistics: the throughput of every type since the last sample, and an end to the queues that
--- nothing is in any more, to types that nobody uses, and to entries of past jobs.
+-- Samples the throughput of every type, and removes empty queues, unused types and entries of
+-- expired jobs.
 --
 -- ARGV: 1 least time between samples in ms
 -- returns how many types were sampled
@@ -10,7 +10,7 @@ local STATS_TTL_S = 7 * 86400
 local sampled = 0
 despite_full_memory()
 
--- Types that live actors serve: looked up only when one might be given up.
+-- Tells if a live actor serves a type; looked up only before one is removed.
 local served
 local function is_served(script_type)
   if not served then
@@ -22,7 +22,7 @@ local function is_served(script_type)
   return served[script_type]
 end
 
--- Gives up a type that no job and no actor has any more. Its counters stay for a while.
+-- Removes a type without jobs and actors. Its counters stay for a while.
 local function give_up_if_unused(script_type)
   local keys = { DEAD .. script_type, CONTROL .. script_type }
   for _, status in ipairs({ 'created', 'waiting_for_prerequisites', 'scheduled', 'started', 'finished',

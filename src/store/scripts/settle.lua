@@ -1,7 +1,7 @@
 -- Tells further dependents of a job that had more than one step may tell.
 --
 -- ARGV: 1 retention of dependents that fail
--- returns 1 if there was something to do
+-- returns 1 if there were any
 -- needs: time counters dependents
 
 local entry = redis.call('LPOP', SETTLING)

@@ -1,16 +1,16 @@
--- Stores some of the jobs of a whole, which is submitted all or none, beside the others: under keys
--- that no reader of jobs knows. They expire, should the commit never come.
+-- Stages jobs of an atomic batch under keys that no reader of jobs knows. They expire if the commit
+-- never comes.
 --
--- ARGV: 1 the whole's id  2 how long its parts stay, in s  3 how many jobs, then for each: id,
---       how many entries its pending set has, these; how many dependents have no room in its
---       field, these; how many fields and values, these, the last two 'created_at', '';
---       its status is that of a job which waits, if it waits for another of the whole
--- returns how many jobs of the whole are stored by now
+-- ARGV: 1 batch id  2 TTL in s  3 number of jobs, then for each: id,
+--       number of entries of its pending set, these; number of dependents without room in its
+--       field, these; number of fields and values, these, the last two 'created_at', '';
+--       its status is final if it waits for another job of the batch
+-- returns how many jobs of the batch are staged by now
 -- needs: time
 
--- A job outlives the count of the whole's jobs: where that is, they all are.
+-- Jobs outlive the count of jobs: while it exists, all of them do.
 local MARGIN_S = 60
-local whole, ttl_s = STAGED .. ARGV[1], tonumber(ARGV[2])
+local batch, ttl_s = STAGED .. ARGV[1], tonumber(ARGV[2])
 local when = rfc3339(now_us())
 local next_arg = 4
 
@@ -27,10 +27,10 @@ local function add(command, key, first, last)
   if last >= first then redis.call('EXPIRE', key, ttl_s + MARGIN_S) end
 end
 
-local stored = redis.call('INCRBY', whole, ARGV[3])
-if stored == tonumber(ARGV[3]) then redis.call('EXPIRE', whole, ttl_s) end
+local stored = redis.call('INCRBY', batch, ARGV[3])
+if stored == tonumber(ARGV[3]) then redis.call('EXPIRE', batch, ttl_s) end
 for _ = 1, tonumber(ARGV[3]) do
-  local key = whole .. ':' .. ARGV[next_arg]
+  local key = batch .. ':' .. ARGV[next_arg]
   next_arg = next_arg + 1
   local first, last = some()
   add('SADD', key .. ':pending', first, last)

@@ -1,8 +1,8 @@
--- Sends a created job on its way.
+-- Dispatches, schedules or lets wait a job that was only created.
 --
 -- ARGV: 1 id  2 retention, should a prerequisite have failed
--- returns two strings: the state it is in now; or 'missing'; or 'illegal' if its fields name no
---         queue; or 'refused' and the state that keeps it
+-- returns two strings: the new state; or 'missing'; or 'illegal' if its fields name no queue; or
+--         'refused' and the state that forbids it
 -- needs: time names routing job counters index events ending prerequisites waiting dependents
 
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
@@ -18,7 +18,7 @@ local pending, failed = {}, nil
 for _, prerequisite in ipairs(list_of_ids(f[7])) do
   local status = read(prerequisite, 'status')[1]
   if not status or status == 'error' then
-    -- One that is gone cannot finish any more.
+    -- A missing one cannot finish.
     failed = failed or prerequisite
   elseif status ~= 'finished' then
     pending[#pending + 1] = prerequisite

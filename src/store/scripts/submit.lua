@@ -1,17 +1,15 @@
--- Stores jobs and sends each where it belongs: to its queue, the schedule, or to wait for its
--- prerequisites. Nothing of a job that is refused is written.
+-- Submits jobs: dispatches, schedules or lets them wait. A refused job writes nothing.
 --
--- ARGV: 1  'start' to send the jobs on their way, 'create' to only store them
+-- ARGV: 1  'start' to dispatch the jobs, 'create' to only store them
 --       2  retention, for a job that fails at once because a prerequisite has failed
---       3  how many jobs
+--       3  number of jobs
 --       then for each job: id, script type, group, instance, priority, run_at in us or '',
---       unique key or '', how many prerequisites, these ('?' before one
---       that only has to end), how many fields and values, these; the
---       last four are 'status', '', 'created_at', ''
+--       unique key or '', number of prerequisites, these ('?' before one that only has to end),
+--       number of fields and values, these; the last four are 'status', '', 'created_at', ''
 -- returns for each job two strings:
---       the state it is in now, ''
+--       its new state, ''
 --       'exists', ''                  its id is taken
---       'duplicate', id               the job with its unique key is still on its way
+--       'duplicate', id               this job holds its unique key
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
 -- needs: submit_jobs

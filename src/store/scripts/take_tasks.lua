@@ -1,17 +1,17 @@
--- Makes jobs of the tasks of a rhailib circle, each in the step that takes its id: no task is in
--- between, so none is lost or doubled, whoever dies and however many supervisors take.
+-- Makes jobs of the tasks of a rhailib circle, each in the step that takes its id, so no task is
+-- lost or doubled.
 --
--- ARGV: 1 circle  2 script type of its jobs  3 how many ids at the most
---       4 how long details may take to appear, in ms
--- returns { how many ids there were, jobs made, tasks that wait for their details,
---           { id, why, … } of some that were dropped or refused }
+-- ARGV: 1 circle  2 script type of its jobs  3 limit on ids
+--       4 ms that details may take to appear
+-- returns { ids taken, jobs made, tasks that wait for their details,
+--           { id, reason, … } of some that were dropped or refused }
 -- needs: time names job counters events rhailib queue leave
 
 local circle, script_type, limit, patience_us = ARGV[1], ARGV[2], tonumber(ARGV[3]),
   tonumber(ARGV[4]) * 1000
 local ID_LEN_MAX = 256
 local SHOWN = 8
--- Late tasks that are looked at from either end.
+-- Late tasks looked at from either end.
 local LATE_AT_ENDS = 50
 local SEEN_TTL_S = 30 * 86400
 local at = now_us()
@@ -27,7 +27,7 @@ local function tally(what, task, why)
   end
 end
 
--- The same task is the same job, whoever takes it.
+-- A task always becomes the same job.
 local function job_of(task)
   if #task <= 59 and legal_id(task) then return TASK_JOB .. task end
   return TASK_JOB .. redis.sha1hex(task)
@@ -45,7 +45,7 @@ local function make_job(task, script, reply_to)
     return tally('doubled', task, 'is on its way already')
   end
   if f[1] then
-    -- Its client has written the details anew: a new task under an old name.
+    -- Its client has reused the id for a new task.
     leave_index(id, f[1], f[2], {})
     redis.call('DEL', JOB .. id, LOG .. id)
   end
@@ -60,7 +60,7 @@ local function make_job(task, script, reply_to)
   tally('taken')
 end
 
--- False if the details are not there yet.
+-- False if the details have not appeared yet.
 local function take(task)
   if #task > ID_LEN_MAX then
     tally('dropped', task, 'its id is longer than ' .. ID_LEN_MAX .. ' bytes')
@@ -86,7 +86,7 @@ local function take(task)
 end
 
 local looked_at = {}
--- Returns how many there were, and how many of them wait no longer.
+-- Returns how many tasks there were, and how many no longer wait.
 local function look_at_late(first, last)
   local late, gone = redis.call('ZRANGE', LATE .. circle, first, last, 'WITHSCORES'), 0
   for place = 1, #late, 2 do
@@ -103,9 +103,8 @@ local function look_at_late(first, last)
   return #late / 2, gone
 end
 
--- With more of them than one step looks at, those that never get details must not hold back the
--- others: the newest get theirs in a moment as a rule, the oldest are to be dropped, and a window
--- moves through all.
+-- Of more tasks than one step looks at, these go first: the newest, which mostly get details soon;
+-- the oldest, which are to be dropped; and a window that moves through all.
 if redis.call('ZCARD', LATE .. circle) <= limit then
   look_at_late(0, -1)
 else

@@ -2,12 +2,9 @@
 
 local counts = {}
 local function count(script_type, what, number)
-  local of_type = counts[script_type]
-  if of_type then
-    of_type[what] = (of_type[what] or 0) + (number or 1)
-  else
-    counts[script_type] = { [what] = number or 1 }
-  end
+  local of_type = counts[script_type] or {}
+  counts[script_type] = of_type
+  of_type[what] = (of_type[what] or 0) + (number or 1)
 end
 
 local function write_counts()

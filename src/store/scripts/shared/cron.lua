@@ -1,4 +1,2 @@
--- Periodic jobs.
-
--- The state of a periodic job expires when nobody has looked at it for more than a year.
+-- The state of a periodic job expires when it has not been read for more than a year.
 local CRON_TTL_S = 400 * 86400

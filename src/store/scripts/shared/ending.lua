@@ -8,7 +8,7 @@ local DEAD_LEN_MAX = 10000
 local function push_reply(id, status, text)
   local reply = { job_id = id, status = status }
   reply[status == 'finished' and 'output' or 'error'] = text
-  -- A list that somebody made of another type is their loss, not the job's.
+  -- If the key has another type, only the reply is lost.
   redis.pcall('RPUSH', REPLY .. id, cjson.encode(reply))
   redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
 end

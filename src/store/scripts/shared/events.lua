@@ -7,9 +7,9 @@ local EVENTS_LEN_MAX = 100000
 local function log_event(id, to, script_type, actor)
   if not EVENTS_ON then return end
   local f = read(id, 'status', 'script_type', 'actor')
-  -- A foreign actor has written the state itself, and nobody knows what it was before.
+  -- After a foreign actor has written the state, the one before is unknown.
   local from = f[1] ~= to and present(f[1]) or ''
-  -- A key that somebody made of another type must stop no job.
+  -- A key of another type must not stop the job.
   redis.pcall('XADD', EVENTS, 'MAXLEN', '~', EVENTS_LEN_MAX, '*', 'id', id, 'type',
     present(f[2]) or script_type or '', 'from', from, 'to', to, 'actor', actor or present(f[3]) or '')
 end

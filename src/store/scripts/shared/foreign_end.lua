@@ -1,17 +1,13 @@
 -- Jobs that foreign actors end by writing their hash.
 -- needs: time names job counters index events legacy rhailib ending dependents
 
--- Tells if the end is known: the job expires, or stands in the index of its end.
-local function is_end_known(id, status, script_type)
-  return redis.call('PTTL', JOB .. id) >= 0
-    or redis.call('ZSCORE', index_of(status, script_type), id)
-end
-
 -- Does what belongs to an end that a foreign actor wrote.
 local function note_foreign_end(id, script_type, at, retention)
   local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy',
     'reply')
-  if is_end_known(id, f[1], script_type) then return end
+  -- The end is known if the job expires, or stands in the index of its end.
+  if redis.call('PTTL', JOB .. id) >= 0 then return end
+  if redis.call('ZSCORE', index_of(f[1], script_type), id) then return end
   log_event(id, f[1], script_type)
   enter(f[1], script_type, id, at + set_expiry(id, f[4], retention) * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or 'failed')

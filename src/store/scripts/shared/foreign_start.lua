@@ -1,8 +1,7 @@
--- Jobs that foreign actors start.
+-- Notes that a foreign actor has started a job. Its score in the index of `started` is when to look
+-- at it next.
 -- needs: time names job counters index events
 
--- Notes that a foreign actor has started a job: its score in the index of `started` is when to look
--- at it next.
 local function note_foreign_start(id, script_type, at)
   redis.call('HDEL', JOB .. id, 'boot_id')
   if not present(read(id, 'started_at')[1]) then

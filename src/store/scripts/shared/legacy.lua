@@ -26,12 +26,10 @@ local function remove_copy(id, list)
   return type(removed) ~= 'number' or removed > 0
 end
 
--- The other functions exist only where legacy queues are served: to create a function costs time
--- in every call of a script.
+-- Creating a function costs time in every call, so these exist only if legacy queues are served.
 local legacy_queue, legacy_queues_of, copy_to_legacy, note_seen, reply_to_legacy, tell_old_worker
 if LEGACY then
   local LEGACY_REPLY_TTL_S = 60
-
   -- The configuration of a legacy queue that is served.
   function legacy_queue(list)
     for _, queue in ipairs(LEGACY) do

@@ -53,7 +53,7 @@ local function release_held(limit, number, at)
         push_in_order(id, queue, tonumber(entries[place + 1]))
         released[#released + 1] = id
       elseif f[1] and not is_ours(id, f[2]) and redis.call('PTTL', JOB .. id) < 0 then
-        -- A stranger has started or ended it: a sweep looks after that.
+        -- A foreign actor has started or ended it: a sweep tends it.
         note_foreign_start(id, type_of_queue(queue), at)
       end
     end

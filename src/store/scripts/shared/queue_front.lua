@@ -1,7 +1,7 @@
--- Puts jobs back into queues. The caller writes the status.
+-- Puts a job at the front of its queue, and of the ready index: behind it, jobs would look popped.
+-- The caller writes the status.
 -- needs: time routing index legacy
 
--- Puts a job at the front of its queue, and of the ready index: behind it, jobs would look popped.
 local function push_front(id, queue, at)
   register(TYPES, type_of_queue(queue))
   register(QUEUES, queue)

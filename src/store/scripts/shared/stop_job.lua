@@ -1,7 +1,6 @@
--- Stops a job.
+-- Stops a job. Takes the arguments of stop.lua, and returns what that script returns.
 -- needs: time names routing job owner counters legacy leave ending dependents control
 
--- Takes the arguments of stop.lua, and returns what that script returns.
 local function stop_job(args)
   local id, retention = args[1], args[2]
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
@@ -10,7 +9,7 @@ local function stop_job(args)
   if not status then return 'missing' end
   if status == 'finished' or status == 'error' then return 'ended' end
 
-  -- What an old worker has, started or popped, it alone can stop.
+  -- Only the old worker can stop a job that it has started or popped.
   if LEGACY and f[12] and (status == 'started' and not is_ours(id, f[6])
       or status == 'dispatched' and not remove_copy(id, f[12])) then
     return tell_old_worker(id, f[12]) and 'requested' or 'unowned'
@@ -22,9 +21,8 @@ local function stop_job(args)
   if status == 'started' then
     if args[4] ~= '' then
       if f[6] == args[4] then return 'yours' end
-      -- A stop that an actor hands on came to the name of the one that runs the job. If that one does
-      -- not answer to its name any more, the stop would only come back: whoever recovers the job
-      -- finds it in the hash instead.
+      -- If the actor that runs the job no longer holds its name, the stop would only come back:
+      -- the recovery of the job finds it in the hash.
       local text = redis.pcall('GET', PRESENCE .. (f[7] or ''))
       local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
       if not ok or type(presence) ~= 'table' or presence.boot_id ~= f[6] then
@@ -40,8 +38,7 @@ local function stop_job(args)
   end
 
   local at = now_us()
-  -- A raw client may have left the type to the actor; its job waits in a queue that only the
-  -- claim knows, and is skipped there.
+  -- A raw client may have left the type to the actor: only a claim knows the queue, and skips it.
   local script_type = legal_type(f[2]) or 'unknown'
   leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
   redis.call('DEL', PENDING .. id)

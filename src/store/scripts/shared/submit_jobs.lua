@@ -1,7 +1,6 @@
--- Submits jobs.
--- needs: time routing job counters index events unique legacy ending prerequisites waiting
+-- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
+-- needs: time routing job counters index events unique legacy ending waiting
 
--- Takes the arguments of submit.lua, and returns what that script returns.
 local function submit_jobs(args)
   local starting = args[1] == 'start'
   local at = now_us()
@@ -9,7 +8,7 @@ local function submit_jobs(args)
   local results = {}
   local next_arg = 4
 
-  -- Pushes of one queue go out together.
+  -- Jobs of one queue are pushed together.
   local pushes = {}
   local function pushes_to(queue, script_type)
     local push = pushes[queue]
@@ -22,66 +21,47 @@ local function submit_jobs(args)
     return push
   end
 
-  -- The prerequisites that have not finished, or the one that is unknown, or the one that failed.
-  local function look_at_prerequisites(first, number)
-    local pending, failed = {}, nil
-    for i = first, first + number - 1 do
-      local prerequisite = prerequisite_of(args[i])
-      local status = read(prerequisite, 'status')[1]
-      if not status then return nil, prerequisite, nil end
-      if status == 'error' then
-        if prerequisite == args[i] then failed = failed or prerequisite end
-      elseif status ~= 'finished' then
-        pending[#pending + 1] = args[i]
-      end
-    end
-    return pending, nil, failed
-  end
-
   for number = 1, tonumber(args[3]) do
     local a = next_arg
     local id, script_type, run_at, unique_key = args[a], args[a + 1], args[a + 5], args[a + 6]
-    local first_prerequisite = a + 8
-    local fields = first_prerequisite + args[a + 7]
-    local prerequisites = fields - first_prerequisite
+    local fields = a + 8 + args[a + 7]
     local first, last = fields + 1, fields + args[fields]
     next_arg = last + 1
 
     local code, detail = nil, ''
-    local pending, failed
+    local pending, failed, unknown = {}, nil, nil
     if redis.call('EXISTS', JOB .. id) == 1 then
       code = 'exists'
     elseif unique_key ~= '' then
       local holder = holder_of(unique_key)
       if holder then code, detail = 'duplicate', holder end
     end
-    if not code and prerequisites > 0 then
-      local unknown
-      pending, unknown, failed = look_at_prerequisites(first_prerequisite, prerequisites)
+    if not code and fields > a + 8 then
+      pending, failed, unknown = look_at_prerequisites(args, a + 8, fields - 1)
       if unknown then code, detail = 'unknown_prerequisite', unknown end
     end
 
-    local refused = code ~= nil
+    local is_accepted = not code
     local queue = queue_of(script_type, args[a + 2], args[a + 3], args[a + 4])
     local due = tonumber(run_at) or 0
-    if not refused then
+    if is_accepted then
       if not starting then
         code = 'created'
       elseif failed then
         code = 'error'
-      elseif pending and #pending > 0 then
+      elseif #pending > 0 then
         code = 'waiting_for_prerequisites'
       elseif due > at then
         code = 'scheduled'
       elseif pushes_to(queue, script_type).is_broken then
-        code, detail, refused = 'broken_queue', WORK .. queue, true
+        code, detail, is_accepted = 'broken_queue', WORK .. queue, false
       else
         code = 'dispatched'
       end
     end
-    if not refused then
+    if is_accepted then
       args[last - 2], args[last] = code, when
-      -- One that fails at once is told of where it is concluded.
+      -- `end_job` logs a job that fails at once.
       if EVENTS_ON and code ~= 'error' then log_event(id, code, script_type) end
       redis.call('HSET', JOB .. id, unpack(args, first, last))
       count(script_type, 'submitted')

@@ -1,7 +1,6 @@
--- Unique keys: UNIQUE..key holds the id of a job.
+-- Returns the job that holds a unique key and has not ended.
 -- needs: job
 
--- The job that holds a unique key and has not ended.
 local function holder_of(unique_key)
   local holder = redis.call('GET', UNIQUE .. unique_key)
   if not holder then return nil end

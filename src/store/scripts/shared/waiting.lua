@@ -1,10 +1,27 @@
 -- Makes jobs wait for others.
--- needs: prerequisites
+-- needs: job prerequisites
+
+-- Looks at entries of a pending set. Returns the pending ones, the first that has failed, the first
+-- that is unknown.
+local function look_at_prerequisites(entries, first, last)
+  local pending, failed, unknown = {}, nil, nil
+  for place = first, last do
+    local prerequisite = prerequisite_of(entries[place])
+    local status = read(prerequisite, 'status')[1]
+    if not status then
+      unknown = unknown or prerequisite
+    elseif status == 'error' then
+      if prerequisite == entries[place] then failed = failed or prerequisite end
+    elseif status ~= 'finished' then
+      pending[#pending + 1] = entries[place]
+    end
+  end
+  return pending, failed, unknown
+end
 
 -- Makes a job wait for prerequisites, given as entries of its pending set.
 local function add_dependent(id, pending)
-  -- Registers a job as dependent of a prerequisite.
-  local function note_dependent(prerequisite, id)
+  local function register_at(prerequisite)
     local key = JOB .. prerequisite
     if redis.call('HSTRLEN', key, 'dependents') >= DEPENDENTS_FIELD_BYTES then
       redis.call('RPUSH', DEPENDENTS .. prerequisite, id)
@@ -24,5 +41,5 @@ local function add_dependent(id, pending)
   for first = 1, #pending, 1000 do
     redis.call('SADD', PENDING .. id, unpack(pending, first, math.min(first + 999, #pending)))
   end
-  for _, entry in ipairs(pending) do note_dependent(prerequisite_of(entry), id) end
+  for _, entry in ipairs(pending) do register_at(prerequisite_of(entry)) end
 end
