@@ -10,7 +10,7 @@ use crate::config::{ActorUnit, Config};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
-use crate::store::{ExternalRedis, ClaimLimits, Store};
+use crate::store::{ClaimLimits, ExternalRedis, Store};
 use crate::supervisor::SupervisorSettings;
 
 /// Returns the settings of a supervisor.
