@@ -48,7 +48,7 @@ fn process_reports_output_and_log_lines_and_malformed_ones_are_ignored() {
         .code(0)
         .stdout("{\"a\":[1,2]}\n")
         .says("a line\n")
-        .says("2 lines on descriptor 3 were no messages to hero\n");
+        .says("2 lines on descriptor 3 were not messages to hero\n");
 }
 
 #[test]

@@ -280,7 +280,7 @@ impl World {
         let harm = self.targets.harm();
         let is_held = is_held && harm.is_none();
         let shut = harm.map_or(shut, |harm| format!("HARM: {harm}"));
-        let as_root = rustix::process::geteuid().is_root();
+        let as_root = nix::unistd::geteuid().is_root();
         // That it gets out is shown once.
         let (open, is_shown) = match escape.open_type().filter(|_| self.start == Start::Anew) {
             None => ("not tried".to_owned(), true),

@@ -1,14 +1,34 @@
-//! A time to wait for, as the kernel wants to be told.
+//! Waits that end at a point in time.
 
 use std::time::Instant;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollTimeout, poll};
 use rustix::event::Timespec;
 
-/// The time from now until `at`, as `poll` wants it; rounded up so that it never wakes early.
+/// Returns the time from now until `at` for `poll`, rounded up so that it never wakes early.
 pub(in crate::engine) fn timeout_until(at: Instant) -> Timespec {
     let left = at.saturating_duration_since(Instant::now());
     Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(left.subsec_nanos()),
+    }
+}
+
+/// Waits until a descriptor is ready. Returns false if none is by the time `until`.
+///
+/// # Errors
+/// Those of `poll(2)`; an interrupted call is repeated.
+pub(in crate::engine) fn poll_until(waits: &mut [PollFd<'_>], until: Instant) -> nix::Result<bool> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up: it must not wake early.
+        let milliseconds = i32::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
+        let timeout = PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX);
+        match poll(waits, timeout) {
+            Ok(0) if Instant::now() < until => {}
+            Err(Errno::EINTR) => {}
+            done => return done.map(|ready| ready > 0),
+        }
     }
 }

@@ -1,39 +1,37 @@
-//! Child processes, the engine of every other script type, and the only place that starts any.
+//! Runs the scripts of commands in child processes. The way of a script goes from left to right, and no
+//! stage imports from one to its right:
+//!
+//! `prepare` (a script becomes a program with its files) → `start` (in its sandbox, cold or warm) →
+//! `watch` (pipes, channel, deadline, limits) → `end` (ask, kill, reap, find orphans).
 
-mod channel;
 pub mod child;
 mod deadline;
-mod disk_use;
-mod lines;
-mod orphans;
-mod pipe;
+mod end;
 mod prepare;
 mod proc;
 mod run_tool;
-mod running;
 mod service;
-mod status;
-mod traceback;
-mod warm;
+mod start;
+mod watch;
 
 pub(in crate::engine) use crate::error::reason;
 pub(in crate::engine) use deadline::timeout_until;
+pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program};
 pub(in crate::engine) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 
-use super::{Cancel, Engine, Failure, Log, Script, Stream, Success};
+use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, TypeConfig};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
-use child::{Ended, Origin, Spec, Watch};
-use lines::Lines;
+use child::{Ended, Origin, Report, Spec, Watch};
+use end::{error_of, log_output};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
-use warm::{Warm, Warmed};
+use start::{Warm, Warmed};
 
 /// Runs scripts with a configured command, each in a process group and a folder of its own.
 #[derive(Debug)]
@@ -80,18 +78,12 @@ impl CommandEngine {
         entries.chain(self.preparer.cwd().map(Path::to_owned)).collect()
     }
 
-    /// What has come of a script.
-    fn outcome(
-        &self,
-        report: child::Report,
-        script: &Path,
-        log: &dyn Log,
-    ) -> Result<Success, Failure> {
+    /// Converts the end of a child to the result of its script.
+    fn outcome(&self, report: Report, script: &Path, log: &dyn Log) -> Result<Success, Failure> {
         if report.ended == Ended::Itself && report.status.success() {
-            let output = report.told_output.unwrap_or_else(|| output_text(&report.stdout));
+            let output = report.reported_output.unwrap_or_else(|| output_text(&report.stdout));
             return Ok(Success { output, exit_code: Some(0) });
         }
-        // Of output without end nothing tells more than the rest.
         if report.ended != Ended::TooMuchOutput {
             log_output(&report.stdout, log);
         }
@@ -109,8 +101,8 @@ impl CommandEngine {
         })
     }
 
-    /// What a failed child says of itself.
-    fn failed(&self, report: &child::Report, script: &Path) -> Failure {
+    /// Returns the error of a failed child.
+    fn failed(&self, report: &Report, script: &Path) -> Failure {
         if report.usage.limit == Some(Limit::JobMemory) {
             let message = "out of memory: the job as a whole took more than its \
                            sandbox.job_memory allows";
@@ -120,7 +112,7 @@ impl CommandEngine {
             };
         }
         let has_raised = self.preparer.is_python() && report.status.code() == Some(1);
-        let error = has_raised.then(|| traceback::error_of(&report.stderr_tail, script)).flatten();
+        let error = has_raised.then(|| error_of(&report.stderr_tail, script)).flatten();
         let message = error.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
         Failure::Script { message, exit_code: report.status.code() }
     }
@@ -176,54 +168,6 @@ impl Engine for CommandEngine {
     fn script_type(&self) -> &ScriptType {
         &self.script_type
     }
-}
-
-/// A `Command` for `program`; all that this crate ever starts begins here.
-#[expect(clippy::disallowed_methods, reason = "this module is the one that starts processes")]
-fn command(program: &Path) -> std::process::Command {
-    std::process::Command::new(program)
-}
-
-/// Asks a process that is no child of ours to end.
-///
-/// # Errors
-/// Those of `kill(2)`: there is none of that id, or it is not for this user to end.
-pub(in crate::engine) fn ask_to_end(pid: i32) -> std::io::Result<()> {
-    let Some(pid) = rustix::process::Pid::from_raw(pid).filter(|_| pid > 0) else {
-        return Err(std::io::ErrorKind::InvalidInput.into());
-    };
-    Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
-}
-
-/// What a child wrote, as text without its last line end.
-pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Puts the end of what a child that failed had written as its output into its log: it is nobody's
-/// output, and may be what tells most of why.
-fn log_output(stdout: &[u8], log: &dyn Log) {
-    const BYTES_MAX: usize = 64 * 1024;
-    let rest = match stdout.len().checked_sub(BYTES_MAX) {
-        Some(cut) if cut > 0 => {
-            let end = &stdout[cut..];
-            // It begins with a whole line, if it has one.
-            let line = end.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            &end[line..]
-        }
-        _ => stdout,
-    };
-    let (mut lines, mut emit) = (Lines::default(), |line: &str| log.line(Stream::Stdout, line));
-    lines.push(rest, &mut emit);
-    lines.finish(&mut emit);
-}
-
-/// How a child failed, and the last it had to say.
-pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
-    let how = status::describe(status);
-    if stderr_tail.is_empty() { how } else { format!("{how}: {stderr_tail}") }
 }
 
 #[cfg(test)]

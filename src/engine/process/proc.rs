@@ -1,39 +1,41 @@
-//! What `/proc` tells of processes: their parents, children and environment.
+//! Reads `/proc`: the parents, children and environment of processes.
 
 use std::fs::{self, File};
 use std::io::Read;
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use nix::sys::time::TimeSpec;
+use nix::time::ClockId;
+use nix::unistd::{SysconfVar, sysconf};
 
-/// The most processes that are looked at below one.
+/// The largest number of descendants that are listed.
 const BELOW_MAX: usize = 10_000;
-/// The most bytes of an environment that are read: more than `execve` takes by default.
+/// The largest environment that is read: more than `execve` accepts by default.
 const ENVIRONMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What `/proc/PID/stat` tells of a process.
+/// The fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
     /// Its parent.
     pub(super) parent: i32,
     /// Its process group.
     pub(super) group: i32,
-    /// When it began, in the kernel's ticks since boot.
+    /// The time when it began, in the kernel's ticks since boot.
     pub(super) began: u64,
-    /// Whether it has died and only waits to be reaped.
+    /// Whether it is dead and waits to be reaped.
     pub(super) is_dead: bool,
 }
 
 impl Stat {
-    /// `None` if there is no such process.
+    /// `None` if the process does not exist.
     pub(super) fn of(pid: i32) -> Option<Self> {
-        // Longer than any: 52 numbers and a name.
+        // Room for 52 numbers and a name.
         let mut stat = [0_u8; 2048];
         let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
         Self::parse(&stat[..length])
     }
 
     fn parse(stat: &[u8]) -> Option<Self> {
-        // The name comes before, in parentheses, and may itself hold any of them.
+        // The name, in parentheses, may hold parentheses itself.
         let end_of_name = stat.iter().rposition(|byte| *byte == b')')?;
         let fields = std::str::from_utf8(stat.get(end_of_name + 1..)?).ok()?;
         let mut fields = fields.split_ascii_whitespace();
@@ -45,19 +47,20 @@ impl Stat {
     }
 }
 
-/// The time since boot in the kernel's ticks, as [`Stat::began`] has it.
+/// Returns the time since boot in the kernel's ticks, like [`Stat::began`].
 pub(super) fn ticks() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    ticks_of(now, rustix::param::clock_ticks_per_second())
+    let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten();
+    let per_second = per_second.and_then(|ticks| u64::try_from(ticks).ok()).unwrap_or(100);
+    ClockId::CLOCK_BOOTTIME.now().map_or(0, |now| ticks_of(now, per_second))
 }
 
-fn ticks_of(time: Timespec, ticks_per_second: u64) -> u64 {
-    let whole = u64::try_from(time.tv_sec).unwrap_or_default();
-    let rest = u64::try_from(time.tv_nsec).unwrap_or_default();
+fn ticks_of(time: TimeSpec, ticks_per_second: u64) -> u64 {
+    let whole = u64::try_from(time.tv_sec()).unwrap_or_default();
+    let rest = u64::try_from(time.tv_nsec()).unwrap_or_default();
     whole * ticks_per_second + rest * ticks_per_second / 1_000_000_000
 }
 
-/// The children of a process.
+/// Lists the children of a process.
 pub(super) fn children(pid: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut children = Vec::new();
@@ -67,20 +70,20 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
                 children
                     .extend(pids.split_ascii_whitespace().filter_map(|p| p.parse::<i32>().ok()));
             }
-            // A thread that has just ended; its children are another's now.
+            // The thread has just ended; another has its children.
             Err(_) if !thread.path().exists() => {}
-            // A kernel that keeps no such lists.
+            // The kernel keeps no such lists.
             Err(_) => return children_by_walking(pid),
         }
     }
     children
 }
 
-/// The children that a process has taken over from others, and more of its own: those of its first
-/// thread, as the kernel gives orphans to the first that lives. `None` where it keeps no such lists.
+/// Lists the children of a process's first thread. Orphans that it adopted are among them, as the kernel
+/// gives them to the first live thread. `None` if the kernel keeps no such lists.
 pub(super) fn adopted(pid: i32) -> Option<Vec<i32>> {
     let mut list = File::open(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-    // Nearly always it is empty, and to ask for its length would take as long again.
+    // Nearly always empty: asking for its length first would take as long again.
     let (mut pids, mut some) = (Vec::new(), [0_u8; 1024]);
     loop {
         match list.read(&mut some).ok()? {
@@ -92,7 +95,7 @@ pub(super) fn adopted(pid: i32) -> Option<Vec<i32>> {
     Some(pids.filter_map(|pid| pid.parse().ok()).collect())
 }
 
-/// The same as [`children`] by looking at every process there is.
+/// Lists the children of a process by looking at every process.
 fn children_by_walking(pid: i32) -> Vec<i32> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     processes
@@ -102,7 +105,7 @@ fn children_by_walking(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// What is below a process, its children first, theirs after them.
+/// Lists the descendants of a process, parents before children.
 pub(super) fn descendants(pid: i32) -> Vec<i32> {
     let mut found = children(pid);
     let mut next = 0;
@@ -114,7 +117,7 @@ pub(super) fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
-/// A variable of the environment that a process was started with; none if it may not be read.
+/// Returns a variable of the environment that a process was started with; `None` if it may not be read.
 pub(super) fn variable(pid: i32, name: &str) -> Option<Vec<u8>> {
     let mut environment = Vec::new();
     let file = File::open(format!("/proc/{pid}/environ")).ok()?;
@@ -141,10 +144,10 @@ mod tests {
 
     #[test]
     fn the_time_since_boot_is_in_the_ticks_of_a_process() {
-        let time = Timespec { tv_sec: 12345, tv_nsec: 679_999_999 };
+        let time = TimeSpec::new(12345, 679_999_999);
         assert_eq!(ticks_of(time, 100), 1_234_567);
         assert_eq!(ticks_of(time, 1000), 12_345_679);
-        let mut child = super::super::command("/bin/true".as_ref());
+        let mut child = crate::engine::process::start::command("/bin/true".as_ref());
         let before = ticks();
         let mut child = child.spawn().expect("it starts");
         let began = Stat::of(i32::try_from(child.id()).expect("a pid")).map(|stat| stat.began);
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_child_is_found_by_either_way_until_it_is_reaped() {
-        let mut child = super::super::command("/bin/sleep".as_ref());
+        let mut child = crate::engine::process::start::command("/bin/sleep".as_ref());
         let mut child = child.arg("600").env("MINE", "yes").spawn().expect("it starts");
         let pid = i32::try_from(child.id()).expect("a pid");
         let this = i32::try_from(std::process::id()).expect("a pid");

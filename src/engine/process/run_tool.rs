@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::child::{self, Ended, Origin, Report, Spec, Watch};
+use super::end::describe;
 use super::prepare::{Tool, ToolResult, Until, basic_environment};
-use super::status;
 use crate::engine::{Failure, Log};
 use crate::error::reason;
 
@@ -65,7 +65,7 @@ fn messages(report: &Report, folder: &Path) -> String {
     };
     let text = text.replace(&format!("{}/", folder.display()), "");
     if text.is_empty() {
-        return status::describe(report.status);
+        return describe(report.status);
     }
     match text.char_indices().nth(ERROR_CHARS_MAX) {
         Some((end, _)) => format!("{} …", &text[..end]),

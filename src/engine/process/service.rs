@@ -1,49 +1,48 @@
-//! Children that live long: what the command line starts beside itself and takes down again.
+//! Long-lived children that the command line starts and ends.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
 
-use super::command;
-use super::deadline::timeout_until;
-use super::orphans::Registered;
+use super::deadline::poll_until;
+use super::start::{Registered, command};
+use crate::sandbox::pidfd;
 
-/// How to start a [`Service`]. Standard input is empty; output goes where this process's goes.
+/// A [`Service`] to start. Without other settings its standard input is empty, and it writes to this
+/// process's output.
 #[derive(Debug, Default)]
 pub struct ServiceSpec {
     /// The program: a file, or a name looked up in `PATH`.
     pub program: OsString,
     /// Its arguments, without its own name.
     pub args: Vec<OsString>,
-    /// What its environment has on top of this process's.
+    /// Its variables in addition to this process's.
     pub env: Vec<(OsString, OsString)>,
-    /// Where it starts, if not where this process is.
+    /// Its working directory, if not this process's.
     pub cwd: Option<PathBuf>,
-    /// Takes its standard output and error, if they are not to be this process's.
+    /// Receives its standard output and error instead of this process's.
     pub output: Option<File>,
     /// Whether it reads this process's standard input.
     pub inherit_stdin: bool,
-    /// Whether it gets a process group of its own: a Ctrl-C at the terminal then does not reach
-    /// it, and ending it ends all it has started.
+    /// Whether it gets a process group of its own: Ctrl-C at the terminal does not reach it then, and
+    /// ending it ends all that it started.
     pub own_group: bool,
 }
 
-/// A child that runs until it ends or is ended; dropping it kills it.
-///
-/// A parent that is itself killed cannot take it down: that needs a call made inside the child
-/// before it starts its program, which safe code has no way to make.
+/// A long-lived child. Dropping it kills it; if this process is killed, it runs on.
 #[derive(Debug)]
 pub struct Service {
     child: Child,
-    /// Keeps it from being taken for an orphan, until it was reaped.
+    /// Keeps it from being taken for an orphan.
     _registered: Registered,
     pid: Pid,
     own_group: bool,
@@ -71,7 +70,7 @@ impl Service {
             command.process_group(0);
         }
         let (mut child, registered) = Registered::start(|| command.spawn())?;
-        let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+        let Some(pid) = i32::try_from(child.id()).ok().map(Pid::from_raw) else {
             let _ = child.kill();
             let _ = child.wait();
             return Err(io::ErrorKind::NotFound.into());
@@ -82,10 +81,10 @@ impl Service {
 
     /// Its process id.
     pub fn pid(&self) -> i32 {
-        self.pid.as_raw_nonzero().get()
+        self.pid.as_raw()
     }
 
-    /// Its status, if it has ended.
+    /// Returns its status if it has ended.
     ///
     /// # Errors
     /// Those of `waitpid(2)`.
@@ -106,12 +105,12 @@ impl Service {
         Ok(status)
     }
 
-    /// Sends it SIGTERM, as an orderly way to end; nothing happens if it has ended.
+    /// Sends SIGTERM, unless it has ended.
     pub fn ask_to_end(&mut self) {
-        self.signal(Signal::TERM);
+        self.signal(Signal::SIGTERM);
     }
 
-    /// Ends it: SIGTERM, then SIGKILL to what is left after `grace`; reaps it.
+    /// Sends SIGTERM, and SIGKILL after `grace`; reaps it.
     ///
     /// # Errors
     /// Those of waiting for it.
@@ -119,43 +118,33 @@ impl Service {
         if let Some(status) = self.try_wait()? {
             return Ok(status);
         }
-        self.signal(Signal::TERM);
+        self.signal(Signal::SIGTERM);
         self.wait_until(Instant::now() + grace)?;
-        self.signal(Signal::KILL);
+        self.signal(Signal::SIGKILL);
         self.wait()
     }
 
-    /// Blocks until it has exited or `until` is there; it is not reaped, so that its group's
-    /// number stays its own.
+    /// Blocks until it has exited or `until` has passed; does not reap it, so that the id of its
+    /// group is not reused.
     fn wait_until(&self, until: Instant) -> io::Result<()> {
-        let exited = pidfd_open(self.pid, PidfdFlags::empty())?;
-        loop {
-            let mut waits = [PollFd::new(&exited, PollFlags::IN)];
-            match poll(&mut waits, Some(&timeout_until(until))) {
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(()),
-            }
-        }
+        let exited = pidfd(self.pid)?;
+        poll_until(&mut [PollFd::new(exited.as_fd(), PollFlags::POLLIN)], until)?;
+        Ok(())
     }
 
-    /// A number that has been reaped may be another process's, so nothing is sent then.
+    /// Sends nothing once it was reaped: its id may be another process's.
     fn signal(&mut self, signal: Signal) {
         if self.status.is_some() {
             return;
         }
-        let _ = if self.own_group {
-            kill_process_group(self.pid, signal)
-        } else {
-            kill_process(self.pid, signal)
-        };
+        let _ = if self.own_group { killpg(self.pid, signal) } else { kill(self.pid, signal) };
     }
 }
 
 impl Drop for Service {
     fn drop(&mut self) {
         if !matches!(self.try_wait(), Ok(Some(_))) {
-            self.signal(Signal::KILL);
+            self.signal(Signal::SIGKILL);
             let _ = self.child.wait();
         }
     }
@@ -179,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn its_output_goes_to_the_file_and_its_status_is_kept() {
+    fn output_goes_to_the_file_and_the_status_is_kept() {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         let mut service = shell("echo $GREETING; exit 3", Some(file.reopen().expect("reopened")));
         assert_eq!(service.wait().expect("waited").code(), Some(3));
@@ -190,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_when_asked_is_not_killed() {
+    fn service_that_ends_on_request_is_not_killed() {
         let mut service = shell("trap 'exit 7' TERM; while :; do sleep 0.01; done", None);
         // The trap may not be set yet; then the signal itself ends it.
         let status = service.terminate(Duration::from_secs(20)).expect("ended");
@@ -198,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ignores_the_request_is_killed_after_the_grace() {
+    fn service_that_ignores_the_request_is_killed_after_the_grace() {
         let (read_end, write_end) = io::pipe().expect("a pipe");
         let mut service = Service::start(ServiceSpec {
             program: "/bin/sh".into(),
@@ -215,10 +204,10 @@ mod tests {
     }
 
     #[test]
-    fn dropping_it_ends_it() {
+    fn dropping_a_service_ends_it() {
         let service = shell("sleep 600", None);
         let pid = service.pid;
         drop(service);
-        assert!(rustix::process::test_kill_process(pid).is_err());
+        assert!(kill(pid, None).is_err());
     }
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::fill;
 use crate::config::{Config, JobConfig};
-use crate::engine::process::{CommandEngine, command, find_program};
+use crate::engine::process::start::command;
+use crate::engine::process::{CommandEngine, find_program};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 use crate::test_support::needs;
 

@@ -17,7 +17,7 @@ fn assert_reaped(pid: &str) {
     let until = Instant::now() + Duration::from_secs(20);
     while let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         assert!(Instant::now() < until, "it is still there: {stat}");
-        orphans::sweep(None);
+        end::sweep(None);
     }
 }
 

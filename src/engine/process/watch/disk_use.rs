@@ -12,6 +12,7 @@ const ENTRY_BYTES: u64 = 256;
 const ENTRIES_MAX: u64 = 1_000_000;
 
 /// Measures the folder of a running child at intervals.
+#[derive(Debug)]
 pub(super) struct DiskUse<'a> {
     folder: &'a Path,
     bytes_max: u64,

@@ -1,18 +1,15 @@
-//! Warm Python: an interpreter that has imported what is slow to import, and of which each job is a
-//! fork. It saves the start of the interpreter, the longest part of a short job. A few forks are made
-//! ahead and wait, so that a job does not wait for them either.
+//! Warm Python: an interpreter that has imported slow modules, of which each job is a fork. This saves
+//! the start of the interpreter, the longest part of a short job. Forks are made ahead of their jobs.
 //!
-//! The fork shuts itself into the same cell as a child that is started cold, and is watched, bounded
-//! and ended in the same way: its parent between ends at once, so that this process, a subreaper,
-//! becomes its parent. A job never depends on all this: whatever goes wrong before its script begins
-//! only makes it start cold.
+//! A fork enters the same sandbox as a cold child, and is watched and ended in the same way: the
+//! process between it and its parent ends at once, so that this process, a subreaper, adopts it. If
+//! anything fails before the script begins, the job starts cold.
 
 mod parent;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,64 +18,62 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use super::channel::Channel;
-use super::child::Spec;
-use super::orphans::Run;
-use super::prepare::{LOCALE, Prepared};
-use super::running::Started;
+use self::parent::{Fork, ForkJob, Parent, WaitingFork};
+use super::registry::Run;
+use super::spec::Spec;
+use super::started::{Pipes, Started};
 use crate::config::CommandOptions;
+use crate::engine::process::prepare::{LOCALE, Prepared};
 use crate::sandbox::{Restrictions, Sandbox};
-use parent::{Parent, Waiting};
 
 /// The wait before a parent that has died is started again, doubled with each failure.
 const BACKOFF: Duration = Duration::from_secs(1);
 const BACKOFF_MAX: Duration = Duration::from_mins(5);
-/// Forks that are made ahead. One takes some milliseconds until it is ready, longer than a short job
-/// takes: of two, one is ready while the other is made.
+/// The forks that are made ahead. One is ready only after some milliseconds, more than a short job
+/// takes: with two, one is ready while the other is made.
 const SPARES: usize = 2;
-/// Variables that an interpreter, or a library below it, reads only as it starts.
+/// Prefixes of variables that an interpreter, or a library of it, reads only when it starts.
 const READ_AT_START: [&str; 7] = ["PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "OPENSSL_"];
 
-/// Keeps a parent ready. A copy is another handle on the same one.
+/// Keeps a parent interpreter ready. A clone shares it.
 #[derive(Debug, Clone)]
-pub(super) struct Warm {
-    inner: Arc<Inner>,
+pub(in crate::engine::process) struct Warm {
+    inner: Arc<WarmInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct WarmInner {
     program: PathBuf,
-    /// What stands between the program and the script.
+    /// The words between the program and the script.
     options: Vec<String>,
-    /// What stands after the script.
+    /// The words after the script.
     args: Vec<String>,
     preload: Vec<String>,
     sandbox: Sandbox,
-    state: Mutex<State>,
+    state: Mutex<ParentState>,
     failures: AtomicU32,
 }
 
 #[derive(Debug)]
-enum State {
-    /// There is none, and none is started before this time.
+enum ParentState {
+    /// No parent; none is started before this time.
     Gone(Instant),
     Starting,
-    Ready(Ready),
+    Ready(ReadyParent),
 }
 
-/// A parent, and the forks that are made ahead. Dropping it ends them all, and the thread that makes
-/// forks.
+/// A parent and the forks made ahead. Dropping it ends them, and the thread that makes forks.
 #[derive(Debug)]
-struct Ready {
+struct ReadyParent {
     parent: Arc<Parent>,
     /// The oldest first: it is the most likely to be ready.
-    spares: VecDeque<Waiting>,
-    /// Asks for more of them.
+    spares: VecDeque<WaitingFork>,
+    /// Asks the thread for more of them.
     wanted: SyncSender<()>,
 }
 
-/// What the thread that makes spares does.
-enum Step {
+/// The next step of the thread that makes forks.
+enum ForkStep {
     Fork(Arc<Parent>),
     Wait,
     End,
@@ -87,8 +82,8 @@ enum Step {
 /// A script that may run as a fork.
 #[derive(Debug, Clone, Copy)]
 pub struct Warmed<'a> {
-    pub(super) warm: &'a Warm,
-    pub(super) prepared: &'a Prepared,
+    pub(in crate::engine::process) warm: &'a Warm,
+    pub(in crate::engine::process) prepared: &'a Prepared,
 }
 
 impl Warmed<'_> {
@@ -96,29 +91,20 @@ impl Warmed<'_> {
     pub(super) fn fork(
         &self,
         run: Run,
-        cell: &Restrictions,
+        restrictions: &Restrictions,
         spec: &Spec<'_>,
-        channel: Option<(Channel, OwnedFd)>,
+        pipes: Pipes,
     ) -> Option<Started> {
-        let its = channel.as_ref().map(|(_, its)| its.as_fd());
-        let started =
-            self.warm.fork(run, cell, &Job { prepared: self.prepared, spec, channel: its });
-        started.map(|started| Started { channel, ..started })
+        let (prepared, args) = (self.prepared, &self.warm.inner.args);
+        let job = ForkJob { run, restrictions, spec, prepared, args };
+        let Fork { pid, registered, group } = self.warm.fork(&job, &pipes)?;
+        Some(Started { pid, run, registered, group, pipes })
     }
 }
 
-/// What a job is beside its cell.
-struct Job<'a> {
-    prepared: &'a Prepared,
-    spec: &'a Spec<'a>,
-    /// The writing end of its channel.
-    channel: Option<BorrowedFd<'a>>,
-}
-
 impl Warm {
-    /// For a command of the form `PYTHON OPTIONS {script} ARGUMENTS`; `None` for any other, or if
-    /// it is not asked for.
-    pub(super) fn new(
+    /// For a command of the form `PYTHON OPTIONS {script} ARGUMENTS` with `warm = true`; else `None`.
+    pub(in crate::engine::process) fn new(
         program: &Path,
         command: &[String],
         options: &CommandOptions,
@@ -133,23 +119,23 @@ impl Warm {
         if after.iter().any(|word| word.contains(SCRIPT)) || !are_options(before) {
             return None;
         }
-        let inner = Inner {
+        let inner = WarmInner {
             program: program.to_owned(),
             options: before.to_vec(),
             args: after.to_vec(),
             preload: options.preload.clone(),
             sandbox: sandbox.clone(),
-            state: Mutex::new(State::Gone(Instant::now())),
+            state: Mutex::new(ParentState::Gone(Instant::now())),
             failures: AtomicU32::new(0),
         };
         Some(Self { inner: Arc::new(inner) })
     }
 
-    /// Starts the parent, if it is time to and there is none.
-    pub(super) fn warm_up(&self) {
+    /// Starts the parent if there is none and its backoff is over.
+    pub(in crate::engine::process) fn warm_up(&self) {
         let mut state = self.lock();
-        if matches!(&*state, State::Gone(until) if Instant::now() >= *until) {
-            *state = State::Starting;
+        if matches!(&*state, ParentState::Gone(until) if Instant::now() >= *until) {
+            *state = ParentState::Starting;
             drop(state);
             let warm = self.clone();
             let thread = std::thread::Builder::new().name("warm".to_owned());
@@ -159,9 +145,9 @@ impl Warm {
         }
     }
 
-    /// Whether a parent is ready, and all the forks that are made ahead.
+    /// Whether a parent and all forks made ahead are ready.
     #[cfg(test)]
-    pub(super) fn is_ready(&self) -> bool {
+    pub(in crate::engine::process) fn is_ready(&self) -> bool {
         self.spares().len() == SPARES
     }
 
@@ -169,16 +155,16 @@ impl Warm {
     #[cfg(test)]
     fn pid(&self) -> Option<i32> {
         match &*self.lock() {
-            State::Ready(ready) => Some(ready.parent.pid()),
+            ParentState::Ready(ready) => Some(ready.parent.pid()),
             _ => None,
         }
     }
 
-    /// The process ids of the forks that wait, the next one first.
+    /// The process ids of the waiting forks, the next one first.
     #[cfg(test)]
     fn spares(&self) -> Vec<i32> {
         match &*self.lock() {
-            State::Ready(ready) => ready.spares.iter().filter_map(Waiting::pid).collect(),
+            ParentState::Ready(ready) => ready.spares.iter().filter_map(WaitingFork::pid).collect(),
             _ => Vec::new(),
         }
     }
@@ -190,7 +176,7 @@ impl Warm {
     }
 
     /// Runs a job as a fork of the parent; `None` if it has to be started cold.
-    fn fork(&self, run: Run, cell: &Restrictions, job: &Job<'_>) -> Option<Started> {
+    fn fork(&self, job: &ForkJob<'_>, pipes: &Pipes) -> Option<Fork> {
         if !fits(&job.spec.env) {
             return None;
         }
@@ -202,11 +188,11 @@ impl Warm {
                 return None;
             };
             let waiting = spare.map_or_else(|| self.fork_of(&parent), Ok);
-            match waiting.and_then(|waiting| waiting.begin(run, cell, job, &self.inner.args)) {
-                Ok(forked) => {
-                    // Where one is asked for already, it is for this job too.
+            match waiting.and_then(|waiting| waiting.begin(job, pipes)) {
+                Ok(fork) => {
+                    // If the queue is full, a request is under way already.
                     let _ = wanted.try_send(());
-                    return Some(forked);
+                    return Some(fork);
                 }
                 Err(error) => why = Some(error),
             }
@@ -216,24 +202,24 @@ impl Warm {
         None
     }
 
-    /// The spare that is next, if there is one and it may be one; the parent, and whom to ask for
-    /// another. `None` without a parent.
+    /// Takes the next spare if there is one, the parent, and the way to ask for more. `None` without a
+    /// parent.
     fn take_spare(
         &self,
         may_be_spare: bool,
-    ) -> Option<(Option<Waiting>, Arc<Parent>, SyncSender<()>)> {
+    ) -> Option<(Option<WaitingFork>, Arc<Parent>, SyncSender<()>)> {
         let mut state = self.lock();
-        let State::Ready(ready) = &mut *state else { return None };
+        let ParentState::Ready(ready) = &mut *state else { return None };
         let spare = if may_be_spare { ready.spares.pop_front() } else { None };
         Some((spare, Arc::clone(&ready.parent), ready.wanted.clone()))
     }
 
-    /// A new fork.
-    fn fork_of(&self, parent: &Parent) -> io::Result<Waiting> {
+    /// Makes a new fork.
+    fn fork_of(&self, parent: &Parent) -> io::Result<WaitingFork> {
         parent.fork(self.inner.sandbox.job_group()?)
     }
 
-    /// Starts the parent and makes spares until it is gone; on a thread of its own.
+    /// Starts the parent and makes spares until it is gone. Runs on a thread of its own.
     fn start(self) {
         let inner = &self.inner;
         let parent = Parent::start(&inner.program, &inner.options, &inner.preload, &inner.sandbox);
@@ -242,12 +228,12 @@ impl Warm {
                 debug!("a warm interpreter is ready");
                 inner.failures.store(0, Ordering::Relaxed);
                 let (wanted, asked) = sync_channel(1);
-                let ready = Ready {
+                let ready = ReadyParent {
                     parent: Arc::new(parent),
                     spares: VecDeque::with_capacity(SPARES),
                     wanted,
                 };
-                *self.lock() = State::Ready(ready);
+                *self.lock() = ParentState::Ready(ready);
                 let inner = Arc::downgrade(&self.inner);
                 drop(self);
                 make_spares(&inner, &asked);
@@ -256,20 +242,19 @@ impl Warm {
         }
     }
 
-    /// What the thread that makes spares does next.
-    fn next_step(&self) -> Step {
+    fn next_step(&self) -> ForkStep {
         match &*self.lock() {
-            State::Ready(ready) if ready.spares.len() < SPARES => {
-                Step::Fork(Arc::clone(&ready.parent))
+            ParentState::Ready(ready) if ready.spares.len() < SPARES => {
+                ForkStep::Fork(Arc::clone(&ready.parent))
             }
-            State::Ready(_) => Step::Wait,
-            State::Gone(_) | State::Starting => Step::End,
+            ParentState::Ready(_) => ForkStep::Wait,
+            ParentState::Gone(_) | ParentState::Starting => ForkStep::End,
         }
     }
 
-    /// Keeps a fork for a job to come, unless its parent is not the one any more.
-    fn keep(&self, parent: &Arc<Parent>, spare: Waiting) {
-        if let State::Ready(ready) = &mut *self.lock()
+    /// Keeps a spare, unless its parent has been replaced.
+    fn keep(&self, parent: &Arc<Parent>, spare: WaitingFork) {
+        if let ParentState::Ready(ready) = &mut *self.lock()
             && Arc::ptr_eq(&ready.parent, parent)
         {
             ready.spares.push_back(spare);
@@ -281,48 +266,47 @@ impl Warm {
         let wait = BACKOFF.saturating_mul(1 << failures.min(16)).min(BACKOFF_MAX);
         let program = self.inner.program.display();
         warn!("jobs start cold: the warm interpreter {program}: {why}; again in {wait:?}");
-        let gone = std::mem::replace(&mut *self.lock(), State::Gone(Instant::now() + wait));
-        // What it ends is waited for, which need not hold up anybody.
+        let gone = std::mem::replace(&mut *self.lock(), ParentState::Gone(Instant::now() + wait));
+        // Ends its processes and waits for them, so the lock is released before.
         drop(gone);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Whatever panicked, the state was replaced as a whole or not at all.
+    fn lock(&self) -> MutexGuard<'_, ParentState> {
+        // The state is only replaced as a whole.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Makes spares at once and whenever more are asked for, until the parent is gone. No job waits for
-/// that: a fork is made without the lock.
-fn make_spares(inner: &Weak<Inner>, asked: &Receiver<()>) {
+/// Makes spares until the parent is gone. Forks are made without the lock, so that no job waits.
+fn make_spares(inner: &Weak<WarmInner>, asked: &Receiver<()>) {
     loop {
         let Some(inner) = inner.upgrade() else { return };
         let warm = Warm { inner };
         match warm.next_step() {
-            Step::Fork(parent) => match warm.fork_of(&parent) {
+            ForkStep::Fork(parent) => match warm.fork_of(&parent) {
                 Ok(spare) => warm.keep(&parent, spare),
                 Err(error) => {
                     warm.failed(&error.to_string());
                     return;
                 }
             },
-            Step::Wait => {
+            ForkStep::Wait => {
                 drop(warm);
                 if asked.recv().is_err() {
                     return;
                 }
             }
-            Step::End => return,
+            ForkStep::End => return,
         }
     }
 }
 
-/// Whether these words are options of an interpreter alone, and none that says what it runs.
+/// Returns whether all words are options of the interpreter, and none selects what it runs.
 fn are_options(words: &[String]) -> bool {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.strip_prefix('-') {
-            // Their value is the next word, or the rest of this one.
+            // The value is the next word, or the rest of this one.
             Some("W" | "X") => {
                 words.next();
             }
@@ -334,18 +318,13 @@ fn are_options(words: &[String]) -> bool {
     true
 }
 
-/// Whether a fork can have this environment: some of it has to be there from the start.
+/// Returns whether a fork can have this environment: some variables count only at the start.
 fn fits(env: &[(OsString, OsString)]) -> bool {
     env.iter().all(|(name, value)| {
         let is_of_parent = name == LOCALE.0 && value == LOCALE.1;
         let name = name.as_encoded_bytes();
         is_of_parent || !READ_AT_START.iter().any(|start| name.starts_with(start.as_bytes()))
     })
-}
-
-/// What a parent did not do.
-fn broken(what: &str) -> io::Error {
-    io::Error::other(what.to_owned())
 }
 
 #[cfg(test)]

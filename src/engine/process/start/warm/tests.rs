@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::engine::process::CommandEngine;
-use crate::engine::process::orphans;
+use crate::engine::process::end;
 use crate::engine::process::prepare::tests::{World, can_install_packages};
 use crate::engine::{Cancel, Engine, Failure, Script, StopReason};
 
@@ -164,8 +165,8 @@ fn a_job_is_the_fork_that_waited_longest_and_others_wait_then() {
     }
     // Those that have died are not missed.
     for waited in waiting() {
-        let waited = Pid::from_raw(waited).expect("a process");
-        kill_process(waited, Signal::KILL).expect("killed");
+        let waited = Pid::from_raw(waited);
+        kill(waited, Signal::SIGKILL).expect("killed");
     }
     assert_eq!(world.output(&engine, IS_WARM), "True");
     // Nor does one outlive its engine.
@@ -258,7 +259,7 @@ fn only_options_of_the_interpreter_stand_before_the_script() {
 fn assert_reaped(file: &Path) {
     let pid = std::fs::read_to_string(file).expect("it was there");
     until("it is gone", || {
-        orphans::sweep(None);
+        end::sweep(None);
         !Path::new("/proc").join(pid.trim()).exists()
     });
 }
@@ -295,7 +296,7 @@ fn a_parent_that_dies_is_replaced_and_no_job_notices() {
     let world = World::new();
     let engine = warm(&world, "");
     let pid = engine.warm.as_ref().and_then(super::Warm::pid).expect("a parent");
-    kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL).expect("killed");
+    kill(Pid::from_raw(pid), Signal::SIGKILL).expect("killed");
     assert_eq!(world.output(&engine, "print('done')"), "done");
     until("it is warm again", || world.output(&engine, IS_WARM) == "True");
 }

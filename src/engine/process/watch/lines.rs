@@ -1,19 +1,23 @@
-//! Cuts a byte stream into bounded lines of text, and keeps its end for an error message.
+//! Splits a byte stream into lines of bounded length, and keeps its end for an error message.
 
-/// The longest line; a longer one is handed on in pieces.
+/// The longest line; a longer one is split.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
-/// How much of the end of a stream is kept for an error message.
-pub(super) const TAIL_BYTES_MAX: usize = 4 * 1024;
+/// The bytes of the end of a stream that are kept.
+const TAIL_BYTES_MAX: usize = 4 * 1024;
 
-/// Collects bytes until a line is complete or too long.
+/// Splits bytes into lines.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(in crate::engine::process) struct LineSplitter {
     partial: Vec<u8>,
 }
 
-impl Lines {
-    /// Takes the next bytes and hands every line that is complete to `emit`.
-    pub(super) fn push(&mut self, mut bytes: &[u8], emit: &mut dyn FnMut(&str)) {
+impl LineSplitter {
+    /// Takes the next bytes and passes each complete line to `emit`.
+    pub(in crate::engine::process) fn push(
+        &mut self,
+        mut bytes: &[u8],
+        emit: &mut dyn FnMut(&str),
+    ) {
         while !bytes.is_empty() {
             let room = LINE_BYTES_MAX - self.partial.len();
             let window = &bytes[..bytes.len().min(room)];
@@ -31,8 +35,8 @@ impl Lines {
         }
     }
 
-    /// Hands on a last line that had no line end.
-    pub(super) fn finish(&mut self, emit: &mut dyn FnMut(&str)) {
+    /// Passes on a last line without a line end.
+    pub(in crate::engine::process) fn finish(&mut self, emit: &mut dyn FnMut(&str)) {
         if !self.partial.is_empty() {
             self.flush(emit);
         }
@@ -44,7 +48,7 @@ impl Lines {
         self.partial.clear();
     }
 
-    /// Hands on a full buffer, except for a character that its end has cut in two.
+    /// Passes on a full buffer, except for an incomplete character at its end.
     fn split(&mut self, emit: &mut dyn FnMut(&str)) {
         let cut = match std::str::from_utf8(&self.partial) {
             Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => {
@@ -65,7 +69,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Takes the next bytes and forgets what is too far back.
+    /// Takes the next bytes and drops the oldest.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let bytes = if bytes.len() > TAIL_BYTES_MAX {
             self.cut = true;
@@ -81,12 +85,12 @@ impl Tail {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The kept end as text, from the start of a line where one is in reach.
+    /// Returns the kept end as text, from the start of a line if possible.
     pub(super) fn text(&self) -> String {
         let kept = String::from_utf8_lossy(&self.bytes);
         let kept = kept.trim_end();
         match kept.split_once('\n') {
-            Some((_, whole_lines)) if self.cut => whole_lines.to_owned(),
+            Some((_, complete)) if self.cut => complete.to_owned(),
             _ => kept.to_owned(),
         }
     }
@@ -99,7 +103,7 @@ mod tests {
 
     fn lines(chunks: &[&[u8]]) -> Vec<String> {
         let mut seen = Vec::new();
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         for chunk in chunks {
             lines.push(chunk, &mut |line| seen.push(line.to_owned()));
         }
@@ -108,17 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_however_the_bytes_arrive() {
+    fn lines_are_complete_however_the_bytes_arrive() {
         assert_eq!(lines(&[b"a\nb", b"c\r\n", b"\nd"]), ["a", "bc", "", "d"]);
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced() {
+    fn invalid_utf8_is_replaced() {
         assert_eq!(lines(&[b"a\xffb\n"]), ["a\u{fffd}b"]);
     }
 
     #[test]
-    fn an_endless_line_is_handed_on_in_pieces_of_whole_characters() {
+    fn endless_line_is_split_between_characters() {
         let text = "é".repeat(LINE_BYTES_MAX) + "x";
         let pieces = lines(&[b"x", text.as_bytes()]);
         assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.len() <= LINE_BYTES_MAX));
@@ -126,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_starts_at_a_line_and_stays_small() {
+    fn tail_starts_at_a_line_and_stays_small() {
         let mut tail = Tail::default();
         for number in 0..10_000 {
             tail.push(format!("line {number}\n").as_bytes());
@@ -138,15 +142,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_the_cutter_panic_or_keep_too_much(
+        fn any_bytes_are_split_within_bounded_memory(
             chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40_000), 0..4)
         ) {
-            let mut cutter = Lines::default();
+            let mut splitter = LineSplitter::default();
             let mut tail = Tail::default();
             for chunk in &chunks {
-                cutter.push(chunk, &mut |_| {});
+                splitter.push(chunk, &mut |_| {});
                 tail.push(chunk);
-                prop_assert!(cutter.partial.len() < LINE_BYTES_MAX);
+                prop_assert!(splitter.partial.len() < LINE_BYTES_MAX);
                 prop_assert!(tail.bytes.len() <= TAIL_BYTES_MAX);
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Returns `ZeroDivisionError: division by zero (line 3, in half)`, or `None` if the text does not
 /// end in a traceback.
-pub(super) fn error_of(stderr_tail: &str, script: &Path) -> Option<String> {
+pub(in crate::engine::process) fn error_of(stderr_tail: &str, script: &Path) -> Option<String> {
     let lines: Vec<&str> = stderr_tail.lines().collect();
     let last_frame = lines.iter().rposition(|line| line.starts_with("  File \""))?;
     let below = &lines[last_frame + 1..];

@@ -1,0 +1,52 @@
+//! Describes the end of a child: its status and its output.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use nix::sys::signal::Signal;
+
+use crate::engine::process::watch::LineSplitter;
+use crate::engine::{Log, Stream};
+
+/// Describes a status: `exit code 3`, `killed by signal 9 (SIGKILL)`.
+pub(in crate::engine::process) fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(number)) => match Signal::try_from(number) {
+            Ok(signal) => format!("killed by signal {number} ({signal})"),
+            Err(_) => format!("killed by signal {number}"),
+        },
+        (None, None) => "ended in an unknown way".to_owned(),
+    }
+}
+
+/// Describes a failed child: its status and the end of its standard error.
+pub(in crate::engine) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
+    let how = describe(status);
+    if stderr_tail.is_empty() { how } else { format!("{how}: {stderr_tail}") }
+}
+
+/// Returns standard output as text without its last line end.
+pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Logs the end of the standard output of a failed child, which may say why it failed.
+pub(in crate::engine::process) fn log_output(stdout: &[u8], log: &dyn Log) {
+    const BYTES_MAX: usize = 64 * 1024;
+    let rest = match stdout.len().checked_sub(BYTES_MAX) {
+        Some(cut) if cut > 0 => {
+            let end = &stdout[cut..];
+            // From the start of a line, if there is one.
+            let line = end.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            &end[line..]
+        }
+        _ => stdout,
+    };
+    let mut lines = LineSplitter::default();
+    let mut emit = |line: &str| log.line(Stream::Stdout, line);
+    lines.push(rest, &mut emit);
+    lines.finish(&mut emit);
+}

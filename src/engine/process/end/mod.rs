@@ -1,0 +1,145 @@
+//! Ends a child and all that it started: asks it, kills it, reaps it, and finds its orphans.
+
+mod message;
+mod orphans;
+mod traceback;
+
+pub(super) use message::{describe, log_output};
+pub(in crate::engine) use message::{failed_message, output_text};
+#[cfg(test)]
+pub(super) use orphans::sweep;
+pub(super) use traceback::error_of;
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+
+use self::orphans::kill_orphans;
+use super::start::{Registered, Run};
+use super::watch::Ended;
+use crate::engine::{StopReason, Usage};
+use crate::sandbox::{self, JobGroup};
+
+/// The interval of the searches for orphans while a child runs: they may be many before it ends.
+const SEARCH_EVERY: Duration = Duration::from_secs(5);
+
+/// The process of a child until it is reaped. Dropping it kills and reaps the child.
+#[derive(Debug)]
+pub(super) struct ChildProcess {
+    /// The id of the process and of its group.
+    pid: Pid,
+    run: Run,
+    /// Keeps the child from being taken for an orphan.
+    _registered: Registered,
+    /// Holds all that the child started, if jobs have control groups.
+    group: Option<JobGroup>,
+    /// Why Hero ends the child.
+    why: Option<Ended>,
+    /// The time to kill the child; `None` before it was asked to end and after it was killed.
+    kill_at: Option<Instant>,
+    search_at: Instant,
+    is_reaped: bool,
+}
+
+impl ChildProcess {
+    pub(super) fn new(pid: Pid, run: Run, registered: Registered, group: Option<JobGroup>) -> Self {
+        let search_at = Instant::now() + SEARCH_EVERY;
+        let (_registered, why, kill_at, is_reaped) = (registered, None, None, false);
+        Self { pid, run, _registered, group, why, kill_at, search_at, is_reaped }
+    }
+
+    /// Returns true once Hero ends the child.
+    pub(super) fn is_ending(&self) -> bool {
+        self.why.is_some()
+    }
+
+    /// The time of the next [`ChildProcess::tick`].
+    pub(super) fn next_tick(&self) -> Instant {
+        self.kill_at.map_or(self.search_at, |at| at.min(self.search_at))
+    }
+
+    /// Kills the child if its grace is over, and its orphans if it is time to search for them.
+    pub(super) fn tick(&mut self) {
+        let now = Instant::now();
+        if now >= self.search_at {
+            orphans::sweep(None);
+            self.search_at = now + SEARCH_EVERY;
+        }
+        if self.kill_at.is_some_and(|at| now >= at) {
+            self.kill();
+        }
+    }
+
+    /// Asks the child to end, and kills it after the grace; at once if another actor may have its
+    /// job already.
+    pub(super) fn ask_to_end(&mut self, why: Ended, grace: Duration) {
+        self.why = Some(why);
+        if why == Ended::Stopped(StopReason::LeaseLost) {
+            self.kill();
+        } else {
+            let _ = killpg(self.pid, Signal::SIGTERM);
+            // A stopped process would not notice the request.
+            let _ = killpg(self.pid, Signal::SIGCONT);
+            self.kill_at = Some(Instant::now() + grace);
+        }
+    }
+
+    fn kill(&mut self) {
+        let _ = killpg(self.pid, Signal::SIGKILL);
+        self.group.iter().for_each(JobGroup::kill);
+        self.kill_at = None;
+    }
+
+    /// Kills the child and all that it started. Until it is reaped its id is not reused.
+    pub(super) fn kill_all(&mut self) {
+        self.kill();
+        kill_orphans(self.run);
+    }
+
+    /// Reaps the child. Returns its status and what it used.
+    ///
+    /// # Errors
+    /// Those of `wait4(2)`.
+    pub(super) fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
+        let reaped = sandbox::reap(self.pid)?;
+        self.is_reaped = true;
+        Ok(reaped)
+    }
+
+    /// The reason of the end: `too_much_output` counts if nothing came before it.
+    pub(super) fn ended(&self, too_much_output: bool) -> Ended {
+        let last = if too_much_output { Ended::TooMuchOutput } else { Ended::Itself };
+        self.why.unwrap_or(last)
+    }
+
+    /// The control group of the job.
+    pub(super) fn group(&self) -> Option<&JobGroup> {
+        self.group.as_ref()
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.kill_all();
+            // It may not be in a group of its own yet.
+            let _ = kill(self.pid, Signal::SIGKILL);
+            let _ = waitpid(self.pid, None);
+        }
+    }
+}
+
+/// Asks a process that is not a child to end.
+///
+/// # Errors
+/// Those of `kill(2)`: the process does not exist, or belongs to another user.
+pub(in crate::engine) fn ask_to_end(pid: i32) -> io::Result<()> {
+    if pid <= 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(kill(Pid::from_raw(pid), Signal::SIGTERM)?)
+}

@@ -1,0 +1,152 @@
+//! The children that this process waits for. All other children are orphans of jobs: see
+//! `end/orphans.rs`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Once, PoisonError, RwLock, RwLockWriteGuard};
+
+use nix::sys::prctl::set_child_subreaper;
+use nix::unistd::Pid;
+use tracing::warn;
+
+use crate::engine::process::proc;
+
+/// The environment variable that marks all processes of a job.
+pub(in crate::engine::process) const MARK: &str = "HERO_RUN_ID";
+
+/// Locked for reading from the start of a child until it is registered, for writing while orphans
+/// are searched.
+static STARTING: RwLock<()> = RwLock::new(());
+/// The children that this process waits for, by process id.
+static REGISTERED: Mutex<BTreeMap<i32, RegisteredChild>> = Mutex::new(BTreeMap::new());
+
+/// A child that this process waits for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine::process) struct RegisteredChild {
+    /// A time just before it began, in the kernel's ticks since boot; for a fork made ahead of its
+    /// job, a time just before its job began.
+    pub(in crate::engine::process) began: u64,
+    /// The run of a job's child.
+    pub(in crate::engine::process) run: Option<Run>,
+}
+
+/// One run of a job's child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine::process) struct Run(u64);
+
+impl Run {
+    pub(in crate::engine::process) fn next() -> Self {
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        Self(RUNS.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Returns the value of the mark. It holds this process's id, as another Hero may run below it.
+    pub(in crate::engine::process) fn mark(self) -> String {
+        format!("{}.{}", std::process::id(), self.0)
+    }
+
+    /// Returns the mark padded to a fixed length, to be written over [`Run::blank_mark`].
+    pub(in crate::engine::process) fn wide_mark(self) -> String {
+        format!("{:010}.{:020}", std::process::id(), self.0)
+    }
+
+    /// Returns the mark of a process that has no job yet.
+    pub(in crate::engine::process) fn blank_mark() -> String {
+        format!("{:010}.{:020}", 0, 0)
+    }
+
+    pub(in crate::engine::process) fn from_mark(mark: &[u8]) -> Option<Self> {
+        let (process, run) = std::str::from_utf8(mark).ok()?.split_once('.')?;
+        (process.parse() == Ok(std::process::id())).then_some(())?;
+        run.parse().ok().map(Self)
+    }
+}
+
+/// The registration of a child. To be dropped once the child was reaped.
+#[derive(Debug)]
+pub(in crate::engine::process) struct Registered(i32);
+
+impl Registered {
+    /// Starts and registers a child that belongs to no job.
+    ///
+    /// # Errors
+    /// Those of starting it.
+    pub(in crate::engine::process) fn start(
+        start: impl FnOnce() -> io::Result<Child>,
+    ) -> io::Result<(Child, Self)> {
+        let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+        let began = proc::ticks();
+        let child = start()?;
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let registered = Self::insert(pid, RegisteredChild { began, run: None });
+        drop(starting);
+        Ok((child, registered))
+    }
+
+    /// Registers a process that is a child of this one by the time that `start` returns its id.
+    ///
+    /// # Errors
+    /// Those of `start`.
+    pub(in crate::engine::process) fn adopt(
+        run: Option<Run>,
+        start: impl FnOnce() -> io::Result<Pid>,
+    ) -> io::Result<(Pid, Self)> {
+        become_subreaper();
+        let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+        let began = proc::ticks();
+        let pid = start()?;
+        let registered = Self::insert(pid.as_raw(), RegisteredChild { began, run });
+        drop(starting);
+        Ok((pid, registered))
+    }
+
+    /// Assigns a child without a job to a run, which begins now.
+    pub(in crate::engine::process) fn begins(&self, run: Run) {
+        Self::insert_raw(self.0, RegisteredChild { began: proc::ticks(), run: Some(run) });
+    }
+
+    fn insert(pid: i32, child: RegisteredChild) -> Self {
+        Self::insert_raw(pid, child);
+        Self(pid)
+    }
+
+    fn insert_raw(pid: i32, child: RegisteredChild) {
+        REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, child);
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
+}
+
+/// Returns the registered children by process id.
+pub(in crate::engine::process) fn registered() -> BTreeMap<i32, RegisteredChild> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Keeps children from being started until the guard is dropped: each child is registered, or an
+/// orphan.
+pub(in crate::engine::process) fn pause_starts() -> RwLockWriteGuard<'static, ()> {
+    STARTING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes this process the parent of processes below it that lose theirs.
+fn become_subreaper() {
+    static SUBREAPER: Once = Once::new();
+    SUBREAPER.call_once(|| {
+        if let Err(error) = set_child_subreaper(true) {
+            warn!("processes that leave their job's process group will not be found: {error}");
+        }
+    });
+}
+
+/// Returns a `Command` for `program`. Programs outside of a sandbox are started by it.
+#[expect(clippy::disallowed_methods, reason = "engine/process is the room that starts processes")]
+pub(in crate::engine::process) fn command(program: &Path) -> std::process::Command {
+    std::process::Command::new(program)
+}

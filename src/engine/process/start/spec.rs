@@ -1,0 +1,61 @@
+//! What to start: a program with its arguments, its environment and its sandbox.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use super::registry::MARK;
+use crate::sandbox::{Launch, Restrictions, Sandbox};
+
+/// The number of the channel in the child: the first after the standard descriptors.
+pub(in crate::engine::process) const CHANNEL_NUMBER: &str = "3";
+/// The environment variable that holds this number.
+pub(in crate::engine::process) const CHANNEL_VARIABLE: &str = "HERO_FD";
+
+/// A program to run. Its environment holds nothing but `env`.
+#[derive(Debug, Clone)]
+pub struct Spec<'a> {
+    /// The file of the program.
+    pub program: PathBuf,
+    /// Its arguments, without its own name.
+    pub args: Vec<OsString>,
+    /// Its complete environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Its working directory.
+    pub cwd: &'a Path,
+    /// Its private folder, which it may write in.
+    pub home: &'a Path,
+    /// Its sandbox.
+    pub sandbox: &'a Sandbox,
+    /// The paths that it may read in addition to those of the sandbox.
+    pub read: &'a [PathBuf],
+}
+
+impl Spec<'_> {
+    /// Creates its restrictions.
+    ///
+    /// # Errors
+    /// Those of [`Sandbox::restrictions`].
+    pub(super) fn restrictions(&self) -> io::Result<Restrictions> {
+        self.sandbox.restrictions(&self.program, self.home, self.read)
+    }
+
+    /// Returns the program with the mark of its run, and with the number of its channel if it has
+    /// one.
+    pub(super) fn launch<'a>(
+        &'a self,
+        mark: &'a OsStr,
+        has_channel: bool,
+        descriptors: &'a [BorrowedFd<'a>],
+    ) -> Launch<'a> {
+        let mut env: BTreeMap<&OsStr, &OsStr> =
+            self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
+        env.insert(OsStr::new(MARK), mark);
+        if has_channel {
+            env.insert(OsStr::new(CHANNEL_VARIABLE), OsStr::new(CHANNEL_NUMBER));
+        }
+        Launch { file: &self.program, args: &self.args, env, cwd: self.cwd, descriptors }
+    }
+}

@@ -1,0 +1,43 @@
+//! A child that has just been started.
+
+use std::io::{self, PipeReader, PipeWriter};
+
+use nix::unistd::Pid;
+
+use super::registry::{Registered, Run};
+use crate::sandbox::JobGroup;
+
+/// A child that has just been started, first of its process group.
+#[derive(Debug)]
+pub(in crate::engine::process) struct Started {
+    pub(in crate::engine::process) pid: Pid,
+    pub(in crate::engine::process) run: Run,
+    pub(in crate::engine::process) registered: Registered,
+    /// The control group of the job, if jobs have any.
+    pub(in crate::engine::process) group: Option<JobGroup>,
+    pub(in crate::engine::process) pipes: Pipes,
+}
+
+/// The pipes of a child.
+#[derive(Debug)]
+pub(in crate::engine::process) struct Pipes {
+    pub(in crate::engine::process) stdout: PipeEnds,
+    pub(in crate::engine::process) stderr: PipeEnds,
+    /// The channel on which a child reports progress and its output.
+    pub(in crate::engine::process) channel: Option<PipeEnds>,
+}
+
+/// Both ends of a pipe.
+#[derive(Debug)]
+pub(in crate::engine::process) struct PipeEnds {
+    pub(in crate::engine::process) read_end: PipeReader,
+    pub(in crate::engine::process) write_end: PipeWriter,
+}
+
+impl Pipes {
+    pub(super) fn open(has_channel: bool) -> io::Result<Self> {
+        let pipe = || io::pipe().map(|(read_end, write_end)| PipeEnds { read_end, write_end });
+        let channel = if has_channel { Some(pipe()?) } else { None };
+        Ok(Self { stdout: pipe()?, stderr: pipe()?, channel })
+    }
+}

@@ -1,0 +1,293 @@
+//! The channel of a job's child: a descriptor on which it reports progress, log lines and its output.
+//! Each line is a JSON object, one of
+//!
+//! ```json
+//! {"progress": 0.4, "text": "reading"}
+//! {"log": "a line for the job's log"}
+//! {"output": {"any": "value"}}
+//! ```
+//!
+//! The number of the descriptor is in the environment of the child. The last reported output replaces
+//! standard output. Other lines are counted, and the count is logged: a child that writes there by
+//! accident must not fail.
+
+use std::io::{self, PipeReader};
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::lines::LINE_BYTES_MAX;
+use super::pipe::Reader;
+use crate::engine::process::start::CHANNEL_NUMBER;
+use crate::engine::{Log, Stream};
+
+/// The bytes of a line beside its output: braces, the name, and escapes of a text.
+const LINE_EXTRA_BYTES: u64 = 64 * 1024;
+/// The start of a line with an output.
+const OUTPUT: &[u8] = b"{\"output\"";
+
+/// One message: exactly one of `progress`, `log` and `output`; `text` only with `progress`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChannelMessage {
+    progress: Option<f64>,
+    text: Option<String>,
+    log: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    output: Option<Value>,
+}
+
+/// `null` is an output too.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
+/// The reading end, and what was read.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) reader: Reader,
+    messages: Messages,
+}
+
+/// The messages of a child.
+#[derive(Debug)]
+struct Messages {
+    output_bytes_max: u64,
+    line_bytes_max: usize,
+    partial: Vec<u8>,
+    /// Whether the current line is too long, and the rest of it is skipped.
+    skipping: bool,
+    unread_lines: u64,
+    output: Option<String>,
+    too_large: bool,
+}
+
+impl Channel {
+    /// Reads from a pipe.
+    ///
+    /// # Errors
+    /// Those of setting it up.
+    pub(super) fn new(read_end: PipeReader, output_bytes_max: u64) -> io::Result<Self> {
+        let (reader, messages) = (Reader::new(read_end)?, Messages::new(output_bytes_max));
+        Ok(Self { reader, messages })
+    }
+
+    /// Whether an output was too large.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.messages.too_large
+    }
+
+    /// Takes the last output.
+    pub(super) fn take_output(&mut self) -> Option<String> {
+        self.messages.output.take()
+    }
+
+    /// Reads what is there, at most a few buffers of it.
+    pub(super) fn read(&mut self, log: Option<&dyn Log>) {
+        self.reader.read(|bytes| self.messages.take(bytes, log));
+    }
+
+    /// Ends the last line, and logs the number of lines that were not messages.
+    pub(super) fn close(&mut self, log: Option<&dyn Log>) {
+        self.reader.end = None;
+        self.messages.close(log);
+    }
+}
+
+impl Messages {
+    fn new(output_bytes_max: u64) -> Self {
+        let line_bytes_max = output_bytes_max.saturating_add(LINE_EXTRA_BYTES);
+        Self {
+            output_bytes_max,
+            line_bytes_max: usize::try_from(line_bytes_max).unwrap_or(usize::MAX),
+            partial: Vec::new(),
+            skipping: false,
+            unread_lines: 0,
+            output: None,
+            too_large: false,
+        }
+    }
+
+    fn close(&mut self, log: Option<&dyn Log>) {
+        self.end_line(log);
+        if let Some(log) = log
+            && self.unread_lines > 0
+        {
+            let lines = std::mem::take(&mut self.unread_lines);
+            let note =
+                format!("{lines} lines on descriptor {CHANNEL_NUMBER} were not messages to hero");
+            log.line(Stream::Stderr, &note);
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], log: Option<&dyn Log>) {
+        let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
+        while let Some(piece) = pieces.next() {
+            self.append(piece);
+            if pieces.peek().is_some() {
+                self.end_line(log);
+            }
+        }
+    }
+
+    fn append(&mut self, piece: &[u8]) {
+        if self.skipping {
+            return;
+        }
+        let room = self.line_bytes_max - self.partial.len();
+        self.partial.extend_from_slice(&piece[..piece.len().min(room)]);
+        if piece.len() <= room {
+            return;
+        }
+        let begins = self.partial.iter().filter(|byte| !byte.is_ascii_whitespace());
+        self.too_large |= begins.take(OUTPUT.len()).eq(OUTPUT);
+        self.skipping = true;
+        self.unread_lines += 1;
+        self.partial = Vec::new();
+    }
+
+    fn end_line(&mut self, log: Option<&dyn Log>) {
+        let line = std::mem::take(&mut self.partial);
+        if !std::mem::take(&mut self.skipping) && !line.trim_ascii().is_empty() {
+            self.apply(&line, log);
+        }
+    }
+
+    fn apply(&mut self, line: &[u8], log: Option<&dyn Log>) {
+        let message = serde_json::from_slice(line).ok();
+        match message {
+            Some(ChannelMessage { progress: Some(fraction), text, log: None, output: None }) => {
+                if let Some(log) = log {
+                    log.progress(fraction.clamp(0.0, 1.0), &text.unwrap_or_default());
+                }
+            }
+            Some(ChannelMessage { progress: None, text: None, log: Some(text), output: None }) => {
+                if let Some(log) = log {
+                    log_text(&text, log);
+                }
+            }
+            Some(ChannelMessage { progress: None, text: None, log: None, output: Some(value) }) => {
+                let text = match value {
+                    Value::String(text) => text,
+                    value => value.to_string(),
+                };
+                self.too_large |= text.len() as u64 > self.output_bytes_max;
+                self.output = Some(text);
+            }
+            _ => self.unread_lines += 1,
+        }
+    }
+}
+
+/// Logs a text as lines of bounded length.
+fn log_text(text: &str, log: &dyn Log) {
+    for line in text.lines() {
+        let mut rest = line;
+        while rest.len() > LINE_BYTES_MAX {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(LINE_BYTES_MAX));
+            log.line(Stream::Stdout, piece);
+            rest = after;
+        }
+        log.line(Stream::Stdout, rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Records what a channel logs.
+    #[derive(Default)]
+    struct Recorded(Mutex<Vec<String>>);
+
+    impl Log for Recorded {
+        fn line(&self, stream: Stream, line: &str) {
+            self.0.lock().expect("not poisoned").push(format!("{stream:?} {line}"));
+        }
+
+        fn progress(&self, fraction: f64, text: &str) {
+            self.0.lock().expect("not poisoned").push(format!("{fraction} {text}"));
+        }
+    }
+
+    fn through(chunks: &[&[u8]], output_bytes_max: u64) -> (Messages, Vec<String>) {
+        let (log, mut messages) = (Recorded::default(), Messages::new(output_bytes_max));
+        for chunk in chunks {
+            messages.take(chunk, Some(&log));
+        }
+        messages.close(Some(&log));
+        (messages, log.0.into_inner().expect("not poisoned"))
+    }
+
+    #[test]
+    fn progress_log_and_output_are_distinguished() {
+        let text = "{\"progress\":0.4,\"text\":\"reading\"}\n{\"progress\":1}\n\
+                    {\"log\":\"one\\ntwo\"}\n\n{\"output\":{\"a\":[1]}}\n{\"progress\":7}";
+        let (messages, logged) = through(&[text.as_bytes()], 100);
+        assert_eq!(logged, ["0.4 reading", "1 ", "Stdout one", "Stdout two", "1 "]);
+        assert_eq!(messages.output.as_deref(), Some("{\"a\":[1]}"));
+    }
+
+    #[test]
+    fn last_output_wins_and_a_string_is_its_text() {
+        for (text, output) in [
+            ("{\"output\":1}\n{\"output\":\"a \\\"b\\\"\"}\n", Some("a \"b\"")),
+            ("{\"output\":null}\n", Some("null")),
+            ("{\"log\":\"x\"}\n", None),
+        ] {
+            assert_eq!(through(&[text.as_bytes()], 100).0.output.as_deref(), output);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_not_messages_are_counted_and_logged_once() {
+        let lines = [
+            "garbage",
+            "{}",
+            "7",
+            "{\"progress\":\"half\"}",
+            "{\"progress\":1,\"log\":\"x\"}",
+            "{\"text\":\"x\"}",
+            "{\"colour\":1}",
+            "\u{1}\u{2}",
+        ];
+        let (messages, logged) = through(&[lines.join("\n").as_bytes()], 100);
+        assert_eq!(logged, ["Stderr 8 lines on descriptor 3 were not messages to hero"]);
+        assert!(!messages.too_large);
+    }
+
+    #[test]
+    fn output_over_its_bound_is_noticed_and_a_long_line_of_garbage_is_dropped() {
+        let value = "x".repeat(101);
+        assert!(through(&[format!("{{\"output\":\"{value}\"}}\n").as_bytes()], 100).0.too_large);
+        let endless = vec![b'x'; 200_000];
+        let (messages, logged) = through(&[&endless, b"\n{\"log\":\"on\"}\n"], 100);
+        assert!(!messages.too_large && messages.partial.capacity() < 100_000);
+        assert_eq!(logged[0], "Stdout on");
+        let output = [OUTPUT, b":\"", &endless, b"\"}"].concat();
+        assert!(through(&[&output], 100).0.too_large);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces_give_the_same_messages(
+            bytes in prop_oneof![
+                vec(any::<u8>(), 0..200),
+                "(\\{\"(progress|log|output|text)\":(0.5|\"a\"|null)\\}?\n?){0,8}"
+                    .prop_map(String::into_bytes),
+            ],
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let at = cut.index(bytes.len() + 1);
+            let (whole, logged_whole) = through(&[&bytes], 20);
+            let (cut, logged_cut) = through(&[&bytes[..at], &bytes[at..]], 20);
+            prop_assert_eq!(logged_whole, logged_cut);
+            prop_assert_eq!(whole.output, cut.output);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Watches a running child: its pipes, its channel, its deadline, its disk use and requests to stop.
+
+mod channel;
+mod disk_use;
+mod lines;
+mod pipe;
+mod settings;
+
+pub(super) use lines::LineSplitter;
+pub use settings::{Ended, Watch};
+
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use nix::poll::{PollFd, PollFlags};
+
+use self::channel::Channel;
+use self::disk_use::DiskUse;
+use self::pipe::Pipe;
+use super::deadline::poll_until;
+use super::start::{Pipes, Spec};
+use crate::engine::Stream;
+
+/// A running child, with all that it writes.
+#[derive(Debug)]
+pub(super) struct WatchedChild<'a> {
+    /// Readable once the child has exited.
+    exited: OwnedFd,
+    stdout: Pipe,
+    stderr: Pipe,
+    channel: Option<Channel>,
+    /// The child's ends of the pipes. They stay open here until it has exited: each that closed
+    /// before would wake this thread without need.
+    write_ends: Vec<PipeWriter>,
+    disk_use: DiskUse<'a>,
+}
+
+/// A change of a running child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It has exited.
+    Exited,
+    /// It has to be ended for this reason.
+    Exceeded(Ended),
+}
+
+/// What a child wrote.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    /// The end of standard error, as text of at most 4 KiB.
+    pub(super) stderr_tail: String,
+    /// The output that the child reported on its channel.
+    pub(super) reported: Option<String>,
+}
+
+impl<'a> WatchedChild<'a> {
+    /// Watches the child behind the pidfd `exited`.
+    ///
+    /// # Errors
+    /// Those of setting up its pipes.
+    pub(super) fn new(
+        exited: OwnedFd,
+        pipes: Pipes,
+        spec: &Spec<'a>,
+        watch: &Watch<'_>,
+    ) -> io::Result<Self> {
+        let Pipes { stdout, stderr, channel } = pipes;
+        let mut write_ends = vec![stdout.write_end, stderr.write_end];
+        let channel = match channel {
+            Some(ends) => {
+                write_ends.push(ends.write_end);
+                Some(Channel::new(ends.read_end, watch.stdout_bytes_max)?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            exited,
+            stdout: Pipe::new(stdout.read_end, Stream::Stdout)?,
+            stderr: Pipe::new(stderr.read_end, Stream::Stderr)?,
+            channel,
+            write_ends,
+            disk_use: DiskUse::new(spec.home, spec.sandbox.disk_bytes_max()),
+        })
+    }
+
+    /// Waits until something changes or `until` has passed, and reads what the child wrote. Pipes
+    /// may stay open after it has exited: a process that it left behind may hold them.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub(super) fn next(
+        &mut self,
+        watch: &Watch<'_>,
+        cancelled: BorrowedFd<'_>,
+        until: Instant,
+    ) -> io::Result<Option<Change>> {
+        let now = Instant::now();
+        if self.disk_use.exceeds_limit(now) {
+            return Ok(Some(Change::Exceeded(Ended::TooMuchOnDisk)));
+        }
+        if now >= watch.deadline {
+            return Ok(Some(Change::Exceeded(Ended::Timeout)));
+        }
+        let until = self.disk_use.next.map_or(until, |at| at.min(until)).min(watch.deadline);
+        let has_exited = self.wait(Some(cancelled), until)?;
+        if self.read(watch) {
+            return Ok(Some(Change::Exceeded(Ended::TooMuchOutput)));
+        }
+        if has_exited {
+            return Ok(Some(Change::Exited));
+        }
+        Ok(watch.cancel.requested().map(|reason| Change::Exceeded(Ended::Stopped(reason))))
+    }
+
+    /// Waits like [`WatchedChild::next`] for a child that is being ended: its limits count no more.
+    /// Returns whether it has exited.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub(super) fn exits(&mut self, watch: &Watch<'_>, until: Instant) -> io::Result<bool> {
+        let has_exited = self.wait(None, until)?;
+        self.read(watch);
+        Ok(has_exited)
+    }
+
+    fn wait(&self, cancelled: Option<BorrowedFd<'_>>, until: Instant) -> io::Result<bool> {
+        let pipes = [&self.stdout.reader, &self.stderr.reader].into_iter();
+        let pipes = pipes.chain(self.channel.as_ref().map(|channel| &channel.reader));
+        let pipes = pipes.filter_map(|reader| reader.end.as_ref().map(AsFd::as_fd));
+        let all = std::iter::once(self.exited.as_fd()).chain(cancelled).chain(pipes);
+        let mut waits: Vec<_> = all.map(|wait| PollFd::new(wait, PollFlags::POLLIN)).collect();
+        poll_until(&mut waits, until)?;
+        Ok(waits[0].any().unwrap_or(false))
+    }
+
+    /// Reads what is in the pipes. Returns whether the output is too large.
+    fn read(&mut self, watch: &Watch<'_>) -> bool {
+        let exceeds = self.stdout.read(watch);
+        self.stderr.read(watch);
+        let Some(channel) = &mut self.channel else { return exceeds };
+        channel.read(watch.log);
+        exceeds || channel.is_too_large()
+    }
+
+    /// Reads the rest of what a dead child wrote. Returns it, and whether the output is too large.
+    pub(super) fn finish(mut self, watch: &Watch<'_>) -> (Written, bool) {
+        // More than the largest pipe holds.
+        const ROUNDS: usize = 16;
+        self.write_ends.clear();
+        let mut exceeds = false;
+        for _ in 0..ROUNDS {
+            exceeds |= self.read(watch);
+        }
+        self.stdout.close(watch);
+        self.stderr.close(watch);
+        if let Some(channel) = &mut self.channel {
+            channel.close(watch.log);
+            exceeds |= channel.is_too_large();
+        }
+        let (stdout, stderr) = (self.stdout.output, self.stderr.output);
+        let written = Written {
+            stdout: stdout.kept,
+            stderr: stderr.kept,
+            stderr_tail: stderr.tail.text(),
+            reported: self.channel.and_then(|mut channel| channel.take_output()),
+        };
+        (written, exceeds)
+    }
+}

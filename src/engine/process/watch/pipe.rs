@@ -1,0 +1,106 @@
+//! The output pipes of a child: keeps what is read up to a bound, and logs it line by line.
+
+use std::io::{self, ErrorKind, PipeReader, Read};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+use super::lines::{LineSplitter, Tail};
+use super::settings::Watch;
+use crate::engine::{Log, Stream};
+
+/// The reading end of a pipe that does not block.
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// `None` once the other end is closed.
+    pub(super) end: Option<PipeReader>,
+}
+
+impl Reader {
+    pub(super) fn new(end: PipeReader) -> io::Result<Self> {
+        fcntl(&end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        Ok(Self { end: Some(end) })
+    }
+
+    /// Passes on what can be read, at most a few buffers of it, so that one pipe cannot keep the
+    /// others or the clock from being looked at.
+    pub(super) fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        const READS_AT_ONCE: usize = 4;
+        let mut buffer = [0_u8; 16 * 1024];
+        for _ in 0..READS_AT_ONCE {
+            let Some(end) = &mut self.end else { break };
+            match end.read(&mut buffer) {
+                Ok(0) => self.end = None,
+                Ok(count) => take(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => self.end = None,
+            }
+        }
+    }
+}
+
+/// Standard output or standard error of a child.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub(super) reader: Reader,
+    pub(super) output: Output,
+}
+
+/// What was read from a pipe.
+#[derive(Debug)]
+pub(super) struct Output {
+    stream: Stream,
+    /// The first bytes, up to the bound.
+    pub(super) kept: Vec<u8>,
+    lines: LineSplitter,
+    /// The last bytes of standard error.
+    pub(super) tail: Tail,
+}
+
+impl Pipe {
+    pub(super) fn new(read_end: PipeReader, stream: Stream) -> io::Result<Self> {
+        let (lines, tail) = (LineSplitter::default(), Tail::default());
+        let output = Output { stream, kept: Vec::new(), lines, tail };
+        Ok(Self { reader: Reader::new(read_end)?, output })
+    }
+
+    /// Reads what is there. Returns whether it exceeded the bound.
+    pub(super) fn read(&mut self, watch: &Watch<'_>) -> bool {
+        let mut exceeds = false;
+        self.reader.read(|bytes| exceeds |= self.output.take(bytes, watch));
+        exceeds
+    }
+
+    /// Logs a last line without a line end.
+    pub(super) fn close(&mut self, watch: &Watch<'_>) {
+        self.reader.end = None;
+        let Output { stream, lines, .. } = &mut self.output;
+        if let Some(log) = logged(*stream, watch) {
+            lines.finish(&mut |line| log.line(*stream, line));
+        }
+    }
+}
+
+impl Output {
+    fn take(&mut self, bytes: &[u8], watch: &Watch<'_>) -> bool {
+        let bytes_max = match self.stream {
+            Stream::Stdout => watch.stdout_bytes_max,
+            Stream::Stderr => watch.stderr_bytes_max,
+        };
+        let room = bytes_max.saturating_sub(self.kept.len() as u64);
+        let fits = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        self.kept.extend_from_slice(&bytes[..fits]);
+        if self.stream == Stream::Stderr {
+            self.tail.push(bytes);
+        }
+        if let Some(log) = logged(self.stream, watch) {
+            self.lines.push(bytes, &mut |line| log.line(self.stream, line));
+        }
+        fits < bytes.len()
+    }
+}
+
+fn logged<'a>(stream: Stream, watch: &Watch<'a>) -> Option<&'a dyn Log> {
+    let wanted = stream == Stream::Stderr || watch.log_stdout;
+    watch.log.filter(|_| wanted)
+}

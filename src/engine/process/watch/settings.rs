@@ -1,0 +1,41 @@
+//! The limits of a watched child, and the reasons why it ended.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::{Cancel, Log, StopReason};
+
+/// The limits of a child, and the log of its output.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Ends the child when requested.
+    pub cancel: &'a Cancel,
+    /// Ends the child when passed.
+    pub deadline: Instant,
+    /// The time to end after a request, before the child is killed.
+    pub kill_grace: Duration,
+    /// The largest standard output; more ends the child.
+    pub stdout_bytes_max: u64,
+    /// The bytes of standard error that are kept; all of it is logged.
+    pub stderr_bytes_max: u64,
+    /// Receives the lines.
+    pub log: Option<&'a dyn Log>,
+    /// Whether standard output is logged, in addition to being kept.
+    pub log_stdout: bool,
+    /// Whether the child gets a channel for progress and output: see `watch/channel.rs`.
+    pub channel: bool,
+}
+
+/// The reason why a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, or by a signal that Hero did not send.
+    Itself,
+    /// Ended by Hero: the deadline has passed.
+    Timeout,
+    /// Ended by Hero: a stop was requested.
+    Stopped(StopReason),
+    /// Ended by Hero: standard output or the reported output is too large.
+    TooMuchOutput,
+    /// Ended by Hero: its private folder is too large.
+    TooMuchOnDisk,
+}
