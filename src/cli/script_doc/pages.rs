@@ -1,21 +1,21 @@
-//! The functions of scripts as text for a terminal, and as a definition file for editors.
+//! Formats the functions of scripts for the terminal, and as definition files for editors.
 
 use std::fmt::Write;
 
 use crate::cli::table::Table;
 use crate::engine::rhai::Group;
 
-/// One line for each function.
+/// Lists the functions, one per line.
 pub(super) fn overview(groups: &[Group]) -> String {
     let mut table = Table::new(&["FUNCTION", "DOES"]);
     for function in groups.iter().flat_map(|group| &group.functions) {
         let first = function.summary.split_inclusive(". ").next().unwrap_or_default();
         table.row([function.full_name(), first.trim_end().to_owned()]);
     }
-    format!("{}\nhero script doc NAME tells more of one.\n", table.render())
+    format!("{}\nhero script doc NAME documents one function.\n", table.render())
 }
 
-/// All that is known of each.
+/// Documents each function in full.
 pub(super) fn in_full(groups: &[Group]) -> String {
     let mut text = String::new();
     for (number, function) in groups.iter().flat_map(|group| &group.functions).enumerate() {
@@ -49,8 +49,8 @@ pub fn definitions(script_type: &str, groups: &[Group]) -> String {
     text
 }
 
-/// `fn` and a signature with the types as Rhai spells them; what a function is called on comes
-/// first among its parameters.
+/// Formats `fn` and a signature with Rhai's names of types. The object of a method is its first
+/// parameter.
 fn definition(signature: &str, of: Option<&str>) -> String {
     let (call, gives) = signature.split_once(" -> ").unwrap_or((signature, "()"));
     let (name, parameters) = call.split_once('(').unwrap_or((call, ""));
