@@ -18,26 +18,28 @@
 //! the runtime, and none retries by itself: an error says whether it is worth trying again.
 
 mod builder;
-mod cron;
+
 mod dead;
+mod dependents;
 mod error;
 mod events;
-mod kin;
+
 mod logs;
 mod many;
 mod migration;
 mod objects;
+mod periodic_jobs;
 mod queues;
 mod wait;
 
 pub use builder::JobBuilder;
 pub(crate) use builder::time_after;
 pub use dead::DeadTally;
+pub use dependents::{Branch, TreeDirection};
 pub use error::ClientError;
 pub use events::EventFollower;
-pub use kin::{Branch, Direction};
 pub use logs::LogFollower;
-pub use many::{Graph, Node};
+pub use many::{Graph, GraphNode};
 pub use migration::blockers;
 
 use std::collections::BTreeMap;

@@ -66,7 +66,7 @@ fn available_in(meminfo: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Load;
+    use crate::config::LoadMax;
     use nix::sys::wait::{Id, WaitPidFlag, waitid};
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
     fn machine_is_overloaded_only_past_a_configured_bound() {
         let mut bounds = ActorConfig::default();
         assert_eq!(overload(&bounds), None);
-        bounds.load_max = Load::new(100_000.0).expect("a load");
+        bounds.load_max = LoadMax::new(100_000.0).expect("a load");
         bounds.memory_min = 1;
         assert_eq!(overload(&bounds), None);
         bounds.memory_min = 1 << 50;

@@ -17,7 +17,7 @@ use super::log_writer::{LogWriter, NoLogFile};
 use crate::engine::{Cancel, Engine, Failure, Inputs, STACK_SIZE_BYTES, Script, Success};
 use crate::failpoint;
 use crate::proto::job::Job;
-use crate::proto::target::Queue;
+use crate::proto::queue::Queue;
 
 /// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
 pub(super) struct RunningJob {

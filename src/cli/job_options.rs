@@ -10,7 +10,7 @@ use super::script_doc;
 use crate::client::{ClientError, time_after};
 use crate::config::{Config, parse_duration};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Entrance, InvalidJob, Job, JobSpec, Kind, SETTINGS, Setting};
+use crate::proto::job::{Entrance, FieldKind, InvalidJob, Job, JobSpec, SETTINGS, Setting};
 
 /// The script and the settings of one job.
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ impl SettingOptions {
         let mut spec = JobSpec::default();
         for (setting, text) in &self.0 {
             let set = match setting.kind {
-                Kind::Duration => parse_duration(text)
+                FieldKind::Duration => parse_duration(text)
                     .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
                     .and_then(|time| setting.set(&mut spec, &time.as_secs_f64().to_string())),
                 _ => setting.set(&mut spec, text),
@@ -105,7 +105,7 @@ fn settings() -> impl Iterator<Item = &'static Setting> {
 }
 
 fn long(setting: &Setting) -> String {
-    let no = if setting.kind == Kind::Flag { "no-" } else { "" };
+    let no = if setting.kind == FieldKind::Flag { "no-" } else { "" };
     format!("{no}{}", setting.word.replace('_', "-"))
 }
 
@@ -115,12 +115,12 @@ fn option(setting: &'static Setting) -> Arg {
     let arg = setting.short.map_or(arg.clone(), |letter| arg.short(letter));
     let repeated = || format!("{doc}; may be repeated");
     match setting.kind {
-        Kind::Flag => Arg::new(setting.word)
+        FieldKind::Flag => Arg::new(setting.word)
             .long(long(setting))
             .action(ArgAction::SetTrue)
             .help(setting.negated),
-        Kind::List => arg.action(ArgAction::Append).help(repeated()),
-        Kind::Map => arg.action(ArgAction::Append).value_parser(variable).help(repeated()),
+        FieldKind::List => arg.action(ArgAction::Append).help(repeated()),
+        FieldKind::Map => arg.action(ArgAction::Append).value_parser(variable).help(repeated()),
         _ => arg,
     }
 }
@@ -128,9 +128,11 @@ fn option(setting: &'static Setting) -> Arg {
 fn text(setting: &Setting, matches: &ArgMatches) -> Option<String> {
     let id = setting.word;
     match setting.kind {
-        Kind::Flag => matches.get_flag(id).then(|| "false".to_owned()),
-        Kind::List => Some(json!(matches.get_many::<String>(id)?.collect::<Vec<_>>()).to_string()),
-        Kind::Map => {
+        FieldKind::Flag => matches.get_flag(id).then(|| "false".to_owned()),
+        FieldKind::List => {
+            Some(json!(matches.get_many::<String>(id)?.collect::<Vec<_>>()).to_string())
+        }
+        FieldKind::Map => {
             let entries = matches.get_many::<(String, String)>(id)?.cloned();
             let entries = entries.map(|(name, value)| (name, Value::String(value)));
             Some(Value::Object(entries.collect::<Map<_, _>>()).to_string())

@@ -11,7 +11,7 @@ use super::time::brief;
 use super::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};
-use crate::proto::target;
+use crate::proto::queue;
 use crate::store::QueueState;
 
 /// List, pause, resume or purge queues
@@ -88,10 +88,10 @@ struct Wording {
 }
 
 impl QueueNames {
-    fn queues(&self) -> Result<Vec<target::Queue>, Error> {
+    fn queues(&self) -> Result<Vec<queue::Queue>, Error> {
         let mut all = Vec::new();
         for name in &self.queues {
-            let named = target::Queue::all_named(name)
+            let named = queue::Queue::all_named(name)
                 .map_err(|error| Error::new(Exit::Data, error.to_string()))?;
             all.extend(named);
         }
@@ -102,7 +102,7 @@ impl QueueNames {
         &self,
         global: &Global,
         words: &Wording,
-        change: impl AsyncFn(&target::Queue) -> Result<bool, crate::client::ClientError>,
+        change: impl AsyncFn(&queue::Queue) -> Result<bool, crate::client::ClientError>,
     ) -> Result<ExitCode, Error> {
         let mut changed = Vec::new();
         for queue in self.queues()? {

@@ -20,19 +20,19 @@ use crate::store::{BatchOutcome, Store, StoreError};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    nodes: Vec<Node>,
+    nodes: Vec<GraphNode>,
 }
 
 /// One job of a graph.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct GraphNode {
     name: String,
     job: Job,
     after: Vec<String>,
     after_any: Vec<String>,
 }
 
-impl Node {
+impl GraphNode {
     /// Not before this one has finished: the name of a job of the graph, or the id of one that
     /// exists. May be said again for more.
     pub fn after(&mut self, name: impl Into<String>) -> &mut Self {
@@ -55,8 +55,8 @@ impl Graph {
 
     /// Adds a job under a name, by which others may wait for it. What its builder was told to wait
     /// for holds as well.
-    pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut Node {
-        let node = Node { name: name.into(), job, after: Vec::new(), after_any: Vec::new() };
+    pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
+        let node = GraphNode { name: name.into(), job, after: Vec::new(), after_any: Vec::new() };
         let place = self.nodes.len();
         self.nodes.push(node);
         &mut self.nodes[place]
@@ -89,7 +89,7 @@ impl Graph {
         self.nodes.iter().map(|node| self.job(node, &ids)).collect()
     }
 
-    fn job(&self, node: &Node, ids: &HashMap<&str, &JobId>) -> Result<Job, ClientError> {
+    fn job(&self, node: &GraphNode, ids: &HashMap<&str, &JobId>) -> Result<Job, ClientError> {
         let mut job = node.job.clone();
         job.extra.insert("name".to_owned(), node.name.clone());
         let mut resolve = |names: &[String], to: &mut Vec<JobId>| {

@@ -1,7 +1,7 @@
 //! Queues as a whole: look at them, pause them, let them go on, empty them.
 
 use super::{Client, ClientError};
-use crate::proto::target::Queue;
+use crate::proto::queue::Queue;
 use crate::store::QueueState;
 
 impl Client {

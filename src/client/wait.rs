@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::ClientError;
 use crate::proto::job::{JobId, JobStatus};
-use crate::proto::message::{Ending, Reply};
+use crate::proto::message::{Reply, ReplyOutcome};
 use crate::store::{Blocking, Store, StoreError};
 
 /// Connections that wait at a time; further waits queue for one.
@@ -48,14 +48,14 @@ impl Waiters {
             },
         };
         match ended {
-            Ending::Finished(output) => Ok(output),
-            Ending::Error(error) => Err(ClientError::JobFailed { id: id.clone(), error }),
+            ReplyOutcome::Finished(output) => Ok(output),
+            ReplyOutcome::Error(error) => Err(ClientError::JobFailed { id: id.clone(), error }),
         }
     }
 
     /// A connection goes back to the idle ones only after an answer: one that was abandoned in
     /// the middle of a pop would take the reply with it.
-    async fn wait_on_a_connection(&self, id: &JobId) -> Result<Ending, ClientError> {
+    async fn wait_on_a_connection(&self, id: &JobId) -> Result<ReplyOutcome, ClientError> {
         let _place = self.places.acquire().await.map_err(|_| closed())?;
         let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
         let ended = self.wait_for_end(&mut connection, id).await?;
@@ -70,7 +70,7 @@ impl Waiters {
         &self,
         connection: &mut Blocking,
         id: &JobId,
-    ) -> Result<Ending, ClientError> {
+    ) -> Result<ReplyOutcome, ClientError> {
         let list = [self.store.keys().reply(id)];
         loop {
             let popped = connection.pop(&list, POP).await?;
@@ -83,8 +83,8 @@ impl Waiters {
             let (status, text) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
             let text = text.unwrap_or_default();
             match status {
-                JobStatus::Finished => return Ok(Ending::Finished(text)),
-                JobStatus::Error => return Ok(Ending::Error(text)),
+                JobStatus::Finished => return Ok(ReplyOutcome::Finished(text)),
+                JobStatus::Error => return Ok(ReplyOutcome::Error(text)),
                 _ => {}
             }
         }

@@ -15,7 +15,7 @@ pub enum ConfigError {
     #[error("{place}: {message}")]
     Wrong {
         /// Where.
-        place: Place,
+        place: FilePlace,
         /// What is wrong, and what is expected instead.
         message: String,
     },
@@ -52,7 +52,7 @@ pub enum ConfigError {
 
 /// A place in a file, written `FILE:LINE:COLUMN`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePlace {
     /// The file.
     pub file: PathBuf,
     /// Line and column, both from 1, the column in characters; none if it is about the whole file.
@@ -66,7 +66,7 @@ impl ConfigError {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.file.display().fmt(f)?;
         match self.position {
@@ -78,20 +78,20 @@ impl fmt::Display for Place {
 
 /// One step on the way from the top of a file to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// Into a table.
     Key(String),
     /// Into an array, from 0.
     Index(usize),
 }
 
-impl From<&str> for Step {
+impl From<&str> for PathStep {
     fn from(key: &str) -> Self {
         Self::Key(key.to_owned())
     }
 }
 
-impl From<usize> for Step {
+impl From<usize> for PathStep {
     fn from(index: usize) -> Self {
         Self::Index(index)
     }
@@ -99,16 +99,16 @@ impl From<usize> for Step {
 
 /// A way from the top of a file to a value, written `unit.mixed.actors[0].tasks`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct KeyPath(pub(super) Vec<Step>);
+pub(crate) struct KeyPath(pub(super) Vec<PathStep>);
 
 impl KeyPath {
     /// The path made of table keys alone.
     pub(crate) fn of(keys: &[&str]) -> Self {
-        Self(keys.iter().map(|key| Step::from(*key)).collect())
+        Self(keys.iter().map(|key| PathStep::from(*key)).collect())
     }
 
     /// The path one step further.
-    pub(super) fn then(&self, step: impl Into<Step>) -> Self {
+    pub(super) fn then(&self, step: impl Into<PathStep>) -> Self {
         let mut steps = self.0.clone();
         steps.push(step.into());
         Self(steps)
@@ -122,7 +122,7 @@ impl KeyPath {
     /// The path of the table around, and the last key; `None` for an element of an array.
     fn split_last(&self) -> Option<(Self, &str)> {
         match self.0.split_last() {
-            Some((Step::Key(key), rest)) => Some((Self(rest.to_vec()), key)),
+            Some((PathStep::Key(key), rest)) => Some((Self(rest.to_vec()), key)),
             _ => None,
         }
     }
@@ -136,8 +136,8 @@ impl fmt::Display for KeyPath {
         };
         for (number, step) in self.0.iter().enumerate() {
             match step {
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => {
+                PathStep::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) => {
                     let dot = if number == 0 { "" } else { "." };
                     let quote = if is_bare(key) { "" } else { "\"" };
                     write!(f, "{dot}{quote}{}{quote}", shown(key))?;

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use super::error::{ConfigError, KeyPath, explain, unknown_field, unknown_key};
 use super::source::Source;
 use super::units::parse_duration;
-use crate::proto::job::{Entrance, JobSpec, Kind, SETTINGS, Setting};
+use crate::proto::job::{Entrance, FieldKind, JobSpec, SETTINGS, Setting};
 
 /// One table of a file. Its keys are settings of a job, and keys of the table's own.
 pub(crate) struct JobTable<'s> {
@@ -152,26 +152,26 @@ impl JobTable<'_> {
 }
 
 /// Translates a value of a file into the text of the hash.
-fn hash_text(kind: Kind, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
+fn hash_text(kind: FieldKind, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
     let value = Value::deserialize(ValueDeserializer::from(value.clone()))
         .map_err(|error| explain(error.message(), None))?;
     let expected = match (kind, value) {
-        (Kind::Duration, Value::String(text)) => {
+        (FieldKind::Duration, Value::String(text)) => {
             let duration = parse_duration(&text).map_err(|error| error.to_string())?;
             return Ok(duration.as_secs_f64().to_string());
         }
-        (Kind::Text | Kind::Time, Value::String(text)) => return Ok(text),
-        (Kind::Number, value @ Value::Number(_))
-        | (Kind::Flag, value @ Value::Bool(_))
-        | (Kind::List, value @ Value::Array(_))
-        | (Kind::Map, value @ Value::Object(_)) => return Ok(value.to_string()),
-        (Kind::Text, _) => "a string",
-        (Kind::Time, _) => "a string with a time, such as \"2026-12-24T18:00:00+01:00\"",
-        (Kind::Number, _) => "a whole number",
-        (Kind::Duration, _) => "a duration with its unit, such as \"15s\"",
-        (Kind::Flag, _) => "true or false",
-        (Kind::List, _) => "an array of strings",
-        (Kind::Map, _) => "a table of strings",
+        (FieldKind::Text | FieldKind::Time, Value::String(text)) => return Ok(text),
+        (FieldKind::Number, value @ Value::Number(_))
+        | (FieldKind::Flag, value @ Value::Bool(_))
+        | (FieldKind::List, value @ Value::Array(_))
+        | (FieldKind::Map, value @ Value::Object(_)) => return Ok(value.to_string()),
+        (FieldKind::Text, _) => "a string",
+        (FieldKind::Time, _) => "a string with a time, such as \"2026-12-24T18:00:00+01:00\"",
+        (FieldKind::Number, _) => "a whole number",
+        (FieldKind::Duration, _) => "a duration with its unit, such as \"15s\"",
+        (FieldKind::Flag, _) => "true or false",
+        (FieldKind::List, _) => "an array of strings",
+        (FieldKind::Map, _) => "a table of strings",
     };
     Err(format!("expected {expected}"))
 }

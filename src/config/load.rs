@@ -6,7 +6,7 @@ use toml::Table;
 use toml::value::Value;
 
 use super::check::check;
-use super::error::{ConfigError, Fault, Place};
+use super::error::{ConfigError, Fault, FilePlace};
 use super::files::{DEFAULT_FILE, read_all};
 use super::schema::{Config, Layer};
 use super::source::Source;
@@ -60,8 +60,8 @@ impl Config {
         }
         let layer = Layer::deserialize_merged(table, main)?;
         resolve(layer).map_err(|fault| {
-            let place =
-                blame(&fault, &sources).unwrap_or(Place { file: main.to_owned(), position: None });
+            let place = blame(&fault, &sources)
+                .unwrap_or(FilePlace { file: main.to_owned(), position: None });
             ConfigError::Wrong { place, message: fault.message }
         })
     }
@@ -71,7 +71,7 @@ impl Layer {
     /// Cannot fail where each file was right by itself; were it to, there is no line to name.
     fn deserialize_merged(table: Table, main: &Path) -> Result<Self, ConfigError> {
         table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
-            place: Place { file: main.to_owned(), position: None },
+            place: FilePlace { file: main.to_owned(), position: None },
             message: super::error::explain(error.message(), None),
         })
     }
@@ -96,7 +96,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
 
 /// Where the fault stands: at the first of its keys that some file sets, in the last file that
 /// does; else where the way to the first key ends.
-fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<Place> {
+fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<FilePlace> {
     let deepest = |key| {
         let found = sources.iter().map(|source| source.find(key));
         // The last of equals, which is the file that had the last word.

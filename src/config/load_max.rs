@@ -7,11 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A load average, to the hundredth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Load {
+pub struct LoadMax {
     hundredths: u32,
 }
 
-impl Load {
+impl LoadMax {
     /// The highest that can be written: far beyond any machine.
     const MAX: f64 = 100_000.0;
 
@@ -34,19 +34,19 @@ impl Load {
     }
 }
 
-impl fmt::Display for Load {
+impl fmt::Display for LoadMax {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }
 }
 
-impl Serialize for Load {
+impl Serialize for LoadMax {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(self.get())
     }
 }
 
-impl<'de> Deserialize<'de> for Load {
+impl<'de> Deserialize<'de> for LoadMax {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Number)
     }
@@ -55,17 +55,17 @@ impl<'de> Deserialize<'de> for Load {
 struct Number;
 
 impl Visitor<'_> for Number {
-    type Value = Load;
+    type Value = LoadMax;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a load average from 0 to 100000, such as 8.0")
     }
 
-    fn visit_f64<E: Error>(self, load: f64) -> Result<Load, E> {
-        Load::new(load).ok_or_else(|| E::custom("expected a load average from 0 to 100000"))
+    fn visit_f64<E: Error>(self, load: f64) -> Result<LoadMax, E> {
+        LoadMax::new(load).ok_or_else(|| E::custom("expected a load average from 0 to 100000"))
     }
 
-    fn visit_i64<E: Error>(self, load: i64) -> Result<Load, E> {
+    fn visit_i64<E: Error>(self, load: i64) -> Result<LoadMax, E> {
         // What does not fit is out of bounds anyway.
         self.visit_f64(u32::try_from(load).map_or(-1.0, f64::from))
     }
@@ -79,7 +79,7 @@ mod tests {
     fn a_load_is_any_sane_number() {
         #[derive(Deserialize, Debug)]
         struct Line {
-            load: Load,
+            load: LoadMax,
         }
         let read = |text: &str| toml::from_str::<Line>(&format!("load = {text}"));
         for (text, load) in [("8", 8.0), ("8.0", 8.0), ("0", 0.0), ("0.25", 0.25), ("0.999", 1.0)] {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use super::error::{ConfigError, Place};
+use super::error::{ConfigError, FilePlace};
 use super::files;
 use super::job_table::JobTable;
 use super::schema::Config;
@@ -170,7 +170,7 @@ fn unique(
     of_file: Vec<(CronName, CronEntry)>,
 ) -> Result<Vec<(CronName, CronEntry)>, ConfigError> {
     let wrong = |entry: &CronEntry, message: String| {
-        let place = Place { file: entry.file.clone(), position: None };
+        let place = FilePlace { file: entry.file.clone(), position: None };
         ConfigError::Wrong { place, message }
     };
     for (name, entry) in &of_file {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
-use super::load_max::Load;
+use super::load_max::LoadMax;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
@@ -285,7 +285,7 @@ pub struct ActorConfig {
     /// Every so many claims begin with the background queues; 0 for never.
     pub fair_every: u32,
     /// It takes nothing while the load of its machine is above this; 0 for no bound.
-    pub load_max: Load,
+    pub load_max: LoadMax,
     /// It takes nothing while its machine has less memory available; 0 for no bound.
     #[serde(with = "units::size")]
     pub memory_min: u64,
@@ -301,7 +301,7 @@ impl Default for ActorConfig {
             lease: Duration::from_secs(15),
             drain_timeout: Duration::from_secs(25),
             fair_every: 8,
-            load_max: Load::default(),
+            load_max: LoadMax::default(),
             memory_min: 0,
             sandbox: true,
         }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::error::{ConfigError, KeyPath, Place, Step, explain, unknown_key};
+use super::error::{ConfigError, FilePlace, KeyPath, PathStep, explain, unknown_key};
 
 /// One file, parsed.
 pub(crate) struct Source<'t> {
@@ -68,46 +68,46 @@ impl<'t> Source<'t> {
     /// Returns the path to the key or value that stands at exactly this span.
     pub(super) fn path_to(&self, span: &Range<usize>) -> Option<KeyPath> {
         let mut path = Vec::new();
-        descend(Node::Table(self.tree()), span, &mut path).then_some(KeyPath(path))
+        descend(TomlNode::Table(self.tree()), span, &mut path).then_some(KeyPath(path))
     }
 
     /// Returns how many steps of the path this file has, and the place of the last of them.
-    pub(super) fn find(&self, path: &KeyPath) -> (usize, Place) {
+    pub(super) fn find(&self, path: &KeyPath) -> (usize, FilePlace) {
         let mut found = (0, None);
-        let mut tables = Some(Node::Table(self.tree.get_ref()));
+        let mut tables = Some(TomlNode::Table(self.tree.get_ref()));
         for (number, step) in path.0.iter().enumerate() {
             let next = match (tables, step) {
-                (Some(Node::Table(table)), Step::Key(key)) => table.get(key.as_str()),
-                (Some(Node::Array(array)), Step::Index(index)) => array.get(*index),
+                (Some(TomlNode::Table(table)), PathStep::Key(key)) => table.get(key.as_str()),
+                (Some(TomlNode::Array(array)), PathStep::Index(index)) => array.get(*index),
                 _ => None,
             };
             let Some(value) = next else { break };
             found = (number + 1, Some(value.span().start));
-            tables = Node::of(value);
+            tables = TomlNode::of(value);
         }
         (found.0, place(self.file, self.text, found.1))
     }
 }
 
 /// Returns the place of a byte in a text; without one, the file as a whole.
-pub(super) fn place(file: &Path, text: &str, offset: Option<usize>) -> Place {
+pub(super) fn place(file: &Path, text: &str, offset: Option<usize>) -> FilePlace {
     let position = offset.map(|offset| {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         (line, before[line_start..].chars().count() + 1)
     });
-    Place { file: file.to_owned(), position }
+    FilePlace { file: file.to_owned(), position }
 }
 
 /// A value that holds others.
 #[derive(Clone, Copy)]
-enum Node<'a> {
+enum TomlNode<'a> {
     Table(&'a DeTable<'a>),
     Array(&'a [Spanned<DeValue<'a>>]),
 }
 
-impl<'a> Node<'a> {
+impl<'a> TomlNode<'a> {
     fn of(value: &'a Spanned<DeValue<'a>>) -> Option<Self> {
         match value.get_ref() {
             DeValue::Table(table) => Some(Self::Table(table)),
@@ -118,23 +118,24 @@ impl<'a> Node<'a> {
 }
 
 /// Searches below a node; the parser bounds the depth, and with it this recursion.
-fn descend(node: Node<'_>, span: &Range<usize>, path: &mut Vec<Step>) -> bool {
-    let mut enter = |step: Step, is_here: bool, value: &Spanned<DeValue<'_>>| {
+fn descend(node: TomlNode<'_>, span: &Range<usize>, path: &mut Vec<PathStep>) -> bool {
+    let mut enter = |step: PathStep, is_here: bool, value: &Spanned<DeValue<'_>>| {
         path.push(step);
         let found = is_here
             || value.span() == *span
-            || Node::of(value).is_some_and(|below| descend(below, span, path));
+            || TomlNode::of(value).is_some_and(|below| descend(below, span, path));
         if !found {
             path.pop();
         }
         found
     };
     match node {
-        Node::Table(table) => table.iter().any(|(key, value)| {
-            enter(Step::from(key.get_ref().as_ref()), key.span() == *span, value)
+        TomlNode::Table(table) => table.iter().any(|(key, value)| {
+            enter(PathStep::from(key.get_ref().as_ref()), key.span() == *span, value)
         }),
-        Node::Array(array) => {
-            array.iter().enumerate().any(|(index, value)| enter(Step::Index(index), false, value))
-        }
+        TomlNode::Array(array) => array
+            .iter()
+            .enumerate()
+            .any(|(index, value)| enter(PathStep::Index(index), false, value)),
     }
 }

@@ -147,7 +147,7 @@ fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
 /// Refuses a role or actors that contradict the name of the unit.
 fn must_not_have(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
     let name = match table.0.last() {
-        Some(super::error::Step::Key(name)) => shown(name),
+        Some(super::error::PathStep::Key(name)) => shown(name),
         _ => String::new(),
     };
     if unit.role == Some(role) {

@@ -8,18 +8,18 @@ use std::time::Duration;
 pub enum AmountError {
     /// There is no unit, or no number before it.
     #[error("expected {} with its unit, such as \"{}\"", .0.what, .0.example)]
-    Form(&'static Kind),
+    Form(&'static AmountKind),
     /// The unit is none of the known ones.
     #[error("expected {} in {}, such as \"{}\"", .0.what, .0.names, .0.example)]
-    Unit(&'static Kind),
+    Unit(&'static AmountKind),
     /// The number is larger than can be held.
     #[error("expected {}, but the number is too large", .0.what)]
-    TooLarge(&'static Kind),
+    TooLarge(&'static AmountKind),
 }
 
 /// What is measured, and in which units.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct AmountKind {
     what: &'static str,
     example: &'static str,
     names: &'static str,
@@ -27,14 +27,14 @@ pub struct Kind {
     units: &'static [(&'static str, u64)],
 }
 
-static DURATION: Kind = Kind {
+static DURATION: AmountKind = AmountKind {
     what: "a duration",
     example: "15s",
     names: "ms, s, m, h or d",
     units: &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)],
 };
 
-static SIZE: Kind = Kind {
+static SIZE: AmountKind = AmountKind {
     what: "a size",
     example: "1MiB",
     names: "B, KB, MB, GB, KiB, MiB or GiB",
@@ -117,7 +117,7 @@ pub(super) mod size {
 }
 
 /// Reads a string of the kind; anything else, a bare number above all, is told what is expected.
-struct Text(&'static Kind);
+struct Text(&'static AmountKind);
 
 impl serde::de::Visitor<'_> for Text {
     type Value = u64;
@@ -131,7 +131,7 @@ impl serde::de::Visitor<'_> for Text {
     }
 }
 
-fn parse(text: &str, kind: &'static Kind) -> Result<u64, AmountError> {
+fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     if number.is_empty() || unit.is_empty() {
@@ -143,7 +143,7 @@ fn parse(text: &str, kind: &'static Kind) -> Result<u64, AmountError> {
     number.checked_mul(*worth).ok_or(AmountError::TooLarge(kind))
 }
 
-fn format(amount: u64, kind: &Kind) -> String {
+fn format(amount: u64, kind: &AmountKind) -> String {
     kind.units
         .iter()
         .find(|(_, worth)| amount != 0 && amount.is_multiple_of(*worth))

@@ -13,7 +13,8 @@ use std::str::FromStr;
 use super::cron::CronName;
 use super::job::{BootId, JobId, JobStatus, UniqueKey};
 use super::legacy::{Circle, LegacyQueue, is_old_name};
-use super::target::{ActorId, IllegalName, Queue, ScriptType, name};
+use super::queue::Queue;
+use super::target::{ActorId, IllegalName, ScriptType, name};
 
 name!(
     /// What every key starts with, so that several environments can share one Redis.

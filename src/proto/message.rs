@@ -12,7 +12,7 @@ const PRESENCE_SIZE_MAX: usize = 16_384;
 
 /// How a job ended, as its reply says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum ReplyOutcome {
     /// It finished; the output.
     Finished(String),
     /// It ended in `error`; why.
@@ -25,7 +25,7 @@ pub struct Reply {
     /// The job.
     pub job_id: JobId,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: ReplyOutcome,
 }
 
 impl Reply {
@@ -47,8 +47,10 @@ impl Reply {
             .and_then(|id| id.parse().ok())
             .ok_or_else(|| unreadable("it names no job_id"))?;
         let ending = match text("status").as_deref().map(str::parse) {
-            Some(Ok(JobStatus::Finished)) => Ending::Finished(text("output").unwrap_or_default()),
-            Some(Ok(JobStatus::Error)) => Ending::Error(text("error").unwrap_or_default()),
+            Some(Ok(JobStatus::Finished)) => {
+                ReplyOutcome::Finished(text("output").unwrap_or_default())
+            }
+            Some(Ok(JobStatus::Error)) => ReplyOutcome::Error(text("error").unwrap_or_default()),
             _ => return Err(unreadable("its status is neither finished nor error")),
         };
         Ok(Self { job_id, ending })
@@ -247,15 +249,15 @@ mod tests {
         let reply = |text: &str| Reply::parse(text.as_bytes()).map(|reply| reply.ending);
         assert_eq!(
             reply(r#"{"job_id":"a","status":"finished","output":"42"}"#),
-            Ok(Ending::Finished("42".to_owned()))
+            Ok(ReplyOutcome::Finished("42".to_owned()))
         );
         assert_eq!(
             reply(r#"{"job_id":"a","status":"finished","output":{"n":1}}"#),
-            Ok(Ending::Finished(r#"{"n":1}"#.to_owned()))
+            Ok(ReplyOutcome::Finished(r#"{"n":1}"#.to_owned()))
         );
         assert_eq!(
             reply(r#"{"job_id":"a","status":"error","error":"no"}"#),
-            Ok(Ending::Error("no".to_owned()))
+            Ok(ReplyOutcome::Error("no".to_owned()))
         );
         for bad in ["42", "{}", r#"{"job_id":"a","status":"started"}"#, r#"{"status":"error"}"#] {
             assert!(reply(bad).is_err(), "{bad} was accepted");

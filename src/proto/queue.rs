@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::target::{IllegalName, Priority, Target};
+use super::target::{ActorId, IllegalName, Priority, Target};
 
 /// One work queue: a target at a priority. Written as its target, with `:prio:N` unless the
 /// priority is normal.
@@ -30,6 +30,36 @@ impl Queue {
         }
         let of = |priority| Self { target: queue.target.clone(), priority };
         Ok(Priority::ALL.into_iter().map(of).collect())
+    }
+}
+
+impl ActorId {
+    /// The nine queues this actor takes from, first come first: for each priority its own, its
+    /// group's, its type's.
+    pub fn queues(&self) -> Vec<Queue> {
+        self.queues_in(Priority::ALL)
+    }
+
+    /// The same queues from the other end of the priorities, for a claim now and then, so that a
+    /// flood of urgent jobs starves no others.
+    pub fn queues_from_background(&self) -> Vec<Queue> {
+        let mut priorities = Priority::ALL;
+        priorities.reverse();
+        self.queues_in(priorities)
+    }
+
+    fn queues_in(&self, priorities: [Priority; 3]) -> Vec<Queue> {
+        let targets = [
+            Target::instance(self.script_type.clone(), self.group.clone(), self.instance),
+            Target::group(self.script_type.clone(), self.group.clone()),
+            Target::any(self.script_type.clone()),
+        ];
+        priorities
+            .into_iter()
+            .flat_map(|priority| {
+                targets.iter().map(move |target| Queue { target: target.clone(), priority })
+            })
+            .collect()
     }
 }
 
@@ -81,6 +111,40 @@ mod tests {
         assert_eq!(named("type:osis"), ["type:osis:prio:0", "type:osis", "type:osis:prio:2"]);
         assert_eq!(named("type:osis:group:io:prio:1"), ["type:osis:group:io"]);
         assert!(Queue::all_named("osis").is_err());
+    }
+
+    fn actor(unit: &str) -> ActorId {
+        ActorId::from_unit(unit).expect("a legal unit name")
+    }
+
+    #[test]
+    fn an_actor_reads_instance_then_group_then_type_for_each_priority() {
+        let queues: Vec<String> = actor("sal-io-3").queues().iter().map(Queue::to_string).collect();
+        assert_eq!(
+            queues,
+            [
+                "type:sal:group:io:inst:3:prio:0",
+                "type:sal:group:io:prio:0",
+                "type:sal:prio:0",
+                "type:sal:group:io:inst:3",
+                "type:sal:group:io",
+                "type:sal",
+                "type:sal:group:io:inst:3:prio:2",
+                "type:sal:group:io:prio:2",
+                "type:sal:prio:2",
+            ]
+        );
+    }
+
+    #[test]
+    fn from_the_background_end_only_the_priorities_change_places() {
+        let actor = actor("sal-io-3");
+        let (forwards, backwards) = (actor.queues(), actor.queues_from_background());
+        let thirds = |queues: &[Queue]| queues.chunks(3).map(<[Queue]>::to_vec).collect::<Vec<_>>();
+        let mut expected = thirds(&forwards);
+        expected.reverse();
+        assert_eq!(thirds(&backwards), expected);
+        assert_eq!(backwards[0].to_string(), "type:sal:group:io:inst:3:prio:2");
     }
 
     proptest! {

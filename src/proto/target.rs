@@ -7,7 +7,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub use super::queue::Queue;
 use super::text::shown;
 
 /// A name that breaks its form. The message says which name, which value, and the legal form.
@@ -240,34 +239,6 @@ impl ActorId {
         format!("{}-{}-{}", self.script_type, self.group, self.instance)
     }
 
-    /// The nine queues this actor takes from, first come first: for each priority its own, its
-    /// group's, its type's.
-    pub fn queues(&self) -> Vec<Queue> {
-        self.queues_in(Priority::ALL)
-    }
-
-    /// The same queues from the other end of the priorities, for a claim now and then, so that a
-    /// flood of urgent jobs starves no others.
-    pub fn queues_from_background(&self) -> Vec<Queue> {
-        let mut priorities = Priority::ALL;
-        priorities.reverse();
-        self.queues_in(priorities)
-    }
-
-    fn queues_in(&self, priorities: [Priority; 3]) -> Vec<Queue> {
-        let targets = [
-            Target::instance(self.script_type.clone(), self.group.clone(), self.instance),
-            Target::group(self.script_type.clone(), self.group.clone()),
-            Target::any(self.script_type.clone()),
-        ];
-        priorities
-            .into_iter()
-            .flat_map(|priority| {
-                targets.iter().map(move |target| Queue { target: target.clone(), priority })
-            })
-            .collect()
-    }
-
     fn illegal(value: &str, form: &'static str) -> IllegalName {
         IllegalName { what: "actor", value: value.to_owned(), form }
     }
@@ -355,6 +326,7 @@ impl fmt::Display for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::queue::Queue;
     use proptest::prelude::*;
 
     fn actor(unit: &str) -> ActorId {
@@ -393,36 +365,6 @@ mod tests {
     fn a_hostile_value_is_shortened_and_escaped_in_messages() {
         let message = "\u{1b}[2J".repeat(1000).parse::<Group>().expect_err("illegal").to_string();
         assert!(message.len() < 1000 && !message.contains('\u{1b}'), "{message}");
-    }
-
-    #[test]
-    fn an_actor_reads_instance_then_group_then_type_for_each_priority() {
-        let queues: Vec<String> = actor("sal-io-3").queues().iter().map(Queue::to_string).collect();
-        assert_eq!(
-            queues,
-            [
-                "type:sal:group:io:inst:3:prio:0",
-                "type:sal:group:io:prio:0",
-                "type:sal:prio:0",
-                "type:sal:group:io:inst:3",
-                "type:sal:group:io",
-                "type:sal",
-                "type:sal:group:io:inst:3:prio:2",
-                "type:sal:group:io:prio:2",
-                "type:sal:prio:2",
-            ]
-        );
-    }
-
-    #[test]
-    fn from_the_background_end_only_the_priorities_change_places() {
-        let actor = actor("sal-io-3");
-        let (forwards, backwards) = (actor.queues(), actor.queues_from_background());
-        let thirds = |queues: &[Queue]| queues.chunks(3).map(<[Queue]>::to_vec).collect::<Vec<_>>();
-        let mut expected = thirds(&forwards);
-        expected.reverse();
-        assert_eq!(thirds(&backwards), expected);
-        assert_eq!(backwards[0].to_string(), "type:sal:group:io:inst:3:prio:2");
     }
 
     #[test]

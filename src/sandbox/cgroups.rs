@@ -134,12 +134,12 @@ fn divide(own: &Path) -> Result<(), String> {
 
 /// The bounds of a job as a whole. Zero sets none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct JobBounds {
+pub(super) struct CgroupBounds {
     memory_bytes: u64,
     processes: u64,
 }
 
-impl JobBounds {
+impl CgroupBounds {
     /// `None` if nothing is bounded.
     pub(super) fn of(config: &SandboxConfig) -> Option<Self> {
         let bounds = Self { memory_bytes: config.job_memory, processes: config.job_processes };
@@ -163,7 +163,7 @@ pub(crate) struct JobGroup {
 }
 
 impl JobGroup {
-    fn create(parent: &Path, bounds: JobBounds) -> io::Result<Self> {
+    fn create(parent: &Path, bounds: CgroupBounds) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let path = parent.join(format!("{JOB}{}", NEXT.fetch_add(1, Ordering::Relaxed)));
         let failed = |error: io::Error| {
@@ -176,7 +176,7 @@ impl JobGroup {
         Ok(group)
     }
 
-    fn set(&self, bounds: JobBounds) -> io::Result<()> {
+    fn set(&self, bounds: CgroupBounds) -> io::Result<()> {
         let set = |name: &str, value: u64| fs::write(self.path.join(name), value.to_string());
         if bounds.memory_bytes > 0 {
             set("memory.max", bounds.memory_bytes)?;
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn child_joins_its_group_and_the_group_is_removed_with_it() {
-        let unbounded = JobBounds { memory_bytes: 0, processes: 0 };
+        let unbounded = CgroupBounds { memory_bytes: 0, processes: 0 };
         let group = own_folder()
             .and_then(|own| JobGroup::create(&own, unbounded).map_err(|error| error.to_string()));
         needs("cgroups", || group.is_ok());
@@ -357,8 +357,8 @@ mod tests {
     #[test]
     fn no_group_is_created_without_bounds() {
         let none = SandboxConfig { job_memory: 0, job_processes: 0, ..SandboxConfig::default() };
-        assert!(JobBounds::of(&none).is_none());
-        let bounds = JobBounds::of(&SandboxConfig::default()).expect("bounded by default");
+        assert!(CgroupBounds::of(&none).is_none());
+        let bounds = CgroupBounds::of(&SandboxConfig::default()).expect("bounded by default");
         // The tests have not divided their own group.
         assert!(bounds.group().expect("nothing to create").is_none());
     }

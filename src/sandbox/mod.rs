@@ -32,7 +32,7 @@ use std::sync::Arc;
 use nix::sys::resource::RLIM_INFINITY;
 use seccompiler::BpfProgram;
 
-use self::cgroups::JobBounds;
+use self::cgroups::CgroupBounds;
 use self::policy::Policy;
 use crate::config::{Require, SalConfig, SandboxConfig};
 
@@ -45,7 +45,7 @@ pub struct Sandbox {
     /// The largest size of a child's own folder; zero sets no bound.
     disk_bytes_max: u64,
     /// Bounds for a child together with all that it starts.
-    job_bounds: Option<JobBounds>,
+    job_bounds: Option<CgroupBounds>,
     filter: Option<Arc<BpfProgram>>,
     support: Support,
 }
@@ -56,7 +56,7 @@ impl Sandbox {
         let policy = config.enabled.then(|| Policy::of_type(config));
         let limits = if config.enabled { Limits::of(config) } else { Limits::default() };
         let disk_bytes_max = if config.enabled { config.disk } else { 0 };
-        let job_bounds = JobBounds::of(config).filter(|_| config.enabled);
+        let job_bounds = CgroupBounds::of(config).filter(|_| config.enabled);
         Self { job_bounds, ..Self::new(policy, limits, config.require, disk_bytes_max) }
     }
 
@@ -129,7 +129,7 @@ impl Sandbox {
     /// # Errors
     /// Those of creating it, with its name.
     pub(crate) fn job_group(&self) -> io::Result<Option<JobGroup>> {
-        self.job_bounds.map_or(Ok(None), JobBounds::group)
+        self.job_bounds.map_or(Ok(None), CgroupBounds::group)
     }
 }
 

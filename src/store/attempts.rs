@@ -6,7 +6,8 @@ use redis::Value;
 
 use super::{ClaimLimits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
-use crate::proto::target::{ActorId, Queue, ScriptType};
+use crate::proto::queue::Queue;
+use crate::proto::target::{ActorId, ScriptType};
 
 /// A request for jobs.
 #[derive(Debug)]

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
-use crate::proto::target::{IllegalName, Queue, ScriptType};
+use crate::proto::queue::Queue;
+use crate::proto::target::{IllegalName, ScriptType};
 
 /// Which jobs to list.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::job::Retention;
 use crate::proto::message::Control;
-use crate::proto::target::Queue;
+use crate::proto::queue::Queue;
 
 /// Within this time an actor was heard of that is told of a pause. One that beats more seldom
 /// finds out by itself.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::attempts::millis;
 use super::{Store, StoreError};
-use crate::proto::target::{Queue, ScriptType};
+use crate::proto::queue::Queue;
+use crate::proto::target::ScriptType;
 
 impl Store {
     /// Samples the throughput of every type that was not sampled within `least`, and tidies the

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use hero::client::JobBuilder;
 use hero::proto::job::{JobId, JobStatus};
-use hero::proto::target::Queue;
+use hero::proto::queue::Queue;
 use hero::store::{
     Appearance, AttemptEnd, Claim, ClaimLimits, DeleteOutcome, PresenceOf, Recorded, RetryOutcome,
     StopOutcome, Submitted, Verdict,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::proto::job::{BootId, JobId, JobStatus, Retention};
-use hero::proto::message::{Ending as Ended, Reply};
+use hero::proto::message::{Reply, ReplyOutcome as Ended};
 use hero::store::{AttemptEnd, Recorded, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, line, wait_until};

@@ -8,7 +8,8 @@ use hero::client::JobBuilder;
 use hero::config::Config;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::message::{ActorState, Presence};
-use hero::proto::target::{ActorId, Queue, ScriptType};
+use hero::proto::queue::Queue;
+use hero::proto::target::{ActorId, ScriptType};
 use hero::store::{
     Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded, Store, Submitted, Verdict,
 };

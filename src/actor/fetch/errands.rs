@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::proto::job::JobId;
-use crate::proto::target::Queue;
+use crate::proto::queue::Queue;
 use crate::store::{StopOutcome, StoreError, Waker, Woken};
 
 /// The most errands that may wait. More come only from a flood of control messages, which then

@@ -15,7 +15,8 @@ use crate::actor::verdict;
 use crate::actor::workers::{AttemptEnd, RunningJob, Workers};
 use crate::engine::{Cancel, Failure, Inputs, StopReason, Success};
 use crate::proto::job::{InvalidJob, Job, JobId};
-use crate::proto::target::{ActorId, Queue};
+use crate::proto::queue::Queue;
+use crate::proto::target::ActorId;
 use crate::store::Attempt;
 
 /// Outcomes that may wait for the loop; a thread with one more blocks.

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::proto::keys::Keys;
-use crate::proto::target::{ActorId, Queue};
+use crate::proto::queue::Queue;
+use crate::proto::target::ActorId;
 
 /// The time that a list is left alone that cannot be read.
 const BROKEN_FOR: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::cli::output;
 use crate::cli::table::escape_lines;
-use crate::client::{Branch, Client, Direction};
+use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::job::{Job, JobId};
 
@@ -32,8 +32,8 @@ pub(in crate::cli) async fn run(
 }
 
 /// The trees, under the names of the fields that they replace.
-const WAYS: [(&str, Direction); 2] =
-    [("prerequisites", Direction::Prerequisites), ("dependents", Direction::Dependents)];
+const WAYS: [(&str, TreeDirection); 2] =
+    [("prerequisites", TreeDirection::Prerequisites), ("dependents", TreeDirection::Dependents)];
 /// Fields that the trees replace.
 const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];

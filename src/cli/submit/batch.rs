@@ -33,7 +33,7 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<(), Error> {
     let bytes_max = config.job.script_size_max.saturating_mul(2).saturating_add(LINE_MARGIN_BYTES);
-    let mut lines = Lines { from: input::open(path)?, path, bytes_max, number: 0 };
+    let mut lines = BatchLines { from: input::open(path)?, path, bytes_max, number: 0 };
     let mut tally = Tally { json, ..Tally::default() };
     if all_or_none {
         submit_whole(client, &mut lines, &mut tally).await?;
@@ -46,7 +46,7 @@ pub(super) async fn run(
 /// Submits up to a thousand jobs. Returns whether there may be more.
 async fn submit_some(
     client: &Client,
-    lines: &mut Lines<'_>,
+    lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<bool, Error> {
     let (mut jobs, mut numbers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ async fn submit_some(
 
 async fn submit_whole(
     client: &Client,
-    lines: &mut Lines<'_>,
+    lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<(), Error> {
     let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
@@ -149,7 +149,7 @@ impl Tally {
 }
 
 /// The lines of the file, each as a job.
-struct Lines<'a> {
+struct BatchLines<'a> {
     from: Box<dyn BufRead>,
     path: &'a Path,
     bytes_max: u64,
@@ -157,7 +157,7 @@ struct Lines<'a> {
     number: u64,
 }
 
-impl Lines<'_> {
+impl BatchLines<'_> {
     /// The next line that is not empty; none at the end.
     ///
     /// # Errors

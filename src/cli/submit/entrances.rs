@@ -8,7 +8,7 @@ use super::{batch, graph};
 use crate::cli::job_options::JobOptions;
 use crate::client::JobBuilder;
 use crate::config::Config;
-use crate::proto::job::{Entrance, Job, Kind, SETTINGS, Setting};
+use crate::proto::job::{Entrance, FieldKind, Job, SETTINGS, Setting};
 
 #[derive(Parser)]
 struct Line {
@@ -21,15 +21,15 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
     match (setting.field, setting.kind) {
         ("script_type", _) => ("python", "python", "\"python\""),
         ("reply", _) => ("0", "", "false"),
-        (_, Kind::Text) => ("a", "a", "\"a\""),
-        (_, Kind::Number) => ("2", "2", "2"),
-        (_, Kind::Duration) => ("90", "90s", "\"90s\""),
-        (_, Kind::Flag) => ("false", "", "false"),
-        (_, Kind::Time) => {
+        (_, FieldKind::Text) => ("a", "a", "\"a\""),
+        (_, FieldKind::Number) => ("2", "2", "2"),
+        (_, FieldKind::Duration) => ("90", "90s", "\"90s\""),
+        (_, FieldKind::Flag) => ("false", "", "false"),
+        (_, FieldKind::Time) => {
             ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
         }
-        (_, Kind::List) => (r#"["a"]"#, "a", "[\"a\"]"),
-        (_, Kind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),
+        (_, FieldKind::List) => (r#"["a"]"#, "a", "[\"a\"]"),
+        (_, FieldKind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),
     }
 }
 
@@ -53,7 +53,7 @@ fn check(setting: &Setting, entrance: &str, absent: Option<&str>, job: Result<Jo
 
 fn from_options(setting: &Setting) -> Result<Job, String> {
     let (option, value) = match setting.kind {
-        Kind::Flag => (format!("--no-{}", setting.word), None),
+        FieldKind::Flag => (format!("--no-{}", setting.word), None),
         _ => (format!("--{}", setting.word.replace('_', "-")), Some(sample(setting).1)),
     };
     let mut args = vec!["submit", "-e", "1", &option];

@@ -187,10 +187,7 @@ mod tests {
                 "g.toml:2:1: unknown key `scrip` in [job.a]; did you mean `script`?",
             ),
             ("[job.a]\ntype = \"osis\"", "g.toml:1:6: job.a: needs either a script or a file"),
-            (
-                "[job.a]\nscript = \"1\"",
-                "g.toml:2:10: job.a.script: a script without a file has no script type",
-            ),
+            ("[job.a]\nscript = \"1\"", "g.toml:2:10: job.a.script: cannot find the script type"),
             (
                 "[job.a]\nscript = \"1\"\ntype = \"ruby\"",
                 "g.toml:3:8: job.a.type: the script type `ruby` is",

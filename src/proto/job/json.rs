@@ -6,7 +6,7 @@ use super::bounds::InvalidJob;
 use super::hash::LegacyFields;
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
-use super::value::Kind;
+use super::value::FieldKind;
 use crate::proto::text::{did_you_mean, nearest, shown};
 
 /// Numbers that actors add to the hash.
@@ -18,8 +18,8 @@ impl Job {
     pub fn to_json(&self) -> Value {
         let fields = self.to_hash().into_iter().map(|(name, text)| {
             let value = match kind_of(name) {
-                Kind::Text | Kind::Time => Value::String(text),
-                Kind::Flag => json!(!matches!(text.as_str(), "0" | "false")),
+                FieldKind::Text | FieldKind::Time => Value::String(text),
+                FieldKind::Flag => json!(!matches!(text.as_str(), "0" | "false")),
                 _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
             };
             (name.to_owned(), value)
@@ -62,10 +62,10 @@ impl Job {
     }
 }
 
-fn kind_of(name: &str) -> Kind {
+fn kind_of(name: &str) -> FieldKind {
     let setting = Setting::of_field(name).map(|setting| setting.kind);
     let own = || OWN_FIELDS.iter().find(|own| own.name == name).map(|own| own.kind);
-    let extra = if EXTRA_NUMBERS.contains(&name) { Kind::Number } else { Kind::Text };
+    let extra = if EXTRA_NUMBERS.contains(&name) { FieldKind::Number } else { FieldKind::Text };
     setting.or_else(own).unwrap_or(extra)
 }
 

@@ -16,5 +16,5 @@ pub use record::Job;
 pub(crate) use settings::job_settings;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;
+pub use value::FieldKind;
 pub(crate) use value::Give;
-pub use value::Kind;

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use super::id::{BootId, JobId};
 use super::spec::JobSpec;
 use super::status::JobStatus;
-use super::value::{HashValue, Kind};
+use super::value::{FieldKind, HashValue};
 use crate::proto::target::ActorId;
 
 /// One field that only Hero writes.
 pub(super) struct OwnField {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: FieldKind,
     /// Sets it from the text of the hash; text that cannot be read counts as absent.
     pub(super) read: fn(&mut Job, &str),
     /// Writes the text of the hash; `None` at the default.

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use super::bounds::{InvalidJob, JobBounds};
 use super::id::{JobId, LimitKey, UniqueKey};
 use super::settings::job_settings;
-use super::value::{HashValue, Kind};
-use crate::proto::target::{Group, Instance, Priority, Queue, ScriptType, Target};
+use super::value::{FieldKind, HashValue};
+use crate::proto::queue::Queue;
+use crate::proto::target::{Group, Instance, Priority, ScriptType, Target};
 
 /// A way by which settings come in from people. The builder, the hash and JSON know all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub struct Setting {
     /// For a flag that is set by default: the help of `--no-WORD`.
     pub negated: &'static str,
     /// The shape of its value.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// The entrances that do not take it, with the reason.
     pub absent: &'static [(Entrance, &'static str)],
     /// Sets it from the text of the hash.

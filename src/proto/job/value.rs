@@ -22,7 +22,7 @@ const LIST_LEN_MAX: usize = 100_000;
 
 /// The shape of a field, by which each entrance knows how to read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// Text or a name.
     Text,
     /// A whole number.
@@ -41,7 +41,7 @@ pub enum Kind {
 
 /// A type whose values the hash holds as text.
 pub(super) trait HashValue: Sized {
-    const KIND: Kind;
+    const KIND: FieldKind;
 
     /// Reads the text of the hash. The error follows the field's name in a message.
     fn read(text: &str) -> Result<Self, String>;
@@ -68,7 +68,7 @@ pub(super) trait HashValue: Sized {
 }
 
 impl<T: HashValue> HashValue for Option<T> {
-    const KIND: Kind = T::KIND;
+    const KIND: FieldKind = T::KIND;
 
     fn read(text: &str) -> Result<Self, String> {
         T::read(text).map(Some)
@@ -86,7 +86,7 @@ impl<T: HashValue> HashValue for Option<T> {
 macro_rules! from_str {
     ($($type:ty: $kind:ident, $reason:expr;)+) => {$(
         impl HashValue for $type {
-            const KIND: Kind = Kind::$kind;
+            const KIND: FieldKind = FieldKind::$kind;
 
             fn read(text: &str) -> Result<Self, String> {
                 text.parse().map_err(|error| $reason(text, &error))
@@ -130,7 +130,7 @@ fn no_number(text: &str, _: &impl Display) -> String {
 }
 
 impl HashValue for bool {
-    const KIND: Kind = Kind::Flag;
+    const KIND: FieldKind = FieldKind::Flag;
 
     fn read(text: &str) -> Result<Self, String> {
         match text {
@@ -146,7 +146,7 @@ impl HashValue for bool {
 }
 
 impl HashValue for Duration {
-    const KIND: Kind = Kind::Duration;
+    const KIND: FieldKind = FieldKind::Duration;
 
     fn read(text: &str) -> Result<Self, String> {
         let seconds = text.parse().ok().filter(|seconds| is_legal(*seconds));
@@ -172,7 +172,7 @@ fn no_duration(text: &str) -> String {
 }
 
 impl HashValue for Timestamp {
-    const KIND: Kind = Kind::Time;
+    const KIND: FieldKind = FieldKind::Time;
 
     fn read(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| {
@@ -191,7 +191,7 @@ impl HashValue for Timestamp {
 }
 
 impl HashValue for Vec<JobId> {
-    const KIND: Kind = Kind::List;
+    const KIND: FieldKind = FieldKind::List;
 
     fn read(text: &str) -> Result<Self, String> {
         let ids: Vec<String> =
@@ -237,7 +237,7 @@ impl MapValue for String {
 }
 
 impl<V: MapValue> HashValue for BTreeMap<String, V> {
-    const KIND: Kind = Kind::Map;
+    const KIND: FieldKind = FieldKind::Map;
 
     fn read(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|_| V::EXPECTED.to_owned())

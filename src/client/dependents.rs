@@ -21,7 +21,7 @@ pub struct Branch {
 
 /// Which way a tree grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum TreeDirection {
     /// To what a job waits for.
     Prerequisites,
     /// To what waits for it.
@@ -47,7 +47,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn tree(&self, job: &Job, way: Direction) -> Result<Branch, ClientError> {
+    pub async fn tree(&self, job: &Job, way: TreeDirection) -> Result<Branch, ClientError> {
         let kin = JobDependents {
             status: Some(job.status),
             name: job.extra.get("name").cloned(),
@@ -86,11 +86,11 @@ impl Client {
 }
 
 /// Adds what is behind a leaf.
-fn grow(leaves: &mut Vec<Leaf>, parent: usize, way: Direction, shown: usize) {
+fn grow(leaves: &mut Vec<Leaf>, parent: usize, way: TreeDirection, shown: usize) {
     let kin = &leaves[parent].kin;
     let (mut ids, beyond) = match way {
-        Direction::Prerequisites => (kin.prerequisites.clone(), 0),
-        Direction::Dependents => (kin.dependents.clone(), kin.dependents_more),
+        TreeDirection::Prerequisites => (kin.prerequisites.clone(), 0),
+        TreeDirection::Dependents => (kin.dependents.clone(), kin.dependents_more),
     };
     let all = ids.len() as u64 + beyond;
     ids.truncate(shown.min(JOBS_MAX.saturating_sub(leaves.len())));
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn a_tree_is_bounded_in_width_and_counts_what_it_does_not_show() {
         let mut leaves = vec![leaf("a", 0, 12)];
-        grow(&mut leaves, 0, Direction::Prerequisites, WIDTH_MAX);
-        grow(&mut leaves, 0, Direction::Dependents, 0);
+        grow(&mut leaves, 0, TreeDirection::Prerequisites, WIDTH_MAX);
+        grow(&mut leaves, 0, TreeDirection::Dependents, 0);
         assert_eq!((leaves.len(), leaves[0].more), (1 + WIDTH_MAX, 7));
         let mut full: Vec<Leaf> = (0..JOBS_MAX - 1).map(|_| leaf("a", 0, 3)).collect();
-        grow(&mut full, 0, Direction::Prerequisites, WIDTH_MAX);
+        grow(&mut full, 0, TreeDirection::Prerequisites, WIDTH_MAX);
         assert_eq!((full.len(), full[0].more), (JOBS_MAX, 2));
     }
 
