@@ -38,7 +38,7 @@ pub(super) struct RunningJob {
 }
 
 /// The end of an attempt, as its thread saw it.
-pub(super) struct AttemptEnd {
+pub(super) struct RunOutcome {
     /// The attempt.
     pub(super) run: Arc<RunningJob>,
     /// The result of the engine.
@@ -61,7 +61,7 @@ impl Workers {
         count: usize,
         engine: &Arc<dyn Engine>,
         log_dir: &Path,
-        outcomes: &mpsc::Sender<AttemptEnd>,
+        outcomes: &mpsc::Sender<RunOutcome>,
     ) -> std::io::Result<Self> {
         let free = Arc::new(Free::default());
         for number in 1..=count {
@@ -95,7 +95,7 @@ fn work(
     free: &Weak<Free>,
     engine: &dyn Engine,
     log_writer: &mut LogWriter,
-    outcomes: &mpsc::Sender<AttemptEnd>,
+    outcomes: &mpsc::Sender<RunOutcome>,
 ) {
     while let Ok(run) = jobs.recv() {
         let outcome = run_one(run, engine, log_writer);
@@ -112,7 +112,7 @@ fn work(
     }
 }
 
-fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter) -> AttemptEnd {
+fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter) -> RunOutcome {
     let started = Instant::now();
     let RunningJob { job, inputs, cancel, log, .. } = run.as_ref();
     if let Some(path) = &job.spec.log_path {
@@ -120,7 +120,7 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
             Ok(file) => log.also_into(file),
             Err(NoLogFile::Invalid(invalid)) => {
                 let failure = Failure::Invalid { message: invalid.to_string() };
-                return AttemptEnd { run, result: Err(failure), took: started.elapsed() };
+                return RunOutcome { run, result: Err(failure), took: started.elapsed() };
             }
             Err(NoLogFile::Unavailable(reason)) => lines_are_missing(&run, &reason),
         }
@@ -145,7 +145,7 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
         lines_are_missing(&run, &reason);
     }
     failpoint::reached(failpoint::AFTER_RUN);
-    AttemptEnd { run, result, took: started.elapsed() }
+    RunOutcome { run, result, took: started.elapsed() }
 }
 
 /// Warns that the log file lacks lines, and marks it in the job's log.

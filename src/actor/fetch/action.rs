@@ -8,15 +8,8 @@ use crate::store::{Attempt, StoreError, Woken};
 /// One thing that the loop has to do.
 #[derive(Debug)]
 pub(super) enum Action {
-    /// Run a claimed job.
-    Start {
-        /// The actor, by its place in the process.
-        actor: usize,
-        /// The job, as it was claimed.
-        attempt: Attempt,
-        /// The outputs of its prerequisites.
-        inputs: Result<Inputs, InvalidJob>,
-    },
+    /// Run a job that this actor claimed, with these outputs of its prerequisites.
+    Start(usize, Attempt, Result<Inputs, InvalidJob>),
     /// Claim this popped job for this actor.
     Claim(usize, Woken),
     /// Obey a control message of this actor.

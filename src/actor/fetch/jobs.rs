@@ -12,7 +12,7 @@ use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
 use crate::actor::settings::ActorSettings;
 use crate::actor::verdict;
-use crate::actor::workers::{AttemptEnd, RunningJob, Workers};
+use crate::actor::workers::{RunOutcome, RunningJob, Workers};
 use crate::engine::{Cancel, Failure, Inputs, StopReason, Success};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::queue::Queue;
@@ -33,7 +33,7 @@ pub(super) struct Jobs {
     /// Notified when a running job has written log lines.
     pub(super) log_written: Arc<Notify>,
     workers: Vec<Workers>,
-    outcomes: mpsc::Sender<AttemptEnd>,
+    outcomes: mpsc::Sender<RunOutcome>,
     /// Jobs to be stopped as soon as they start.
     early_stops: Vec<JobId>,
 }
@@ -51,7 +51,7 @@ impl Jobs {
     pub(super) fn new(
         boot: &Boot,
         settings: &ActorSettings,
-    ) -> std::io::Result<(Self, mpsc::Receiver<AttemptEnd>)> {
+    ) -> std::io::Result<(Self, mpsc::Receiver<RunOutcome>)> {
         let (sender, outcomes) = mpsc::channel(OUTCOMES_MAX);
         let slots = |(actor, id): (usize, &ActorId)| {
             let legacy = boot.store.legacy_lists(id);
@@ -170,7 +170,7 @@ impl Jobs {
 fn start_workers(
     actors: &[ActorId],
     settings: &ActorSettings,
-    outcomes: &mpsc::Sender<AttemptEnd>,
+    outcomes: &mpsc::Sender<RunOutcome>,
 ) -> std::io::Result<Vec<Workers>> {
     let start = |(actor, id): (usize, &ActorId)| {
         let engine = settings.engines.get(&id.script_type).ok_or(std::io::ErrorKind::NotFound)?;

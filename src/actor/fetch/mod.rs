@@ -29,7 +29,7 @@ use tracing::{debug, error, info, warn};
 use super::boot::Boot;
 use super::settings::ActorSettings;
 use super::verdict;
-use super::workers::AttemptEnd;
+use super::workers::RunOutcome;
 use crate::engine::{Inputs, StopReason};
 use crate::proto::job::InvalidJob;
 use crate::proto::message::Control;
@@ -56,7 +56,7 @@ pub(super) struct Fetch {
     /// The settings that this loop has taken over.
     settings: Arc<ActorSettings>,
     changes: watch::Receiver<Arc<ActorSettings>>,
-    outcomes: mpsc::Receiver<AttemptEnd>,
+    outcomes: mpsc::Receiver<RunOutcome>,
     jobs: Jobs,
     claiming: Claiming,
     recording: Recording,
@@ -203,7 +203,7 @@ impl Fetch {
 
     fn apply(&mut self, action: Action) {
         match action {
-            Action::Start { actor, attempt, inputs } => self.start(actor, attempt, inputs),
+            Action::Start(actor, attempt, inputs) => self.start(actor, attempt, inputs),
             Action::Claim(actor, woken) => self.claiming.push(actor, woken),
             Action::Obey(actor, message) => self.obey(actor, &message),
             Action::DrainAll => {
@@ -248,9 +248,9 @@ impl Fetch {
         }
     }
 
-    fn on_outcomes(&mut self, first: AttemptEnd) {
+    fn on_outcomes(&mut self, first: RunOutcome) {
         let mut next = Some(first);
-        while let Some(AttemptEnd { run, result, took }) = next {
+        while let Some(RunOutcome { run, result, took }) = next {
             if self.jobs.end(&run, &result, took)
                 && let Some(verdict) =
                     verdict::decide(&run.job, result, &self.settings.job, fastrand::f64())
