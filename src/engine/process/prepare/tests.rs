@@ -32,13 +32,13 @@ pub(in crate::engine::process) const OBSERVABLES: &str = include_str!("../tests/
 
 /// Returns false where packages of Python cannot be installed: the test is skipped.
 pub(in crate::engine::process) fn can_install_packages() -> bool {
-    let imports = |modules: &str| {
+    let has_module = |name: &str| {
         let mut python = command("/usr/bin/python3".as_ref());
-        let imported = python.args(["-c", &format!("import {modules}")]).output();
-        imported.is_ok_and(|imported| imported.status.success())
+        let ran = python.args(["-m", name, "--version"]).output();
+        ran.is_ok_and(|ran| ran.status.success())
     };
     needs("python3-venv", || {
-        find_program("uv").is_some() || imports("venv, pip") || imports("venv, ensurepip")
+        find_program("uv").is_some() || has_module("pip") || has_module("ensurepip")
     })
 }
 
