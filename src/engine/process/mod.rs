@@ -14,7 +14,6 @@ mod service;
 mod start;
 mod watch;
 
-pub(in crate::engine) use crate::error::reason;
 pub(in crate::engine) use deadline::timeout_until;
 pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program};
@@ -25,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, TypeConfig};
+use crate::error::reason;
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
 use child::{Ended, Origin, Report, Spec, Watch};

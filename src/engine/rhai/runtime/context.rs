@@ -5,7 +5,7 @@ use std::io;
 use ::rhai::EvalAltResult;
 
 use super::run::{ScriptRun, terminated, with};
-use crate::engine::process::reason;
+use crate::error::reason;
 use crate::proto::object::{ObjectError, QueryError};
 use crate::proto::target::IllegalName;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
-use crate::engine::process::reason;
+use crate::error::reason;
 
 use crate::engine::{ObjectStore, ScriptRedis};
 use crate::sandbox::Sandbox;

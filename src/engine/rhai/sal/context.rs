@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::Dynamic;
 
-use crate::engine::process::{SYSTEM_PATH, reason};
+use crate::engine::process::SYSTEM_PATH;
 use crate::engine::rhai::runtime::context::{self, JobContext};
 use crate::engine::rhai::runtime::settings::{FileAccess, SalSettings};
+use crate::error::reason;
 
 pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
 

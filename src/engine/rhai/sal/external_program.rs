@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use super::context::{CallError, CallResult, SalJob};
 use crate::engine::Log;
 use crate::engine::process::child::{self, Ended, Origin, Report, Spec, Watch};
-use crate::engine::process::{environment, failed_message, find_in, output_text, reason};
+use crate::engine::process::{environment, failed_message, find_in, output_text};
+use crate::error::reason;
 
 /// The environment variables of a process.
 pub(super) type Environment = Vec<(OsString, OsString)>;
