@@ -1,83 +1,119 @@
-# What one does with this tree. `make help` lists it; everything else is cargo.
+# The tasks of this tree. `make help` lists them; everything else is cargo.
 
 CARGO ?= cargo
 RELEASE := target/release/hero
-# Run as root, or through sudo.
+DEBUG := target/debug/hero
+# The oldest version of Rust that works.
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
+# The prefix of commands that need root.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
+# Installs a Debian package, unless its test succeeds: $(call package,NAME,TEST,PURPOSE)
+define package
+	@if $(2) > /dev/null 2>&1; then \
+	    echo "$(1): found"; \
+	elif ! command -v apt-get > /dev/null; then \
+	    echo "$(1) is missing ($(3)), and this is not Debian: install it, then run make again"; exit 1; \
+	else \
+	    echo "$(1) is missing ($(3)): installing Debian's package with $(ROOT) apt-get"; \
+	    $(ROOT) apt-get update -q && \
+	    $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); \
+	fi
+endef
+
+# Runs a command and reports every 8 s that it goes on: a large crate compiles in silence.
+define with_progress
+	@( n=0; while sleep 8; do n=$$((n + 8)); echo "    ... building for $$n s"; done ) & ticker=$$!; \
+	$(1); status=$$?; kill $$ticker; exit $$status
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test chaos foreign test-system test-cgroups lint fmt bench deb deny clean
+.PHONY: help rust deps deps-test build demo test test-quick chaos foreign test-system test-cgroups \
+        test-fresh lint fmt docs bench deb deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-deps: ## install what is missing: redis-server, and python3-redis for tests, from Debian's packages
-	@if command -v redis-server > /dev/null; then \
-	    echo "redis-server is there: $$(redis-server --version | cut -d' ' -f3)"; \
-	else \
-	    echo "redis-server is missing: installing Debian's package with apt-get"; \
-	    $(ROOT) apt-get update -qq && \
-	    $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server; \
-	fi
-	@if /usr/bin/python3 -c 'import redis' 2> /dev/null; then \
-	    echo "python3-redis is there"; \
-	else \
-	    echo "python3-redis is missing: installing Debian's package with apt-get"; \
-	    $(ROOT) apt-get update -qq && \
-	    $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-redis; \
+# Debian's own cargo is older and fails later, with an obscure message.
+rust:
+	@have=$$($(CARGO) --version 2> /dev/null | sed -n '1s/^cargo \([0-9.]*\).*/\1/p'); \
+	if [ "$$(printf '%s\n' "$(RUST)" "$$have" | sort -V | head -n 1)" != "$(RUST)" ]; then \
+	    echo "Hero needs Rust $(RUST) or later and found cargo $${have:-nowhere}:" \
+	        "install it with rustup (https://rustup.rs), or update it with 'rustup update stable'"; \
+	    exit 1; \
 	fi
 
-build: ## build target/release/hero
+deps: ## install redis-server from Debian if it is missing
+	$(call package,redis-server,command -v redis-server,the private Redis of the demo and the tests)
+
+deps-test: deps ## install the Debian packages that only tests use
+	$(call package,python3-redis,/usr/bin/python3 -c 'import redis',tests with foreign programs in Python)
+	$(call package,python3-venv,/usr/bin/python3 -c 'import ensurepip',tests of Python packages)
+	$(call package,curl,command -v curl,tests of downloads by scripts)
+
+build: rust ## build target/release/hero
 	$(CARGO) build --release --locked
 
-demo: deps build ## real jobs of every type through a real Redis, and a table of what ran where
-	$(RELEASE) dev -- examples/demo.sh
+demo: rust deps ## real jobs of every type through a real Redis, and a table of what ran where
+	$(call with_progress,$(CARGO) build --locked)
+	$(DEBUG) dev -- examples/demo.sh
 
-# The storm of faults keeps both cores busy: it comes after the others, which wait on conditions
-# that it would only delay.
-test: deps ## all tests, each on a private Redis of its own
-	$(CARGO) test --locked -- --skip chaos::storm
-	$(CARGO) test --locked --test integration chaos::storm
+# The storm of faults uses both cores; it runs alone, after the tests that wait on conditions.
+# Seeds are fixed, so that a failure repeats.
+test: rust deps-test ## all tests, each on a private Redis of its own
+	@export HERO_SKIPPED_LOG=$$(mktemp) PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1}; \
+	$(CARGO) test --locked --workspace -- --skip chaos::storm && \
+	$(CARGO) test --locked --test integration chaos::storm; status=$$?; \
+	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
 
-chaos: deps ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=...
-	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} \
+test-quick: rust deps ## unit tests and the store tests
+	$(CARGO) test --locked --lib
+	$(CARGO) test --locked --test integration store::
+
+chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=random
+	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} SEED=$${SEED:-random} \
 	    $(CARGO) test --locked --test integration chaos::storm -- --nocapture
 	FIRINGS=$${FIRINGS:-60} \
 	    $(CARGO) test --locked --test integration e2e::cron::three_supervisors -- --nocapture
+	SEED=$${SEED:-random} SEQUENCES=$${SEQUENCES:-50} \
+	    $(CARGO) test --locked --test integration model::
 
-foreign: deps ## every pair of old and new programs, with JOBS=1000 jobs each
+foreign: rust deps-test ## every pair of old and new programs, with JOBS=1000 jobs each
 	FOREIGN_JOBS=$${JOBS:-1000} $(CARGO) test --locked --test integration foreign:: -- --test-threads 2
 
-test-system: ## the package on a real Debian 12 with systemd, booted in a container; as root
+test-system: rust ## the package on a real Debian 12 with systemd, booted in a container; as root
 	CARGO=$(CARGO) tests/system/run
 
 # Not for CI: the processor of that machine is emulated.
-test-cgroups: ## control groups of jobs, on Debian 12's own kernel, booted in qemu; as root
+test-cgroups: rust ## control groups of jobs, on Debian 12's own kernel, booted in qemu; as root
 	CARGO=$(CARGO) tests/system/cgroups
 
-lint: ## formatting and clippy, as CI holds them
-	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	@# Tests switch the fail points on; what is shipped is built without.
+# Not for CI: it compiles everything twice.
+test-fresh: rust ## the two commands of README on a minimal Debian 12, as an unprivileged user; as root
+	CARGO=$(CARGO) tests/system/fresh
+
+lint: rust ## formatting and clippy, as CI runs them
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	@# Tests enable the fail points; releases are built without them.
 	$(CARGO) clippy --locked -- -D warnings
 
 fmt: ## format the sources
-	$(CARGO) fmt
+	$(CARGO) fmt --all
 
-bench: deps build ## measure Hero beside what the same Redis can do
+docs: rust ## write docs/sal.md, docs/osis.md and their definition files
+	$(CARGO) xtask docs
+
+bench: deps build ## measure Hero beside plain commands of the same Redis
 	$(RELEASE) bench
 
-deb: ## build the Debian package into target/debian/
-	@if ! command -v dh > /dev/null; then \
-	    echo "debhelper is missing: installing Debian's package with apt-get"; \
-	    $(ROOT) apt-get update -qq && \
-	    $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debhelper; \
-	fi
+deb: rust ## build the Debian package into target/debian/
+	$(call package,debhelper,command -v dh,it builds Debian packages)
 	CARGO=$(CARGO) packaging/build-deb
 
 deny: ## licences, bans and advisories of the dependencies (needs cargo-deny)
 	@command -v cargo-deny > /dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 1; }
 	$(CARGO) deny check
 
-clean: ## remove what was built
+clean: ## remove everything that was built
 	$(CARGO) clean

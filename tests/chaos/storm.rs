@@ -20,7 +20,7 @@ use super::observer::{Kind, Observer};
 use super::proxy::{Half, Mode};
 use super::units::{Settings, Unit};
 use super::work::{Expected, Submitter, Work};
-use crate::support::{RETENTION, Redis, World};
+use crate::support::{RETENTION, Redis, World, number, seed};
 
 const SUPERVISORS: [&str; 2] = ["supervisor", "second"];
 const ACTORS: [&str; 6] = [
@@ -51,15 +51,14 @@ pub(crate) struct Plan {
 
 impl Plan {
     fn from_environment() -> Self {
-        let number = |name: &str, default: u64| {
-            std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+        let count = |name, default| {
+            usize::try_from(number(name).unwrap_or(default)).expect("a number of this machine")
         };
-        let count = |name, default| usize::try_from(number(name, default)).expect("a number");
         Self {
-            seed: number("SEED", fastrand::u64(..)),
+            seed: seed(),
             jobs: count("JOBS", 5500),
             kills: count("KILLS", 100),
-            at_most: Duration::from_secs(number("LONGEST", 100)),
+            at_most: Duration::from_secs(number("LONGEST").unwrap_or(100)),
         }
     }
 }

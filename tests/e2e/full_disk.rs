@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Hero, Redis};
+use crate::support::{Hero, Redis, needs};
 
 /// A small disk in memory.
 struct Disk {
@@ -12,18 +12,13 @@ struct Disk {
 }
 
 impl Disk {
-    /// None where it is not for this user to make; says so.
+    /// Mounts it; `None` where this user may not, and the test is skipped.
     #[expect(clippy::disallowed_methods, reason = "a file system is mounted by a program")]
-    #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
     fn new(folder: PathBuf) -> Option<Self> {
         fs::create_dir(&folder).expect("a folder");
         let mount = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs"];
         let done = Command::new("mount").args(mount).arg(&folder).output().expect("mount runs");
-        if !done.status.success() {
-            println!("skip: no disk can be made: {}", String::from_utf8_lossy(&done.stderr));
-            return None;
-        }
-        Some(Self { folder })
+        needs("mount", || done.status.success()).then_some(Self { folder })
     }
 
     fn is_empty(&self) -> bool {

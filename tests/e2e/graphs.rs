@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{field, until};
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, seed, wait_until};
 
 /// Writes a file in the folder of the test.
 fn file(redis: &Redis, name: &str, text: &str) -> PathBuf {
@@ -151,8 +151,7 @@ fn assert_in_order(redis: &Redis, ids: &BTreeMap<String, String>, edges: &[(Stri
 }
 
 fn runs_in_order(jobs: usize, kills: usize) {
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    let seed = seed();
     eprintln!("SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
     let redis = Redis::start();

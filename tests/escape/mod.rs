@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use hero::config::Require;
 use hero::sandbox::Support;
 
-use crate::support::{Hero, Process, Redis, wait_until};
+use crate::support::{Hero, Process, Redis, needs, wait_until};
 use targets::Targets;
 
 /// A hostile script.
@@ -338,6 +338,9 @@ const STARTED_ANEW: &str = "started anew";
 
 /// All are tried in each way that there is for them, at the same time.
 fn try_all(title: &str, escapes: &[Escape]) {
+    if !needs("landlock", || Support::of_this_kernel().level() >= Require::Full) {
+        return;
+    }
     std::thread::scope(|scope| {
         for (start, how) in [(Start::Anew, ""), (Start::Fork, ", WARM")] {
             let those: Vec<_> = escapes.iter().filter(|escape| start.has(escape)).collect();
@@ -348,13 +351,7 @@ fn try_all(title: &str, escapes: &[Escape]) {
     });
 }
 
-#[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
 fn try_in(title: &str, escapes: &[&Escape], start: Start) {
-    let support = Support::of_this_kernel();
-    if support.level() < Require::Full {
-        println!("skip {title}: this kernel holds less than the table is about: {support:?}");
-        return;
-    }
     let redis = Redis::start();
     let world = World::new(&redis, start);
     let mut lines = Vec::new();

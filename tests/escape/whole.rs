@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Hero, Process, Redis, wait_until};
+use crate::support::{Hero, Process, Redis, needs, wait_until};
 
 /// A control group for one actor, as systemd hands one to a unit with `Delegate=`.
 struct Delegated {
@@ -12,11 +12,12 @@ struct Delegated {
 }
 
 impl Delegated {
-    /// None where there are no control groups 2 with these controllers, or they are not for this
-    /// user to make; says so.
-    #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
+    /// Returns `None` where cgroup2 with these controllers is not mounted or not writable, and the
+    /// test is skipped.
     fn new(test: &str) -> Option<Self> {
-        Self::below_the_mount(test).inspect_err(|reason| println!("skip {test}: {reason}")).ok()
+        let delegated = Self::below_the_mount(test);
+        needs("cgroups", || delegated.is_ok());
+        delegated.ok()
     }
 
     fn below_the_mount(test: &str) -> Result<Self, String> {

@@ -8,7 +8,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobId, JobStatus};
 use hero::store::Verdict;
 
-use crate::support::{Life, RETENTION, World, queue};
+use crate::support::{Life, RETENTION, World, queue, seed};
 
 const LIMITS: &str = "[limit.all]\nrunning = 5\n[limit.keys]\nper = \"key\"\nrunning = 2\n\
                       [limit.callers]\nper = \"caller\"\nrunning = 1\nrate = \"1000/s\"";
@@ -137,9 +137,8 @@ impl Walk {
 
 #[tokio::test]
 async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
-    let seed = std::env::var("HERO_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = seed.unwrap_or_else(|| fastrand::u64(..));
-    eprintln!("HERO_SEED={seed}");
+    let seed = seed();
+    eprintln!("SEED={seed}");
     let mut world = World::new();
     world.limit(LIMITS);
     let lives = Vec::new();

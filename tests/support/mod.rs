@@ -1,11 +1,16 @@
-//! What the tests share: a Redis of their own, waits for conditions, and a world to act in.
+//! Shared by the tests: a private Redis, waits for conditions, seeds, and a world of jobs.
 
 mod hero;
+#[path = "../../src/test_support.rs"]
+mod needs;
 mod redis;
+mod seed;
 mod wait;
 mod world;
 
 pub(crate) use hero::{Hero, Process};
+pub(crate) use needs::needs;
 pub(crate) use redis::Redis;
+pub(crate) use seed::{number, seed, seeds};
 pub(crate) use wait::wait_until;
 pub(crate) use world::{Life, RETENTION, World, ids, job, line, queue, script_type};

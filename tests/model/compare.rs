@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hero::proto::job::JobStatus;
 
-use super::model::Model;
+use super::reference::Model;
 use crate::support::World;
 
 /// Keys that stay without a TTL though no job needs them: they are bounded by the number of types,

@@ -18,7 +18,7 @@ use hero::store::{
 };
 use jiff::Timestamp;
 
-use super::model::{self, CRASH_LIMIT, End, Job, Model};
+use super::reference::{self, CRASH_LIMIT, End, Job, Model};
 use crate::support::{Life, RETENTION, World};
 
 const LEASE: Duration = Duration::from_hours(1);
@@ -178,10 +178,12 @@ impl Walk {
         let answers =
             self.world.store.submit(&[job], start, RETENTION).await.expect("redis answers");
         let answer = match &answers[0] {
-            Submitted::Accepted(status) => model::Submitted::Accepted(*status),
-            Submitted::Exists => model::Submitted::Exists,
-            Submitted::Duplicate(holder) => model::Submitted::Duplicate(holder.to_string()),
-            Submitted::UnknownPrerequisite(id) => model::Submitted::UnknownPrerequisite(id.clone()),
+            Submitted::Accepted(status) => reference::Submitted::Accepted(*status),
+            Submitted::Exists => reference::Submitted::Exists,
+            Submitted::Duplicate(holder) => reference::Submitted::Duplicate(holder.to_string()),
+            Submitted::UnknownPrerequisite(id) => {
+                reference::Submitted::UnknownPrerequisite(id.clone())
+            }
             Submitted::BrokenQueue(key) => panic!("{key} is broken"),
         };
         assert_eq!(answer, expected, "{said}");
@@ -282,12 +284,12 @@ impl Walk {
             self.world.store.finish(&life.boot, RETENTION, &request).await.expect("redis answers");
         let expected = self.model.finish(boot, &endings);
         let said = format!("finish for {}: {endings:?}: {answers:?}", life.actor);
-        let answers: Vec<model::Recorded> = answers
+        let answers: Vec<reference::Recorded> = answers
             .into_iter()
             .map(|answer| match answer {
-                Recorded::Recorded => model::Recorded::Stands,
-                Recorded::Before => model::Recorded::Before,
-                Recorded::Lost => model::Recorded::Lost,
+                Recorded::Recorded => reference::Recorded::Stands,
+                Recorded::Before => reference::Recorded::Before,
+                Recorded::Lost => reference::Recorded::Lost,
                 Recorded::Failed(reason) => panic!("{said}: {reason}"),
             })
             .collect();

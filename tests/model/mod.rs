@@ -1,13 +1,13 @@
-//! The model test: random sequences of everything that can happen to a job, against a real Redis,
-//! compared step by step with a pure model of the protocol.
+//! The model test: random sequences of operations on jobs, on a real Redis, compared step by step
+//! with a pure model of the protocol.
 //!
-//! A failure prints its seed and its last steps; `HERO_SEED=… HERO_STEPS=…` replays it.
-//! `HERO_SEEDS=…` runs more sequences.
+//! A failure prints its seed and its last steps; `SEED=… STEPS=…` replays it, and
+//! `SEED=random SEQUENCES=…` runs other sequences.
 
 #![expect(clippy::print_stderr, reason = "a sequence that fails must name its seed")]
 
 mod compare;
-mod model;
+mod reference;
 mod steps;
 
 use std::collections::VecDeque;
@@ -18,21 +18,15 @@ use hero::proto::job::JobStatus;
 
 use steps::Walk;
 
+use crate::support::{number, seeds};
+
 /// Steps that a failure shows.
 const SHOWN: usize = 12;
 
-/// A number from the environment.
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
-}
-
 #[test]
-fn random_sequences_of_operations_keep_to_the_model() {
-    let steps = number("HERO_STEPS").unwrap_or(400);
-    match number("HERO_SEED") {
-        Some(seed) => walk(seed, steps),
-        None => (0..number("HERO_SEEDS").unwrap_or(6)).for_each(|_| walk(fastrand::u64(..), steps)),
-    }
+fn random_operations_agree_with_the_model() {
+    let steps = number("STEPS").unwrap_or(400);
+    seeds(number("SEQUENCES").unwrap_or(6)).into_iter().for_each(|seed| walk(seed, steps));
 }
 
 /// One sequence.
@@ -59,7 +53,7 @@ fn walk(seed: u64, steps: u64) {
         }
         eprintln!(
             "step {done} breaks the model; the steps before it, the last perhaps among them:\n\
-             {story}replay with HERO_SEED={seed} HERO_STEPS={}",
+             {story}replay with SEED={seed} STEPS={}",
             done + 1
         );
         resume_unwind(panic);
