@@ -1,7 +1,3 @@
-# Runs as type bash, once the configuration has it:
-#
-#     [type.bash]
-#     engine = "command"
-#     command = ["/bin/bash", "{script}"]
-echo "looking at the disk for job $HERO_JOB_ID" >&2
+# Runs as type bash: standard output is the job's output, standard error its log.
+echo "checking the disk for job $HERO_JOB_ID" >&2
 df --output=pcent,target / | tail -n 1
