@@ -19,7 +19,7 @@ use hero::proto::keys::Keys;
 use hero::proto::object::{Ask, Change, Context, ObjectId, ObjectType, Query, Write};
 use hero::proto::queue::Queue;
 use hero::proto::target::{ActorId, ScriptType};
-use hero::store::{Claim, Limits, ListQuery, Store};
+use hero::store::{Claim, ClaimLimits, ListQuery, Store};
 use redis::Connection;
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ impl Bench {
         let actor: ActorId = "bench:default:1".parse()?;
         let lists: Vec<String> =
             actor.queues().iter().map(|queue| self.store.keys().work(queue)).collect();
-        let (boot, limits) = (BootId::random(), Limits::default());
+        let (boot, limits) = (BootId::random(), ClaimLimits::default());
         for (more, among) in [(FEW, "1 000"), (MANY - FEW, "1 000 000")] {
             self.submit("bench", more).await?;
             let page = || async { Ok(drop(self.client.list_jobs(&query).await?)) };
