@@ -150,7 +150,7 @@ local function take(id, list)
     if not list then return end
   end
   attempt = attempt + 1
-  if EVENTS_ON then log_event(id, 'started', own_type, actor) end
+  log_event(id, 'started', own_type, actor)
   redis.call('HSET', JOB .. id, 'status', 'started', 'started_at', when, 'updated_at', when,
     'actor', actor, 'boot_id', boot, 'attempt', attempt)
   if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end

@@ -19,12 +19,10 @@ local function dispatch_or_schedule(id, queue, run_at_us, at)
   return 'dispatched'
 end
 
--- Tells the dependents of ended jobs, and theirs in turn: a list of {id, status, dependents}. Jobs
--- beyond one step's share go to SETTLING. Nobody is told twice: a prerequisite counts only while it
--- is in the pending set.
+-- Tells the dependents of ended jobs, a list of {id, status, dependents}, and theirs in turn; those
+-- beyond one step's share go to SETTLING. A prerequisite counts once: it leaves the pending set.
 local function tell_dependents(ended, at, retention)
-  -- Leaves dependents to the supervisor, with all that it needs: the job may be deleted or run again
-  -- before.
+  -- Leaves dependents to the supervisor, with all that it needs: the job may be deleted before.
   local function settle_later(ended, dependents, from, list)
     local left = {}
     for place = from, #dependents do left[#left + 1] = dependents[place] end
@@ -68,8 +66,7 @@ local function tell_dependents(ended, at, retention)
     return nil
   end
 
-  -- Renames the list of dependents beyond the field, as those that wait for the next run of the job
-  -- are others. Nil if there is none.
+  -- Renames the list of dependents beyond the field: those of the next run are others. Nil if none.
   local function detached_list(ended, at)
     -- Only behind a full field there is one.
     if #(ended.dependents or '') < DEPENDENTS_FIELD_BYTES then return nil end

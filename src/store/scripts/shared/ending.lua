@@ -37,7 +37,7 @@ end
 local function end_job(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
   local text_field = status == 'finished' and 'output' or 'error'
-  if EVENTS_ON then log_event(id, status, job.script_type) end
+  log_event(id, status, job.script_type)
   local fields = { 'status', status, text_field, text, 'finished_at', when, 'updated_at', when }
   if present(exit_code) then
     fields[#fields + 1] = 'exit_code'

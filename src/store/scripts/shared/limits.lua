@@ -14,8 +14,7 @@
 
 -- A released job belongs before all jobs dispatched after it; so many at the head are looked at.
 local RELEASED_AHEAD = 100
--- A slot may become free unnoticed: another configuration, a deleted job. So a held job is
--- released to try again this often.
+-- A slot may become free unnoticed, so a held job is released to try again this often.
 local PROBE_US = 2000000
 
 -- Releases the first held jobs of a limit. Returns the ids of those that went to their queues.

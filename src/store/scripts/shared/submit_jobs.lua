@@ -62,7 +62,7 @@ local function submit_jobs(args)
     if is_accepted then
       args[last - 2], args[last] = code, when
       -- `end_job` logs a job that fails at once.
-      if EVENTS_ON and code ~= 'error' then log_event(id, code, script_type) end
+      if code ~= 'error' then log_event(id, code, script_type) end
       redis.call('HSET', JOB .. id, unpack(args, first, last))
       count(script_type, 'submitted')
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end

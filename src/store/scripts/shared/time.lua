@@ -38,8 +38,7 @@ local function rfc3339(us)
   return written
 end
 
--- Parses RFC 3339, in UTC or with an offset, to microseconds since the epoch, cut to milliseconds.
--- 0 for anything else.
+-- Parses RFC 3339 to microseconds since the epoch, cut to milliseconds. 0 for anything else.
 local function microseconds(text)
   local y, mo, d, h, mi, s, fraction, zone = string.match(text or '',
     '^(%d%d%d%d)-(%d%d)-(%d%d)[Tt](%d%d):(%d%d):(%d%d)(%.?%d*)([Zz+-][%d:]*)$')
