@@ -1,4 +1,4 @@
-//! What an application calls: submit jobs, run them and wait, look at them, stop them.
+//! The interface for applications: submits, runs, waits for, reads and stops jobs.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A [`Client`] is cheap to clone and may be shared by any number of tasks; it needs a Tokio
-//! runtime with I/O and time. Lost connections are made again by the next call. No call blocks
-//! the runtime, and none retries by itself: an error says whether it is worth trying again.
+//! runtime with I/O and time. The next call restores a lost connection. No call blocks
+//! the runtime or retries by itself: an error says whether a retry makes sense.
 
 mod builder;
 
@@ -56,7 +56,7 @@ use crate::store::{
 };
 use wait::Waiters;
 
-/// A handle on the jobs of one namespace of one Redis.
+/// A handle on the jobs of one namespace in one Redis.
 #[derive(Clone)]
 pub struct Client {
     store: Store,
@@ -65,7 +65,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client with the settings of a configuration. Connects with its first call.
+    /// Creates a client from a configuration. Connects with its first call.
     ///
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
@@ -76,8 +76,8 @@ impl Client {
         Ok(Self::on(store, config.job.clone()))
     }
 
-    /// The same from the two tables it needs: where Redis is, and the bounds of jobs. Knows of no
-    /// queues with older names.
+    /// Creates a client from the two tables that it needs: `[redis]` and `[job]`. It serves no
+    /// legacy queues.
     ///
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
@@ -86,16 +86,16 @@ impl Client {
         Ok(Self::on(store, job))
     }
 
-    /// Asks Redis for a sign of life.
+    /// Pings Redis.
     ///
     /// # Errors
-    /// [`ClientError::Store`] says why there is none.
+    /// [`ClientError::Store`] if Redis does not answer.
     pub async fn ping(&self) -> Result<(), ClientError> {
         Ok(self.store.ping().await?)
     }
 
-    /// What is wrong with how Redis treats a full memory, as a sentence for a person; `None` if
-    /// nothing is, or it does not say.
+    /// Returns a warning if Redis may evict keys when its memory is full; `None` if it does not,
+    /// or does not say.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -103,7 +103,7 @@ impl Client {
         Ok(self.store.eviction_danger().await?)
     }
 
-    /// Stores a job without sending it on its way; [`Client::start_job`] does that.
+    /// Stores a job without starting it; [`Client::start_job`] does that.
     ///
     /// # Errors
     /// As [`Client::submit`].
@@ -111,8 +111,8 @@ impl Client {
         self.store_one(job, false).await
     }
 
-    /// Sends a created job on its way: to wait for its prerequisites, to the schedule, or to its
-    /// queue. Returns its new state.
+    /// Starts a created job: it waits for its prerequisites or its time, or goes to its queue.
+    /// Returns its new state.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], or [`ClientError::WrongState`] if it was started before.
@@ -121,8 +121,8 @@ impl Client {
         moved("start", id, outcome)
     }
 
-    /// Stores a job and sends it on its way, in one atomic step. Returns its id; if its unique
-    /// key is held by a job that is still on its way, that job's id, and nothing is stored.
+    /// Stores and starts a job in one atomic step. Returns its id. If a job that has not ended
+    /// holds its unique key, returns that job's id and stores nothing.
     ///
     /// # Errors
     /// [`ClientError::Invalid`] if it has no script type or breaks a bound of `[job]`,
@@ -145,7 +145,7 @@ impl Client {
         accepted(&job[0], what)
     }
 
-    /// What can be told of a job before it is sent.
+    /// Checks a job before it is sent.
     ///
     /// # Errors
     /// [`InvalidJob`] if it has no script type or breaks a bound of `[job]`.
@@ -156,8 +156,8 @@ impl Client {
         job.spec.check(&self.job.bounds())
     }
 
-    /// Submits a job and waits for its end. Returns its output. `patience` bounds the wait; the
-    /// job goes on when it is over. Without it, waits as long as it takes.
+    /// Submits a job, waits for its end and returns its output. `patience` bounds the wait, not
+    /// the job; without it the wait has no bound.
     ///
     /// # Errors
     /// As [`Client::submit`]; [`ClientError::JobFailed`] if it ends in `error`;
@@ -171,10 +171,10 @@ impl Client {
         self.await_result(&id, patience).await
     }
 
-    /// Waits for the end of a job and returns its output, whichever kind of actor runs it: one
-    /// that pushes replies, or one that only writes the job's hash.
+    /// Waits for the end of a job and returns its output. The actor may push a reply or only
+    /// write the job's hash.
     ///
-    /// The reply goes to one waiter; others learn of the end from the hash, within a second.
+    /// One waiter gets the reply; others see the end in the hash within a second.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], [`ClientError::JobFailed`], [`ClientError::GaveUp`].
@@ -186,10 +186,10 @@ impl Client {
         self.waiters.wait(id, patience).await
     }
 
-    /// Reads a job, whole.
+    /// Reads a job.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if its hash is no job.
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if its hash cannot be parsed.
     pub async fn get_job(&self, id: &JobId) -> Result<Job, ClientError> {
         let job = self.store.job(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
         Ok(job?)
@@ -222,7 +222,7 @@ impl Client {
         self.store.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
-    /// One page of jobs; the page names where the next one begins.
+    /// Lists one page of jobs; the page has the cursor of the next one.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -230,12 +230,12 @@ impl Client {
         Ok(self.store.list_jobs(query).await?)
     }
 
-    /// Stops a job: at once if it has not started, by its actor if it runs. Returns whether it
-    /// has ended by this; if not, its actor has been told.
+    /// Stops a job: at once if it has not started, through its actor if it runs. Returns whether
+    /// it has ended already; if not, its actor has been told.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it had ended before, or runs on
-    /// an actor that did not say who it is.
+    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it ended before, or its hash
+    /// does not name its actor.
     pub async fn stop_job(&self, id: &JobId) -> Result<bool, ClientError> {
         let wrong = |status: &str| ClientError::WrongState {
             doing: "stop",
@@ -251,7 +251,7 @@ impl Client {
         }
     }
 
-    /// Runs a job that has ended once more, attempts and crashes counted anew.
+    /// Runs an ended job again, with attempts and crashes counted from 0.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has not ended.
@@ -259,7 +259,7 @@ impl Client {
         moved("retry", id, self.store.retry(id).await?)
     }
 
-    /// Deletes a job that does not run, with its log. Dependents that wait for it fail.
+    /// Deletes a job that is not running, and its log. Its waiting dependents fail.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it runs.
@@ -274,10 +274,10 @@ impl Client {
         }
     }
 
-    /// Deletes every job that does not run. Returns how many.
+    /// Deletes every job that is not running. Returns their number.
     ///
     /// # Errors
-    /// [`ClientError::Store`], with the jobs before it deleted.
+    /// [`ClientError::Store`]; the jobs before it are deleted.
     pub async fn clear_all_jobs(&self) -> Result<u64, ClientError> {
         let mut deleted = 0;
         let states = JobStatus::ALL.into_iter().filter(|status| *status != JobStatus::Started);
@@ -302,7 +302,7 @@ impl Client {
         Ok(deleted)
     }
 
-    /// The live actors, in order of their names; of one type, if one is named.
+    /// Lists the live actors by name, of one script type if one is given.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -313,7 +313,7 @@ impl Client {
         Ok(self.store.actors(script_type).await?)
     }
 
-    /// The counters of a script type: submitted, started, finished, failed, retried, dead,
+    /// Returns the counters of a script type: submitted, started, finished, failed, retried, dead,
     /// skipped.
     ///
     /// # Errors
@@ -325,7 +325,7 @@ impl Client {
         Ok(self.store.counters(script_type).await?)
     }
 
-    /// Tells one actor something: to drain, to resume, to shut down.
+    /// Sends one actor a control message: drain, resume, shut down.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -342,7 +342,7 @@ fn accepted(job: &Job, what: Submitted) -> Result<JobId, ClientError> {
         Submitted::UnknownPrerequisite(id) => Err(ClientError::UnknownPrerequisite(id)),
         Submitted::BrokenQueue(key) => Err(ClientError::Store(StoreError::Failed {
             doing: "submitting a job",
-            reason: format!("the key {key} should be a list and is something else; remove it"),
+            reason: format!("the key {key} is not a list; remove it"),
         })),
     }
 }
@@ -353,9 +353,9 @@ fn moved(doing: &'static str, id: &JobId, outcome: RetryOutcome) -> Result<JobSt
         RetryOutcome::Moved(status) => Ok(status),
         RetryOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
         RetryOutcome::Refused(status) => Err(wrong(status.to_string())),
-        RetryOutcome::Illegal => Err(wrong("for no legal queue".to_owned())),
+        RetryOutcome::Illegal => Err(wrong("without a legal queue".to_owned())),
         RetryOutcome::Duplicate(other) => {
-            Err(wrong(format!("unique, and job {other} holds its key")))
+            Err(wrong(format!("blocked: job {other} holds its unique key")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `hero exec`: from the arguments to a job, and to its end.
+//! `hero exec`: submits a job and waits for its end.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -16,10 +16,10 @@ use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
 
-/// The exit code of a program that a signal ended: 128 and its number.
+/// Added to a signal's number, the exit code of a program that the signal ended.
 const SIGNALLED: u8 = 128;
-/// How long a job may take before it is asked whether anybody could run it.
-const PATIENCE_IN_SILENCE: Duration = Duration::from_secs(2);
+/// The time after which a missing actor is reported.
+const ACTOR_CHECK_AFTER: Duration = Duration::from_secs(2);
 
 /// Run a script and print its output; its log goes to standard error meanwhile
 #[derive(Debug, Args)]
@@ -45,14 +45,14 @@ impl Exec {
         let view = View { log: client.follow_job_logs(&id), lines: true, bar: Bar::new() };
         tokio::select! {
             ended = wait(&client, &id, Some(view), self.wait, global.json) => ended,
-            never = tell_if_alone(&client, script_type.as_ref()) => match never {},
+            never = report_missing_actor(&client, script_type.as_ref()) => match never {},
         }
     }
 }
 
-/// Tells a person who has waited a while that nobody is there to run the job.
-async fn tell_if_alone(client: &Client, script_type: Option<&ScriptType>) -> Infallible {
-    tokio::time::sleep(PATIENCE_IN_SILENCE).await;
+/// Reports after a while that no live actor can run the job.
+async fn report_missing_actor(client: &Client, script_type: Option<&ScriptType>) -> Infallible {
+    tokio::time::sleep(ACTOR_CHECK_AFTER).await;
     if let (Some(wanted), Ok(actors)) = (script_type, client.list_actors(script_type).await)
         && actors.is_empty()
     {
@@ -63,7 +63,7 @@ async fn tell_if_alone(client: &Client, script_type: Option<&ScriptType>) -> Inf
     std::future::pending().await
 }
 
-/// Waits for the end of a job and prints what it left; with a view, shows that meanwhile.
+/// Waits for the end of a job and prints its output; a view shows its log meanwhile.
 pub(super) async fn wait(
     client: &Client,
     id: &JobId,
@@ -71,8 +71,9 @@ pub(super) async fn wait(
     patience: Option<Duration>,
     json: bool,
 ) -> Result<ExitCode, Error> {
-    let mut interrupts = Interrupts::listen()
-        .map_err(|error| Error::new(Exit::Unavailable, format!("cannot take signals: {error}")))?;
+    let mut interrupts = Interrupts::listen().map_err(|error| {
+        Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
+    })?;
     let ended = tokio::select! {
         ended = end(client, id, view, patience) => ended,
         signal = interrupts.next() => {
@@ -90,8 +91,8 @@ pub(super) async fn wait(
     ended.map(|_| ExitCode::SUCCESS).map_err(|error| explained(id, error))
 }
 
-/// The output of the job. The reply is waited for on one connection and the log read on another,
-/// so that neither is later for the other.
+/// Returns the output of the job. Reply and log are read on separate connections, so that neither
+/// delays the other.
 async fn end(
     client: &Client,
     id: &JobId,
@@ -105,7 +106,7 @@ async fn end(
         tokio::select! {
             biased;
             ended = &mut ended => break ended,
-            // Without a log the job still has an end.
+            // A job without a log still ends.
             more = view.show_some() => if !more { break ended.await; },
         }
     };
@@ -116,7 +117,7 @@ async fn end(
     ended
 }
 
-/// A job that was submitted is worth its id in the message.
+/// Adds the id of the job to the error.
 fn explained(id: &JobId, error: ClientError) -> Error {
     match error {
         ClientError::JobFailed { error, .. } => {

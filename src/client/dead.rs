@@ -1,21 +1,21 @@
-//! Dead letters, one by one and in bulk.
+//! Dead letters: lists, retries and deletes them.
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobStatus};
 use crate::store::{DeadCursor, DeadFilter, DeadPage, DeleteOutcome, RetryOutcome, Store};
 
-/// What became of many dead letters.
+/// The result of an operation on many dead letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeadTally {
-    /// Those that were run again, or deleted.
+    /// Dead letters that were retried or deleted.
     pub done: u64,
-    /// Those that could not be: another job holds their unique key, or their fields name no legal
-    /// queue.
+    /// Dead letters that could not be: another job holds their unique key, or their fields name
+    /// no legal queue.
     pub left: u64,
 }
 
 impl Client {
-    /// One page of dead letters, type by type, the newest of a type first; `limit` is bounded by
+    /// Lists one page of dead letters, type by type, the newest first; `limit` is bounded by
     /// [`Store::DEAD_PAGE_MAX`].
     ///
     /// # Errors
@@ -29,10 +29,10 @@ impl Client {
         Ok(self.store.list_dead(filter, limit, after).await?)
     }
 
-    /// Reads a dead letter, whole.
+    /// Reads a dead letter.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::NoDeadLetter`] if it is a job of another kind.
+    /// [`ClientError::NoSuchJob`]; [`ClientError::NoDeadLetter`] if the job is not a dead letter.
     pub async fn dead_letter(&self, id: &JobId) -> Result<Job, ClientError> {
         let job = self.get_job(id).await?;
         let dead = match &job.spec.script_type {
@@ -48,40 +48,40 @@ impl Client {
         }
     }
 
-    /// Runs every dead letter that the filter means once more, attempts and crashes counted anew.
-    /// Each is moved in one atomic step; those that die anew meanwhile are not run a third time.
+    /// Retries every dead letter that matches the filter, with attempts and crashes counted from
+    /// 0. Each moves in one atomic step; one that dies again meanwhile is not retried twice.
     ///
     /// # Errors
-    /// [`ClientError::Store`], with those before it moved.
+    /// [`ClientError::Store`]; the dead letters before it have moved.
     pub async fn retry_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
         self.each_dead(filter, async |id| {
             Ok(match self.store.retry(id).await? {
                 RetryOutcome::Moved(_) => Some(true),
                 RetryOutcome::Illegal | RetryOutcome::Duplicate(_) => Some(false),
-                // Somebody else was faster.
+                // Another client was faster.
                 RetryOutcome::Missing | RetryOutcome::Refused(_) => None,
             })
         })
         .await
     }
 
-    /// Deletes every dead letter that the filter means, with its log.
+    /// Deletes every dead letter that matches the filter, and its log.
     ///
     /// # Errors
-    /// [`ClientError::Store`], with those before it deleted.
+    /// [`ClientError::Store`]; the dead letters before it are deleted.
     pub async fn delete_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
         self.each_dead(filter, async |id| {
             Ok(match self.store.delete(id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => Some(true),
-                // Somebody else was faster.
+                // Another client was faster.
                 DeleteOutcome::Missing | DeleteOutcome::Running => None,
             })
         })
         .await
     }
 
-    /// Does something to each dead letter, page by page. A page goes from newer to older ones, so
-    /// what is added meanwhile is not met.
+    /// Applies an operation to each dead letter, page by page. Pages go from newer to older, so
+    /// dead letters added meanwhile are left out.
     async fn each_dead(
         &self,
         filter: &DeadFilter,

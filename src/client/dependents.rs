@@ -1,39 +1,39 @@
-//! Who waits for whom, as trees around one job.
+//! Prerequisites and dependents of a job, as trees.
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobStatus};
 use crate::store::JobDependents;
 
-/// One job of a tree, and those behind it.
+/// One job of a tree, with its branches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// The job.
     pub id: JobId,
-    /// Its name in the graph it came with.
+    /// Its name in its graph.
     pub name: Option<String>,
-    /// Its state; none if it is gone.
+    /// Its state; `None` if it does not exist any more.
     pub status: Option<JobStatus>,
-    /// Those behind it.
+    /// Its prerequisites or dependents.
     pub branches: Vec<Branch>,
-    /// How many more there are behind it, that are not shown.
+    /// The number of further ones that are left out.
     pub more: u64,
 }
 
-/// Which way a tree grows.
+/// The direction of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeDirection {
-    /// To what a job waits for.
+    /// Towards prerequisites.
     Prerequisites,
-    /// To what waits for it.
+    /// Towards dependents.
     Dependents,
 }
 
-/// How far a tree goes, how many of one job's it shows, and how many in all.
+/// The bounds of a tree: its depth, the branches of one job, and all jobs.
 const LEVELS_MAX: usize = 4;
 const WIDTH_MAX: usize = 10;
 const JOBS_MAX: usize = 100;
 
-/// A job of a tree in the making, with the place of the one before it.
+/// A job of an unfinished tree, with the index of its parent.
 struct Leaf {
     id: JobId,
     kin: JobDependents,
@@ -42,8 +42,8 @@ struct Leaf {
 }
 
 impl Client {
-    /// The tree of a job in one direction, with the job itself at its root: bounded in depth,
-    /// width and number, and read in one round trip a level.
+    /// Reads the tree of a job in one direction, with the job as its root. It is bounded in depth,
+    /// width and size, and takes one round trip per level.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -72,7 +72,7 @@ impl Client {
         Ok(branch(&leaves))
     }
 
-    /// Those that wait for a job, or did: as many as are known by name.
+    /// Lists the jobs that wait for a job, or did.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -85,7 +85,7 @@ impl Client {
     }
 }
 
-/// Adds what is behind a leaf.
+/// Adds the branches of a leaf.
 fn grow(leaves: &mut Vec<Leaf>, parent: usize, way: TreeDirection, shown: usize) {
     let kin = &leaves[parent].kin;
     let (mut ids, beyond) = match way {
@@ -103,7 +103,7 @@ fn grow(leaves: &mut Vec<Leaf>, parent: usize, way: TreeDirection, shown: usize)
     }));
 }
 
-/// The root, with all others behind it. A leaf stands after the one it belongs to.
+/// Builds the tree from its leaves. A leaf stands after its parent.
 fn branch(leaves: &[Leaf]) -> Branch {
     let mut branches: Vec<Branch> = leaves
         .iter()
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_bounded_in_width_and_counts_what_it_does_not_show() {
+    fn a_tree_is_bounded_in_width_and_counts_the_branches_left_out() {
         let mut leaves = vec![leaf("a", 0, 12)];
         grow(&mut leaves, 0, TreeDirection::Prerequisites, WIDTH_MAX);
         grow(&mut leaves, 0, TreeDirection::Dependents, 0);

@@ -1,4 +1,4 @@
-//! Why a call of the client failed, and the exit code that the program gives it.
+//! The errors of the client, and the exit code of each.
 
 use std::time::Duration;
 
@@ -6,34 +6,35 @@ use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
 use crate::proto::target::IllegalName;
+use crate::proto::text::did_you_mean;
 use crate::store::StoreError;
 
-/// Why a call failed.
+/// The reason for which a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Redis: away, refusing, or answering oddly.
+    /// Redis cannot be reached, refuses, or gives an unexpected answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The job was sent to Redis, and the answer never came.
+    /// The job was sent to Redis, but no answer came.
     #[error(
-        "submitting job {id}: {error}; whether it was accepted is not known: hero job show {id}"
+        "submitting job {id}: {error}; it may have been accepted: check with hero job show {id}"
     )]
     Unsure {
-        /// The job, if there is one.
+        /// The job, if it was accepted.
         id: JobId,
-        /// What became of the connection.
+        /// The error of the connection.
         error: StoreError,
     },
-    /// What was asked of the objects of scripts cannot be done.
+    /// An operation on script objects failed.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The job cannot be submitted as it is.
+    /// The job is not valid.
     #[error(transparent)]
     Invalid(#[from] InvalidJob),
-    /// A name breaks its form.
+    /// A name is not legal.
     #[error(transparent)]
     Name(#[from] IllegalName),
-    /// There is no such job.
+    /// The job does not exist.
     #[error("no such job: {0}")]
     NoSuchJob(JobId),
     /// The id is taken by another job.
@@ -42,66 +43,65 @@ pub enum ClientError {
     /// A prerequisite does not exist.
     #[error("prerequisite {0} does not exist; submit it first")]
     UnknownPrerequisite(String),
-    /// Another job that is on its way, or is to be submitted with it, holds its unique key.
+    /// Another job that has not ended, or that is submitted with it, holds its unique key.
     #[error("its unique key is held by job {0}")]
     KeyHeld(JobId),
-    /// One of many jobs is refused, and so none was stored.
+    /// One job of an atomic batch is rejected, so none was stored.
     #[error("{name}: {error}; none of the jobs was submitted")]
     Refused {
-        /// Its place among them, from 0.
+        /// Its index in the batch.
         place: usize,
         /// Its name in its graph, else its id.
         name: String,
         /// Why.
         error: Box<ClientError>,
     },
-    /// Jobs that are to be submitted wait for each other in a circle; the first is named again at
-    /// the end.
-    #[error("jobs wait for each other in a circle: {}", circle(.0))]
+    /// The jobs of a batch wait for each other in a cycle; the first comes again at the end.
+    #[error("jobs wait for each other in a cycle: {}", shown_cycle(.0))]
     Cycle(Vec<String>),
-    /// A job of a graph waits for one that is neither in the graph nor anywhere else.
+    /// A job of a graph waits for one that is neither in the graph nor in Redis.
     #[error("job `{job}` waits for `{prerequisite}`, which is neither a job of the graph nor one \
              that exists{}", did_you_mean(.nearest.as_deref()))]
     UnknownInGraph {
         /// The job's name.
         job: String,
-        /// What it waits for.
+        /// The name or id of the prerequisite.
         prerequisite: String,
-        /// The name in the graph that is most like it.
+        /// The most similar name in the graph.
         nearest: Option<String>,
     },
-    /// More jobs than can be submitted all or none.
-    #[error("{jobs} jobs are too many to be submitted all or none: {most} at the most")]
+    /// An atomic batch has too many jobs.
+    #[error("{jobs} jobs are too many for one atomic batch: the limit is {most}")]
     TooMany {
-        /// How many.
+        /// The number of jobs.
         jobs: usize,
-        /// How many there may be.
+        /// The limit.
         most: usize,
     },
-    /// They wait for more jobs that were submitted before than can be looked at in one step.
-    #[error("the jobs wait {jobs} times for jobs submitted before: {most} times at the most")]
+    /// An atomic batch waits for too many jobs that were submitted before.
+    #[error("the jobs wait {jobs} times for jobs submitted before: the limit is {most}")]
     TooManyOthers {
-        /// How often.
+        /// The number of such prerequisites.
         jobs: usize,
-        /// How often they may.
+        /// The limit.
         most: usize,
     },
     /// The job's state does not allow it.
     #[error("cannot {doing} job {id}: it is {status}")]
     WrongState {
-        /// What was asked for.
+        /// The operation.
         doing: &'static str,
         /// The job.
         id: JobId,
-        /// Where it stands.
+        /// Its state.
         status: String,
     },
-    /// The job is no dead letter.
-    #[error("job {id} is no dead letter: it is {status}; `hero job` looks after all jobs")]
+    /// The job is not a dead letter.
+    #[error("job {id} is not a dead letter: it is {status}; `hero job` is for all jobs")]
     NoDeadLetter {
         /// The job.
         id: JobId,
-        /// Where it stands.
+        /// Its state.
         status: JobStatus,
     },
     /// The job ended in `error`.
@@ -112,18 +112,18 @@ pub enum ClientError {
         /// Its error.
         error: String,
     },
-    /// The time to wait is over. The job goes on.
+    /// The wait timed out. The job goes on.
     #[error("gave up waiting for job {id} after {waited:.1?}; it goes on")]
     GaveUp {
         /// The job.
         id: JobId,
-        /// How long was waited.
+        /// The time waited.
         waited: Duration,
     },
 }
 
 impl ClientError {
-    /// The exit code that the program `hero` gives it.
+    /// Returns the exit code of the program `hero`.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Store(StoreError::Settings(_)) => Exit::Config,
@@ -151,18 +151,14 @@ impl ClientError {
     }
 }
 
-/// A long circle by its two ends.
-fn circle(names: &[String]) -> String {
+/// Returns a cycle as text; a long one by its two ends.
+fn shown_cycle(names: &[String]) -> String {
     const SHOWN: usize = 20;
     if names.len() <= SHOWN {
         return names.join(" → ");
     }
     let (first, last) = (&names[..SHOWN / 2], &names[names.len() - SHOWN / 2..]);
     format!("{} → … {} more … → {}", first.join(" → "), names.len() - SHOWN, last.join(" → "))
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 impl From<ClientError> for Error {

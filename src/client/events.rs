@@ -1,4 +1,4 @@
-//! The event log: every transition of every job, where `job.events` asks for it.
+//! The event log: every transition of every job, if `job.events` is set.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use super::{Client, ClientError};
 use crate::store::{Blocking, JobEvent, LogLine, Store};
 
-/// How long one read waits. Only so that a lost connection is noticed; it is then made again.
+/// The wait of one read, after which a lost connection is noticed and restored.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Reads events as they happen, for ever.
+/// Reads events as they happen, without end.
 pub struct EventFollower {
     store: Store,
     connection: Blocking,
@@ -18,7 +18,7 @@ pub struct EventFollower {
 }
 
 impl Client {
-    /// Reads up to `limit` events after the place of one, or from the first that is kept.
+    /// Reads up to `limit` events after a given one, or from the oldest.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -30,7 +30,7 @@ impl Client {
         Ok(self.store.read_events(after, limit).await?)
     }
 
-    /// Follows the events from a time on, on a connection of its own.
+    /// Follows the events from a time on, on its own connection.
     pub fn follow_events(&self, since: Timestamp) -> EventFollower {
         let (connection, store) = (self.store.blocking(), self.store.clone());
         EventFollower { store, connection, after: LogLine::place_before(since) }
@@ -38,10 +38,10 @@ impl Client {
 }
 
 impl EventFollower {
-    /// The next events, at least one; waits as long as it takes. May be given up at any time.
+    /// Waits for the next events, at least one, without a bound. Can be cancelled at any time.
     ///
     /// # Errors
-    /// [`ClientError::Store`]; the next call goes on where this one was.
+    /// [`ClientError::Store`]; the next call continues at the same event.
     pub async fn next(&mut self) -> Result<Vec<JobEvent>, ClientError> {
         loop {
             let events = self.store.follow_events(&mut self.connection, &self.after, WAIT).await?;

@@ -1,4 +1,4 @@
-//! The log of a job: read as it is, or followed while the job runs.
+//! The log of a job: read once, or followed while the job runs.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::{Client, ClientError};
 use crate::proto::job::JobId;
 use crate::store::{Blocking, LogLine, Store, StoreError};
 
-/// How long one read waits for lines before the job's state is looked at.
+/// The wait for lines of one read, after which the job's state is checked.
 const WAIT: Duration = Duration::from_millis(500);
 
 impl Client {
-    /// Reads up to `limit` lines of a job's log, after the line named or from the start.
+    /// Reads up to `limit` lines of a job's log, after a given line or from the start.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`] if there is neither a log nor a job.
+    /// [`ClientError::NoSuchJob`] if neither log nor job exists.
     pub async fn get_job_logs(
         &self,
         id: &JobId,
@@ -29,17 +29,18 @@ impl Client {
         Ok(lines)
     }
 
-    /// Follows a job's log from its start to the job's end, on a connection of its own.
+    /// Follows a job's log from its start to the job's end, on its own connection.
     pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
         LogFollower::new(self.store.clone(), id.clone(), None)
     }
 
-    /// The same from a place on, as [`LogLine::id`] and [`LogLine::place_before`] name it.
+    /// Follows a job's log from a position on, as [`LogLine::id`] and [`LogLine::place_before`]
+    /// give it.
     pub fn follow_job_logs_after(&self, id: &JobId, place: String) -> LogFollower {
         LogFollower::new(self.store.clone(), id.clone(), Some(place))
     }
 
-    /// What Redis's clock says, by which logs and schedules go.
+    /// Returns the time of Redis's clock, which logs and schedules use.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -48,7 +49,7 @@ impl Client {
     }
 }
 
-/// Reads a job's log to the job's end.
+/// Reads a job's log until the job ends.
 pub struct LogFollower {
     store: Store,
     connection: Blocking,
@@ -62,8 +63,8 @@ impl LogFollower {
         Self { connection: store.blocking(), store, id, after, ended: false }
     }
 
-    /// The next lines; `None` once the job has ended and its log is read. Waits as long as it
-    /// takes; may be given up at any time.
+    /// Waits for the next lines, without a bound; `None` once the job has ended and its log is
+    /// read. Can be cancelled at any time.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
@@ -79,7 +80,7 @@ impl LogFollower {
                 self.after = lines.last().map(|line| line.id.clone());
                 return Ok(Some(lines));
             }
-            // The log is whole before a job is terminal: what is read after that is all of it.
+            // The log is complete before a job is terminal, so nothing comes after this read.
             let outcome = self.store.outcome(&self.id).await?;
             let (status, _) = outcome.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
             self.ended = status.is_terminal();

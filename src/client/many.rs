@@ -1,13 +1,13 @@
-//! Many jobs at once: each by itself, or all or none, as a list or as a graph by names of its own.
+//! Batches of jobs, atomic or not, and graphs of jobs that wait for each other by name.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Client, ClientError, accepted};
-use crate::engine::rhai::nearest;
 use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::text::nearest;
 use crate::store::{BatchOutcome, Store, StoreError};
 
-/// Jobs that wait for each other, by names that mean something in this graph alone.
+/// Jobs that wait for each other by names, which are known in this graph alone.
 ///
 /// ```
 /// # use hero::client::{Graph, JobBuilder};
@@ -33,14 +33,14 @@ pub struct GraphNode {
 }
 
 impl GraphNode {
-    /// Not before this one has finished: the name of a job of the graph, or the id of one that
-    /// exists. May be said again for more.
+    /// Adds a prerequisite that must finish first: the name of a job of the graph, or the id of an
+    /// existing job.
     pub fn after(&mut self, name: impl Into<String>) -> &mut Self {
         self.after.push(name.into());
         self
     }
 
-    /// Not before this one has ended, however.
+    /// Adds a prerequisite that must end first, finished or failed.
     pub fn after_any(&mut self, name: impl Into<String>) -> &mut Self {
         self.after_any.push(name.into());
         self
@@ -48,13 +48,13 @@ impl GraphNode {
 }
 
 impl Graph {
-    /// An empty one.
+    /// Creates an empty graph.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a job under a name, by which others may wait for it. What its builder was told to wait
-    /// for holds as well.
+    /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
+    /// stay in force.
     pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
         let node = GraphNode { name: name.into(), job, after: Vec::new(), after_any: Vec::new() };
         let place = self.nodes.len();
@@ -62,12 +62,12 @@ impl Graph {
         &mut self.nodes[place]
     }
 
-    /// How many jobs it has.
+    /// The number of its jobs.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether it has no job.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -76,12 +76,13 @@ impl Graph {
         self.nodes.get(place).map(|node| node.name.clone()).unwrap_or_default()
     }
 
-    /// The jobs, with ids in the place of names. Each keeps the names by which it knows others.
+    /// Returns the jobs with ids in place of names. Each keeps the names of its prerequisites.
     pub(crate) fn jobs(&self) -> Result<Vec<Job>, ClientError> {
         let mut ids = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
             if ids.insert(node.name.as_str(), &node.job.id).is_some() {
-                let error = InvalidJob::new("name", "is that of another job of the graph").into();
+                let error =
+                    InvalidJob::new("name", "is the name of another job of the graph").into();
                 let name = node.name.clone();
                 return Err(ClientError::Refused { place, name, error: Box::new(error) });
             }
@@ -120,12 +121,12 @@ impl Graph {
 }
 
 impl Client {
-    /// Submits many jobs, a thousand in a round trip. Each job is accepted or refused by itself;
-    /// the results come in the order of the jobs.
+    /// Submits a batch, a thousand jobs per round trip. Each job is accepted or rejected by
+    /// itself; the results are in the order of the jobs.
     ///
     /// # Errors
-    /// [`ClientError::Invalid`] before anything is stored; [`ClientError::Store`] with the
-    /// round trips before it done.
+    /// [`ClientError::Invalid`] before anything is stored; [`ClientError::Store`] after the round
+    /// trips before it.
     pub async fn submit_all(
         &self,
         jobs: &[Job],
@@ -141,20 +142,19 @@ impl Client {
         Ok(results)
     }
 
-    /// Submits a graph, all of its jobs or none: no job of it can be seen, let alone run, before
-    /// all are stored. Returns the ids by the names. At most [`Store::WHOLE_MAX`] jobs.
+    /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
+    /// the ids by name. It may have [`Store::WHOLE_MAX`] jobs.
     ///
     /// # Errors
-    /// [`ClientError::Cycle`] names the jobs that wait for each other in a circle,
-    /// [`ClientError::UnknownInGraph`] who waits for a job that is none; [`ClientError::Refused`]
-    /// says which job breaks a bound or cannot be stored, [`ClientError::TooMany`],
-    /// [`ClientError::Store`].
+    /// [`ClientError::Cycle`] names jobs that wait for each other; [`ClientError::UnknownInGraph`]
+    /// an unknown prerequisite; [`ClientError::Refused`] a job that breaks a bound or cannot be
+    /// stored; [`ClientError::TooMany`], [`ClientError::Store`].
     pub async fn submit_graph(
         &self,
         graph: &Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         let jobs = graph.jobs()?;
-        let submitted = self.submit_whole(&jobs, &|place| graph.name(place)).await;
+        let submitted = self.submit_batch(&jobs, &|place| graph.name(place)).await;
         submitted.map_err(|error| match error {
             ClientError::Refused { name, error, place } => match *error {
                 ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),
@@ -165,18 +165,18 @@ impl Client {
         Ok(graph.nodes.iter().map(|node| (node.name.clone(), node.job.id.clone())).collect())
     }
 
-    /// Submits many jobs, all or none. They may wait for each other, in any order. At most
-    /// [`Store::WHOLE_MAX`].
+    /// Submits an atomic batch of up to [`Store::WHOLE_MAX`] jobs, which may wait for each other
+    /// in any order.
     ///
     /// # Errors
     /// As [`Client::submit_graph`]; a prerequisite that does not exist is
     /// [`ClientError::Refused`].
     pub async fn submit_all_or_none(&self, jobs: &[Job]) -> Result<Vec<JobId>, ClientError> {
-        self.submit_whole(jobs, &|place| jobs[place].id.to_string()).await?;
+        self.submit_batch(jobs, &|place| jobs[place].id.to_string()).await?;
         Ok(jobs.iter().map(|job| job.id.clone()).collect())
     }
 
-    async fn submit_whole(
+    async fn submit_batch(
         &self,
         jobs: &[Job],
         name: &dyn Fn(usize) -> String,
@@ -199,8 +199,8 @@ impl Client {
             return Err(refused(place, error));
         }
         let links = Links::of(jobs);
-        if let Some(circle) = links.circle() {
-            return Err(ClientError::Cycle(circle.into_iter().map(name).collect()));
+        if let Some(cycle) = links.cycle() {
+            return Err(ClientError::Cycle(cycle.into_iter().map(name).collect()));
         }
         if links.others > Store::WHOLE_OTHERS_MAX {
             let (jobs, most) = (links.others, Store::WHOLE_OTHERS_MAX);
@@ -208,7 +208,7 @@ impl Client {
         }
         let submitted = self.store.submit_atomic_batch(jobs, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
-            // The first tells of all.
+            // The first job stands for all.
             StoreError::Unreachable { sent: true, .. } => {
                 ClientError::Unsure { id: jobs[0].id.clone(), error }
             }
@@ -217,7 +217,7 @@ impl Client {
         match submitted {
             BatchOutcome::Accepted => Ok(()),
             BatchOutcome::Refused { place, why } => {
-                // A key that is held gives a single submission the holder's id.
+                // Submitted alone, the job would get the holder's id.
                 let error = match why {
                     crate::store::Submitted::Duplicate(holder) => ClientError::KeyHeld(holder),
                     why => accepted(&jobs[place], why)
@@ -227,14 +227,14 @@ impl Client {
                 Err(refused(place, error))
             }
             BatchOutcome::TooSlow => Err(ClientError::Store(StoreError::Failed {
-                doing: "submitting jobs all or none",
-                reason: "storing them took longer than redis keeps what is not whole".to_owned(),
+                doing: "submitting an atomic batch",
+                reason: "storing it took longer than redis keeps staged jobs".to_owned(),
             })),
         }
     }
 }
 
-/// The first job that has the id or the unique key of one before it.
+/// Returns the first job that has the id or the unique key of an earlier one.
 fn clash(jobs: &[Job]) -> Option<(usize, ClientError)> {
     let (mut ids, mut keys) = (HashSet::new(), HashMap::new());
     for (place, job) in jobs.iter().enumerate() {
@@ -249,10 +249,10 @@ fn clash(jobs: &[Job]) -> Option<(usize, ClientError)> {
     None
 }
 
-/// Which jobs of a whole wait for which of the same, as places.
+/// The prerequisites within a batch, as indexes.
 struct Links {
     waits_for: Vec<Vec<usize>>,
-    /// How many prerequisites are outside.
+    /// The number of prerequisites outside of the batch.
     others: usize,
 }
 
@@ -273,12 +273,12 @@ impl Links {
         Self { waits_for, others }
     }
 
-    /// A circle of jobs each of which waits for the next, the first of them again at the end.
-    fn circle(&self) -> Option<Vec<usize>> {
-        // Jobs that lead to no circle.
+    /// Returns a cycle of jobs each of which waits for the next; the first comes again at the end.
+    fn cycle(&self) -> Option<Vec<usize>> {
+        // Jobs that lead to no cycle.
         let mut clear = vec![false; self.waits_for.len()];
         for start in 0..self.waits_for.len() {
-            // The way from the start, each with the place of the next link to follow.
+            // The path from the start, each job with the index of the next link to follow.
             let mut way: Vec<(usize, usize)> = vec![(start, 0)];
             let mut on_way = HashMap::from([(start, 0)]);
             while let Some((job, link)) = way.last_mut() {
@@ -291,8 +291,8 @@ impl Links {
                     Some(next) => {
                         *link += 1;
                         if let Some(first) = on_way.get(next) {
-                            let circle = way[*first..].iter().map(|(job, _)| *job);
-                            return Some(circle.chain([*next]).collect());
+                            let cycle = way[*first..].iter().map(|(job, _)| *job);
+                            return Some(cycle.chain([*next]).collect());
                         }
                         on_way.insert(*next, way.len());
                         way.push((*next, 0));
@@ -314,21 +314,21 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_named_in_the_order_of_waiting() {
-        assert_eq!(links(&[&[1], &[2], &[1]]).circle(), Some(vec![1, 2, 1]));
-        assert_eq!(links(&[&[], &[1]]).circle(), Some(vec![1, 1]));
-        assert_eq!(links(&[&[1, 2], &[3], &[3], &[]]).circle(), None);
-        assert_eq!(links(&[&[1, 2], &[3], &[3], &[2]]).circle(), Some(vec![3, 2, 3]));
-        assert_eq!(links(&[]).circle(), None);
+    fn a_cycle_is_named_in_the_order_of_waiting() {
+        assert_eq!(links(&[&[1], &[2], &[1]]).cycle(), Some(vec![1, 2, 1]));
+        assert_eq!(links(&[&[], &[1]]).cycle(), Some(vec![1, 1]));
+        assert_eq!(links(&[&[1, 2], &[3], &[3], &[]]).cycle(), None);
+        assert_eq!(links(&[&[1, 2], &[3], &[3], &[2]]).cycle(), Some(vec![3, 2, 3]));
+        assert_eq!(links(&[]).cycle(), None);
     }
 
     #[test]
-    fn a_long_chain_and_a_dense_graph_are_looked_through_in_no_time() {
+    fn a_long_chain_and_a_dense_graph_are_searched_in_linear_time() {
         let chain: Vec<Vec<usize>> =
             (0..50_000).map(|n| if n == 0 { vec![] } else { vec![n - 1] }).collect();
-        assert_eq!(Links { waits_for: chain, others: 0 }.circle(), None);
+        assert_eq!(Links { waits_for: chain, others: 0 }.cycle(), None);
         let dense: Vec<Vec<usize>> = (0..1000).map(|n| (0..n).collect()).collect();
-        assert_eq!(Links { waits_for: dense, others: 0 }.circle(), None);
+        assert_eq!(Links { waits_for: dense, others: 0 }.cycle(), None);
     }
 
     #[test]
@@ -345,11 +345,11 @@ mod tests {
         assert_eq!(jobs[1].spec.prerequisite_names.len(), 1);
         graph.add("first", job("c"));
         let twice = graph.jobs().expect_err("named twice").to_string();
-        assert!(twice.starts_with("first: invalid job: name is that of another"), "{twice}");
+        assert!(twice.starts_with("first: invalid job: name is the name of another"), "{twice}");
     }
 
     #[test]
-    fn a_name_that_is_nobodys_is_told_with_the_nearest() {
+    fn an_unknown_prerequisite_is_reported_with_the_nearest_name() {
         let job = JobBuilder::new("osis", "1").build().expect("legal");
         let mut graph = Graph::new();
         graph.add("fetch all", job.clone());

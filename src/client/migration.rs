@@ -1,4 +1,4 @@
-//! How far the move from older programs has come.
+//! The state of the migration from older programs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::store::{CircleState, LegacyState, Store};
 
 impl Client {
-    /// A client of a store that knows whether there are queues with older names.
+    /// Creates a client of a store, which knows its legacy queues.
     pub(super) fn on(store: Store, job: JobConfig) -> Self {
         Self { waiters: Arc::new(Waiters::new(store.clone())), store, job }
     }
 
-    /// What is to be seen of legacy queues, whether they are served or not.
+    /// Reads the state of legacy queues, served or not.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -26,7 +26,7 @@ impl Client {
         Ok(self.store.legacy_states(queues).await?)
     }
 
-    /// What is to be seen of circles of rhailib.
+    /// Reads the state of circles of rhailib.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -38,13 +38,13 @@ impl Client {
     }
 }
 
-/// How long ago a supervisor in `dual` may have looked at a queue for what it saw to count.
+/// The age up to which a supervisor's observation of a queue counts.
 const FRESH: Duration = Duration::from_mins(1);
 
-/// Why the phase after this one is not safe yet, as sentences for a person; none if it is: a
-/// legacy queue can be given up once it is empty, nobody runs a job taken from it, and older
-/// programs have been silent for `quiet`. In `dual` that silence is watched; in canonical mode
-/// only what lies in the queue is known.
+/// Returns the reasons for which the next phase is not safe yet, as sentences. A legacy queue can
+/// be given up once it is empty, no job taken from it runs, and older programs have not used it
+/// for `quiet`. That use is observed in `dual`; in canonical mode only the queue's content is
+/// known.
 pub fn blockers(state: &LegacyState, is_dual: bool, quiet: Duration) -> Vec<String> {
     let name = &state.queue.legacy;
     let mut reasons = Vec::new();
@@ -65,8 +65,8 @@ pub fn blockers(state: &LegacyState, is_dual: bool, quiet: Duration) -> Vec<Stri
         say(format!("{jobs} of type {kind} on actors that are not Hero's"));
     }
     for (time, what) in [
-        (state.pushed_at_ms, "an older client has pushed to it"),
-        (state.popped_at_ms, "an old worker has taken a job from it"),
+        (state.pushed_at_ms, "an older client pushed to it"),
+        (state.popped_at_ms, "an old worker took a job from it"),
     ] {
         if let Some(ago) = state.ago(time).filter(|ago| *ago < quiet) {
             say(format!("{what} {} ago, less than {}", brief(ago), brief(quiet)));
@@ -76,10 +76,10 @@ pub fn blockers(state: &LegacyState, is_dual: bool, quiet: Duration) -> Vec<Stri
         (Some(sampled), Some(since)) if sampled <= FRESH => {
             if since < quiet {
                 let (since, quiet) = (brief(since), brief(quiet));
-                say(format!("it has been watched for {since} only, not for {quiet} yet"));
+                say(format!("it has been observed for {since} only, not for {quiet}"));
             }
         }
-        _ => say("no supervisor in \"dual\" is watching it".to_owned()),
+        _ => say("no supervisor in \"dual\" observes it".to_owned()),
     }
     reasons
 }
@@ -88,7 +88,7 @@ fn counted(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-/// In whole seconds from one second on.
+/// Returns the duration as text, in whole seconds from one second on.
 fn brief(duration: Duration) -> String {
     let is_long = duration >= Duration::from_secs(1);
     format_duration(if is_long { Duration::from_secs(duration.as_secs()) } else { duration })
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_queue_that_was_silent_for_long_enough_can_be_given_up() {
+    fn an_empty_queue_that_was_unused_for_long_enough_can_be_given_up() {
         let quiet = Duration::from_hours(1);
         assert_eq!(blockers(&silent(), true, quiet), [] as [String; 0]);
         assert_eq!(blockers(&silent(), true, Duration::from_hours(4)).len(), 2);
     }
 
     #[test]
-    fn each_sign_of_life_is_a_reason_of_its_own() {
+    fn each_use_of_a_queue_is_its_own_reason() {
         let state = LegacyState {
             depth: 2,
             stops: 1,
@@ -144,9 +144,9 @@ mod tests {
                 "hero:work_queue:w1: 2 ids are in it",
                 "hero:work_queue:w1: 1 request waits in its stop queue",
                 "hero:work_queue:w1: 1 job of type osis on actors that are not Hero's",
-                "hero:work_queue:w1: an older client has pushed to it 5s ago, less than 1h",
-                "hero:work_queue:w1: an old worker has taken a job from it 1s ago, less than 1h",
-                "hero:work_queue:w1: no supervisor in \"dual\" is watching it",
+                "hero:work_queue:w1: an older client pushed to it 5s ago, less than 1h",
+                "hero:work_queue:w1: an old worker took a job from it 1s ago, less than 1h",
+                "hero:work_queue:w1: no supervisor in \"dual\" observes it",
             ]
         );
         assert_eq!(blockers(&state, false, Duration::ZERO).len(), 2);

@@ -1,4 +1,4 @@
-//! The objects that scripts keep, for those who look after them.
+//! The objects of scripts, for operators.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::proto::object::{Answer, Ask, Context, Object, ObjectId, ObjectType};
 use crate::store::Reindexed;
 
 impl Client {
-    /// Answers what is asked of the objects of a context; `config` bounds them and declares their
+    /// Runs an operation on the objects of a context; `config` bounds them and declares their
     /// indexes.
     ///
     /// # Errors
@@ -22,8 +22,8 @@ impl Client {
         Ok(self.store.objects(context, ask, config).await?)
     }
 
-    /// A page of objects of one type in the order of their ids, those after one, and the id after
-    /// which the next page begins. A page has fewer objects where they are large.
+    /// Reads a page of objects of one type by id, and the id after which the next page begins. A
+    /// page has fewer objects where they are large.
     ///
     /// # Errors
     /// [`ClientError::Object`].
@@ -44,7 +44,7 @@ impl Client {
         Ok((objects, ids.pop().filter(|_| is_full || is_cut)))
     }
 
-    /// How many objects of each type a context has.
+    /// Counts the objects of each type in a context.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -55,7 +55,7 @@ impl Client {
         Ok(self.store.object_counts(context).await?)
     }
 
-    /// Up to `limit` contexts that have objects, those after one.
+    /// Lists up to `limit` contexts that have objects, after a given one.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -67,8 +67,7 @@ impl Client {
         Ok(self.store.object_contexts(after, limit).await?)
     }
 
-    /// Builds the declared indexes of a type that are not whole, and removes those that are
-    /// declared no more.
+    /// Completes the declared indexes of a type, and removes those that are not declared any more.
     ///
     /// # Errors
     /// [`ClientError::Object`].

@@ -1,11 +1,11 @@
-//! Periodic jobs, as those see them who ask what became of them.
+//! The last firings of periodic jobs.
 
 use super::{Client, ClientError};
 use crate::proto::cron::CronName;
 use crate::store::LastFiring;
 
 impl Client {
-    /// What is known of the last firing of a periodic job; none if it has never fired.
+    /// Reads the last firing of a periodic job; `None` if it has never fired.
     ///
     /// # Errors
     /// [`ClientError::Store`].

@@ -1,11 +1,11 @@
-//! Queues as a whole: look at them, pause them, let them go on, empty them.
+//! Queues: lists, pauses, resumes and purges them.
 
 use super::{Client, ClientError};
 use crate::proto::queue::Queue;
 use crate::store::QueueState;
 
 impl Client {
-    /// Every queue that may hold jobs or is paused, in order of their names.
+    /// Lists every queue that may hold jobs or is paused, by name.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -13,9 +13,9 @@ impl Client {
         Ok(self.store.queue_states().await?)
     }
 
-    /// Pauses a queue: jobs may be submitted to it, and no actor takes them until it is resumed;
-    /// those that run go on. Returns whether it was not paused before. A foreign actor that pops
-    /// by itself is not held.
+    /// Pauses a queue: no actor claims its jobs until it is resumed. Running jobs go on, and jobs
+    /// may be submitted to it. Returns whether it was not paused before. A foreign actor that pops
+    /// ids itself is not affected.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -24,7 +24,7 @@ impl Client {
         Ok(news.contains(&true))
     }
 
-    /// Lets a paused queue go on. Returns whether it was paused.
+    /// Resumes a paused queue. Returns whether it was paused.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -33,11 +33,11 @@ impl Client {
         Ok(news.contains(&true))
     }
 
-    /// Ends every job that waits in a queue in `error`, as [`Client::stop_job`] would. What comes
-    /// into it meanwhile stays, and so does what runs. Returns how many jobs that were.
+    /// Stops every job that waits in a queue, as [`Client::stop_job`] does. Jobs that run, or are
+    /// pushed meanwhile, stay. Returns the number of stopped jobs.
     ///
     /// # Errors
-    /// [`ClientError::Store`], with the jobs before it ended.
+    /// [`ClientError::Store`]; the jobs before it are stopped.
     pub async fn purge_queue(&self, queue: &Queue) -> Result<u64, ClientError> {
         Ok(self.store.purge(queue, self.job.kept()).await?)
     }

@@ -1,4 +1,4 @@
-//! Waiting for the end of a job: for its reply, and for its hash where nobody replies.
+//! Waits for the end of a job: for its reply, and for its hash where no actor replies.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use crate::proto::job::{JobId, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
 use crate::store::{Blocking, Store, StoreError};
 
-/// Connections that wait at a time; further waits queue for one.
+/// The most connections that wait at a time; further waits queue for one.
 const CONNECTIONS_MAX: usize = 64;
-/// Connections kept for later waits.
+/// The most idle connections that are kept.
 const IDLE_MAX: usize = 8;
-/// How long one pop waits before the hash is looked at: actors that only write hashes are
-/// noticed within this.
+/// The wait of one pop, after which the hash is checked: the end of a job whose actor only
+/// writes the hash is noticed within this time.
 const POP: Duration = Duration::from_secs(1);
 
-/// The connections on which a client waits.
+/// The connections on which a client waits for replies.
 pub(super) struct Waiters {
     store: Store,
     idle: Mutex<Vec<Blocking>>,
@@ -30,7 +30,7 @@ impl Waiters {
         Self { store, idle: Mutex::default(), places: Semaphore::new(CONNECTIONS_MAX) }
     }
 
-    /// Waits for the end of a job; gives up after `patience`.
+    /// Waits for the end of a job, at most for `patience`.
     pub(super) async fn wait(
         &self,
         id: &JobId,
@@ -53,8 +53,8 @@ impl Waiters {
         }
     }
 
-    /// A connection goes back to the idle ones only after an answer: one that was abandoned in
-    /// the middle of a pop would take the reply with it.
+    /// A connection becomes idle again only after an answer: one that is cancelled during a pop
+    /// would lose the reply.
     async fn wait_on_a_connection(&self, id: &JobId) -> Result<ReplyOutcome, ClientError> {
         let _place = self.places.acquire().await.map_err(|_| closed())?;
         let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());

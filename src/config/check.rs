@@ -1,4 +1,4 @@
-//! What each value may be, beyond its form, and what must hold between several of them.
+//! Checks the range of each value, and the relations between several of them.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-/// Redis counts in milliseconds of 64 bits since 1970; ten years stay far from where they end.
+/// Redis counts milliseconds since 1970 in 64 bits; ten years stay far from that limit.
 const TEN_YEARS: Duration = Duration::from_hours(3650 * 24);
 const MILLISECOND: Duration = Duration::from_millis(1);
 /// The longest string that Redis holds.
@@ -69,7 +69,7 @@ fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result
         let legacy = &queue.legacy;
         if !keys.is_legacy_queue(legacy) {
             let shown: String = legacy.chars().take(80).flat_map(char::escape_debug).collect();
-            let message = format!("has `{shown}`, which is none of {}", Keys::LEGACY_FORM);
+            let message = format!("has `{shown}`, which is not of the form {}", Keys::LEGACY_FORM);
             return Err(Fault::new(key("legacy_queues"), message));
         }
         if queues[..place].iter().any(|before| before.legacy == *legacy) {
@@ -128,7 +128,7 @@ fn check_actor(actor: &ActorConfig) -> Result<(), Fault> {
     number(key("tasks"), actor.tasks, TASKS)?;
     duration(key("heartbeat"), actor.heartbeat, Duration::from_millis(10)..=HOUR)?;
     duration(key("lease"), actor.lease, Duration::from_millis(30)..=DAY)?;
-    // One heartbeat may come late or be lost without the actor being taken for dead.
+    // One heartbeat may be late or lost before the actor counts as dead.
     if actor.heartbeat * 2 >= actor.lease {
         let message = format!(
             "must be less than half of actor.lease ({}), not {}",
@@ -200,7 +200,7 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
         );
     }
     if command.len() > WORDS_MAX || command.iter().any(|word| word.contains('\0')) {
-        return fault("command", "must have at most 256 words, and no NUL in them");
+        return fault("command", "must have at most 256 words without a NUL");
     }
     let is_compiled = !script_type.options.compile.is_empty();
     if !is_compiled && !command.iter().any(|word| word.contains("{script}")) {
@@ -221,9 +221,9 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
 
 fn check_limits(table: &KeyPath, limits: &RhaiLimits) -> Result<(), Fault> {
     const ELEMENTS_MAX: usize = 100_000_000;
-    // TOML has no larger numbers, so a larger one could not be printed.
+    // TOML has no larger numbers.
     number(table.then("operations"), limits.operations, 0..=i64::MAX.unsigned_abs())?;
-    // Calls nest on the thread's own stack, which is what bounds them in the end.
+    // Calls nest on the thread's own stack, which bounds them.
     number(table.then("depth"), limits.depth, 1..=512)?;
     size(table.then("string_size_max"), limits.string_size_max, 1..=1 << 30)?;
     number(table.then("array_len_max"), limits.array_len_max, 1..=ELEMENTS_MAX)?;
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_says_what_it_lets_through_and_nothing_is_no_limit() {
+    fn a_limit_needs_a_bound_and_zero_is_rejected() {
         let none = "to hold jobs back altogether, pause their queues";
         for (text, message) in [
             (
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn values_out_of_range_are_refused_where_they_stand() {
+    fn values_out_of_range_are_rejected_with_their_place() {
         for (text, message) in [
             ("[actor]\ntasks = 0", "2:9: actor.tasks must be from 1 to 1024, not 0"),
             ("[actor]\n\ntasks = 1025", "3:9: actor.tasks must be from 1 to 1024, not 1025"),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn older_names_are_checked_where_they_stand() {
+    fn legacy_names_are_checked_with_their_place() {
         let queue = |legacy: &str| format!("{{ legacy = \"{legacy}\", type = \"osis\" }}");
         let queues = |list: &str| format!("[supervisor]\nlegacy_queues = [{list}]");
         let w1 = queue("hero:work_queue:w1");
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_version_has_not_is_refused_and_says_so() {
+    fn a_key_of_tls_is_rejected_without_tls() {
         let text = "[redis]\ntls_ca_file = \"/ca.pem\"";
         let message = "redis.tls_ca_file is for TLS, but redis.url does not begin with rediss";
         assert_eq!(refusal(text), format!("hero.toml:2:15: {message}"));

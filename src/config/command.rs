@@ -1,5 +1,5 @@
-//! What the scripts of a `command` type get beside their program: variables, a folder, a compiler,
-//! a check, and for Python a warm interpreter and packages.
+//! The options of a `command` type: variables, a working folder, a compiler, a check, and for
+//! Python a warm interpreter and packages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,36 +13,36 @@ use super::units;
 /// The optional keys of `[type.NAME]` with `engine = "command"`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandOptions {
-    /// Variables of every script of the type; those of the job come over them.
+    /// Variables of every script of the type; those of the job override them.
     pub env: BTreeMap<String, String>,
-    /// Where scripts start; empty for their own private folder.
+    /// The working folder of scripts; empty for their private folder.
     pub cwd: PathBuf,
-    /// What turns `{script}` into the program `{binary}`; empty if nothing has to.
+    /// The command that compiles `{script}` to the program `{binary}`; empty without one.
     pub compile: Vec<String>,
-    /// What tells whether a script is well formed, without running it; empty if nothing does.
+    /// The command that checks a script without running it; empty without one.
     pub check: Vec<String>,
-    /// Whether a parent interpreter is kept ready, of which each job is a fork. Of the types that
-    /// come with Hero `python` has it.
+    /// Keeps a parent interpreter ready, from which each job is forked. Of the types that come
+    /// with Hero, `python` has it.
     pub warm: bool,
-    /// The modules that the parent interpreter has imported.
+    /// The modules that the parent interpreter imports.
     pub preload: Vec<String>,
     /// `[type.NAME.dependencies]`.
     pub dependencies: DependenciesConfig,
 }
 
-/// `[type.NAME.dependencies]`: the packages that a Python script asks for in its own text.
+/// `[type.NAME.dependencies]`: the packages that a Python script declares in its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct DependenciesConfig {
-    /// Whether they are installed at all.
+    /// Installs packages.
     pub enabled: bool,
-    /// The package index; empty for the installer's own, `none` for none.
+    /// The package index; empty for the installer's default, `none` for no index.
     pub index: String,
-    /// Folders and pages with packages, beside the index.
+    /// Further folders and pages with packages.
     pub find_links: Vec<String>,
-    /// Whether packages may be built from their sources, which runs their code.
+    /// Allows to build packages from source, which runs their code.
     pub source_builds: bool,
-    /// How long one set of packages may take to install.
+    /// The longest time to install one set of packages.
     #[serde(with = "units::duration")]
     pub build_timeout: Duration,
 }
@@ -60,7 +60,7 @@ impl Default for DependenciesConfig {
 }
 
 impl CommandOptions {
-    /// Checks them beside the command that they belong to.
+    /// Checks the options together with their command.
     ///
     /// # Errors
     /// The first [`Fault`] found.
@@ -72,7 +72,7 @@ impl CommandOptions {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 return fault(
                     "env",
-                    "has a name that is empty or holds = or a NUL, or such a value",
+                    "has a name that is empty or has = or a NUL, or a value with a NUL",
                 );
             }
         }
@@ -92,7 +92,7 @@ impl CommandOptions {
         }
         if self.compile.is_empty() {
             if has(command, "{binary}") {
-                return fault("command", "has {binary}, but there is no compile that makes it");
+                return fault("command", "has {binary}, but compile is not set");
             }
         } else if !has(&self.compile, "{binary}") || !has(command, "{binary}") {
             return fault("compile", "must have {binary}, and so must command");
@@ -104,7 +104,7 @@ impl CommandOptions {
                 ("dependencies", self.dependencies != DependenciesConfig::default()),
             ] {
                 if is_set {
-                    return fault(key, "means nothing here: the command is no python");
+                    return fault(key, "is for Python only, and the command is not python");
                 }
             }
         }
@@ -133,7 +133,7 @@ impl DependenciesConfig {
     }
 }
 
-/// Whether a command runs Python: its program is called so, whatever its version.
+/// Returns whether a command runs Python, by the name of its program, in any version.
 pub fn is_python(command: &[String]) -> bool {
     let program = command.first().map(Path::new).and_then(Path::file_name);
     program.is_some_and(|name| name.as_encoded_bytes().starts_with(b"python"))
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_cannot_be_meant_are_refused_where_they_stand() {
+    fn contradictory_options_are_rejected_with_their_place() {
         let any = "command = [\"x\", \"{script}\"]\n";
         for (keys, message) in [
             (format!("{any}cwd = \"here\""), "4:7: type.x.cwd must be an absolute path"),
@@ -184,7 +184,10 @@ mod tests {
                 "type.x.compile must have {binary}",
             ),
             ("command = [\"{binary}\"]".to_owned(), "type.x.command has {binary}, but there is no"),
-            (format!("{any}warm = true"), "4:8: type.x.warm means nothing here: the command is no"),
+            (
+                format!("{any}warm = true"),
+                "4:8: type.x.warm is for Python only, and the command is not",
+            ),
             (
                 "command = [\"python3\", \"{script}\"]\npreload = [\"os; x\"]".to_owned(),
                 "4:11: type.x.preload must be names of modules",
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn any_program_that_is_called_python_is_one() {
+    fn any_program_with_the_name_of_python_is_one() {
         let is = |program: &str| super::is_python(&[program.to_owned()]);
         assert!(is("/usr/bin/python3") && is("python3.12") && is("/opt/x/bin/python"));
         assert!(!is("/usr/bin/pypy3") && !is("/python/bin/bash") && !super::is_python(&[]));

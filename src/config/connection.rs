@@ -1,4 +1,4 @@
-//! `[redis]`: which Redis, and how to prove who is asking, without ever showing the secret.
+//! `[redis]`: the address of Redis and the login, whose secret is never shown.
 
 use std::fmt;
 use std::io;
@@ -11,29 +11,29 @@ use super::files::read_bounded;
 use super::redis_url::RedisUrl;
 use crate::proto::keys::Namespace;
 
-/// `[redis]`: where Redis is and how to log in.
+/// `[redis]`: the address of Redis and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct RedisConfig {
-    /// Where Redis listens: `redis://HOST:PORT/DB` or `redis+unix:///PATH`; or which sentinels
-    /// know: `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB`. With `rediss` through TLS.
+    /// The address: `redis://HOST:PORT/DB`, `redis+unix:///PATH`, or through sentinels
+    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB`. With `rediss` through TLS.
     pub url: RedisUrl,
-    /// What every key starts with; in braces, all keys share one slot of a Redis Cluster.
+    /// The prefix of every key; in braces, all keys share one slot of a Redis Cluster.
     #[serde(deserialize_with = "namespace")]
     pub namespace: Namespace,
-    /// The ACL user; none is Redis's own default user.
+    /// The ACL user; Redis's default user without one.
     #[serde(with = "empty_is_none")]
     pub username: Option<String>,
-    /// The file that holds the password; none looks for the systemd credential.
+    /// The file with the password; the systemd credential without one.
     #[serde(with = "empty_is_none")]
     pub password_file: Option<PathBuf>,
-    /// The certificate authority that vouches for Redis, in PEM; none trusts those of the system.
+    /// The certificate authority of Redis, in PEM; those of the system without one.
     #[serde(with = "empty_is_none")]
     pub tls_ca_file: Option<PathBuf>,
-    /// Our own certificate, in PEM, for a Redis that asks for one.
+    /// The client certificate, in PEM, for a Redis that asks for one.
     #[serde(with = "empty_is_none")]
     pub tls_cert_file: Option<PathBuf>,
-    /// The key of that certificate.
+    /// The private key of the client certificate.
     #[serde(with = "empty_is_none")]
     pub tls_key_file: Option<PathBuf>,
 }
@@ -53,17 +53,17 @@ impl Default for RedisConfig {
 }
 
 impl RedisConfig {
-    /// The url without the password it may hold, for messages.
+    /// Returns the url without its password, for messages.
     pub fn redacted_url(&self) -> String {
         self.url.redacted()
     }
 
-    /// The password: the content of `password_file`, else of the systemd credential
-    /// `redis-password`, else none. One newline at its end does not belong to it.
+    /// Reads the password from `password_file`, else from the systemd credential
+    /// `redis-password`; `None` without either. One newline at its end is removed.
     ///
     /// # Errors
-    /// [`ConfigError::Unreadable`] with the name of the file if it cannot be read, is empty, is no
-    /// text, or is longer than a password can be.
+    /// [`ConfigError::Unreadable`] with the name of the file if it cannot be read, is empty, is not
+    /// text, or is too long.
     pub fn password(&self) -> Result<Option<Password>, ConfigError> {
         let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
         self.password_with(credentials.as_deref())
@@ -83,7 +83,7 @@ impl RedisConfig {
         }
     }
 
-    /// The files that TLS needs; `None` where the url asks for no TLS.
+    /// Reads the files for TLS; `None` if the url does not ask for TLS.
     ///
     /// # Errors
     /// [`ConfigError::Unreadable`] with the name of the file that cannot be read or is too large.
@@ -105,7 +105,7 @@ impl RedisConfig {
         }))
     }
 
-    /// Refuses what cannot be connected with, before anything tries.
+    /// Rejects settings with which no connection is possible.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["redis", name]);
         self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
@@ -133,29 +133,29 @@ impl RedisConfig {
     }
 }
 
-/// What TLS needs beside the url, in PEM, as it stands in the files.
+/// The contents of the files for TLS, in PEM.
 #[derive(Clone, Default)]
 pub struct TlsFiles {
-    /// Who vouches for Redis; none trusts the authorities of the system.
+    /// The certificate authority of Redis; those of the system without one.
     pub authorities: Option<Vec<u8>>,
-    /// The chain that says who we are, for a Redis that asks.
+    /// The client certificate, for a Redis that asks for one.
     pub certificate: Option<Vec<u8>>,
-    /// The key of that chain: a secret.
+    /// Its private key: a secret.
     pub key: Option<Vec<u8>>,
 }
 
-/// A namespace, whose error does not repeat what stands there: it may be a misplaced url.
+/// Reads a namespace. The error does not repeat the value: it may be a misplaced url.
 fn namespace<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Namespace, D::Error> {
     let form = || serde::de::Error::custom(format!("must be {}", Namespace::FORM));
     String::deserialize(from)?.parse().map_err(|_| form())
 }
 
-/// A password in memory. Printing it shows none of it.
+/// A password in memory, which is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(String);
 
 impl Password {
-    /// The password itself: for logging in, never for a message.
+    /// Returns the password, for the login, never for a message.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -167,7 +167,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Optional text in a file where every key can be written out: `""` is none.
+/// Optional text in a file that has every key: `""` means `None`.
 mod empty_is_none {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -202,7 +202,7 @@ fn read_password(file: &Path) -> io::Result<Password> {
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let password = line.strip_suffix('\r').unwrap_or(line);
     if password.is_empty() {
-        return Err(invalid("holds no password"));
+        return Err(invalid("the file is empty"));
     }
     Ok(Password(password.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what to write instead.
+//! The errors of a configuration: the mistake, its place, and the expected value.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,42 +11,42 @@ pub(super) const NO_PERMISSION: &str = "permission denied";
 /// The reason for which there is no configuration, or no such unit in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// A file says something that is wrong.
+    /// A file has a mistake.
     #[error("{place}: {message}")]
     Wrong {
-        /// Where.
+        /// The place of the mistake.
         place: FilePlace,
-        /// What is wrong, and what is expected instead.
+        /// The mistake, and the expected value.
         message: String,
     },
     /// A file cannot be read.
-    #[error("reading {what} {}: {reason}", .file.display())]
+    #[error("cannot read {what} {}: {reason}", .file.display())]
     Unreadable {
-        /// What the file is for: `the configuration`, `the password`.
+        /// The purpose of the file: `the configuration`, `the password`.
         what: &'static str,
         /// The file or folder.
         file: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The name is no unit: not of the form of an actor's, and without a `[unit.NAME]`.
+    /// The unit is unknown: it is not of the form of an actor's, and has no `[unit.NAME]`.
     #[error("no such unit: `{}`{}", shown(.name), unit_hint(.nearest.as_deref()))]
     NoSuchUnit {
-        /// The name that was asked for.
+        /// The name.
         name: String,
-        /// The known name that is most like it.
+        /// The most similar known name.
         nearest: Option<String>,
     },
-    /// The unit is there, but cannot be what it says.
+    /// The unit is known, but its settings are wrong.
     #[error("{message}")]
     Unit {
-        /// The unit that was asked for.
+        /// The name of the unit.
         name: String,
-        /// What is wrong with it, beginning with `unit.NAME`.
+        /// The mistake, beginning with `unit.NAME`.
         message: String,
     },
-    /// A configuration made by a program cannot be written as TOML.
-    #[error("writing the configuration as TOML: {0}")]
+    /// A configuration built by a program cannot be written as TOML.
+    #[error("cannot write the configuration as TOML: {0}")]
     Unwritable(String),
 }
 
@@ -55,12 +55,12 @@ pub enum ConfigError {
 pub struct FilePlace {
     /// The file.
     pub file: PathBuf,
-    /// Line and column, both from 1, the column in characters; none if it is about the whole file.
+    /// Line and column, both from 1, the column in characters; `None` for the whole file.
     pub position: Option<(usize, usize)>,
 }
 
 impl ConfigError {
-    /// Whether somebody else may be allowed to read what could not be read.
+    /// Returns whether another user may be able to read the file.
     pub fn is_for_others(&self) -> bool {
         matches!(self, Self::Unreadable { reason, .. } if reason == NO_PERMISSION)
     }
@@ -76,7 +76,7 @@ impl fmt::Display for FilePlace {
     }
 }
 
-/// One step on the way from the top of a file to a value.
+/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PathStep {
     /// Into a table.
@@ -97,29 +97,29 @@ impl From<usize> for PathStep {
     }
 }
 
-/// A way from the top of a file to a value, written `unit.mixed.actors[0].tasks`.
+/// The path from the top of a file to a value, written `unit.mixed.actors[0].tasks`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct KeyPath(pub(super) Vec<PathStep>);
 
 impl KeyPath {
-    /// The path made of table keys alone.
+    /// Creates a path of table keys.
     pub(crate) fn of(keys: &[&str]) -> Self {
         Self(keys.iter().map(|key| PathStep::from(*key)).collect())
     }
 
-    /// The path one step further.
+    /// Returns the path with one more step.
     pub(super) fn then(&self, step: impl Into<PathStep>) -> Self {
         let mut steps = self.0.clone();
         steps.push(step.into());
         Self(steps)
     }
 
-    /// The last key; empty for an element of an array.
+    /// Returns the last key; empty for an element of an array.
     pub(super) fn last_key(&self) -> &str {
         self.split_last().map_or("", |(_, key)| key)
     }
 
-    /// The path of the table around, and the last key; `None` for an element of an array.
+    /// Splits off the last key; `None` for an element of an array.
     fn split_last(&self) -> Option<(Self, &str)> {
         match self.0.split_last() {
             Some((PathStep::Key(key), rest)) => Some((Self(rest.to_vec()), key)),
@@ -148,30 +148,30 @@ impl fmt::Display for KeyPath {
     }
 }
 
-/// A value that is well formed and still cannot be, found in the merged configuration.
+/// A well-formed value that is not legal, found in the merged configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The keys that are to blame, the likeliest first: the first that a file sets is pointed at.
+    /// The keys at fault, the likeliest first: the error has the place of the first that is set.
     pub(super) keys: Vec<KeyPath>,
-    /// What is wrong, with the path of the key in it.
+    /// The mistake, with the path of the key.
     pub(super) message: String,
 }
 
 impl Fault {
-    /// A fault of one key; the message follows its path.
+    /// Creates a fault of one key; the message follows its path.
     pub(super) fn new(key: KeyPath, message: impl fmt::Display) -> Self {
         Self { message: format!("{key} {message}"), keys: vec![key] }
     }
 
-    /// Blames another key as well.
+    /// Adds another key at fault.
     pub(super) fn or(mut self, key: KeyPath) -> Self {
         self.keys.push(key);
         self
     }
 }
 
-/// Puts what the TOML and serde crates say into this crate's words. `path` is that of the key or
-/// value they point at. A value is never repeated: it may be a secret in the wrong place.
+/// Rewords a message of the TOML and serde crates. `path` is that of the key or value at fault. A
+/// value is never repeated: it may be a misplaced secret.
 pub(crate) fn explain(message: &str, path: Option<&KeyPath>) -> String {
     let expected = message.rsplit_once(", expected ").map_or("", |(_, expected)| expected);
     if let Some((_, known)) = unknown_field(message) {
@@ -218,12 +218,12 @@ pub(super) fn unknown_key(path: Option<&KeyPath>, known: &[&str]) -> String {
     format!("unknown key `{}`{place}{hint}", shown(key))
 }
 
-/// The words between backticks in a list such as ``one of `a`, `b` ``.
+/// Returns the words between backticks in a list such as ``one of `a`, `b` ``.
 fn backticked(list: &str) -> Vec<&str> {
     list.split('`').skip(1).step_by(2).collect()
 }
 
-/// Messages of the parser that would not help a person.
+/// Rewords messages of the parser that do not help a person.
 fn reworded(message: &str) -> &str {
     match message {
         "wanted string or table" => "expected a string",
@@ -234,7 +234,7 @@ fn reworded(message: &str) -> &str {
     }
 }
 
-/// What serde calls a value, for a person.
+/// Rewords serde's name of a type.
 fn plain(expected: &str) -> &str {
     match expected {
         "i64" => "a whole number",
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_wrong_type_are_not_repeated() {
+    fn a_value_of_the_wrong_type_is_not_repeated() {
         let path = KeyPath::of(&["redis"]);
         assert_eq!(
             explain("invalid type: string \"hunter2, expected a\", expected a table", Some(&path)),

@@ -1,4 +1,4 @@
-//! Reading what belongs to the configuration from the file system, within bounds.
+//! Reads the files of the configuration, within bounds.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -8,14 +8,14 @@ use super::error::{ConfigError, NO_PERMISSION};
 use super::source::place;
 use super::units::format_size;
 
-/// The configuration where none is named.
+/// The default file.
 pub const DEFAULT_FILE: &str = "/etc/hero/hero.toml";
 
 const FILE_SIZE_MAX: u64 = 1 << 20;
 const DROP_INS_MAX: usize = 1000;
 
-/// The texts to merge, the first as the base, each later one over it: the file itself, unless it
-/// is missing and may be, then its drop-ins, `FILE.d/*.toml`, in the order of their names.
+/// Reads the texts to merge, each over the ones before it: the file itself, which may be missing
+/// if `may_be_missing`, then its drop-ins, `FILE.d/*.toml`, by name.
 pub(super) fn read_all(
     file: &Path,
     may_be_missing: bool,
@@ -33,24 +33,24 @@ pub(super) fn read_all(
     Ok(texts)
 }
 
-/// The text of a file of the configuration.
+/// Reads the text of a file of the configuration.
 pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {
     let bytes = read_bounded(file, FILE_SIZE_MAX).map_err(|error| unreadable(file, &error))?;
     text(file, bytes)
 }
 
-/// The whole content of a file that must not be larger than a bound.
+/// Reads a file that must not be larger than a bound.
 pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let read = File::open(file)?.take(bytes_max + 1).read_to_end(&mut content)?;
     if read as u64 > bytes_max {
-        let reason = format!("larger than {}", format_size(bytes_max));
+        let reason = format!("larger than the limit of {}", format_size(bytes_max));
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
     }
     Ok(content)
 }
 
-/// Why a file could not be read, in lower case.
+/// Returns the reason for which a file cannot be read, in lower case.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
@@ -60,15 +60,14 @@ pub(super) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// The drop-ins of a file.
+/// Lists the drop-ins of a file.
 fn drop_ins(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let mut folder = file.as_os_str().to_owned();
     folder.push(".d");
     toml_files(Path::new(&folder))
 }
 
-/// The files of a folder that count: `*.toml`, none that is hidden, as a shell would list them.
-/// None in a folder that is not there.
+/// Lists the files `*.toml` of a folder that are not hidden, by name. A missing folder has none.
 pub(super) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,5 +1,5 @@
-//! Tables of TOML files whose keys are settings of a job: `[job.NAME]` and `[defaults]` of a graph,
-//! `[cron.NAME]` of a periodic job.
+//! Reads tables of TOML files whose keys are settings of a job: `[job.NAME]` and `[defaults]` of a
+//! graph, `[cron.NAME]` of a periodic job.
 
 use std::fmt::Display;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! `[limit.NAME]`: how many jobs may run at once, and how many may start within a time.
+//! `[limit.NAME]`: bounds on concurrent jobs and on starts per time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::proto::job::LimitKey;
 use crate::proto::target::{Group, IllegalName, ScriptType, name};
 
 name!(
-    /// What a limit is called: in the configuration, in Redis, and in the jobs that it holds back.
+    /// The name of a limit, in the configuration, in Redis, and in the jobs that it holds.
     LimitName,
     "name of a limit",
     "a letter a-z or digit, then at most 63 of a-z, 0-9, _, . and -",
@@ -20,34 +20,34 @@ name!(
         && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 );
 
-/// One limit: which jobs are under it, what it counts separately, and how many it lets through.
+/// One limit: its jobs, the groups that it counts separately, and its bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct LimitConfig {
-    /// What it counts separately; all jobs under it together without it.
+    /// The property by which it counts jobs separately; all together without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per: Option<Per>,
-    /// Only jobs of this script type are under it.
+    /// Limits only jobs of this script type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub script_type: Option<ScriptType>,
-    /// Only jobs for this group; one that names none is for `default`.
+    /// Limits only jobs for this group; a job without a group counts as `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
-    /// Only jobs of this caller.
+    /// Limits only jobs of this caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
-    /// Only jobs with this limit key.
+    /// Limits only jobs with this limit key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<LimitKey>,
-    /// How many of them run at once.
+    /// The most jobs that run at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
-    /// How many of them start within a time.
+    /// The most jobs that start within a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
 
-/// What a limit counts separately.
+/// The property by which a limit counts jobs separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {
@@ -57,12 +57,12 @@ pub enum Per {
     Group,
     /// Each caller.
     Caller,
-    /// Each limit key that jobs name.
+    /// Each limit key.
     Key,
 }
 
 impl Per {
-    /// As the configuration spells it.
+    /// Returns the word of the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Type => "type",
@@ -73,19 +73,19 @@ impl Per {
     }
 }
 
-/// So many starts within a time, written `10/s`, `100/m`, `5/10s`.
+/// A number of starts within a time, written `10/s`, `100/m`, `5/10s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// How many.
+    /// The number of starts.
     pub number: u32,
-    /// Within which time, whenever that begins.
+    /// The time, as a sliding window.
     pub period: Duration,
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let period = format_duration(self.period);
-        // One second is written `s`; eleven are not `1s` with something before it.
+        // One second is written `s`; `11s` keeps its number.
         let unit = period.strip_prefix('1').filter(|unit| unit.starts_with(char::is_alphabetic));
         write!(f, "{}/{}", self.number, unit.unwrap_or(&period))
     }
@@ -95,7 +95,8 @@ impl FromStr for Rate {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "expected so many starts within a time, such as \"10/s\" or \"100/5m\"";
+        const FORM: &str =
+            "expected a number of starts within a time, such as \"10/s\" or \"100/5m\"";
         let (number, period) = text.split_once('/').ok_or(FORM)?;
         let number = number.parse().map_err(|_| FORM)?;
         let bare = period.starts_with(char::is_alphabetic);

@@ -1,4 +1,4 @@
-//! From files to the configuration in force, and back to text.
+//! Loads the configuration from its files, and writes it as text.
 
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,11 @@ impl Config {
     /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names. Tables are
     /// merged key by key; any other value of a later file replaces that of an earlier one.
     ///
-    /// Without a file it is [`DEFAULT_FILE`], and that one may be missing.
+    /// Without an explicit file it reads [`DEFAULT_FILE`], which may be missing.
     ///
     /// # Errors
-    /// [`ConfigError::Unreadable`] if a file cannot be read, is larger than 1 MiB or, named by the
-    /// caller, is not there; [`ConfigError::Wrong`] with file, line and column if one says
-    /// something that is wrong.
+    /// [`ConfigError::Unreadable`] if a file cannot be read, is larger than 1 MiB, or is explicit
+    /// and missing; [`ConfigError::Wrong`] with file, line and column of a mistake.
     pub fn load(explicit: Option<&Path>) -> Result<Self, ConfigError> {
         Self::load_from(explicit.unwrap_or(Path::new(DEFAULT_FILE)), explicit.is_none())
     }
@@ -30,7 +29,7 @@ impl Config {
         Self::merged(file, &read_all(file, may_be_missing)?)
     }
 
-    /// Reads a text as if it were the content of that file; reads no drop-ins.
+    /// Reads a text as the content of a file, without drop-ins.
     ///
     /// # Errors
     /// [`ConfigError::Wrong`], as [`Config::load`].
@@ -38,17 +37,17 @@ impl Config {
         Self::merged(file, &[(file.to_owned(), text.to_owned())])
     }
 
-    /// What is in force, as a file that reads back to the same. A password in the url is not
-    /// printed but replaced by `***`.
+    /// Writes the configuration in force as a file that reads back to the same. A password in the
+    /// url is replaced by `***`.
     ///
     /// # Errors
-    /// [`ConfigError::Unwritable`] if a program has put in what no file can say, such as a path
-    /// that is no UTF-8.
+    /// [`ConfigError::Unwritable`] if a program has set a value that no file can have, such as a
+    /// path that is not UTF-8.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         toml::to_string(self).map_err(|error| ConfigError::Unwritable(error.to_string()))
     }
 
-    /// Each text is read by itself first: what is wrong in one is then told with its own line.
+    /// Reads each text by itself first, so that a mistake has the line of its own file.
     fn merged(main: &Path, texts: &[(PathBuf, String)]) -> Result<Self, ConfigError> {
         let mut sources = Vec::with_capacity(texts.len());
         let mut table = Table::new();
@@ -68,7 +67,7 @@ impl Config {
 }
 
 impl Layer {
-    /// Cannot fail where each file was right by itself; were it to, there is no line to name.
+    /// Cannot fail after each file was read by itself; if it does, the error has no line.
     fn deserialize_merged(table: Table, main: &Path) -> Result<Self, ConfigError> {
         table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
             place: FilePlace { file: main.to_owned(), position: None },
@@ -94,12 +93,12 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
     Ok(config)
 }
 
-/// Where the fault stands: at the first of its keys that some file sets, in the last file that
-/// does; else where the way to the first key ends.
+/// Finds the place of a fault: the first of its keys that a file sets, in the last file that does;
+/// else the end of the path to the first key.
 fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<FilePlace> {
     let deepest = |key| {
         let found = sources.iter().map(|source| source.find(key));
-        // The last of equals, which is the file that had the last word.
+        // The last of equals: the file that is merged last.
         found.max_by_key(|(steps, _)| *steps)
     };
     let set = fault.keys.iter().find_map(|key| {
@@ -108,7 +107,7 @@ fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<FilePlace> {
     set.or_else(|| fault.keys.first().and_then(deepest).map(|(_, place)| place))
 }
 
-/// Lays one table over another. The parser bounds how deep tables nest, and with it this recursion.
+/// Merges one table over another. The parser bounds the nesting of tables, and so this recursion.
 fn merge(base: &mut Table, over: Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {

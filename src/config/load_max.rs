@@ -1,4 +1,4 @@
-//! A load average as the configuration writes it: a number, in hundredths.
+//! A load average of the configuration, kept in hundredths.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ pub struct LoadMax {
 }
 
 impl LoadMax {
-    /// The highest that can be written: far beyond any machine.
+    /// The highest legal value, far above any machine.
     const MAX: f64 = 100_000.0;
 
-    /// A load of so much, to the hundredth; none if it is no number from 0 to 100000.
+    /// Creates a load average, rounded to a hundredth; `None` if it is not from 0 to 100000.
     pub fn new(load: f64) -> Option<Self> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -28,7 +28,7 @@ impl LoadMax {
         load
     }
 
-    /// The load as a number.
+    /// Returns the load as a number.
     pub fn get(self) -> f64 {
         f64::from(self.hundredths) / 100.0
     }
@@ -66,7 +66,7 @@ impl Visitor<'_> for Number {
     }
 
     fn visit_i64<E: Error>(self, load: i64) -> Result<LoadMax, E> {
-        // What does not fit is out of bounds anyway.
+        // A number that does not fit is out of bounds.
         self.visit_f64(u32::try_from(load).map_or(-1.0, f64::from))
     }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_any_sane_number() {
+    fn a_load_is_a_number_within_its_bounds() {
         #[derive(Deserialize, Debug)]
         struct Line {
             load: LoadMax,

@@ -1,8 +1,9 @@
-//! What `/etc/hero/hero.toml` says: its schema, its defaults, and checks that name line and column.
+//! The configuration `/etc/hero/hero.toml`: its schema, its defaults, and checks with line and
+//! column.
 //!
-//! [`Config::load`] reads the file and its drop-ins, [`Config::unit`] tells what a unit is, and
-//! [`Config::to_toml`] prints what is in force. A role gets its own slice, such as
-//! [`ActorConfig`], never the whole.
+//! [`Config::load`] reads the file and its drop-ins, [`Config::unit`] returns the actors of a unit,
+//! and [`Config::to_toml`] writes the configuration in force. A role gets its own slice, such as
+//! [`ActorConfig`], never all of it.
 
 mod check;
 mod command;

@@ -1,4 +1,4 @@
-//! `[osis]`: the objects that scripts of the engine `osis` keep.
+//! `[osis]`: the objects of scripts of the engine `osis`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use super::error::{Fault, KeyPath};
 use super::units;
 use crate::proto::object::{Context, Field, OWN_FIELDS, ObjectType};
 
-/// The most fields of one type that may have an index: each costs every write.
+/// The most indexed fields of one type: each costs time with every write.
 const INDEXES_MAX: usize = 32;
 
-/// `[osis]`: how large and how many objects may be, and by what they are found.
+/// `[osis]`: the bounds of objects, and their indexes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct OsisConfig {
-    /// The most bytes of one object, as JSON.
+    /// The largest object, in bytes of JSON.
     #[serde(with = "units::size")]
     pub object_size_max: u64,
     /// The most objects of one context.
     pub objects_max: u64,
-    /// For each type of objects, the fields by which they can be found.
+    /// The indexed fields of each type of objects.
     pub index: BTreeMap<ObjectType, BTreeSet<Field>>,
-    /// For each caller, the contexts that its scripts may use beside their own.
+    /// The further contexts that the scripts of each caller may use.
     pub access: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -38,12 +38,12 @@ impl Default for OsisConfig {
 }
 
 impl OsisConfig {
-    /// Whether the scripts of a caller may use a context that is not their own.
+    /// Returns whether the scripts of a caller may use a context beside their own.
     pub fn grants(&self, caller: &str, context: &str) -> bool {
         self.access.get(caller).is_some_and(|contexts| contexts.contains(context))
     }
 
-    /// The fields by which objects of a type are found.
+    /// Returns the indexed fields of a type.
     pub fn indexes(&self, object_type: &ObjectType) -> impl Iterator<Item = &Field> {
         self.index.get(object_type).into_iter().flatten()
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_index_can_be_on_is_refused() {
+    fn a_field_that_cannot_be_indexed_is_rejected() {
         for (text, expected) in [
             (
                 "[osis.index]\nperson = [\"version\"]",

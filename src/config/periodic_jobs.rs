@@ -1,6 +1,6 @@
 //! Periodic jobs: `*.toml` in `supervisor.cron_dir`, each with one `[cron.NAME]` or more.
 //!
-//! A file that is wrong disables its own jobs, and is told; the others go on.
+//! A file with a mistake disables its own jobs and is reported; the others stay in force.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,21 +18,21 @@ use crate::proto::cron::{CatchUp, CronName, Overlap, Schedule};
 use crate::proto::job::{Entrance, Job, JobSpec};
 use crate::proto::target::{IllegalName, ScriptType};
 
-/// Most periodic jobs of one folder.
+/// The most periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
 
 /// One periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronEntry {
-    /// What it is called.
+    /// Its name.
     pub name: CronName,
-    /// The file that it is in.
+    /// Its file.
     pub file: PathBuf,
-    /// When it is due.
+    /// Its schedule.
     pub schedule: Schedule,
-    /// What becomes of firings that were missed.
+    /// The treatment of missed firings.
     pub catch_up: CatchUp,
-    /// What happens while the job before is on its way.
+    /// The treatment of a firing while the last job has not ended.
     pub overlap: Overlap,
     /// The settings of the job of every firing, without its id.
     spec: JobSpec,
@@ -41,14 +41,14 @@ pub struct CronEntry {
 /// All periodic jobs of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Crontab {
-    /// In the order of their names.
+    /// The periodic jobs, by name.
     pub entries: Vec<CronEntry>,
-    /// What is wrong with the files whose jobs are not among them.
+    /// The mistakes of the files whose jobs are left out.
     pub problems: Vec<ConfigError>,
 }
 
 impl Config {
-    /// Reads the periodic jobs. A folder that is not there has none.
+    /// Reads the periodic jobs. A missing folder has none.
     pub fn crontab(&self) -> Crontab {
         let mut entries: BTreeMap<CronName, CronEntry> = BTreeMap::new();
         let mut problems = Vec::new();
@@ -164,7 +164,7 @@ fn time_zone(name: &str) -> Result<TimeZone, String> {
     })
 }
 
-/// Refuses a file that has a name of another file, or one too many.
+/// Rejects a file that repeats a name of another file, or exceeds the limit of periodic jobs.
 fn unique(
     known: &BTreeMap<CronName, CronEntry>,
     of_file: Vec<(CronName, CronEntry)>,
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn mistakes_are_reported_with_their_place() {
         for (text, message) in [
             ("cron = 1", "/a.toml:1:8: cron: expected a table"),
             ("[cron.\"a:b\"]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"", "a:b"),

@@ -1,4 +1,4 @@
-//! `redis.url`: where Redis listens. It may hold a password, so what is printed of it never does.
+//! `redis.url`: the address of Redis. Its password is never printed.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ const SCHEMES: [&str; 6] =
 const TLS_SCHEME: &str = "rediss://";
 const SENTINEL_SCHEME: &str = "redis+sentinel://";
 const TLS_SENTINEL_SCHEME: &str = "rediss+sentinel://";
-/// Where a sentinel listens if nothing else is said.
+/// The default port of a sentinel.
 const SENTINEL_PORT: u16 = 26379;
 
-/// Where Redis listens. It may hold a password, so what is printed of it never does.
+/// The address of Redis. Its password is never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct RedisUrl(String);
 
 impl RedisUrl {
-    /// The url as it was given, perhaps with a password: for connecting, never for a message.
+    /// Returns the url with its password, for the connection, never for a message.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The url with `***` where the password is. Rather too much is hidden than too little: all
-    /// between the first `:` and the last `@`, every unknown parameter, the whole rest where an `@`
-    /// after a `?` leaves open which of the two it belongs to, and all of it without a known scheme.
+    /// Returns the url with `***` for the password. It hides too much rather than too little: all
+    /// between the first `:` and the last `@`, every unknown parameter, the rest after a `?` with
+    /// an `@` behind it, and everything without a known scheme.
     pub fn redacted(&self) -> String {
         if self.0.is_empty() {
             return String::new();
@@ -50,32 +50,32 @@ impl RedisUrl {
         format!("{scheme}{user}{address}?{}", parameters.join("&"))
     }
 
-    /// Whether all that is said to Redis, and to sentinels, is said through TLS.
+    /// Returns whether connections to Redis and sentinels use TLS.
     pub fn is_tls(&self) -> bool {
         [TLS_SCHEME, TLS_SENTINEL_SCHEME].iter().any(|scheme| self.0.starts_with(scheme))
     }
 
-    /// Refuses what cannot be connected to, as the end of a sentence about it.
+    /// Rejects a url that cannot be connected to. The error follows the key in a message.
     pub(super) fn check(&self) -> Result<(), String> {
         if !SCHEMES.iter().any(|scheme| self.0.starts_with(scheme)) {
-            return Err(format!("has no known scheme; those known are {}", SCHEMES.join(", ")));
+            return Err(format!("has an unknown scheme; known are {}", SCHEMES.join(", ")));
         }
         self.sentinels()?;
         if self.0.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err("must hold no spaces; write them as %20".to_owned());
+            return Err("must have no spaces; write them as %20".to_owned());
         }
-        // The client library takes `#insecure` for the wish to trust any certificate.
+        // The client library trusts any certificate with `#insecure`.
         if self.is_tls() && self.0.contains('#') {
-            return Err("must hold no #; write it as %23".to_owned());
+            return Err("must have no #; write it as %23".to_owned());
         }
         Ok(())
     }
 
-    /// What a URL of the form `redis+sentinel://[LOGIN@]HOST[:PORT],HOST[:PORT]/NAME[/DB]` says,
-    /// or `rediss+sentinel://…`; `None` for one of another scheme.
+    /// Parses a url of the form `redis+sentinel://[LOGIN@]HOST[:PORT],HOST[:PORT]/NAME[/DB]`, or
+    /// `rediss+sentinel://…`; `None` for another scheme.
     ///
     /// # Errors
-    /// What is wrong with it, as the end of a sentence about it.
+    /// The mistake, which follows the key in a message.
     pub fn sentinels(&self) -> Result<Option<SentinelUrl>, String> {
         const FORM: &str = "the form is redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB";
         let schemes = [(SENTINEL_SCHEME, "redis"), (TLS_SENTINEL_SCHEME, "rediss")];
@@ -83,33 +83,33 @@ impl RedisUrl {
             schemes.iter().find_map(|(scheme, of)| Some((of, self.0.strip_prefix(scheme)?)));
         let Some((scheme, rest)) = found else { return Ok(None) };
         let (login, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
-        let (hosts, path) =
-            rest.split_once('/').ok_or_else(|| format!("names no master: {FORM}"))?;
+        let (hosts, path) = rest.split_once('/').ok_or_else(|| format!("has no master: {FORM}"))?;
         let (master, db) = path.split_once('/').unwrap_or((path, "0"));
         if master.is_empty() || master.contains(['?', '#']) {
-            return Err(format!("names no legal master: {FORM}"));
+            return Err(format!("has an illegal master: {FORM}"));
         }
-        let db: u32 = db.parse().map_err(|_| format!("names no database by its number: {FORM}"))?;
+        let db: u32 =
+            db.parse().map_err(|_| format!("has a database that is not a number: {FORM}"))?;
         let sentinels = hosts.split(',').map(host_and_port).collect::<Option<Vec<_>>>();
-        let sentinels = sentinels.ok_or_else(|| format!("names no legal sentinel: {FORM}"))?;
+        let sentinels = sentinels.ok_or_else(|| format!("has an illegal sentinel: {FORM}"))?;
         let at = if login.is_empty() { "" } else { "@" };
         let login = Self(format!("{scheme}://{login}{at}sentinel/{db}"));
         Ok(Some(SentinelUrl { sentinels, master: master.to_owned(), login }))
     }
 }
 
-/// What a `redis+sentinel://` URL says.
+/// A parsed `redis+sentinel://` url.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentinelUrl {
-    /// The sentinels, host and port each; never empty.
+    /// Host and port of each sentinel; never empty.
     pub sentinels: Vec<(String, u16)>,
-    /// The name under which they know the master.
+    /// The sentinels' name of the master.
     pub master: String,
-    /// A `redis://` or `rediss://` URL with the login and the database; its host stands for the master's.
+    /// A `redis://` or `rediss://` url with login and database; its host stands for the master's.
     pub login: RedisUrl,
 }
 
-/// `HOST`, `HOST:PORT` or the same with an IPv6 address in brackets.
+/// Parses `HOST`, `HOST:PORT`, or the same with an IPv6 address in brackets.
 fn host_and_port(text: &str) -> Option<(String, u16)> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
@@ -134,7 +134,7 @@ fn redacted_parameter(parameter: &str) -> String {
     match parameter.split_once('=') {
         Some(("db" | "user" | "protocol", _)) => parameter.to_owned(),
         Some(("pass", _)) => "pass=***".to_owned(),
-        // Perhaps what follows an & within a password.
+        // Possibly the part of a password after an &.
         _ => "***".to_owned(),
     }
 }
@@ -176,23 +176,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_connected_to_is_refused_with_a_reason() {
+    fn a_url_that_cannot_be_connected_to_is_rejected_with_a_reason() {
         let refusal = |url: &str| RedisUrl::from(url).check().expect_err(url);
         let unknown = refusal("http://host");
         for scheme in SCHEMES {
             assert!(unknown.contains(scheme), "{unknown}");
         }
         assert_eq!(refusal(""), unknown);
-        assert_eq!(refusal("redis://a b"), "must hold no spaces; write them as %20");
-        assert_eq!(refusal("rediss://host/#insecure"), "must hold no #; write it as %23");
+        assert_eq!(refusal("redis://a b"), "must have no spaces; write them as %20");
+        assert_eq!(refusal("rediss://host/#insecure"), "must have no #; write it as %23");
         assert_eq!(
             refusal("rediss+sentinel://host/main#insecure/0").split(':').next(),
-            Some("names no legal master")
+            Some("has an illegal master")
         );
     }
 
     #[test]
-    fn tls_is_what_the_scheme_says() {
+    fn the_scheme_decides_on_tls() {
         for (url, is_tls) in [
             ("rediss://host", true),
             ("rediss+sentinel://host/main", true),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinels_are_read_with_their_ports_the_master_and_the_login() {
+    fn a_sentinel_url_is_parsed_into_sentinels_master_and_login() {
         let read = |url: &str| RedisUrl::from(url).sentinels();
         let host = |host: &str, port| (host.to_owned(), port);
         assert_eq!(read("redis://a/0"), Ok(None));

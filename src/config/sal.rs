@@ -1,4 +1,4 @@
-//! `[sal]`: what the functions of the engine `sal` may touch.
+//! `[sal]`: the permissions of the engine `sal`.
 
 use std::path::PathBuf;
 
@@ -8,28 +8,28 @@ use super::error::{Fault, KeyPath};
 use super::redis_url::RedisUrl;
 use super::units;
 
-/// `[sal]`: what scripts may touch by the functions of SAL.
+/// `[sal]`: the permissions of the functions of SAL.
 ///
-/// The defaults allow all that the daemon's user may do: scripts that manage machines are what
-/// SAL is for.
+/// The defaults allow everything that the daemon's user may do, as SAL is for scripts that manage
+/// machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct SalConfig {
-    /// Below which folders files may be read.
+    /// The folders in which files may be read.
     pub read: Vec<PathBuf>,
-    /// Below which folders files may be written and deleted.
+    /// The folders in which files may be written and deleted.
     pub write: Vec<PathBuf>,
-    /// Whether programs may be started and processes ended.
+    /// Allows to start programs and to end processes.
     pub run: bool,
-    /// Whether other machines may be reached.
+    /// Allows connections to other machines.
     pub network: bool,
-    /// Below which folders scripts may be run by other scripts.
+    /// The folders whose scripts may be run by other scripts.
     pub exec: Vec<PathBuf>,
-    /// Whether scripts may be run straight from the web.
+    /// Allows to run scripts from a url.
     pub exec_urls: bool,
-    /// The Redis that scripts may use; none if empty.
+    /// The Redis that scripts may use; empty for none.
     pub redis_url: RedisUrl,
-    /// The most bytes of one download.
+    /// The largest download, in bytes.
     #[serde(with = "units::size")]
     pub download_size_max: u64,
 }
@@ -50,7 +50,7 @@ impl Default for SalConfig {
 }
 
 impl SalConfig {
-    /// Folders are compared with real ones, so they must be absolute and plain themselves.
+    /// Checks the settings. Folders are compared with real paths, so they must be absolute.
     pub(super) fn check(&self) -> Result<(), Fault> {
         use std::path::Component::{CurDir, Normal, RootDir};
         for (name, folders) in [("read", &self.read), ("write", &self.write), ("exec", &self.exec)]

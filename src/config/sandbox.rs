@@ -1,4 +1,4 @@
-//! `[type.NAME.sandbox]`: what the child processes of one script type may touch and use up.
+//! `[type.NAME.sandbox]`: the sandbox of the child processes of one script type.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -8,59 +8,58 @@ use serde::{Deserialize, Serialize};
 use super::error::{Fault, KeyPath};
 use super::units;
 
-/// `[type.NAME.sandbox]`: what a script's process, and all it starts, may touch and use up.
+/// `[type.NAME.sandbox]`: the permissions and limits of a script's process and its descendants.
 ///
-/// The defaults let it read the system and write its own folder, and nothing else.
+/// The defaults allow it to read the system and to write its own folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
 pub struct SandboxConfig {
-    /// Whether there is one at all.
+    /// Sandboxes the processes.
     pub enabled: bool,
-    /// With how little of it the type still runs.
+    /// The least part of the sandbox without which the type does not run.
     pub require: Require,
-    /// Further folders and files that may be read, and programs in them started.
+    /// Further folders and files that may be read and executed.
     pub read: Vec<PathBuf>,
-    /// Further folders and files that may be written as well.
+    /// Further folders and files that may be read, executed and written.
     pub write: Vec<PathBuf>,
-    /// Whether other machines, and this one, may be reached.
+    /// Allows network connections, to this machine too.
     pub network: bool,
-    /// The TCP ports that may be reached where `network` is false.
+    /// The TCP ports that are allowed while `network` is false.
     pub ports: Vec<u16>,
-    /// Whether the sockets of other programs on this machine may be reached.
+    /// Allows connections to the sockets of other programs on this machine.
     pub unix_sockets: bool,
-    /// Whether it may change the modes of files by their names.
+    /// Allows to change the modes of files by name.
     pub chmod: bool,
-    /// The processor time of one process; zero leaves it to the job's timeout.
+    /// The CPU time of one process; zero leaves it to the job's timeout.
     #[serde(with = "units::duration")]
     pub cpu: Duration,
-    /// The address space of one process; zero sets no bound.
+    /// The address space of one process; zero for no bound.
     #[serde(with = "units::size")]
     pub memory: u64,
-    /// The most processes and threads that the daemon's user may have; zero sets no bound.
+    /// The most processes and threads of the daemon's user; zero for no bound.
     pub processes: u64,
-    /// The most files that one process may have open.
+    /// The most open files of one process.
     pub open_files: u64,
-    /// The largest file that may be written; zero sets no bound.
+    /// The largest file that may be written; zero for no bound.
     #[serde(with = "units::size")]
     pub file_size: u64,
-    /// The most bytes in the job's own folder; zero sets no bound.
+    /// The most bytes in the job's own folder; zero for no bound.
     #[serde(with = "units::size")]
     pub disk: u64,
-    /// The memory of all processes of a job together, where it has a control group of its own;
-    /// zero sets no bound.
+    /// The memory of all processes of a job, if it has its own control group; zero for no bound.
     #[serde(with = "units::size")]
     pub job_memory: u64,
-    /// The most processes and threads of a job, where it has a control group of its own; zero
-    /// sets no bound.
+    /// The most processes and threads of a job, if it has its own control group; zero for no
+    /// bound.
     pub job_processes: u64,
 }
 
-/// How much of the sandbox the kernel must hold.
+/// The part of the sandbox that the kernel must support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Require {
-    /// Whatever there is; nothing, if there is nothing.
+    /// None: the sandbox is as complete as the kernel allows.
     None,
     /// Files by Landlock, system calls and the network by seccomp.
     Basic,
@@ -69,7 +68,7 @@ pub enum Require {
 }
 
 impl Require {
-    /// As the configuration spells it.
+    /// Returns the word of the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -103,7 +102,7 @@ impl Default for SandboxConfig {
 }
 
 impl SandboxConfig {
-    /// Checks what the form alone does not; `table` is where it stands.
+    /// Checks the ranges of the values; `table` is the path of the table.
     pub(super) fn check(&self, table: &KeyPath) -> Result<(), Fault> {
         for (name, paths) in [("read", &self.read), ("write", &self.write)] {
             if let Some(index) = paths.iter().position(|path| !is_plain(path)) {
@@ -118,7 +117,7 @@ impl SandboxConfig {
             return bad("ports", "must be ports from 1 to 65535");
         }
         if !self.ports.is_empty() && self.network {
-            return bad("ports", "means nothing with network = true, which opens all of them");
+            return bad("ports", "cannot be set beside network = true, which allows all ports");
         }
         if !(16..=1 << 20).contains(&self.open_files) {
             return bad("open_files", "must be from 16 to 1048576");
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sandbox_can_hold_is_refused_at_its_place() {
+    fn illegal_values_of_a_sandbox_are_rejected_with_their_place() {
         for (keys, said) in [
             (
                 "read = [\"/srv\", \"data\"]",
@@ -169,7 +168,7 @@ mod tests {
             ),
             ("write = [\"/a/../b\"]", "2:10: type.python.sandbox.write[0] must be an absolute"),
             ("ports = [0]", "2:9: type.python.sandbox.ports must be ports"),
-            ("network = true\nports = [1]", "3:9: type.python.sandbox.ports means nothing"),
+            ("network = true\nports = [1]", "3:9: type.python.sandbox.ports cannot be set"),
             ("open_files = 1", "2:14: type.python.sandbox.open_files must be from 16"),
             ("memory = \"1MiB\"", "2:10: type.python.sandbox.memory must be 0"),
             ("cpu = \"10ms\"", "2:7: type.python.sandbox.cpu must be 0s"),
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_replaces_one_default_alone() {
+    fn each_key_replaces_only_its_own_default() {
         let config = with("network = true\nrequire = \"full\"").expect("legal");
         let python = &config.types[&"python".parse().expect("legal")].sandbox;
         assert_eq!((python.network, python.require, python.enabled), (true, Require::Full, true));

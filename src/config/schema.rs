@@ -17,7 +17,7 @@ use crate::proto::job::{JobBounds, Retention};
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::target::{Group, Instance, ScriptType};
 
-/// All that is in force: the defaults, and over them what the files say.
+/// The configuration in force: the defaults, overridden by the files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Config {
     /// `[log]`.
@@ -37,7 +37,7 @@ pub struct Config {
     /// `[limit.NAME]`.
     #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LimitName, LimitConfig>,
-    /// `[type.NAME]`, those that come with Hero among them.
+    /// `[type.NAME]`, including the types that come with Hero.
     #[serde(rename = "type")]
     pub types: BTreeMap<ScriptType, TypeConfig>,
     /// `[unit.NAME]`.
@@ -62,7 +62,7 @@ impl Default for Config {
     }
 }
 
-/// What files say, before the script types have got their defaults.
+/// The content of the files, before the script types get their defaults.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub(super) struct Layer {
@@ -81,33 +81,33 @@ pub(super) struct Layer {
     pub(super) units: BTreeMap<String, UnitConfig>,
 }
 
-/// `[log]`: what the daemon says of itself.
+/// `[log]`: the log of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct LogConfig {
-    /// How much it says.
+    /// The least severe level that is written.
     pub level: LogLevel,
 }
 
-/// How much the daemon says of itself.
+/// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What has failed.
+    /// Failures.
     Error,
-    /// And what somebody should look at.
+    /// And what an operator should check.
     Warn,
-    /// And the start and the end of every job.
+    /// And start and end of every job.
     #[default]
     Info,
-    /// And what helps to find a fault.
+    /// And details for debugging.
     Debug,
-    /// And every single step.
+    /// And every step.
     Trace,
 }
 
 impl LogLevel {
-    /// The level as the configuration spells it.
+    /// Returns the level as the configuration spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -119,21 +119,21 @@ impl LogLevel {
     }
 }
 
-/// `[supervisor]`: what happens to jobs later.
+/// `[supervisor]`: schedules, recovery and migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct SupervisorConfig {
-    /// How often the supervisor looks for what is due or lost.
+    /// The time between sweeps for due and lost jobs.
     #[serde(with = "units::duration")]
     pub sweep_interval: Duration,
-    /// How long a job may wait in a queue before that is worth a warning; zero for never.
+    /// The wait of a queue's first job that causes a warning; zero for never.
     #[serde(with = "units::duration")]
     pub wait_warning: Duration,
     /// The folder of the periodic jobs.
     pub cron_dir: PathBuf,
-    /// Which names are used in Redis.
+    /// The names that are used in Redis.
     pub migration: Migration,
-    /// The legacy queues that `dual` serves.
+    /// The legacy queues that are served in `dual`.
     pub legacy_queues: Vec<LegacyQueue>,
     /// The rhailib circles whose tasks become jobs.
     pub rhailib_circles: Vec<RhailibCircle>,
@@ -153,7 +153,7 @@ impl Default for SupervisorConfig {
 }
 
 impl SupervisorConfig {
-    /// The legacy queues that are served: none unless `migration` is `dual`.
+    /// Returns the legacy queues that are served: none unless `migration` is `dual`.
     pub fn served_legacy_queues(&self) -> &[LegacyQueue] {
         match self.migration {
             Migration::Canonical => &[],
@@ -162,13 +162,13 @@ impl SupervisorConfig {
     }
 }
 
-/// Which names are used in Redis.
+/// The names that are used in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Migration {
-    /// Hero's own alone.
+    /// Only Hero's own.
     Canonical,
-    /// The older ones as well.
+    /// Hero's own and the legacy ones.
     Dual,
 }
 
@@ -176,58 +176,58 @@ pub enum Migration {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct JobConfig {
-    /// How long a job may run that does not say so itself.
+    /// The timeout of a job without its own.
     #[serde(with = "units::duration")]
     pub timeout: Duration,
-    /// The longest timeout a job may ask for.
+    /// The longest timeout of a job.
     #[serde(with = "units::duration")]
     pub timeout_max: Duration,
-    /// Attempts after the first, for a job that does not say so itself.
+    /// The retries of a job without its own.
     pub retries: u32,
-    /// The wait before the first retry; each further one waits twice as long.
+    /// The wait before the first retry; it doubles with each further one.
     #[serde(with = "units::duration")]
     pub retry_backoff: Duration,
     /// The longest wait before a retry.
     #[serde(with = "units::duration")]
     pub retry_backoff_max: Duration,
-    /// How many actors a job may take down before it is given up.
+    /// The number of actors that may die running a job before it ends in `error`.
     pub crash_limit: u32,
-    /// How long a job is kept after it ended.
+    /// The time to keep a job after its end, unless it has its own.
     #[serde(with = "units::duration")]
     pub retention: Duration,
-    /// How long a job may ask to be kept.
+    /// The longest time that a job may ask for.
     #[serde(with = "units::duration")]
     pub retention_max: Duration,
-    /// The most bytes a script may have.
+    /// The largest script, in bytes.
     #[serde(with = "units::size")]
     pub script_size_max: u64,
-    /// The most bytes of output a job may have.
+    /// The largest output, in bytes.
     #[serde(with = "units::size")]
     pub output_size_max: u64,
-    /// The most bytes that the prerequisites of one job may leave it.
+    /// The largest total output of one job's prerequisites, in bytes.
     #[serde(with = "units::size")]
     pub inputs_size_max: u64,
-    /// The most bytes of log a job may have.
+    /// The largest log of a job, in bytes.
     #[serde(with = "units::size")]
     pub log_size_max: u64,
-    /// The folder that the log files of jobs are in.
+    /// The folder of the jobs' log files.
     pub log_dir: PathBuf,
-    /// Whether every transition of a job is written into the event log.
+    /// Writes every transition of a job to the event log.
     pub events: bool,
-    /// Whether the lines of a job's log go to the daemon's own log as well.
+    /// Copies the lines of a job's log to the daemon's log.
     pub log_to_journal: bool,
-    /// How long a child that was asked to end may take before it is killed.
+    /// The time between SIGTERM and SIGKILL for a child process.
     #[serde(with = "units::duration")]
     pub kill_grace: Duration,
-    /// The folder that holds compiled scripts and the packages of scripts.
+    /// The folder for compiled scripts and packages.
     pub cache_dir: PathBuf,
-    /// The most bytes that folder may hold.
+    /// The largest size of that folder, in bytes.
     #[serde(with = "units::size")]
     pub cache_size_max: u64,
 }
 
 impl JobConfig {
-    /// What every job has to keep to, whoever submits it.
+    /// Returns the bounds of every job.
     pub fn bounds(&self) -> JobBounds {
         JobBounds {
             script_size_max: self.script_size_max,
@@ -236,7 +236,7 @@ impl JobConfig {
         }
     }
 
-    /// How long jobs are kept after their end.
+    /// Returns the time that jobs are kept after their end.
     pub fn kept(&self) -> Retention {
         Retention { default: self.retention, max: self.retention_max }
     }
@@ -271,25 +271,25 @@ impl Default for JobConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct ActorConfig {
-    /// Jobs that run at once, per script type and group.
+    /// The number of jobs that run at once, per script type and group.
     pub tasks: usize,
-    /// How often an actor shows that it is alive.
+    /// The time between heartbeats.
     #[serde(with = "units::duration")]
     pub heartbeat: Duration,
-    /// How long after its last heartbeat an actor is taken for dead.
+    /// The time after the last heartbeat when an actor counts as dead.
     #[serde(with = "units::duration")]
     pub lease: Duration,
-    /// How long an actor that is stopped waits for its running jobs.
+    /// The time that a stopping actor waits for its running jobs.
     #[serde(with = "units::duration")]
     pub drain_timeout: Duration,
-    /// Every so many claims begin with the background queues; 0 for never.
+    /// One claim in this many begins with the background queues; 0 for none.
     pub fair_every: u32,
-    /// It takes nothing while the load of its machine is above this; 0 for no bound.
+    /// The load of the machine above which it claims no jobs; 0 for no bound.
     pub load_max: LoadMax,
-    /// It takes nothing while its machine has less memory available; 0 for no bound.
+    /// The available memory of the machine below which it claims no jobs; 0 for no bound.
     #[serde(with = "units::size")]
     pub memory_min: u64,
-    /// Whether an actor whose scripts need nothing but Redis shuts its process in.
+    /// Sandboxes the process of an actor whose scripts need only Redis.
     pub sandbox: bool,
 }
 
@@ -308,44 +308,44 @@ impl Default for ActorConfig {
     }
 }
 
-/// `[unit.NAME]`: what differs for one unit.
+/// `[unit.NAME]`: the settings of one unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct UnitConfig {
-    /// What the unit is; none leaves it to its name, or to `actors`.
+    /// The role of the unit; its name or `actors` decide without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Jobs that run at once, for each of its actors that does not say so itself.
+    /// The number of jobs that run at once, for each of its actors without its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
-    /// The actors of this one process, for a unit whose name is not that of an actor.
+    /// The actors of this process, for a unit whose name is not that of an actor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actors: Vec<UnitActor>,
 }
 
-/// What a unit is.
+/// The role of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It runs jobs.
+    /// Runs jobs.
     Actor,
-    /// It tends what happens to jobs later.
+    /// Runs schedules, recovery and migration.
     Supervisor,
 }
 
-/// One actor of a unit that has several.
+/// One actor of a unit with several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { type = \"osis\", instance = 1 }")]
 pub struct UnitActor {
-    /// What it runs.
+    /// Its script type.
     #[serde(rename = "type")]
     pub script_type: ScriptType,
-    /// The pool it belongs to.
+    /// Its group.
     #[serde(default)]
     pub group: Group,
-    /// Its number within the pool.
+    /// Its number within the group.
     pub instance: Instance,
-    /// Jobs that run at once; none takes the unit's.
+    /// The number of jobs that run at once; the unit's without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! The text of one configuration file, and where in it each key stands.
+//! The text of one TOML file, and the place of each key in it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -47,7 +47,7 @@ impl<'t> Source<'t> {
         self.tree.get_ref()
     }
 
-    /// Refuses a key at the top of the file that is not one of the known tables.
+    /// Rejects a key at the top of the file that is not one of the known tables.
     ///
     /// # Errors
     /// [`ConfigError::Wrong`] at the first such key.
@@ -100,7 +100,7 @@ pub(super) fn place(file: &Path, text: &str, offset: Option<usize>) -> FilePlace
     FilePlace { file: file.to_owned(), position }
 }
 
-/// A value that holds others.
+/// A value with values of its own.
 #[derive(Clone, Copy)]
 enum TomlNode<'a> {
     Table(&'a DeTable<'a>),
@@ -117,7 +117,7 @@ impl<'a> TomlNode<'a> {
     }
 }
 
-/// Searches below a node; the parser bounds the depth, and with it this recursion.
+/// Searches below a node; the parser bounds the nesting, and so this recursion.
 fn descend(node: TomlNode<'_>, span: &Range<usize>, path: &mut Vec<PathStep>) -> bool {
     let mut enter = |step: PathStep, is_here: bool, value: &Spanned<DeValue<'_>>| {
         path.push(step);

@@ -1,4 +1,4 @@
-//! The configuration as a whole: from files to what is in force, and back.
+//! Tests of loading, checking and printing a configuration.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,8 @@ fn refusal(text: &str) -> String {
     read(text).expect_err(text).to_string()
 }
 
-/// The shipped file with every setting in force: `#key` loses its `#`, prose (`# text`) does not.
+/// Returns the shipped file with every setting in force: `#key` loses its `#`, text (`# text`)
+/// does not.
 fn shipped_in_force() -> String {
     SHIPPED
         .lines()
@@ -33,12 +34,12 @@ fn shipped_in_force() -> String {
         .join("\n")
 }
 
-/// The examples of the shipped file, which its prose indents.
+/// Returns the examples of the shipped file, which its text indents.
 fn shipped_examples() -> String {
     SHIPPED.lines().filter_map(|line| line.strip_prefix("#     ")).collect::<Vec<_>>().join("\n")
 }
 
-/// The path of every key, without the names that an operator chooses.
+/// Returns the path of every key, without the names that an operator chooses.
 fn key_paths(text: &str) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     let table: toml::Table = toml::from_str(text).expect("TOML");
@@ -98,14 +99,14 @@ fn the_shipped_file_has_every_key_and_its_examples_are_legal() {
         "limit.*.running",
         "limit.*.rate",
     ] {
-        assert!(every_key.contains(key), "{key} is in none of the examples");
+        assert!(every_key.contains(key), "{key} is not in the examples");
     }
     assert!(matches!(examples.unit("mixed"), Ok(Unit::Actors(actors)) if actors.len() == 2));
     assert_eq!(examples.unit("second"), Ok(Unit::Supervisor));
 }
 
 #[test]
-fn unknown_keys_are_refused_with_the_nearest_known() {
+fn unknown_keys_are_rejected_with_the_nearest_known() {
     for (text, message) in [
         ("[actor]\ntasksy = 4", "2:1: unknown key `tasksy` in [actor]; did you mean `tasks`?"),
         ("[actr]", "1:2: unknown key `actr`; did you mean `actor`?"),
@@ -134,7 +135,7 @@ fn unknown_keys_are_refused_with_the_nearest_known() {
 }
 
 #[test]
-fn wrong_values_are_told_what_is_expected_where_they_stand() {
+fn wrong_values_are_rejected_with_the_expected_form_and_their_place() {
     let duration = "expected a duration with its unit, such as \"15s\"";
     let size = "expected a size with its unit, such as \"1MiB\"";
     for (text, message) in [
@@ -181,7 +182,7 @@ fn wrong_values_are_told_what_is_expected_where_they_stand() {
 }
 
 #[test]
-fn a_file_that_is_no_toml_is_refused_with_line_and_column() {
+fn a_file_that_is_not_toml_is_rejected_with_line_and_column() {
     let message = refusal("[actor]\n# ä\ntasks = \n");
     assert!(message.starts_with("/etc/hero/hero.toml:3:"), "{message}");
     assert!(!message.contains('\n'), "{message}");
@@ -195,7 +196,7 @@ fn columns_count_characters() {
 }
 
 #[test]
-fn no_message_repeats_a_secret_in_the_wrong_place() {
+fn no_message_repeats_a_misplaced_secret() {
     let secret = "redis://:hunter2@host";
     for text in [
         format!("redis = \"{secret}\""),
@@ -238,15 +239,14 @@ fn a_known_type_keeps_the_keys_that_a_file_leaves_out() {
 }
 
 #[test]
-fn keys_that_mean_nothing_to_the_engine_are_refused() {
-    let command = "means nothing here: it is for engine = \"command\"";
+fn keys_of_another_engine_are_rejected() {
+    let command = "is for engine = \"command\" only";
     for (text, message) in [
         ("[type.osis]\ncommand = [\"x\"]", format!("2:11: type.osis.command {command}")),
         ("[type.sal]\nextension = \".x\"", format!("2:13: type.sal.extension {command}")),
         (
             "[type.python.limits]\ndepth = 1",
-            "1:1: type.python.limits means nothing here: it is for engine = \"osis\" and \"sal\""
-                .to_owned(),
+            "1:1: type.python.limits is for engine = \"osis\" and \"sal\" only".to_owned(),
         ),
         (
             "[type.ksh]\ncommand = [\"ksh\", \"{script}\"]",
@@ -262,7 +262,7 @@ fn keys_that_mean_nothing_to_the_engine_are_refused() {
 }
 
 #[test]
-fn what_is_printed_reads_back() {
+fn a_printed_configuration_reads_back() {
     for text in [String::new(), shipped_examples(), shipped_in_force()] {
         let config = read(&text).expect("legal");
         let printed = config.to_toml().expect("writable");
@@ -271,7 +271,7 @@ fn what_is_printed_reads_back() {
 }
 
 #[test]
-fn what_is_printed_holds_no_password() {
+fn a_printed_configuration_has_no_password() {
     let config = read("[redis]\nurl = \"redis://me:hunter2@host/1\"").expect("legal");
     let printed = config.to_toml().expect("writable");
     assert!(printed.contains("redis://me:***@host/1"), "{printed}");

@@ -1,4 +1,4 @@
-//! `[type.NAME]`: the script types, the ones that come with Hero and what a file says of them.
+//! `[type.NAME]`: the script types that come with Hero, and those of the files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,43 +11,43 @@ use super::sandbox::SandboxConfig;
 use super::units;
 use crate::proto::target::ScriptType;
 
-/// Which engine runs a script type.
+/// The engine of a script type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
-    /// Rhai with no way to the outside.
+    /// Rhai without access to the system.
     Osis,
-    /// Rhai with the system.
+    /// Rhai with access to the system.
     Sal,
     /// A child process.
     Command,
 }
 
-/// `[type.NAME]`: how the scripts of one type are run.
+/// `[type.NAME]`: one script type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(into = "TypeLayer")]
 pub struct TypeConfig {
-    /// Which engine.
+    /// The engine.
     pub engine: EngineKind,
     /// For `command`: the program and its arguments; `{script}` stands for the script's file.
     pub command: Vec<String>,
-    /// For `command`: how the script's file name ends, with its dot (`.py`).
+    /// For `command`: the extension of the script's file, with its dot (`.py`).
     pub extension: String,
-    /// For `command`: what scripts get beside their program.
+    /// For `command`: the options beside the program.
     pub options: CommandOptions,
-    /// For `osis` and `sal`: what one script may use up.
+    /// For `osis` and `sal`: the limits of one script.
     pub limits: RhaiLimits,
-    /// For `command`: what its processes may touch and use up.
+    /// For `command`: the sandbox of its processes.
     pub sandbox: SandboxConfig,
 }
 
-/// `[type.NAME.limits]`: what one Rhai script may use up.
+/// `[type.NAME.limits]`: the limits of one Rhai script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct RhaiLimits {
-    /// Operations one script may take; 0 leaves it to the timeout.
+    /// The most operations; 0 leaves it to the timeout.
     pub operations: u64,
-    /// How deep calls may nest.
+    /// The deepest nesting of calls.
     pub depth: usize,
     /// The longest string, in bytes.
     #[serde(with = "units::size")]
@@ -70,7 +70,7 @@ impl Default for RhaiLimits {
     }
 }
 
-/// What the files say of one type; what they leave out comes from the type's own defaults.
+/// The settings of one type in the files; the type's defaults fill the rest.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub(super) struct TypeLayer {
@@ -100,7 +100,7 @@ pub(super) struct TypeLayer {
     sandbox: Option<SandboxConfig>,
 }
 
-/// Only what means something to the engine, so that what is printed can be read again.
+/// Keeps only the keys of the engine, so that the output can be read again.
 impl From<TypeConfig> for TypeLayer {
     fn from(config: TypeConfig) -> Self {
         let is_command = config.engine == EngineKind::Command;
@@ -123,10 +123,11 @@ impl From<TypeConfig> for TypeLayer {
     }
 }
 
-/// All script types: those that come with Hero, with what the files change, and the files' own.
+/// Returns all script types: those that come with Hero, as changed by the files, and those that
+/// the files add.
 ///
 /// # Errors
-/// A [`Fault`] where a key is missing, or means nothing to the engine.
+/// A [`Fault`] if a key is missing, or is for another engine.
 pub(super) fn resolve(
     layers: BTreeMap<ScriptType, TypeLayer>,
 ) -> Result<BTreeMap<ScriptType, TypeConfig>, Fault> {
@@ -138,7 +139,7 @@ pub(super) fn resolve(
     Ok(types)
 }
 
-/// The script types that come with Hero.
+/// Returns the script types that come with Hero.
 pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let command = |command: &str, extension: &str, check: &str| TypeConfig {
@@ -190,7 +191,7 @@ fn merge(
         let message = "needs an engine: \"osis\", \"sal\" or \"command\"";
         return Err(Fault::new(table, message));
     };
-    // A default that was for another engine means nothing to this one.
+    // The default of another engine does not apply.
     let default = default.filter(|default| default.engine == engine);
     if engine != EngineKind::Command {
         for (set, key) in [
@@ -206,7 +207,7 @@ fn merge(
             (layer.sandbox.is_some(), key("sandbox")),
         ] {
             if set {
-                return Err(Fault::new(key, "means nothing here: it is for engine = \"command\""));
+                return Err(Fault::new(key, "is for engine = \"command\" only"));
             }
         }
         let limits = layer.limits.unwrap_or_default();
@@ -215,7 +216,7 @@ fn merge(
         return Ok(TypeConfig { engine, command, extension, options, limits, sandbox });
     }
     if layer.limits.is_some() {
-        let message = "means nothing here: it is for engine = \"osis\" and \"sal\"";
+        let message = "is for engine = \"osis\" and \"sal\" only";
         return Err(Fault::new(key("limits"), message));
     }
     let Some(command) = layer.command.clone().or(default.map(|default| default.command.clone()))
@@ -233,7 +234,7 @@ fn merge(
     Ok(TypeConfig { engine, command, extension, options, limits, sandbox })
 }
 
-/// What the layer says, and what the default says where that still fits the command.
+/// Merges the layer over the defaults that still fit the command.
 fn merge_options(
     default: Option<&TypeConfig>,
     layer: TypeLayer,
@@ -242,7 +243,7 @@ fn merge_options(
     let is_python = is_python(command);
     let mut options = default.map(|default| default.options.clone()).unwrap_or_default();
     if !command.iter().any(|word| word.contains("{binary}")) {
-        // A compiled type that is now run from its source: `v run {script}`.
+        // A compiled type that now runs from source: `v run {script}`.
         options.compile = Vec::new();
     }
     if !is_python {
@@ -261,7 +262,7 @@ fn merge_options(
     }
 }
 
-/// How the files of well-known languages end.
+/// Returns the extension of a well-known language.
 fn usual_extension(name: &ScriptType) -> &'static str {
     match name.as_str() {
         "sh" => ".sh",

@@ -1,4 +1,4 @@
-//! From the name of a unit to what its process is: the supervisor, or one or more actors.
+//! The unit of a name: the supervisor, or one or more actors.
 
 use std::collections::BTreeSet;
 
@@ -7,33 +7,33 @@ use super::schema::{Config, Role, UnitConfig};
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::{nearest, shown};
 
-/// What the process of one unit is.
+/// The role of one unit's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unit {
     /// The supervisor.
     Supervisor,
-    /// Actors, at least one, each with an identity of its own.
+    /// Actors, at least one, each with its own identity.
     Actors(Vec<ActorUnit>),
 }
 
 /// One actor of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActorUnit {
-    /// Which actor it is.
+    /// The identity of the actor.
     pub id: ActorId,
-    /// Jobs that it runs at once.
+    /// The number of jobs that it runs at once.
     pub tasks: usize,
 }
 
-/// The name of the unit that is the supervisor without any configuration.
+/// The name of the unit that is always the supervisor.
 const SUPERVISOR: &str = "supervisor";
 
 impl Config {
-    /// What the unit of this name is.
+    /// Returns the unit of a name.
     ///
     /// # Errors
     /// [`ConfigError::NoSuchUnit`] if the name is neither an actor's nor in the configuration;
-    /// [`ConfigError::Unit`] if it is, but its script type or its table is wrong.
+    /// [`ConfigError::Unit`] if its script type or its table is wrong.
     pub fn unit(&self, name: &str) -> Result<Unit, ConfigError> {
         let unit = self.units.get(name);
         if unit.is_none() && name != SUPERVISOR && ActorId::from_unit(name).is_err() {
@@ -47,7 +47,7 @@ impl Config {
             .map_err(|fault| ConfigError::Unit { name: name.to_owned(), message: fault.message })
     }
 
-    /// Checks every `[unit.NAME]`, so that a wrong one is found before it is started.
+    /// Checks every `[unit.NAME]`, so that a mistake is found before the unit starts.
     pub(super) fn check_units(&self) -> Result<(), Fault> {
         self.units.iter().try_for_each(|(name, unit)| self.resolve(name, unit).map(drop))
     }
@@ -71,9 +71,10 @@ impl Config {
         }
         match (unit.role, unit.actors.is_empty()) {
             (Some(Role::Supervisor), true) => Ok(Unit::Supervisor),
-            (Some(Role::Supervisor), false) => {
-                Err(Fault::new(table.then("actors"), "means nothing here: the role is supervisor"))
-            }
+            (Some(Role::Supervisor), false) => Err(Fault::new(
+                table.then("actors"),
+                "is for actors only, and the role is supervisor",
+            )),
             (_, false) => self.actors(unit, &table).map(Unit::Actors),
             (Some(Role::Actor), true) => {
                 let message = "needs actors, such as [{ type = \"osis\", instance = 1 }]";
@@ -100,7 +101,7 @@ impl Config {
                 instance: actor.instance,
             };
             if !seen.insert(id.clone()) {
-                let message = format!("is {id} once more: each actor can run only once");
+                let message = format!("has {id} twice: each actor can run only once");
                 return Err(Fault::new(entry, message));
             }
             actors.push(ActorUnit { id, tasks: actor.tasks.unwrap_or(self.tasks(unit)) });
@@ -108,7 +109,7 @@ impl Config {
         Ok(actors)
     }
 
-    /// The jobs that an actor of the unit runs at once, unless it says so itself.
+    /// Returns the number of jobs that an actor of the unit runs at once, unless it has its own.
     fn tasks(&self, unit: &UnitConfig) -> usize {
         unit.tasks.unwrap_or(self.actor.tasks)
     }
@@ -131,7 +132,7 @@ impl Config {
     }
 }
 
-/// The legal numbers of jobs at once.
+/// The legal numbers of concurrent jobs.
 pub(super) const TASKS: std::ops::RangeInclusive<usize> = 1..=1024;
 
 fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
@@ -144,7 +145,7 @@ fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
     }
 }
 
-/// Refuses a role or actors that contradict the name of the unit.
+/// Rejects a role or actors that contradict the name of the unit.
 fn must_not_have(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
     let name = match table.0.last() {
         Some(super::error::PathStep::Key(name)) => shown(name),
@@ -154,13 +155,13 @@ fn must_not_have(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> R
         return Err(Fault::new(table.then("role"), format!("must not differ: `{name}` {why}")));
     }
     if !unit.actors.is_empty() {
-        let message = format!("means nothing here: `{name}` {why}");
+        let message = format!("cannot be set: `{name}` {why}");
         return Err(Fault::new(table.then("actors"), message));
     }
     Ok(())
 }
 
-/// What systemd takes as an instance and a log line shows plainly.
+/// Checks that systemd takes the name as an instance and a log line shows it as it is.
 fn is_unit_name(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_number_of_tasks_counts() {
+    fn the_most_specific_number_of_tasks_counts() {
         let config = config(
             "[actor]\ntasks = 2\n[unit.osis-default-1]\ntasks = 8\n\
              [unit.mixed]\ntasks = 3\nactors = [{ type = \"osis\", instance = 1 }, \
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_unit_is_refused_with_the_nearest_name() {
+    fn an_unknown_unit_is_rejected_with_the_nearest_name() {
         let config = config("[unit.mixed]\nactors = [{ type = \"osis\", instance = 1 }]\n");
         let message = |name| config.unit(name).expect_err("no such unit").to_string();
         assert_eq!(message("mixd"), "no such unit: `mixd`; did you mean `mixed`?");
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_actor_of_a_type_that_is_not_configured_is_told_the_types() {
+    fn an_actor_of_an_unknown_type_is_rejected_with_the_known_types() {
         assert_eq!(
             Config::default().unit("ruby-default-1").expect_err("not configured").to_string(),
             "unit.ruby-default-1 is of the script type `ruby`, which is \
@@ -238,12 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_in_a_unit_are_refused_where_they_stand() {
+    fn contradictions_in_a_unit_are_rejected_with_their_place() {
         let entry = "{ type = \"osis\", instance = 1 }";
         for (text, message) in [
             (
                 format!("[unit.a]\nactors = [{entry}, {entry}]"),
-                "2:44: unit.a.actors[1] is osis:default:1 once more: each actor can run only once",
+                "2:44: unit.a.actors[1] has osis:default:1 twice: each actor can run only once",
             ),
             (
                 "[unit.supervisor]\nrole = \"actor\"".to_owned(),
@@ -257,12 +258,12 @@ mod tests {
             ),
             (
                 format!("[unit.osis-default-1]\nactors = [{entry}]"),
-                "2:10: unit.osis-default-1.actors means nothing here: `osis-default-1` is one \
+                "2:10: unit.osis-default-1.actors cannot be set: `osis-default-1` is one \
                  actor by its name",
             ),
             (
                 format!("[unit.s]\nrole = \"supervisor\"\nactors = [{entry}]"),
-                "3:10: unit.s.actors means nothing here: the role is supervisor",
+                "3:10: unit.s.actors is for actors only, and the role is supervisor",
             ),
             (
                 "[unit.a]\nrole = \"actor\"".to_owned(),
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn more_supervisors_may_have_other_names() {
+    fn further_supervisors_may_have_other_names() {
         let config = config("[unit.second]\nrole = \"supervisor\"");
         assert_eq!(config.unit("second"), Ok(Unit::Supervisor));
     }

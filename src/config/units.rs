@@ -1,29 +1,29 @@
-//! Durations and sizes as they are written in the configuration: a whole number and its unit.
+//! Durations and sizes as the configuration spells them: a whole number and its unit.
 
 use std::time::Duration;
 
-/// A number with a unit that cannot be read. The message says what is expected, and never repeats
-/// the value: it may be a secret that was put in the wrong place.
+/// A number with a unit that cannot be parsed. The message has the expected form and never the
+/// value, which may be a misplaced secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// There is no unit, or no number before it.
+    /// The unit, or the number before it, is missing.
     #[error("expected {} with its unit, such as \"{}\"", .0.what, .0.example)]
     Form(&'static AmountKind),
-    /// The unit is none of the known ones.
+    /// The unit is unknown.
     #[error("expected {} in {}, such as \"{}\"", .0.what, .0.names, .0.example)]
     Unit(&'static AmountKind),
-    /// The number is larger than can be held.
+    /// The number is too large.
     #[error("expected {}, but the number is too large", .0.what)]
     TooLarge(&'static AmountKind),
 }
 
-/// What is measured, and in which units.
+/// The measure and its units.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AmountKind {
     what: &'static str,
     example: &'static str,
     names: &'static str,
-    /// Each unit with its worth in the smallest, largest first.
+    /// Each unit with its size in the smallest, largest first.
     units: &'static [(&'static str, u64)],
 }
 
@@ -49,29 +49,29 @@ static SIZE: AmountKind = AmountKind {
     ],
 };
 
-/// Reads a duration: `500ms`, `15s`, `15m`, `2h`, `1d`.
+/// Parses a duration: `500ms`, `15s`, `15m`, `2h`, `1d`.
 ///
 /// # Errors
-/// [`AmountError`] if there is no such number or unit, or it does not fit 64 bits of milliseconds.
+/// [`AmountError`] if number or unit is not legal, or does not fit 64 bits of milliseconds.
 pub fn parse_duration(text: &str) -> Result<Duration, AmountError> {
     parse(text, &DURATION).map(Duration::from_millis)
 }
 
-/// Writes a duration in the largest unit that holds it exactly; parts of a millisecond are lost.
+/// Writes a duration in the largest exact unit, without fractions of a millisecond.
 pub fn format_duration(duration: Duration) -> String {
     let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     if millis == 0 { "0s".to_owned() } else { format(millis, &DURATION) }
 }
 
-/// Reads a size in bytes: `512B`, `64KiB`, `1MiB`, `10MB`.
+/// Parses a size in bytes: `512B`, `64KiB`, `1MiB`, `10MB`.
 ///
 /// # Errors
-/// [`AmountError`] if there is no such number or unit, or it does not fit 64 bits of bytes.
+/// [`AmountError`] if number or unit is not legal, or does not fit 64 bits of bytes.
 pub fn parse_size(text: &str) -> Result<u64, AmountError> {
     parse(text, &SIZE)
 }
 
-/// Writes a size in the unit that makes the number smallest and still exact.
+/// Writes a size in the largest exact unit.
 pub fn format_size(bytes: u64) -> String {
     format(bytes, &SIZE)
 }
@@ -116,7 +116,7 @@ pub(super) mod size {
     }
 }
 
-/// Reads a string of the kind; anything else, a bare number above all, is told what is expected.
+/// Reads a string of the kind; anything else, such as a bare number, gets the expected form.
 struct Text(&'static AmountKind);
 
 impl serde::de::Visitor<'_> for Text {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_what_is_expected() {
+    fn an_illegal_amount_is_rejected_with_the_expected_form() {
         let error = |text| parse_duration(text).expect_err(text).to_string();
         for text in ["", "15", "s", "-15s", "+1s", " 15s"] {
             assert_eq!(error(text), "expected a duration with its unit, such as \"15s\"", "{text}");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plainest_spelling_is_written() {
+    fn the_largest_exact_unit_is_written() {
         assert_eq!(format_duration(Duration::from_mins(1)), "1m");
         assert_eq!(format_duration(Duration::from_secs(90)), "90s");
         assert_eq!(format_duration(Duration::from_millis(1500)), "1500ms");
@@ -214,14 +214,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_a_reader_panic(text in ".{0,40}", number in any::<u128>(), unit in "[a-zA-Z]{0,3}") {
+        fn no_text_makes_a_parser_panic(text in ".{0,40}", number in any::<u128>(), unit in "[a-zA-Z]{0,3}") {
             let _ = (parse_duration(&text), parse_size(&text));
             let text = format!("{number}{unit}");
             let _ = (parse_duration(&text), parse_size(&text));
         }
 
         #[test]
-        fn what_is_written_reads_back(amount in any::<u64>()) {
+        fn a_written_amount_reads_back(amount in any::<u64>()) {
             prop_assert_eq!(parse_size(&format_size(amount)), Ok(amount));
             let duration = Duration::from_millis(amount);
             prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));

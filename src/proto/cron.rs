@@ -1,9 +1,9 @@
-//! When a periodic job is due. Pure: what the time is, is told.
+//! The schedule of a periodic job. Pure: the caller passes the time.
 //!
-//! A line of cron speaks of the clock on the wall of its time zone. Where that clock jumps ahead, a
-//! job with a fixed time inside the gap runs when the gap is over, and one that repeats goes on
-//! there. Where it goes back, a job with a fixed time runs once, the first time round, and one that
-//! repeats runs through both rounds.
+//! A cron line means local time in its time zone. Where the local clock jumps ahead, a job with a
+//! fixed time inside the gap runs at the end of the gap, and a repeating one continues there. Where
+//! it goes back, a job with a fixed time runs once, in the first pass, and a repeating one runs in
+//! both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,41 +28,41 @@ name!(
         && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
 );
 
-/// A firing that comes later than this has been missed: no supervisor was there.
+/// The delay after which a firing counts as missed: no supervisor was running.
 pub const MISSED_AFTER: Duration = Duration::from_mins(1);
-/// Missed firings that are caught up with at the most; of more, the latest count.
+/// The most missed firings that are caught up: the latest ones.
 pub const CAUGHT_UP_MAX: usize = 1000;
-/// Longest line.
+/// The longest line.
 const LINE_BYTES_MAX: usize = 256;
 
-/// What becomes of firings that were missed.
+/// The treatment of missed firings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CatchUp {
-    /// They are left out.
+    /// Left out.
     #[default]
     Skip,
-    /// The latest of them is made up for.
+    /// The latest one is caught up.
     Once,
-    /// Each is made up for, the latest [`CAUGHT_UP_MAX`] at the most.
+    /// Each is caught up, of the latest [`CAUGHT_UP_MAX`].
     All,
 }
 
-/// What happens when the job of the firing before is still on its way.
+/// The treatment of a firing while the job of the last one has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Overlap {
-    /// The new one runs beside it.
+    /// The new job runs beside it.
     Allow,
-    /// The new one is left out.
+    /// The new firing is left out.
     #[default]
     Skip,
-    /// The one before is stopped.
+    /// The last job is stopped.
     Replace,
 }
 
 impl Overlap {
-    /// As the server-side script knows it.
+    /// Returns the word that the server-side script takes.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -72,7 +72,7 @@ impl Overlap {
     }
 }
 
-/// A line of cron and the time zone it speaks of.
+/// A cron line and its time zone.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     line: String,
@@ -81,10 +81,10 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads a line of five fields, of six with seconds first, or a word such as `@daily`.
+    /// Parses a line of five fields, of six with seconds first, or a word such as `@daily`.
     ///
     /// # Errors
-    /// A sentence on what is wrong with it; that it never fires is wrong too.
+    /// The mistake, as text; a line that never fires is one too.
     pub fn new(line: &str, zone: TimeZone) -> Result<Self, String> {
         let line = line.trim();
         if line.len() > LINE_BYTES_MAX {
@@ -105,26 +105,26 @@ impl Schedule {
         }
     }
 
-    /// The line as it was written.
+    /// Returns the line as written.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// The name of the time zone.
+    /// Returns the name of the time zone.
     pub fn zone(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }
 
-    /// The first firing after a time.
+    /// Returns the first firing after a time.
     pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
         let from = self.whole_second(time)?;
         let next = self.cron.find_next_occurrence(&from, false).ok()?.timestamp();
-        // Never the same again, whatever a clock on a wall does: nobody must go round in circles.
+        // Always later, even where the local clock goes back: else callers would loop without end.
         (next > time).then_some(next)
     }
 
-    /// The firings that are due, in their order: those after `last`, the latest that was fired or
-    /// left out, up to `now`.
+    /// Returns the firings that are due, in order: after `last`, the latest that was fired or left
+    /// out, up to `now`.
     pub fn due(&self, last: Timestamp, now: Timestamp, catch_up: CatchUp) -> Vec<Timestamp> {
         let missed_before = now.checked_sub(MISSED_AFTER).unwrap_or(Timestamp::MIN).max(last);
         let mut due = match catch_up {
@@ -136,14 +136,14 @@ impl Schedule {
         due
     }
 
-    /// The firings after one time and up to another.
+    /// Returns the firings after one time and up to another.
     fn between(&self, from: Timestamp, to: Timestamp) -> impl Iterator<Item = Timestamp> {
         std::iter::successors(self.next_after(from), |at| self.next_after(*at))
             .take_while(move |at| *at <= to)
     }
 
-    /// The latest firings after one time and up to another, `number` at the most. Looks back in
-    /// steps that grow, as a line may fire each second and the time be years.
+    /// Returns the latest firings after one time and up to another, at most `number`. Looks back
+    /// in growing steps, as a line may fire each second and the time span years.
     fn latest(&self, from: Timestamp, to: Timestamp, number: usize) -> Vec<Timestamp> {
         const STEP: Duration = Duration::from_mins(1);
         const GROWS_BY: u32 = 8;
@@ -180,13 +180,13 @@ impl fmt::Display for Schedule {
 }
 
 impl CronName {
-    /// The id of the job of one firing, the same whoever makes it.
+    /// Returns the id of the job of one firing; every supervisor makes the same.
     pub fn job_id(&self, due: Timestamp) -> Result<JobId, IllegalName> {
         format!("cron-{self}-{}", due.strftime("%Y%m%dT%H%M%SZ")).parse()
     }
 }
 
-/// The error in this house's words: lower case, no full stop.
+/// Returns the error in lower case, without a full stop.
 fn said(error: &CronError) -> String {
     let text = match error {
         CronError::InvalidPattern(text)
@@ -215,7 +215,7 @@ mod tests {
         Schedule::new(line, TimeZone::get(zone).expect("a zone")).expect(line)
     }
 
-    /// The first firings after a time, in UTC.
+    /// Returns the first firings after a time, in UTC.
     fn firings(line: &str, zone: &str, from: &str, number: usize) -> Vec<String> {
         let (schedule, mut from) = (schedule(line, zone), at(from));
         let mut found = Vec::new();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_wrong_or_never_fires_is_refused() {
+    fn an_illegal_line_and_one_that_never_fires_are_rejected() {
         for (line, message) in [
             ("", "not a cron line: it is empty; expected five fields such as"),
             ("* * *", "not a cron line: pattern must have"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_time_in_the_gap_of_spring_fires_when_the_gap_is_over() {
+    fn a_fixed_time_in_the_gap_of_spring_fires_at_the_end_of_the_gap() {
         // 29 March 2026: 02:00 becomes 03:00 in Brussels, which is 01:00 UTC.
         let fired = firings("30 2 * * *", "Europe/Brussels", "2026-03-28T12:00:00Z", 2);
         assert_eq!(fired, ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_time_in_the_overlap_of_autumn_fires_once_and_a_repeated_one_in_both_rounds() {
+    fn a_fixed_time_in_the_overlap_of_autumn_fires_once_and_a_repeating_one_in_both_passes() {
         // 25 October 2026: 03:00 becomes 02:00 in Brussels, which is 01:00 UTC.
         let fired = firings("30 2 * * *", "Europe/Brussels", "2026-10-24T12:00:00Z", 2);
         assert_eq!(fired, ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_left_out_made_up_for_once_or_all_of_it() {
+    fn missed_firings_are_left_out_or_caught_up_once_or_all() {
         let hourly = schedule("@hourly", "UTC");
         let (last, now) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T05:00:10Z"));
         let hours = |catch_up| -> Vec<String> {
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(hours(CatchUp::All), ["01", "02", "03", "04", "05"]);
         let long_ago = at("1970-01-01T00:00:00Z");
         let due = schedule("* * * * * *", "UTC").due(long_ago, now, CatchUp::All);
-        assert_eq!(due.len(), CAUGHT_UP_MAX + 60, "bounded, however long nobody was there");
+        assert_eq!(due.len(), CAUGHT_UP_MAX + 60, "bounded, however long no supervisor ran");
         assert!(due.is_sorted());
     }
 

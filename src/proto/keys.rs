@@ -1,7 +1,7 @@
-//! The only room in which a key of Redis is spelled.
+//! The only file that spells keys of Redis.
 //!
-//! The keys up to `log` are public: programs of others read and write them. The rest, all under
-//! `meta:`, belong to Hero; a program that speaks the protocol needs none of them.
+//! The keys up to `log` are public: foreign programs read and write them. The rest, all under
+//! `meta:`, belong to Hero; a foreign program does not need them.
 //!
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
@@ -17,7 +17,7 @@ use super::queue::Queue;
 use super::target::{ActorId, IllegalName, ScriptType, name};
 
 name!(
-    /// What every key starts with, so that several environments can share one Redis.
+    /// The prefix of every key, so that several environments can share one Redis.
     Namespace,
     "namespace",
     "1 to 64 of A-Z, a-z, 0-9, _, . and -, or the same in braces for Redis Cluster",
@@ -38,25 +38,25 @@ impl Default for Namespace {
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
     namespace: Namespace,
-    /// The queues with older names that are served beside Hero's own.
+    /// The legacy queues that are served beside Hero's own.
     legacy: Vec<LegacyQueue>,
-    /// Whether every transition of a job is written into the log of them.
+    /// Every transition of a job is written into the event log.
     has_events: bool,
 }
 
 impl Keys {
-    /// The keys of `namespace`.
+    /// Creates the keys of `namespace`.
     pub fn new(namespace: Namespace) -> Self {
         Self { namespace, legacy: Vec::new(), has_events: false }
     }
 
-    /// The same, with every transition of a job written into the log of them or not.
+    /// Sets whether every transition of a job is written into the event log.
     #[must_use]
     pub fn with_events(self, has_events: bool) -> Self {
         Self { has_events, ..self }
     }
 
-    /// The same, beside queues with older names.
+    /// Adds legacy queues.
     ///
     /// # Errors
     /// The first name that is not one of [`Keys::LEGACY_FORM`].
@@ -68,16 +68,16 @@ impl Keys {
         Ok(self)
     }
 
-    /// The queues with older names that are served.
+    /// Returns the legacy queues that are served.
     pub fn legacy(&self) -> &[LegacyQueue] {
         &self.legacy
     }
 
-    /// What the name of a legacy queue may be, in words a person can follow.
+    /// The legal forms of a legacy queue's name, for messages.
     pub const LEGACY_FORM: &'static str = "NAMESPACE:work_queue:NAME, NAMESPACE:job:NAME or \
          NAMESPACE:job:actor_queue:NAME, with 1 to 64 of A-Z, a-z, 0-9, _, . and - as the NAME";
 
-    /// Whether a key can be a legacy work queue.
+    /// Returns whether a key can be a legacy work queue.
     pub fn is_legacy_queue(&self, key: &str) -> bool {
         let name = |prefix| key.strip_prefix(self.key(format_args!("{prefix}")).as_str());
         [name("work_queue:"), name("job:actor_queue:"), name("job:")]
@@ -86,7 +86,7 @@ impl Keys {
             .any(|name| is_old_name(name.as_bytes()))
     }
 
-    /// List: ids of jobs for one worker, as older programs spell it.
+    /// List: ids of jobs for one worker of an older program.
     pub fn legacy_queue(&self, worker: &str) -> String {
         self.key(format_args!("work_queue:{worker}"))
     }
@@ -97,7 +97,7 @@ impl Keys {
         self.key(format_args!("stop_queue:{worker}"))
     }
 
-    /// Hash: what was last seen of a legacy queue or a circle.
+    /// Hash: the last observation of a legacy queue or a circle.
     pub fn seen(&self, name: &str) -> String {
         self.key(format_args!("meta:legacy:seen:{name}"))
     }
@@ -107,7 +107,7 @@ impl Keys {
         format!("rhai_tasks:{circle}")
     }
 
-    /// Hash: what a task of rhailib is, and what became of it.
+    /// Hash: a task of rhailib and its result.
     pub fn task_details(task: &str) -> String {
         format!("rhai_task_details:{task}")
     }
@@ -117,7 +117,7 @@ impl Keys {
         format!("rhai_reply:{task}")
     }
 
-    /// Sorted set: ids of tasks whose details have not appeared yet, by when they were taken.
+    /// Sorted set: ids of tasks whose details have not appeared yet, by the time they were taken.
     pub fn late_tasks(&self, circle: &Circle) -> String {
         self.key(format_args!("meta:legacy:late:{circle}"))
     }
@@ -136,7 +136,7 @@ impl Keys {
         self.key(format_args!("q:work:{queue}"))
     }
 
-    /// The lists a reader of the queue looks into: priority 1 is written without a suffix and
+    /// Returns the lists of a queue for its readers: priority 1 is written without a suffix and
     /// read in both spellings.
     pub fn work_as_read(&self, queue: &Queue) -> Vec<String> {
         let written = self.work(queue);
@@ -146,7 +146,7 @@ impl Keys {
         }
     }
 
-    /// The queue of a work list, in either spelling; none if it is no work list of this namespace.
+    /// Returns the queue of a work list, in either spelling; `None` for any other key.
     pub fn queue_of_work(&self, key: &str) -> Option<Queue> {
         let prefix = self.key(format_args!("q:work:"));
         Queue::from_str(key.strip_prefix(prefix.as_str())?).ok()
@@ -240,8 +240,8 @@ impl Keys {
         self.key(format_args!("meta:job:dependents:{id}"))
     }
 
-    /// String, TTL: how many jobs of a whole, which is submitted all or none, are stored by now.
-    /// With `:` and a job's id behind it, what that job will be.
+    /// String, TTL: the number of jobs of an atomic batch that are staged so far. Followed by `:`
+    /// and a job's id: that staged job.
     pub fn staged(&self, whole: &JobId) -> String {
         self.key(format_args!("meta:job:staged:{whole}"))
     }
@@ -261,17 +261,17 @@ impl Keys {
         self.key(format_args!("meta:queue:slow"))
     }
 
-    /// Stream, capped: every transition of every job, where the configuration asks for it.
+    /// Stream, capped: every transition of every job, with `job.events`.
     pub fn events(&self) -> String {
         self.key(format_args!("meta:job:events"))
     }
 
-    /// Hash: where a periodic job stands.
+    /// Hash: the last firing of a periodic job.
     pub fn cron(&self, name: &CronName) -> String {
         self.key(format_args!("meta:cron:{name}"))
     }
 
-    /// Hash: where the sweeps of recovery stand, per queue and index.
+    /// Hash: the marks of the recovery sweeps, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
     }
@@ -282,25 +282,25 @@ impl Keys {
         self.key(format_args!("meta:queue:held:{queue}"))
     }
 
-    /// Set: names of the queues that somebody has paused.
+    /// Set: names of the paused queues.
     pub fn paused(&self) -> String {
         self.key(format_args!("meta:queue:paused"))
     }
 
-    /// Whether a key is of this namespace, whatever it is for.
+    /// Returns whether a key is in this namespace.
     pub fn is_own(&self, key: &[u8]) -> bool {
         let namespace = self.namespace.as_str().as_bytes();
         key.strip_prefix(namespace).is_some_and(|rest| rest.first() == Some(&b':'))
     }
 
-    /// Whether a key is a reply list of this namespace, the only place where a stranger may ask
-    /// an actor to push an answer to.
+    /// Returns whether a key is a reply list of this namespace: an actor pushes answers for
+    /// foreign programs nowhere else.
     pub fn is_reply(&self, key: &str) -> bool {
         let prefix = self.key(format_args!("q:reply:"));
         key.strip_prefix(prefix.as_str()).is_some_and(|id| id.parse::<JobId>().is_ok())
     }
 
-    /// The same keys as constants of Lua, which every server-side script starts with.
+    /// Returns the keys as Lua constants, with which every server-side script starts.
     pub fn lua(&self) -> String {
         let constants = [
             ("JOB", "job:"),
@@ -367,7 +367,7 @@ impl Keys {
         lua.push_str("local HERO = '");
         lua.push_str(self.namespace.as_str());
         lua.push_str(":'\nlocal TASKS = 'rhai_tasks:'\nlocal DETAILS = 'rhai_task_details:'\n");
-        // A constant, so that those who want no events are spared even the question.
+        // A constant, so that without events the scripts do not even check.
         lua.push_str(if self.has_events {
             "local EVENTS_ON = true\n"
         } else {
@@ -451,17 +451,17 @@ mod tests {
             (Keys::task_details("t"), "rhai_task_details:t"),
         ] {
             assert_eq!(spelled, key);
-            // The scripts must spell the same keys: each is a constant or starts with one.
+            // The scripts spell the same keys: each is a constant or starts with one.
             assert!(
                 keys.lua()
                     .lines()
                     .filter_map(|line| line.split('\'').nth(1))
                     .any(|constant| key == constant
                         || (constant.ends_with(':') && key.starts_with(constant))),
-                "no constant of Lua begins {key}"
+                "no Lua constant begins {key}"
             );
         }
-        // To the scripts it is whatever the task names.
+        // The scripts take this key from the task.
         assert_eq!(Keys::task_reply("t"), "rhai_reply:t");
     }
 
@@ -470,7 +470,7 @@ mod tests {
         let keys = Keys::default();
         assert!(keys.is_legacy_queue(&keys.legacy_queue("w1")));
         for legal in ["hero:work_queue:w-1", "hero:job:osis_1", "hero:job:actor_queue:v"] {
-            assert!(keys.is_legacy_queue(legal), "{legal} was refused");
+            assert!(keys.is_legacy_queue(legal), "{legal} was rejected");
         }
         for illegal in [
             "hero:work_queue:",

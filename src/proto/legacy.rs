@@ -1,5 +1,5 @@
-//! Queues with older names, and the circles of rhailib: what the configuration names, and how it
-//! is told to the scripts on the server.
+//! Legacy queues and circles of rhailib: their configuration, and its form for the scripts on the
+//! server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use super::target::{ActorId, Group, IllegalName, Instance, ScriptType, name};
 
-/// One queue with an older name, and whom its jobs are for.
+/// One legacy queue and the target of its jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { legacy = \"…\", type = \"osis\" }")]
 pub struct LegacyQueue {
-    /// The older name, a whole key of Redis.
+    /// The full key of the list in Redis.
     pub legacy: String,
     /// The script type of its jobs.
     #[serde(rename = "type")]
     pub script_type: ScriptType,
-    /// The group they go to.
+    /// The group of its jobs.
     #[serde(default)]
     pub group: Group,
-    /// The instance they go to; none lets every actor of the group take them.
+    /// The instance of its jobs; any of the group without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<Instance>,
 }
 
 impl LegacyQueue {
-    /// Whether an actor takes jobs from this queue.
+    /// Returns whether an actor takes jobs from this queue.
     pub fn is_for(&self, actor: &ActorId) -> bool {
         self.script_type == actor.script_type
             && self.group == actor.group
             && self.instance.is_none_or(|instance| instance == actor.instance)
     }
 
-    /// The entry of this queue in the table that the scripts know.
+    /// Returns the entry of this queue in the Lua table of the scripts.
     pub(super) fn lua(&self) -> String {
         let Self { legacy, script_type, group, instance } = self;
         let instance = instance.map(|instance| instance.to_string()).unwrap_or_default();
@@ -52,13 +52,13 @@ name!(
     is_old_name
 );
 
-/// What the last part of an older name may be, and the name of a circle.
+/// Returns whether a name is legal as the last part of a legacy queue, or as a circle.
 pub(super) fn is_old_name(name: &[u8]) -> bool {
     (1..=64).contains(&name.len())
         && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// One circle of rhailib, and which type runs its tasks.
+/// One circle of rhailib and the script type of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { circle = \"…\", type = \"osis\" }")]
 pub struct RhailibCircle {

@@ -1,21 +1,21 @@
-//! Messages: the reply when a job is terminal, control for actors, presence of actors.
+//! Messages: the reply of a terminal job, control messages for actors, the presence of actors.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::job::{BootId, JobId, JobStatus};
 
-/// The longest control message that is read, in bytes.
+/// The longest control message, in bytes.
 const CONTROL_SIZE_MAX: usize = 4096;
-/// The longest presence that is read, in bytes.
+/// The longest presence, in bytes.
 const PRESENCE_SIZE_MAX: usize = 16_384;
 
-/// How a job ended, as its reply says.
+/// The end of a job, as its reply says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyOutcome {
-    /// It finished; the output.
+    /// Finished, with the output.
     Finished(String),
-    /// It ended in `error`; why.
+    /// Ended in `error`, with the reason.
     Error(String),
 }
 
@@ -24,28 +24,28 @@ pub enum ReplyOutcome {
 pub struct Reply {
     /// The job.
     pub job_id: JobId,
-    /// How it ended.
+    /// Its end.
     pub ending: ReplyOutcome,
 }
 
 impl Reply {
-    /// Reads a reply as any actor may have pushed it.
+    /// Parses a reply, also one of a foreign actor.
     ///
     /// # Errors
-    /// [`Unreadable`] says what is wrong with it.
+    /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
         let unreadable = |reason: &str| Unreadable { what: "reply", reason: reason.to_owned() };
         let value: Value =
             serde_json::from_slice(bytes).map_err(|error| unreadable(&error.to_string()))?;
         let text = |name: &str| match value.get(name) {
             Some(Value::String(text)) => Some(text.clone()),
-            // A foreign actor may give its output as JSON itself.
+            // A foreign actor may write its output as a JSON value.
             Some(Value::Null) | None => None,
             Some(other) => Some(other.to_string()),
         };
         let job_id = text("job_id")
             .and_then(|id| id.parse().ok())
-            .ok_or_else(|| unreadable("it names no job_id"))?;
+            .ok_or_else(|| unreadable("it has no job_id"))?;
         let ending = match text("status").as_deref().map(str::parse) {
             Some(Ok(JobStatus::Finished)) => {
                 ReplyOutcome::Finished(text("output").unwrap_or_default())
@@ -57,31 +57,31 @@ impl Reply {
     }
 }
 
-/// What an actor can be told.
+/// A control message for an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     /// Stop this job.
     Stop(JobId),
-    /// Take no more jobs; let the running ones end; stay up.
+    /// Claim no more jobs; finish the running ones; stay up.
     Drain,
-    /// Take jobs again.
+    /// Claim jobs again.
     Resume,
     /// Drain, then exit.
     Shutdown,
-    /// Look at the queues again: one of them has been paused, or goes on.
+    /// Read the queues again: one was paused or resumed.
     Wake,
-    /// Answer into this list.
+    /// Push an answer to this list.
     Ping {
-        /// The key of the list, to be checked before anything is pushed.
+        /// The key of the list, which must be checked before the push.
         reply_to: String,
     },
 }
 
 impl Control {
-    /// Reads a message; a bare job id means stop.
+    /// Parses a message; a bare job id means stop.
     ///
     /// # Errors
-    /// [`Unreadable`] says what is wrong with it.
+    /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
         let unreadable =
             |reason: &str| Unreadable { what: "control message", reason: reason.to_owned() };
@@ -93,11 +93,11 @@ impl Control {
             return Ok(Self::Stop(id));
         }
         let message: Value =
-            serde_json::from_str(text).map_err(|_| unreadable("it is no JSON object"))?;
+            serde_json::from_str(text).map_err(|_| unreadable("it is not a JSON object"))?;
         let word = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
         match word("cmd").as_deref() {
             Some("stop") => word("job_id")
-                .ok_or_else(|| unreadable("stop names no job_id"))?
+                .ok_or_else(|| unreadable("stop has no job_id"))?
                 .parse()
                 .map(Self::Stop)
                 .map_err(|error| unreadable(&error.to_string())),
@@ -107,12 +107,12 @@ impl Control {
             Some("wake") => Ok(Self::Wake),
             Some("ping") => word("reply_to")
                 .map(|reply_to| Self::Ping { reply_to })
-                .ok_or_else(|| unreadable("ping names no reply_to")),
+                .ok_or_else(|| unreadable("ping has no reply_to")),
             _ => Err(unreadable("its cmd is not stop, drain, resume, shutdown, wake or ping")),
         }
     }
 
-    /// The message as it is pushed.
+    /// Returns the message as it is pushed.
     pub fn to_json(&self) -> String {
         match self {
             Self::Stop(id) => serde_json::json!({"cmd": "stop", "job_id": id}),
@@ -126,18 +126,18 @@ impl Control {
     }
 }
 
-/// Whether an actor takes jobs.
+/// The state of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActorState {
-    /// It takes jobs.
+    /// It claims jobs.
     Ready,
-    /// It takes no more; running ones end.
+    /// It claims no more jobs; running ones end.
     Draining,
 }
 
 impl ActorState {
-    /// The state as presence spells it.
+    /// Returns the state as presence spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -146,43 +146,43 @@ impl ActorState {
     }
 }
 
-/// What an actor says of itself, every heartbeat.
+/// The presence of an actor, refreshed with every heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// The name of its machine.
     pub hostname: String,
-    /// What tells its machine, since it was last started, from others of the same name; empty in
-    /// the presence of programs that do not say.
+    /// The id of its machine's current boot, which tells machines of one name apart; empty in the
+    /// presence of foreign programs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// This start of it.
+    /// The boot of the actor.
     pub boot_id: BootId,
-    /// When it started: RFC 3339, UTC.
+    /// The start of the actor: RFC 3339, UTC.
     pub started_at: String,
     /// Its version of Hero.
     pub version: String,
-    /// Its engine and the engine's modules.
+    /// Its engine and the modules of it.
     pub capabilities: Vec<String>,
-    /// When it wrote this: RFC 3339, UTC.
+    /// The time of this presence: RFC 3339, UTC.
     pub last_heartbeat: String,
-    /// How many jobs it runs at once.
+    /// The number of jobs that it can run at once.
     pub tasks: usize,
-    /// How many it runs now.
+    /// The number of jobs that it runs now.
     pub running: usize,
-    /// Whether it takes jobs.
+    /// Its state.
     pub state: ActorState,
-    /// Why it takes none for now though it is ready: its machine is past its bounds.
+    /// The overload of its machine for which it claims no jobs, though it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holding: Option<String>,
 }
 
 impl Presence {
-    /// Reads a presence as somebody may have written it.
+    /// Parses a presence, also one of a foreign program.
     ///
     /// # Errors
-    /// [`Unreadable`] says what is wrong with it.
+    /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
         let unreadable = |reason: String| Unreadable { what: "presence", reason };
         if bytes.len() > PRESENCE_SIZE_MAX {
@@ -191,19 +191,19 @@ impl Presence {
         serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))
     }
 
-    /// The presence as it is written.
+    /// Returns the presence as it is written.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// A message that does not say what it should.
+/// A message that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unreadable {what}: {reason}")]
 pub struct Unreadable {
-    /// What kind of message.
+    /// The kind of message.
     pub what: &'static str,
-    /// What is wrong with it.
+    /// The mistake.
     pub reason: String,
 }
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_control_messages_are_refused_by_name() {
+    fn unknown_control_messages_are_rejected_by_name() {
         for bad in [
             r#"{"cmd":"dance"}"#,
             "{}",

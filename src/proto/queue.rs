@@ -1,4 +1,4 @@
-//! One work queue, and what a person means by the name of one.
+//! Work queues: their names, and their order for an actor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,20 +9,19 @@ use super::target::{ActorId, IllegalName, Priority, Target};
 /// priority is normal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue {
-    /// For whom the jobs in it are.
+    /// The target of its jobs.
     pub target: Target,
-    /// How soon they are taken.
+    /// The priority of its jobs.
     pub priority: Priority,
 }
 
 impl Queue {
     const FORM: &'static str = "type:T, type:T:group:G or type:T:group:G:inst:I, with :prio:N";
 
-    /// The queues that a person means by a name: with a priority that one, without one those of
-    /// all priorities.
+    /// Returns the queues of a name: one if it has a priority, else those of all priorities.
     ///
     /// # Errors
-    /// [`IllegalName`] if it is no name of a queue.
+    /// [`IllegalName`] if it is not the name of a queue.
     pub fn all_named(name: &str) -> Result<Vec<Self>, IllegalName> {
         let queue: Self = name.parse()?;
         if name.contains(":prio:") {
@@ -34,14 +33,14 @@ impl Queue {
 }
 
 impl ActorId {
-    /// The nine queues this actor takes from, first come first: for each priority its own, its
-    /// group's, its type's.
+    /// Returns the nine queues of this actor in the order of its claims: for each priority its
+    /// own, its group's, its type's.
     pub fn queues(&self) -> Vec<Queue> {
         self.queues_in(Priority::ALL)
     }
 
-    /// The same queues from the other end of the priorities, for a claim now and then, so that a
-    /// flood of urgent jobs starves no others.
+    /// Returns the same queues with the background priority first, for an occasional claim, so
+    /// that urgent jobs do not starve the others.
     pub fn queues_from_background(&self) -> Vec<Queue> {
         let mut priorities = Priority::ALL;
         priorities.reverse();
@@ -104,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_name_without_a_priority_means_the_queues_of_all() {
+    fn a_name_without_a_priority_means_the_queues_of_all_priorities() {
         let named = |name: &str| -> Vec<String> {
             Queue::all_named(name).expect("legal").iter().map(Queue::to_string).collect()
         };
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn from_the_background_end_only_the_priorities_change_places() {
+    fn with_background_first_only_the_priorities_change_their_order() {
         let actor = actor("sal-io-3");
         let (forwards, backwards) = (actor.queues(), actor.queues_from_background());
         let thirds = |queues: &[Queue]| queues.chunks(3).map(<[Queue]>::to_vec).collect::<Vec<_>>();

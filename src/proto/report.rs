@@ -1,34 +1,34 @@
-//! What a role tells the daemon that runs it.
+//! Messages between a role and the daemon that runs it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One thing a role has to say.
+/// A report of a role to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// Redis answered, and the role does its work from now on.
+    /// Redis answered, and the role has started its work.
     Ready,
-    /// It is alive and makes progress; a line about how it does.
+    /// The role makes progress; a line about its state.
     Alive(String),
-    /// It is shutting down.
+    /// The role is shutting down.
     Stopping {
-        /// A line about what it waits for.
+        /// A line about the jobs or calls that it waits for.
         status: String,
-        /// How long that may take.
+        /// The longest time that this takes.
         within: Duration,
     },
 }
 
-/// Where reports go. Called from the role's loops; it must not block.
+/// The receiver of reports. It is called from the role's loops and must not block.
 pub type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
 
-/// How urgently a role is asked to end.
+/// The urgency of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Shutdown {
-    /// Not at all.
+    /// None is requested.
     #[default]
     No,
-    /// In order: let what runs end, within the deadline.
+    /// In order: running jobs may end, within the deadline.
     Drain,
     /// In the same order, without waiting.
     Now,

@@ -1,23 +1,22 @@
-//! Where a job goes and which queues an actor reads: script types, groups, instances,
-//! priorities, and the order between queues.
+//! Targets of jobs and identities of actors: script types, groups, instances, priorities.
 //!
-//! Every name is checked once, where it enters, and is a type of its own from there on. None of
-//! them can hold a colon, so no name chosen by a user can reach a key that is not its own.
+//! Every name is checked once, where it enters, and has its own type from there on. A name has no
+//! colon, so a name chosen by a user cannot reach a key of another.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::text::shown;
 
-/// A name that breaks its form. The message says which name, which value, and the legal form.
+/// A name that is not legal. The message has its kind, its value and the legal form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} `{}` is not legal: {form}", shown(.value))]
 pub struct IllegalName {
-    /// What the name is for: `script type`, `group`, `instance`, …
+    /// The kind of name: `script type`, `group`, `instance`, …
     pub what: &'static str,
-    /// The value as it was given.
+    /// The value as given.
     pub value: String,
-    /// The legal form, in words a person can follow.
+    /// The legal form, in words.
     pub form: &'static str,
 }
 
@@ -32,7 +31,7 @@ macro_rules! name {
             /// The legal form, for messages and help.
             pub const FORM: &'static str = $form;
 
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -74,7 +73,7 @@ macro_rules! name {
 pub(crate) use name;
 
 name!(
-    /// What kind of script a job is, and so which engine runs it: `osis`, `sal`, `python`, …
+    /// The type of a job's script, which decides its engine: `osis`, `sal`, `python`, …
     ScriptType,
     "script type",
     "a lower-case letter, then at most 31 of a-z, 0-9 and _",
@@ -107,7 +106,7 @@ impl Instance {
     /// The legal form, for messages and help.
     pub const FORM: &'static str = "a whole number from 1 to 65535";
 
-    /// The number itself.
+    /// Returns the number.
     pub fn get(self) -> u16 {
         self.0
     }
@@ -150,14 +149,14 @@ impl<'de> serde::Deserialize<'de> for Instance {
     }
 }
 
-/// A number in its one spelling: no sign, no leading zero, no space. Two spellings of one
-/// instance would be two queues.
+/// Parses a number without sign, leading zero or space: two spellings of one instance would be two
+/// queues.
 fn canonical_number<N: FromStr + ToString>(value: &str) -> Option<N> {
     let number: N = value.parse().ok()?;
     (number.to_string() == value).then_some(number)
 }
 
-/// How soon a job is taken, compared with others for the same actors.
+/// The order of a job among others for the same actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Priority {
     /// 0: before all others.
@@ -165,7 +164,7 @@ pub enum Priority {
     /// 1: the default; its queues carry no suffix.
     #[default]
     Normal,
-    /// 2: when nothing else waits.
+    /// 2: after all others.
     Background,
 }
 
@@ -175,7 +174,7 @@ impl Priority {
     /// The legal form, for messages and help.
     pub const FORM: &'static str = "0 (urgent), 1 (normal) or 2 (background)";
 
-    /// The digit by which the priority is written.
+    /// Returns the digit of the priority.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Urgent => "0",
@@ -205,11 +204,11 @@ impl fmt::Display for Priority {
 /// `TYPE-GROUP-INSTANCE` as the name of its unit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId {
-    /// What it runs.
+    /// The script type of its jobs.
     pub script_type: ScriptType,
-    /// The pool it belongs to.
+    /// Its group.
     pub group: Group,
-    /// Its number within the pool.
+    /// Its number within the group.
     pub instance: Instance,
 }
 
@@ -217,11 +216,11 @@ impl ActorId {
     const FORM: &'static str = "TYPE:GROUP:INSTANCE, such as osis:default:1";
     const UNIT_FORM: &'static str = "TYPE-GROUP-INSTANCE, such as osis-default-1";
 
-    /// Reads the name of a unit: the type ends at the first `-`, the instance starts after the
-    /// last, and what is between them is the group.
+    /// Parses the name of a unit: the type ends at the first `-`, the instance starts after the
+    /// last, and the group is between them.
     ///
     /// # Errors
-    /// [`IllegalName`] if it is not of that form, or a part of it breaks its own.
+    /// [`IllegalName`] if the name or a part of it is not legal.
     pub fn from_unit(unit: &str) -> Result<Self, IllegalName> {
         let (script_type, rest) =
             unit.split_once('-').ok_or_else(|| Self::illegal(unit, Self::UNIT_FORM))?;
@@ -234,7 +233,7 @@ impl ActorId {
         })
     }
 
-    /// The name of the unit that is this actor alone.
+    /// Returns the name of the unit for this one actor.
     pub fn unit(&self) -> String {
         format!("{}-{}-{}", self.script_type, self.group, self.instance)
     }
@@ -268,7 +267,7 @@ impl fmt::Display for ActorId {
     }
 }
 
-/// For whom a job is: any actor of its type, the actors of one group, or one instance alone.
+/// The target of a job: any actor of its type, the actors of one group, or one instance.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     script_type: ScriptType,
@@ -286,13 +285,13 @@ impl Target {
         Self { script_type, narrowed: Some((group, None)) }
     }
 
-    /// This instance alone.
+    /// One instance.
     pub fn instance(script_type: ScriptType, group: Group, instance: Instance) -> Self {
         Self { script_type, narrowed: Some((group, Some(instance))) }
     }
 
-    /// The target that a job's fields name: the most specific wins, and an instance without a
-    /// group is one of the group `default`.
+    /// Returns the target of a job's fields: the most specific wins, and an instance without a
+    /// group is in the group `default`.
     pub fn of(script_type: ScriptType, group: Option<Group>, instance: Option<Instance>) -> Self {
         match (group, instance) {
             (None, None) => Self::any(script_type),
@@ -303,7 +302,7 @@ impl Target {
         }
     }
 
-    /// The script type of the jobs that go there.
+    /// The script type of the target's jobs.
     pub fn script_type(&self) -> &ScriptType {
         &self.script_type
     }
@@ -342,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn illegal_names_are_refused_with_their_form() {
+    fn illegal_names_are_rejected_with_their_form() {
         for unit in [
             "",
             "osis",
@@ -368,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_specific_target_wins_and_an_instance_alone_is_of_the_default_group() {
+    fn the_most_specific_target_wins_and_an_instance_without_group_is_in_the_default_group() {
         let osis: ScriptType = "osis".parse().expect("legal");
         let one = Instance::try_from(1).expect("legal");
         let of = |group: Option<&str>, instance| {

@@ -28,7 +28,7 @@ fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
     let done = done.says("hero: -:7: prerequisite nobody does not exist");
     let done = done.says("hero: -:8: job id a is taken");
     let done = done.says("hero: -:9: invalid job: status is written by hero alone");
-    done.says("hero: -:10: invalid job: the line").says("7 lines were refused");
+    done.says("hero: -:10: invalid job: the line").says("7 lines were rejected");
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["job", "wait", "b"]).code(0).stdout("2\n");
 }
@@ -64,7 +64,7 @@ fn atomic_batch_is_rejected_for_one_invalid_line() {
     let wrong = [line("a", ""), "{}".to_owned()];
     submit(&wrong).code(65).stdout("").says("-:2: invalid job: script is missing");
     let circle = [line("a", "\"b\""), line("b", "\"a\"")];
-    submit(&circle).code(65).stdout("").says("in a circle: a → b → a");
+    submit(&circle).code(65).stdout("").says("in a cycle: a → b → a");
     let twice = [line("a", ""), line("a", "")];
     submit(&twice).code(65).stdout("").says("-:2: job id a is taken");
     assert!(redis.keys("hero:job:").is_empty());

@@ -75,8 +75,8 @@ fn invalid_graph_is_rejected_with_line_and_column() {
     let taken = node("x", "id = \"taken\"");
     hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "taken"]).code(0);
     for (text, message) in [
-        (circle.concat(), "g.toml:5:6: jobs wait for each other in a circle: a → b → c → a"),
-        (node("a", "after = [\"a\"]"), "g.toml:1:6: jobs wait for each other in a circle: a → a"),
+        (circle.concat(), "g.toml:5:6: jobs wait for each other in a cycle: a → b → c → a"),
+        (node("a", "after = [\"a\"]"), "g.toml:1:6: jobs wait for each other in a cycle: a → a"),
         (
             node("fetch", "") + node("count", "after = [\"fetsh\"]").as_str(),
             "g.toml:8:10: job `count` waits for `fetsh`, which is neither a job of the graph nor \

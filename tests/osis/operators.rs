@@ -89,7 +89,7 @@ fn a_line_that_is_wrong_is_named_and_what_came_before_is_told() {
     for (line, said) in [
         ("{", "line 2: EOF while parsing"),
         ("{\"type\":\"a b\",\"object\":{}}", "line 2: object type `a b` is not legal"),
-        ("{\"type\":\"t\",\"object\":{}}", "line 2: it has no id that is a text"),
+        ("{\"type\":\"t\",\"object\":{}}", "line 2: its id is not text"),
         ("{\"type\":\"t\",\"object\":{\"id\":\"a\"},\"x\":1}", "line 2: unknown field `x`"),
     ] {
         let text = format!("{{\"type\":\"t\",\"object\":{{\"id\":\"1\"}}}}\n{line}\n");

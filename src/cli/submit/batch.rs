@@ -1,4 +1,4 @@
-//! `hero submit --batch`: one job a line, as JSON.
+//! `hero submit --batch`: one job per line, as JSON.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::store::Store;
 
-/// What a line may have beside its script: escapes, variables, prerequisites.
+/// The size of a line beside its script: escapes, variables, prerequisites.
 const LINE_MARGIN_BYTES: u64 = 1 << 20;
 
-/// What became of the lines so far.
+/// The results of the lines so far.
 #[derive(Default)]
 struct Tally {
     json: bool,
@@ -24,7 +24,7 @@ struct Tally {
     refused: Vec<Value>,
 }
 
-/// Submits the jobs of a file, a thousand in a round trip, or all of them in one step or none.
+/// Submits the jobs of a file, a thousand per round trip, or all as one atomic batch.
 pub(super) async fn run(
     client: &Client,
     config: &Config,
@@ -36,7 +36,7 @@ pub(super) async fn run(
     let mut lines = BatchLines { from: input::open(path)?, path, bytes_max, number: 0 };
     let mut tally = Tally { json, ..Tally::default() };
     if all_or_none {
-        submit_whole(client, &mut lines, &mut tally).await?;
+        submit_atomic_batch(client, &mut lines, &mut tally).await?;
     } else {
         while submit_some(client, &mut lines, &mut tally).await? {}
     }
@@ -66,7 +66,8 @@ async fn submit_some(
     }
     let submitted = client.submit_all(&jobs).await.map_err(|error| {
         let first = numbers.first().copied().unwrap_or_default();
-        let message = format!("{}: from line {first} on: {error}", lines.path.display());
+        let message =
+            format!("{}: submitting the jobs from line {first} on: {error}", lines.path.display());
         Error::new(error.exit(), message)
     })?;
     let mut results: Vec<(u64, Result<JobId, ClientError>)> =
@@ -78,7 +79,7 @@ async fn submit_some(
     Ok(more)
 }
 
-async fn submit_whole(
+async fn submit_atomic_batch(
     client: &Client,
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
@@ -139,30 +140,29 @@ impl Tally {
         }
         match self.refused.len() {
             0 => Ok(()),
-            1 => Err(Error::new(Exit::Data, format!("{}: 1 line was refused", path.display()))),
+            1 => Err(Error::new(Exit::Data, format!("{}: 1 line was rejected", path.display()))),
             number => {
-                let message = format!("{}: {number} lines were refused", path.display());
+                let message = format!("{}: {number} lines were rejected", path.display());
                 Err(Error::new(Exit::Data, message))
             }
         }
     }
 }
 
-/// The lines of the file, each as a job.
+/// Reads the lines of the file as jobs.
 struct BatchLines<'a> {
     from: Box<dyn BufRead>,
     path: &'a Path,
     bytes_max: u64,
-    /// Of the line that was read last, from 1.
+    /// The number of the last line read, from 1.
     number: u64,
 }
 
 impl BatchLines<'_> {
-    /// The next line that is not empty; none at the end.
+    /// Reads the next line that is not empty; `None` at the end.
     ///
     /// # Errors
-    /// The file cannot be read, or has a line that is too long for any job: where the next one
-    /// begins is not worth knowing.
+    /// The file cannot be read, or a line is too long for any job.
     fn next(&mut self, client: &Client) -> Result<Option<Result<Job, InvalidJob>>, Error> {
         loop {
             self.number += 1;
@@ -190,7 +190,7 @@ impl BatchLines<'_> {
 pub(super) fn job_of(line: &[u8]) -> Result<Job, InvalidJob> {
     match serde_json::from_slice(line) {
         Ok(Value::Object(object)) => Job::from_json(&object),
-        Ok(_) => Err(InvalidJob::new("the line", "is no JSON object")),
-        Err(error) => Err(InvalidJob::new("the line", format!("is no JSON: {error}"))),
+        Ok(_) => Err(InvalidJob::new("the line", "is not a JSON object")),
+        Err(error) => Err(InvalidJob::new("the line", format!("is not JSON: {error}"))),
     }
 }

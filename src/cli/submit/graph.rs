@@ -1,4 +1,4 @@
-//! `hero submit --graph`: a file of jobs that wait for each other, by names of its own.
+//! `hero submit --graph`: a file of jobs that wait for each other by name.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_column() {
+    fn mistakes_are_reported_with_line_and_column() {
         for (text, message) in [
             ("", "g.toml: has no job: each is a table such as [job.fetch]"),
             ("[job.a]\nscript = 1", "g.toml:2:10: job.a.script: expected a string"),

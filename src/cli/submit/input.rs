@@ -1,4 +1,4 @@
-//! The files that `hero submit` reads, within their bounds.
+//! Reads the files of `hero submit` within their bounds.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::config::format_size;
 use crate::error::{Error, Exit};
 
-/// The file, or standard input for `-`.
+/// Opens the file, or standard input for `-`.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
     if path == Path::new("-") {
         return Ok(Box::new(BufReader::new(io::stdin())));
@@ -16,11 +16,11 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
     Ok(Box::new(BufReader::new(file)))
 }
 
-/// A whole file as text. One that is larger is refused before it is read.
+/// Reads a file as text. A larger one is rejected before it is read.
 pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, Error> {
     let too_large = || {
         let most = format_size(bytes_max);
-        Error::new(Exit::Data, format!("{}: larger than {most}, the most", path.display()))
+        Error::new(Exit::Data, format!("{}: larger than the limit of {most}", path.display()))
     };
     if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > bytes_max) {
         return Err(too_large());
@@ -36,7 +36,7 @@ pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, Error>
     })
 }
 
-/// Why a file could not be read.
+/// Returns the error of a file that cannot be read.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Error {
     let path = path.display();
     match error.kind() {

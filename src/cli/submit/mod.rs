@@ -1,4 +1,4 @@
-//! `hero submit`: one job, a file of many, or a graph, sent on their way without waiting.
+//! `hero submit`: submits one job, a batch or a graph, and does not wait.
 
 mod batch;
 #[cfg(test)]
@@ -37,10 +37,10 @@ pub(super) struct Submit {
     /// Submit all jobs of this TOML file, or none; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids())]
     graph: Option<PathBuf>,
-    /// Submit the jobs of this file, one a line as JSON; `-` reads standard input
+    /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids())]
     batch: Option<PathBuf>,
-    /// Submit all jobs of the batch, or none if one is refused
+    /// Submit all jobs of the batch, or none if one is rejected
     #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
     all_or_none: bool,
 }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_jobs_stands_alone() {
+    fn a_file_of_jobs_takes_no_options_of_one_job() {
         let read = |args: &[&str]| Line::try_parse_from([&["submit"], args].concat());
         for good in [
             &["--graph", "g.toml"][..],

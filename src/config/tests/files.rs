@@ -104,14 +104,18 @@ fn what_cannot_be_read_is_named() {
     let missing = files.folder.path().join("none.toml");
     assert_eq!(
         Config::load(Some(&missing)).expect_err("missing").to_string(),
-        format!("reading the configuration {}: no such file", missing.display())
+        format!("cannot read the configuration {}: no such file", missing.display())
     );
     assert_eq!(
         Config::load(Some(files.folder.path())).expect_err("a folder").to_string(),
-        format!("reading the configuration {}: is a folder", files.folder.path().display())
+        format!("cannot read the configuration {}: is a folder", files.folder.path().display())
     );
     fs::write(files.main(), " ".repeat((1 << 20) + 1)).expect("written");
-    assert!(files.refusal().ends_with("hero.toml: larger than 1MiB"), "{}", files.refusal());
+    assert!(
+        files.refusal().ends_with("hero.toml: larger than the limit of 1MiB"),
+        "{}",
+        files.refusal()
+    );
     fs::write(files.main(), b"[actor]\n# \xc3\xa4 \xff").expect("written");
     assert!(files.refusal().ends_with("hero.toml:2:5: not UTF-8 text"), "{}", files.refusal());
 }

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_names_the_field_and_shows_the_value() {
+    fn an_illegal_field_is_named_with_its_value() {
         for (field, value, message) in [
             ("timeout", "soon", "invalid job: timeout `soon` is not a number of seconds above 0"),
             ("timeout", "-1", "invalid job: timeout `-1` is not a number of seconds above 0"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_utf8_are_named_and_harm_nothing() {
+    fn a_field_that_is_not_utf8_is_named() {
         let id: JobId = "j1".parse().expect("legal");
         let fields: [(&[u8], &[u8]); 1] = [(b"script", b"\xff")];
         let error = Job::from_hash(id, fields).expect_err("not UTF-8");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_hero_writes_keeps_no_job_from_running() {
+    fn illegible_fields_of_hero_keep_no_job_from_running() {
         let job = read(&[("script", "1"), ("attempt", "x"), ("created_at", "y"), ("actor", "z")]);
         assert_eq!(job, read(&[("script", "1")]));
     }

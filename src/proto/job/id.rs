@@ -1,4 +1,4 @@
-//! What a job, a boot and a unique key are called.
+//! The ids of jobs and boots, and the keys of jobs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::proto::target::{IllegalName, name};
 
 name!(
-    /// The id of a job: a UUID when Hero makes it, a short word when somebody else does.
+    /// The id of a job: a UUID when Hero makes it, any short word when a submitter chooses it.
     JobId,
     "job id",
     "1 to 64 of A-Z, a-z, 0-9, _ and -",
@@ -15,7 +15,7 @@ name!(
 );
 
 name!(
-    /// One start of an actor process. Jobs are owned by it, not by the name of the actor.
+    /// The id of one life of an actor process, which owns the jobs that it claimed.
     BootId,
     "boot id",
     "1 to 64 of A-Z, a-z, 0-9 and -, a UUID when Hero makes it",
@@ -24,7 +24,7 @@ name!(
 );
 
 name!(
-    /// Of the jobs with one unique key, at most one is on its way at a time.
+    /// A key that deduplicates: at most one job with it is not ended.
     UniqueKey,
     "unique key",
     "1 to 256 bytes without control characters",
@@ -32,7 +32,7 @@ name!(
 );
 
 name!(
-    /// Jobs with one limit key are counted together by the limits that look at it.
+    /// A key under which limits count jobs together.
     LimitKey,
     "limit key",
     "1 to 256 bytes without control characters",
@@ -40,14 +40,14 @@ name!(
 );
 
 impl JobId {
-    /// A new id: a random UUID.
+    /// Creates a random UUID.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
     }
 }
 
 impl BootId {
-    /// A new id: a random UUID.
+    /// Creates a random UUID.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
     }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn illegal_and_unknown_members_are_named() {
         for (text, message) in [
             (r"{}", "script is missing"),
             (r#"{"script": "1", "id": "a:b"}"#, "id `a:b` is not legal"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_without_an_id_gets_one_of_its_own() {
+    fn a_job_without_an_id_gets_a_random_one() {
         let ids = [(); 2].map(|()| read(r#"{"script": "1"}"#).expect("a job").id);
         assert_ne!(ids[0], ids[1]);
     }

@@ -27,7 +27,7 @@ macro_rules! job {
         pub struct Job {
             /// Its id, also the end of its key.
             pub id: JobId,
-            /// What its submitter says about it.
+            /// The settings of its submitter.
             pub spec: JobSpec,
             /// Its state.
             pub status: JobStatus,

@@ -63,7 +63,7 @@ macro_rules! spec {
         $field:ident as $method:ident($($argument:ident: $given:ty),+): $type:ty = $default:expr
             => { $($property:ident: $value:expr),* $(,)? }
     )+) => {
-        /// What a submitter says about a job.
+        /// The settings that a submitter gives a job.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct JobSpec {
             $( $(#[doc = $doc])+ pub $field: $type, )+

@@ -1,27 +1,27 @@
-//! The states of a job and the ways between them.
+//! The states of a job and the transitions between them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::proto::target::IllegalName;
 
-/// Where a job stands. The server-side scripts make every change, each of them only from the
-/// states that [`JobStatus::may_become`] allows.
+/// The state of a job. Only the server-side scripts change it, and only as
+/// [`JobStatus::may_become`] allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobStatus {
-    /// Stored, not yet asked to run.
+    /// Stored, not started.
     Created,
-    /// Some of its prerequisites have not finished.
+    /// Waits for its prerequisites.
     WaitingForPrerequisites,
-    /// It waits for its time: a `run_at`, or the backoff before a retry.
+    /// Waits for its time: a `run_at`, or the backoff before a retry.
     Scheduled,
-    /// In its queue.
+    /// Waits in its queue.
     Dispatched,
-    /// An actor runs it.
+    /// Runs.
     Started,
-    /// It succeeded. Terminal.
+    /// Succeeded. Terminal.
     Finished,
-    /// It failed, was stopped, or could not run. Terminal.
+    /// Failed, was stopped, or could not run. Terminal.
     Error,
 }
 
@@ -39,7 +39,7 @@ impl JobStatus {
     const FORM: &'static str = "created, waiting_for_prerequisites, scheduled, dispatched, \
                                 started, finished or error";
 
-    /// The state as the job hash spells it.
+    /// Returns the state as the job hash spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -52,12 +52,12 @@ impl JobStatus {
         }
     }
 
-    /// Whether nothing but an explicit retry by a person leaves this state.
+    /// Returns whether only an explicit retry by a person leaves this state.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Finished | Self::Error)
     }
 
-    /// The transition table.
+    /// Returns whether the transition table allows a change.
     pub fn may_become(self, next: Self) -> bool {
         use JobStatus::{
             Created, Dispatched, Error, Finished, Scheduled, Started, WaitingForPrerequisites,
@@ -75,7 +75,7 @@ impl JobStatus {
     }
 }
 
-/// Programs that are not Hero's write capitals as they like.
+/// Parses a state in any case, as foreign programs write it.
 impl FromStr for JobStatus {
     type Err = IllegalName;
 

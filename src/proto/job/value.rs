@@ -15,7 +15,7 @@ use super::status::JobStatus;
 use crate::proto::target::{ActorId, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
 
-/// The longest duration of any job, whatever the configuration says: ten years.
+/// The longest duration in any job: ten years.
 const SECONDS_MAX: f64 = 315_360_000.0;
 /// The most prerequisites, environment variables or dependents of one hash.
 const LIST_LEN_MAX: usize = 100_000;
@@ -49,7 +49,7 @@ pub(super) trait HashValue: Sized {
     /// Writes the text of the hash.
     fn write(&self) -> String;
 
-    /// Returns the reason for which no job may have this value, whatever the configuration.
+    /// Returns the reason for which no job may have this value, in any configuration.
     fn fault(&self) -> Option<String> {
         None
     }

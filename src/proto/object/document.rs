@@ -1,5 +1,5 @@
-//! Objects as one JSON map each, the store's own fields among the others: as operators see, save
-//! and restore them.
+//! Objects as JSON maps that include the store's own fields, for operators to view, save and
+//! restore.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Change, OWN_FIELDS, Object, ObjectId, ObjectType, Write};
 
 impl Object {
-    /// All its fields in one map. Times are RFC 3339, UTC, with milliseconds.
+    /// Returns all its fields in one map. Times are RFC 3339, UTC, with milliseconds.
     pub fn document(&self) -> Map<String, Value> {
         let mut map = self.body.clone();
         map.insert("id".to_owned(), self.id.as_str().into());
@@ -19,23 +19,23 @@ impl Object {
 }
 
 impl Write {
-    /// The write that keeps an object as its document says, whatever is there now. It keeps when
-    /// it was made; its version and when it was changed are the store's to say.
+    /// Returns the write that stores a document over any version. It keeps the time of
+    /// creation; the store sets version and time of change.
     ///
     /// # Errors
-    /// What is wrong with the id or the time.
+    /// The mistake in the id or the time.
     pub fn of_document(
         object_type: ObjectType,
         document: Map<String, Value>,
     ) -> Result<Self, String> {
         let text = |name: &str| document.get(name).and_then(Value::as_str);
         let id: ObjectId = text("id")
-            .ok_or("it has no id that is a text")?
+            .ok_or("its id is not text")?
             .parse()
             .map_err(|error: crate::proto::target::IllegalName| error.to_string())?;
         let created_ms = match text("created_at") {
             None => None,
-            Some(time) => Some(time_ms(time).ok_or("its created_at is no time")?),
+            Some(time) => Some(time_ms(time).ok_or("its created_at is not a time")?),
         };
         let own = |name: &String| OWN_FIELDS.contains(&name.as_str());
         let body = document.into_iter().filter(|(name, _)| !own(name)).collect();
@@ -43,12 +43,12 @@ impl Write {
     }
 }
 
-/// A time as objects show it: RFC 3339, UTC, with milliseconds.
+/// Returns a time as objects show it: RFC 3339, UTC, with milliseconds.
 pub fn time_text(ms: i64) -> String {
     Timestamp::from_millisecond(ms).map(|time| format!("{time:.3}")).unwrap_or_default()
 }
 
-/// The milliseconds of a time in RFC 3339.
+/// Returns the milliseconds of a time in RFC 3339.
 pub fn time_ms(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
 }
@@ -59,7 +59,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_document_makes_the_object_that_it_was_made_of() {
+    fn a_document_restores_its_object() {
         let body = json!({ "name": "Ann", "tags": [1, 1.5] });
         let body = body.as_object().expect("a map").clone();
         let id: ObjectId = "ann".parse().expect("legal");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_without_a_legal_id_is_refused() {
+    fn a_document_without_a_legal_id_is_rejected() {
         for document in [json!({}), json!({ "id": 1 }), json!({ "id": "a", "created_at": "soon" })]
         {
             let document = document.as_object().expect("a map").clone();

@@ -1,5 +1,5 @@
-//! Objects that scripts keep: their names, what is asked of the store that holds them, and what
-//! it answers. The language of queries is in `query`, the order of values in `term`.
+//! Objects of scripts: their names, and the requests to and answers of their store. The query
+//! language is in `query`, the order of values in `term`.
 
 mod document;
 mod query;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::target::{IllegalName, name};
 
 name!(
-    /// What kind of object it is: `person`, `invoice`, …
+    /// The type of an object: `person`, `invoice`, …
     ObjectType,
     "object type",
     "a letter or _, then at most 63 of A-Z, a-z, 0-9 and _",
@@ -47,12 +47,12 @@ name!(
 );
 
 impl Field {
-    /// Whether it is the id, which every object has and which needs no declared index.
+    /// Returns whether it is the id, which needs no declared index.
     pub fn is_id(&self) -> bool {
         self.0 == "id"
     }
 
-    /// The field's value in an object.
+    /// Returns the field's value in an object.
     pub fn of<'a>(&self, body: &'a Map<String, Value>) -> Option<&'a Value> {
         let mut names = self.0.split('.');
         let mut value = body.get(names.next()?)?;
@@ -62,29 +62,29 @@ impl Field {
         Some(value)
     }
 
-    /// The term by which an object is found under this field.
+    /// Returns the term under which the index of this field has an object.
     pub fn term(&self, body: &Map<String, Value>) -> Term {
         Term::of(self.of(body).unwrap_or(&Value::Null))
     }
 }
 
-/// Whose objects they are: the `context_id` of jobs, as a part of keys. What users write there is
-/// escaped, so it reaches no key that is not its own.
+/// The owner of objects: the `context_id` of jobs, as a part of keys. It is escaped, so that it
+/// cannot reach a key of another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Context(String);
 
 impl Context {
     /// The most bytes of a context's text.
     pub const TEXT_BYTES_MAX: usize = 256;
-    /// The part of keys for the empty context. No other one can look like it.
+    /// The part of keys for the empty context, different from any other.
     const EMPTY: &'static str = "%";
 
-    /// The part of keys that it is.
+    /// Returns the part of keys.
     pub fn as_key_part(&self) -> &str {
         &self.0
     }
 
-    /// Its text, as jobs have it.
+    /// Returns the `context_id` of jobs.
     pub fn text(&self) -> String {
         let mut bytes = Vec::with_capacity(self.0.len());
         let mut rest = self.0.as_bytes();
@@ -105,7 +105,7 @@ impl Context {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// A context by the part of keys that it is, as the store keeps it.
+    /// Parses the part of keys, as the store keeps it.
     pub fn from_key_part(part: &str) -> Option<Self> {
         let context = Self(part.to_owned());
         context.text().parse().ok().filter(|same| *same == context)
@@ -141,22 +141,22 @@ impl FromStr for Context {
     }
 }
 
-/// An object as it is kept.
+/// A stored object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
     /// Its name within its type.
     pub id: ObjectId,
-    /// Counts its writes, from 1.
+    /// The number of its writes.
     pub version: u64,
-    /// When it was first written, in milliseconds since 1970.
+    /// The time of its first write, in milliseconds since 1970.
     pub created_ms: i64,
-    /// When it was last written.
+    /// The time of its last write.
     pub modified_ms: i64,
-    /// Its own fields, without those above.
+    /// Its fields, without those above.
     pub body: Map<String, Value>,
 }
 
-/// The fields that the store itself sees to. They are no part of a body.
+/// The fields that the store sets. A body does not have them.
 pub const OWN_FIELDS: [&str; 4] = ["id", "version", "created_at", "modified_at"];
 
 /// One change of one object.
@@ -166,67 +166,67 @@ pub struct Write {
     pub object_type: ObjectType,
     /// The object.
     pub id: ObjectId,
-    /// The version it must have, 0 for none at all; nothing to write it whatever is there.
+    /// The version that it must have, 0 if it must not exist; `None` for any.
     pub expected: Option<u64>,
-    /// What becomes of it.
+    /// The change.
     pub change: Change,
 }
 
-/// What becomes of an object.
+/// A change of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// It is made, or replaced.
+    /// Creates or replaces it.
     Set {
         /// Its fields.
         body: Map<String, Value>,
-        /// When it was made, for one that is new; nothing for now.
+        /// The time of creation of a new object; now without one.
         created_ms: Option<i64>,
     },
-    /// It is gone.
+    /// Deletes it.
     Delete,
 }
 
-/// What a write left.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// The version now; 0 if there is no such object any more.
+    /// The new version; 0 if it does not exist any more.
     pub version: u64,
-    /// Whether there was one before.
+    /// Set if the object existed before.
     pub existed: bool,
 }
 
-/// What is asked of the objects of one context.
+/// A request about the objects of one context.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
-    /// One object.
+    /// Reads one object.
     Get(ObjectType, ObjectId),
-    /// Whether there is one.
+    /// Checks that an object exists.
     Exists(ObjectType, ObjectId),
-    /// Changes, all of them or none.
+    /// Applies changes, all or none.
     Write(Vec<Write>),
-    /// Ids in their order, those after one.
+    /// Lists ids in order, after a given one.
     Ids {
-        /// Of this type.
+        /// The type.
         object_type: ObjectType,
-        /// Where the page before ended.
+        /// The last id of the previous page.
         after: Option<ObjectId>,
-        /// How many at the most.
+        /// The most ids or objects.
         limit: usize,
     },
-    /// Objects that a query means.
+    /// Finds the objects that match a query.
     Find {
-        /// Of this type.
+        /// The type.
         object_type: ObjectType,
         /// The query.
         query: Query,
-        /// The last object of the page before: its id, and its fields.
+        /// The last object of the previous page: its id and its fields.
         after: Option<(ObjectId, Map<String, Value>)>,
-        /// How many at the most.
+        /// The most ids or objects.
         limit: usize,
     },
 }
 
-/// What the store answers; each to its own question.
+/// The answer of the store to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// To [`Ask::Get`].
@@ -241,10 +241,10 @@ pub enum Answer {
     Objects(Vec<Object>),
 }
 
-/// Why the store did not do what it was asked.
+/// The reason for which the store did not serve a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// Somebody else has written the object since it was read.
+    /// The object was written by another since it was read.
     #[error(
         "stale version: {object_type} {id} has version {found}, not {expected}; \
          get it again before you change it"
@@ -254,18 +254,18 @@ pub enum ObjectError {
         object_type: ObjectType,
         /// The object.
         id: ObjectId,
-        /// The version that the write named.
+        /// The version that the write expected.
         expected: u64,
-        /// The version that it has; 0 for none.
+        /// The stored version; 0 for none.
         found: u64,
     },
-    /// An object is larger than one may be.
+    /// The object is too large.
     #[error("the object is larger than {max} bytes, which osis.object_size_max allows")]
     TooLarge {
         /// The most bytes.
         max: u64,
     },
-    /// The context holds as many objects as it may.
+    /// The context has reached its limit of objects.
     #[error(
         "the context holds {max} objects, as many as osis.objects_max allows; delete some, or \
          raise it"
@@ -274,10 +274,10 @@ pub enum ObjectError {
         /// The most objects.
         max: u64,
     },
-    /// More was asked for at once than one answer may hold.
+    /// The answer would be too large.
     #[error("{0}")]
     TooMuch(String),
-    /// A query names a field by which nothing can be found.
+    /// A query uses a field without an index.
     #[error(
         "no index on {object_type}.{field}; declare it: [osis.index] {object_type} = [\"{field}\"]"
     )]
@@ -287,7 +287,7 @@ pub enum ObjectError {
         /// The field.
         field: Field,
     },
-    /// The index that a query needs is not whole yet.
+    /// The index that a query needs is not complete yet.
     #[error(
         "the index on {object_type}.{field} is being built, {done} of {objects} objects are in \
          it; try again a little later"
@@ -297,18 +297,18 @@ pub enum ObjectError {
         object_type: ObjectType,
         /// The field.
         field: Field,
-        /// How many objects are in it.
+        /// The number of objects in the index.
         done: u64,
-        /// How many there are.
+        /// The number of objects.
         objects: u64,
     },
-    /// The store could not be asked; the reason.
+    /// The store cannot be reached, with the reason.
     #[error("{0}")]
     Unavailable(String),
 }
 
 impl fmt::Display for Context {
-    /// Its text, in a form that is fit for a message.
+    /// Returns its text for a message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.text().escape_debug().fmt(f)
     }
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_that_is_too_long_and_a_part_that_is_none_are_refused() {
+    fn a_context_that_is_too_long_and_an_illegal_key_part_are_rejected() {
         assert!("x".repeat(256).parse::<Context>().is_ok());
         assert!("x".repeat(257).parse::<Context>().is_err());
         for part in ["", "a:b", "%4", "%41", "é"] {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_within_fields() {
+    fn a_nested_field_is_found() {
         let body = serde_json::json!({ "a": { "b": 1 }, "c": 2 });
         let body = body.as_object().expect("an object");
         let value = |field: &str| field.parse::<Field>().expect("legal").of(body).cloned();

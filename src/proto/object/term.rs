@@ -1,13 +1,13 @@
-//! The order of values: each is a text that sorts, byte by byte, as the value does. Nothing comes
-//! first, then false and true, numbers by size whether whole or not, texts, and all else last.
+//! The order of values: each becomes a text that sorts by its bytes as the value does. The order is
+//! null, false, true, numbers by size, texts, and everything else.
 
 use serde_json::Value;
 
-/// The most bytes of a term that an index holds; longer texts share an entry's start, and the
-/// object itself tells which of them is meant.
+/// The most bytes of a term in an index; longer texts with the same start are told apart by the
+/// object.
 const INDEXED_BYTES_MAX: usize = 256;
 
-/// So many of them are there in any case: a term is cut between two characters.
+/// The least bytes of a cut term, as it is cut between two characters.
 const CERTAIN_BYTES: usize = INDEXED_BYTES_MAX - 3;
 
 const NOTHING: char = '0';
@@ -15,17 +15,17 @@ const TRUTH: char = '1';
 const NUMBER: char = '2';
 const TEXT: char = '3';
 const OTHER: char = '4';
-/// Ends a term in an entry of an index. No term has it within.
+/// The end of a term in an entry of an index. No term has it inside.
 const END: u8 = 0;
-/// Sorts after the end of a term, and before whatever may follow in a longer one.
+/// Sorts after the end of a term, and before any continuation of a longer one.
 const AFTER_END: u8 = 1;
 
-/// A value as a text that sorts.
+/// A value as a sortable text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term(String);
 
 impl Term {
-    /// The term of a value.
+    /// Creates the term of a value.
     pub fn of(value: &Value) -> Self {
         Self(match value {
             Value::Null => NOTHING.to_string(),
@@ -42,7 +42,7 @@ impl Term {
         })
     }
 
-    /// As much of it as an index holds.
+    /// Returns the part that an index has.
     pub fn indexed(&self) -> &str {
         &self.0[..self.0.floor_char_boundary(INDEXED_BYTES_MAX)]
     }
@@ -52,27 +52,27 @@ impl Term {
     }
 }
 
-/// The entry of an index for an object: the indexed part of its term, and its id.
+/// Returns the entry of an index for an object: the indexed part of its term, and its id.
 pub fn entry(indexed: &str, id: &str) -> Vec<u8> {
     let mut entry = ended(indexed, END);
     entry.extend_from_slice(id.as_bytes());
     entry
 }
 
-/// The id in an entry of an index.
+/// Returns the id of an entry.
 pub fn id_of(entry: &[u8]) -> &[u8] {
     let end = entry.iter().rposition(|byte| *byte == END).map_or(0, |place| place + 1);
     &entry[end..]
 }
 
-/// A stretch of the order of values, from its low end, which belongs to it, to its high end.
+/// An interval of the order of values, with its low end and without its high end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
     low: Vec<u8>,
     high: Vec<u8>,
 }
 
-/// How a value stands to another.
+/// A comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Equal,
@@ -88,7 +88,7 @@ impl Interval {
         Self { low: Vec::new(), high: vec![0xff] }
     }
 
-    /// The values that stand so to this one; a number is compared with numbers alone, a text with
+    /// The values in this relation to a value; a number is compared only with numbers, a text with
     /// texts.
     pub(super) fn of(relation: Relation, value: &Value) -> Self {
         let term = Term::of(value).0;
@@ -104,13 +104,13 @@ impl Interval {
         Self { low, high }
     }
 
-    /// The texts that start so.
+    /// The texts with this prefix.
     pub(super) fn prefix(text: &str) -> Self {
         let low = format!("{TEXT}{}", escaped(text)).into_bytes();
         Self { high: [low.as_slice(), &[0xff]].concat(), low }
     }
 
-    /// The same for ids, which stand in their index as they are.
+    /// The ids in this relation to an id; their index has them as they are.
     pub(super) fn of_ids(relation: Relation, id: &str) -> Self {
         let (low, high) = match relation {
             Relation::Equal => (id.into(), ended(id, END)),
@@ -122,12 +122,12 @@ impl Interval {
         Self { low, high }
     }
 
-    /// The ids that start so.
+    /// The ids with this prefix.
     pub(super) fn prefix_of_ids(text: &str) -> Self {
         Self { low: text.into(), high: [text.as_bytes(), &[0xff]].concat() }
     }
 
-    /// What lies before and after it.
+    /// The intervals before and after it.
     pub(super) fn others(&self) -> [Self; 2] {
         let all = Self::all();
         [
@@ -136,7 +136,7 @@ impl Interval {
         ]
     }
 
-    /// What both have.
+    /// The intersection.
     pub(super) fn and(&self, other: &Self) -> Self {
         Self {
             low: self.low.clone().max(other.low.clone()),
@@ -144,35 +144,34 @@ impl Interval {
         }
     }
 
-    /// Whether no value can be in it.
+    /// Returns whether it has no value.
     pub fn is_empty(&self) -> bool {
         self.low >= self.high
     }
 
-    /// Whether a single value is all that is in it, and its entries in an index are those of no
-    /// other value.
+    /// Returns whether it has a single value that shares no entry of an index with another value.
     pub fn is_one(&self) -> bool {
         certain(&self.low).is_none()
             && matches!((self.low.split_last(), self.high.split_last()),
             (Some((&END, low)), Some((&AFTER_END, high))) if low == high)
     }
 
-    /// Whether a value is in it.
+    /// Returns whether it has a value.
     pub fn has(&self, term: &Term) -> bool {
         self.low <= term.point() && term.point() < self.high
     }
 
-    /// Whether an id is in it.
+    /// Returns whether it has an id.
     pub fn has_id(&self, id: &str) -> bool {
         self.low.as_slice() <= id.as_bytes() && id.as_bytes() < self.high.as_slice()
     }
 
-    /// Where its entries stand in an index: the first that may be meant, and the first behind.
-    /// Among them may be some of texts that only start as one that is meant.
+    /// Returns its range in an index: its first entry, and the first one after it. The range may
+    /// have entries of longer texts that only start like one of its own.
     pub fn in_index(&self) -> (Vec<u8>, Vec<u8>) {
         let low = certain(&self.low).unwrap_or(&self.low).to_vec();
         let high = match certain(&self.high) {
-            // Behind whatever begins like it.
+            // After every entry with this start.
             Some(start) => [start, &[0xff]].concat(),
             None => self.high.clone(),
         };
@@ -180,7 +179,7 @@ impl Interval {
     }
 }
 
-/// As much of an end of an interval as every entry tells for certain.
+/// Returns the part of an interval's end that every entry has.
 fn certain(bound: &[u8]) -> Option<&[u8]> {
     (bound.len() > CERTAIN_BYTES).then(|| &bound[..CERTAIN_BYTES])
 }
@@ -189,8 +188,8 @@ fn ended(text: &str, end: u8) -> Vec<u8> {
     [text.as_bytes(), &[end]].concat()
 }
 
-/// The two lowest characters are written as two, in the same order, so that the end of a term is
-/// lower than any of them.
+/// Escapes the two lowest characters as two, in the same order, so that the end of a term sorts
+/// before any character.
 fn escaped(text: &str) -> String {
     if !text.contains(['\u{0}', '\u{1}']) {
         return text.to_owned();
@@ -198,18 +197,18 @@ fn escaped(text: &str) -> String {
     text.replace('\u{1}', "\u{1}\u{2}").replace('\u{0}', "\u{1}\u{1}")
 }
 
-#[expect(clippy::cast_precision_loss, reason = "what is lost is told by the difference")]
+#[expect(clippy::cast_precision_loss, reason = "the difference keeps the lost digits")]
 fn whole_as_float(whole: i128) -> f64 {
     whole as f64
 }
 
-/// The float's bits so that they sort, and for a whole number how far it is from that float: from
-/// 2^53 on not each of them is one.
+/// Returns the float's bits in sortable form, and for a whole number its difference to that float:
+/// above 2^53 not every whole number is a float.
 fn number_term(float: f64, whole: i128) -> String {
     let float = if float == 0.0 { 0.0 } else { float };
     let bits = float.to_bits();
     let sorting = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-    #[expect(clippy::cast_possible_truncation, reason = "it came from a number of 64 bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "it comes from a number of 64 bits")]
     let apart = if whole == 0 { 0 } else { whole - float as i128 };
     format!("{NUMBER}{sorting:016x}{:04x}", apart + 0x8000)
 }
@@ -231,7 +230,7 @@ mod tests {
         ]
     }
 
-    /// Exact for whole numbers; a float is compared by its value.
+    /// Compares whole numbers exactly, and floats by value.
     fn compared(a: &Value, b: &Value) -> std::cmp::Ordering {
         let whole = |v: &Value| v.as_i64().map(i128::from).or(v.as_u64().map(i128::from));
         if let (Some(a), Some(b)) = (whole(a), whole(b)) {
@@ -246,7 +245,7 @@ mod tests {
         fn numbers_sort_as_numbers(a in number(), b in number()) {
             let by_term = Term::of(&a).cmp(&Term::of(&b));
             let by_value = compared(&a, &b);
-            // Beyond 2^53 a float equals several whole numbers; there the term is the finer one.
+            // Above 2^53 a float equals several whole numbers, which their terms tell apart.
             prop_assert!(by_term == by_value || by_value.is_eq() && a.is_f64() != b.is_f64(), "{a} {b}");
         }
 
@@ -257,7 +256,7 @@ mod tests {
         }
 
         #[test]
-        fn an_interval_has_what_its_relation_says(
+        fn an_interval_has_the_values_of_its_relation(
             a in "[\u{0}-\u{3}aé]{0,5}", b in "[\u{0}-\u{3}aé]{0,5}"
         ) {
             let has = |relation| Interval::of(relation, &json!(b)).has(&Term::of(&json!(a)));
@@ -277,10 +276,9 @@ mod tests {
             }
         }
 
-        /// Whatever an interval has, its stretch of the index has; and an entry's order is that
-        /// of the values.
+        /// The range of an interval has all of its values, and entries sort as their values.
         #[test]
-        fn an_index_has_no_less_than_is_meant(
+        fn the_range_of_an_interval_has_all_of_its_values(
             start in "[aé]{0,4}", fill in 240usize..262, a in "[aé]{0,3}", b in "[aé]{0,3}"
         ) {
             let long = |end: &str| json!(format!("{start}{}{end}", "x".repeat(fill)));
@@ -303,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_values_stand_apart() {
+    fn values_of_different_kinds_do_not_mix() {
         let values = [json!(null), json!(false), json!(true), json!(1e300), json!(""), json!([])];
         assert!(values.windows(2).all(|pair| Term::of(&pair[0]) < Term::of(&pair[1])));
         assert!(!Interval::of(Relation::Greater, &json!(1)).has(&Term::of(&json!("x"))));
@@ -313,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_known_as_one() {
+    fn an_interval_of_one_value_is_recognized() {
         assert!(Interval::of(Relation::Equal, &json!(7)).is_one());
         assert!(!Interval::of(Relation::Greater, &json!(7)).is_one());
         assert!(!Interval::all().is_one());

@@ -1,6 +1,5 @@
-//! The language of queries: `age >= 18 and (city = "Gent" or email starts with "a") order by age
-//! desc limit 20`. What is read is brought into one form: any of several lists of conditions, each
-//! of which names a field once.
+//! The query language: `age >= 18 and (city = "Gent" or email starts with "a") order by age desc
+//! limit 20`. A query is normalized to a list of alternatives, each with one condition per field.
 
 mod words;
 
@@ -14,29 +13,29 @@ use words::{Word, Words};
 
 /// The longest query.
 const BYTES_MAX: usize = 16 * 1024;
-/// How deep parentheses may nest.
+/// The deepest nesting of parentheses.
 const NESTING_MAX: usize = 32;
-/// How many lists of conditions a query may come to.
+/// The most alternatives of a query.
 const LISTS_MAX: usize = 64;
-/// How many conditions one list may have.
+/// The most conditions of one alternative.
 const CONDITIONS_MAX: usize = 32;
 
-/// A query, ready to be answered.
+/// A parsed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// An object is meant if it meets any of these.
+    /// An object matches if it matches any of these alternatives.
     pub any: Vec<Every>,
-    /// In which order; by id if nothing is said.
+    /// The order; by id without one.
     pub order: Option<(Field, Direction)>,
-    /// How many at the most.
+    /// The most objects.
     pub limit: Option<usize>,
 }
 
-/// Conditions that must all be met: for each field, where its value must be.
+/// Conditions that must all hold: for each field, the intervals of its value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Every(pub BTreeMap<Field, Interval>);
 
-/// The order of what is found.
+/// The order of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// The lowest first.
@@ -46,21 +45,21 @@ pub enum Direction {
     Descending,
 }
 
-/// What is wrong with a query, and where: the column in characters, from 1.
+/// A mistake in a query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("query, column {column}: {message}")]
 pub struct QueryError {
-    /// Where it stands.
+    /// The column, in characters from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
 }
 
 impl Query {
-    /// Reads a query. An empty one means all objects.
+    /// Parses a query. An empty one matches all objects.
     ///
     /// # Errors
-    /// [`QueryError`] names the first place that is wrong.
+    /// [`QueryError`] with the first mistake.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         if text.len() > BYTES_MAX {
             let message = format!("the query is longer than {BYTES_MAX} bytes");
@@ -72,10 +71,10 @@ impl Query {
         Ok(query)
     }
 
-    /// The query for objects that have all these values.
+    /// Creates the query for objects that have all these values.
     ///
     /// # Errors
-    /// A sentence, if a name is no field, or an id no text.
+    /// The mistake, if a name is not a field, or an id is not text.
     pub fn equal(values: &[(Field, Value)]) -> Result<Self, String> {
         let mut every = Every::default();
         if values.len() > CONDITIONS_MAX {
@@ -87,14 +86,14 @@ impl Query {
         Ok(Self { any: every.possible().into_iter().collect(), order: None, limit: None })
     }
 
-    /// Every field that has to have an index for it.
+    /// Returns every field that needs an index.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         let conditions = self.any.iter().flat_map(|every| every.0.keys());
         let order = self.order.iter().map(|(field, _)| field);
         conditions.chain(order).filter(|field| !field.is_id())
     }
 
-    /// Whether an object is meant.
+    /// Returns whether an object matches.
     pub fn means(&self, id: &str, body: &serde_json::Map<String, Value>) -> bool {
         let meets = |(field, interval): (&Field, &Interval)| {
             if field.is_id() { interval.has_id(id) } else { interval.has(&field.term(body)) }
@@ -104,13 +103,13 @@ impl Query {
 }
 
 impl Every {
-    /// One more condition. Two of one field become what both have.
+    /// Adds a condition. Two of one field become their intersection.
     fn add(&mut self, field: Field, interval: Interval) {
         let both = self.0.get(&field).map(|other| other.and(&interval));
         self.0.insert(field, both.unwrap_or(interval));
     }
 
-    /// Itself, unless nothing can meet it.
+    /// Returns itself, unless no object can match.
     fn possible(self) -> Option<Self> {
         (!self.0.values().any(Interval::is_empty)).then_some(self)
     }
@@ -247,7 +246,7 @@ impl Parser<'_> {
         let column = self.words.column();
         match self.words.next() {
             Some(Word::Name(name)) => {
-                name.parse().map_err(|_| wrong(column, &format!("`{name}` is no field")))
+                name.parse().map_err(|_| wrong(column, &format!("`{name}` is not a field")))
             }
             _ => Err(wrong(column, "expected the name of a field")),
         }
@@ -317,8 +316,8 @@ fn wrong(column: usize, message: &str) -> QueryError {
 }
 
 impl Interval {
-    /// Whether an entry of an index may be of an object that is meant: by the part of the term
-    /// that the index holds.
+    /// Returns whether the object of an index entry may match, by the part of the term that the
+    /// index has.
     pub fn may_have(&self, indexed: &str) -> bool {
         let (low, high) = self.in_index();
         let point = super::entry(indexed, "");
@@ -327,8 +326,8 @@ impl Interval {
 }
 
 impl Every {
-    /// Whether an object may meet it, by what indexes hold of its values. What is not there counts
-    /// as nothing.
+    /// Returns whether an object may match, by the indexed parts of its values. A missing field
+    /// counts as null.
     pub fn may_be_met<'a>(&self, id: &str, indexed: impl Fn(&Field) -> Option<&'a str>) -> bool {
         let nothing = Term::of(&Value::Null);
         self.0.iter().all(|(field, interval)| {

@@ -1,4 +1,4 @@
-//! Queries as they are read, and what they mean.
+//! Tests of parsing and matching queries.
 
 use proptest::prelude::*;
 use serde_json::{Map, json};
@@ -15,7 +15,7 @@ fn refusal(query: &str) -> String {
 }
 
 #[test]
-fn a_query_means_what_it_says() {
+fn a_query_matches_the_objects_of_its_conditions() {
     let ann =
         json!({ "name": "Ann", "age": 30, "city": "Gent", "home": { "floor": 2 }, "left": null });
     for (query, expected) in [
@@ -49,7 +49,7 @@ fn a_query_means_what_it_says() {
 }
 
 #[test]
-fn order_and_limit_are_read() {
+fn order_and_limit_are_parsed() {
     let query = Query::parse("age > 1 order by home.floor DESC limit 20").expect("legal");
     let floor: Field = "home.floor".parse().expect("legal");
     assert_eq!((query.order, query.limit), (Some((floor, Direction::Descending)), Some(20)));
@@ -69,7 +69,7 @@ fn a_map_of_values_is_a_query_of_equals() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_column() {
+fn a_mistake_is_reported_with_its_column() {
     for (query, expected) in [
         ("age >", "column 6: expected a value"),
         ("age > > 3", "column 7: expected a value"),
@@ -79,7 +79,7 @@ fn what_is_wrong_is_named_with_its_column() {
         ("name = 'é' ? 3", "column 12: `?` means nothing here"),
         ("name = 'open", "column 8: this text has no end"),
         ("name = 'a\\x'", "column 10: `\\` stands only before"),
-        ("age = 1x", "column 7: this is no number"),
+        ("age = 1x", "column 7: not a number"),
         ("age = 1 age", "column 9: expected `and`, `or`, `order by`"),
         ("(age = 1", "column 9: expected `and`, `or` or `)`"),
         ("age in 3", "column 8: expected a list"),
@@ -87,7 +87,7 @@ fn what_is_wrong_is_named_with_its_column() {
         ("name starts with 3", "column 18: expected a text in quotes"),
         ("id = 3", "column 6: an id is a text"),
         ("age = 1 limit 0", "column 15: expected a number from 1"),
-        ("a..b = 1", "column 1: `a..b` is no field"),
+        ("a..b = 1", "column 1: `a..b` is not a field"),
         ("order by", "column 9: expected the name of a field"),
     ] {
         let message = refusal(query);
@@ -96,10 +96,10 @@ fn what_is_wrong_is_named_with_its_column() {
 }
 
 #[test]
-fn what_would_take_too_long_is_refused() {
+fn a_query_that_is_too_large_is_rejected() {
     assert!(refusal(&"(".repeat(1000)).contains("parentheses nest too deeply"));
     let many = ["(a = 1 or a = 2)"; 10].join(" and ");
-    // The conditions of one field become one, so this stays small …
+    // The conditions of one field are merged, so this stays small …
     assert!(Query::parse(&many).is_ok());
     // … and these do not.
     let fields: Vec<String> = (0..10).map(|n| format!("(a{n} = 1 or a{n} = 2)")).collect();
@@ -133,9 +133,9 @@ proptest! {
         }
     }
 
-    /// What an index holds never hides an object that is meant.
+    /// The indexed part of a value never hides a matching object.
     #[test]
-    fn what_is_met_may_be_met(value in "[a-cé]{0,3}", fill in 250usize..260, query in "[a-cé]{0,3}") {
+    fn a_match_is_never_excluded_by_its_index(value in "[a-cé]{0,3}", fill in 250usize..260, query in "[a-cé]{0,3}") {
         let long = |text: &str| format!("{}{text}", "x".repeat(fill));
         let body = json!({ "f": long(&value) });
         let body = body.as_object().expect("a map");

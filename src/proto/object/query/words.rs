@@ -1,4 +1,4 @@
-//! A query as words: names, values and signs, each with its place.
+//! The words of a query: names, values and signs, each with its column.
 
 use serde_json::Value;
 
@@ -12,16 +12,16 @@ pub(super) enum Word<'a> {
     Sign(&'static str),
 }
 
-/// The words of a query, taken from the front.
+/// The words of a query, read from the front.
 #[derive(Debug)]
 pub(super) struct Words<'a> {
-    /// The last one first.
+    /// In reverse order.
     rest: Vec<(usize, Word<'a>)>,
-    /// The column behind the last.
+    /// The column after the last.
     end: usize,
 }
 
-/// Longer ones before those that begin them.
+/// Longer signs before their prefixes.
 const SIGNS: [&str; 12] = ["==", "!=", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ","];
 
 impl<'a> Words<'a> {
@@ -44,7 +44,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Where the next word stands.
+    /// Returns the column of the next word.
     pub(super) fn column(&self) -> usize {
         self.rest.last().map_or(self.end, |(column, _)| *column)
     }
@@ -57,7 +57,7 @@ impl<'a> Words<'a> {
         self.rest.pop().map(|(_, word)| word)
     }
 
-    /// Whether these names come next, in whatever case.
+    /// Returns whether these names come next, in any case.
     pub(super) fn at(&self, names: &[&str]) -> bool {
         let next = self.rest.iter().rev().map(|(_, word)| word);
         names.len() <= self.rest.len()
@@ -66,7 +66,7 @@ impl<'a> Words<'a> {
             )
     }
 
-    /// Takes these names, if they come next.
+    /// Reads these names, if they come next.
     pub(super) fn take(&mut self, names: &[&str]) -> bool {
         let is_next = self.at(names);
         if is_next {
@@ -75,7 +75,7 @@ impl<'a> Words<'a> {
         is_next
     }
 
-    /// Takes a sign, if it comes next.
+    /// Reads a sign, if it comes next.
     pub(super) fn sign(&mut self, sign: &str) -> bool {
         let is_next = matches!(self.rest.last(), Some((_, Word::Sign(next))) if *next == sign);
         if is_next {
@@ -84,7 +84,7 @@ impl<'a> Words<'a> {
         is_next
     }
 
-    /// Nothing may be left.
+    /// Checks that no word is left.
     pub(super) fn end(&self) -> Result<(), QueryError> {
         match self.rest.last() {
             None => Ok(()),
@@ -95,14 +95,14 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The first word and its length, or what is wrong and at which byte.
+/// Reads the first word and its length. The error has the byte of the mistake.
 fn first(text: &str) -> Result<(Word<'_>, usize), (usize, String)> {
     let start = text.chars().next().unwrap_or_default();
     if start == '"' || start == '\'' {
         return quoted(text, start);
     }
     if let Some(sign) = SIGNS.into_iter().find(|sign| text.starts_with(sign)) {
-        // Unit, as scripts write it.
+        // The unit value, as scripts write it.
         return Ok(match text.strip_prefix("()") {
             Some(_) => (Word::Value(Value::Null), 2),
             None => (Word::Sign(sign), sign.len()),
@@ -113,7 +113,7 @@ fn first(text: &str) -> Result<(Word<'_>, usize), (usize, String)> {
         let len = text.find(|c| !is_part(c)).unwrap_or(text.len());
         return match serde_json::from_str::<serde_json::Number>(&text[..len]) {
             Ok(number) => Ok((Word::Value(Value::Number(number)), len)),
-            Err(_) => Err((0, "this is no number".to_owned())),
+            Err(_) => Err((0, "not a number".to_owned())),
         };
     }
     if start.is_ascii_alphabetic() || start == '_' {
@@ -131,7 +131,7 @@ fn first(text: &str) -> Result<(Word<'_>, usize), (usize, String)> {
     Err((0, format!("`{}` means nothing here", start.escape_debug())))
 }
 
-/// A text between quotes; `\` stands before a quote, itself, `n`, `r` or `t`.
+/// Reads a text between quotes; `\` escapes a quote, itself, `n`, `r` or `t`.
 fn quoted(text: &str, quote: char) -> Result<(Word<'_>, usize), (usize, String)> {
     let mut value = String::new();
     let mut chars = text.char_indices().skip(1);
