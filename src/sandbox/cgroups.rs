@@ -149,7 +149,7 @@ impl CgroupBounds {
     /// Creates an empty group with these bounds; `None` where jobs have no groups.
     ///
     /// # Errors
-    /// Those of creating it, with its name.
+    /// The errors of creating it, with its name.
     pub(super) fn group(self) -> io::Result<Option<JobGroup>> {
         let Some(Ok(folder)) = FOLDER.get() else { return Ok(None) };
         JobGroup::create(folder, self).map(Some)
@@ -197,7 +197,7 @@ impl JobGroup {
     /// Opens the file that a process writes `0` to in order to join.
     ///
     /// # Errors
-    /// Those of opening it.
+    /// The errors of opening it.
     pub(crate) fn members(&self) -> io::Result<fs::File> {
         fs::File::options().write(true).open(self.path.join("cgroup.procs"))
     }
@@ -205,7 +205,7 @@ impl JobGroup {
     /// Moves another process into the group.
     ///
     /// # Errors
-    /// Those of writing: the process is gone, or may not be moved.
+    /// The errors of writing: the process is gone, or may not be moved.
     pub(crate) fn add(&self, pid: i32) -> io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), pid.to_string())
     }

@@ -56,9 +56,9 @@ pub(crate) struct Launch<'a> {
 /// The restrictions of one child.
 #[derive(Debug)]
 pub(crate) struct Restrictions {
-    /// Whether the child gives up its privileges.
+    /// True if the child gives up its privileges.
     pub(super) confined: bool,
-    /// Whether it has any.
+    /// True if it has any.
     pub(super) privileged: bool,
     pub(super) limits: Limits,
     /// The Landlock rules.
@@ -77,7 +77,7 @@ impl Restrictions {
 /// group whose file `cgroup.procs` is `group`, and enters the sandbox before its program begins.
 ///
 /// # Errors
-/// Those of starting it and those of the sandbox; the program has not run then.
+/// The errors of starting it and those of the sandbox; the program has not run then.
 pub(crate) fn spawn(
     launch: &Launch<'_>,
     restrictions: &Restrictions,
@@ -310,7 +310,7 @@ pub(super) fn has_seccomp() -> bool {
 /// Opens a descriptor that is readable once the child `pid` has exited.
 ///
 /// # Errors
-/// Those of `pidfd_open(2)`.
+/// The errors of `pidfd_open(2)`.
 pub(crate) fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
     // SAFETY: both arguments are numbers; a descriptor that the call returns has no other owner.
     unsafe {
@@ -325,7 +325,7 @@ pub(crate) fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
 /// Waits for a child and returns how it ended and what it used, with all that it has waited for.
 ///
 /// # Errors
-/// Those of `wait4(2)`: it is not a child of this process, or was reaped before.
+/// The errors of `wait4(2)`: it is not a child of this process, or was reaped before.
 pub(crate) fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
     loop {

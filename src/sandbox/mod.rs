@@ -127,7 +127,7 @@ impl Sandbox {
     /// Creates the control group of one child and of all that it starts, if they have one.
     ///
     /// # Errors
-    /// Those of creating it, with its name.
+    /// The errors of creating it, with its name.
     pub(crate) fn job_group(&self) -> io::Result<Option<JobGroup>> {
         self.job_bounds.map_or(Ok(None), CgroupBounds::group)
     }
@@ -135,7 +135,7 @@ impl Sandbox {
 
 /// For children that are forked without `exec` and sandbox themselves.
 impl Sandbox {
-    /// Whether they give up their privileges.
+    /// True if they give up their privileges.
     pub(crate) fn is_confined(&self) -> bool {
         self.policy.is_some()
     }

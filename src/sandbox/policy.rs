@@ -1,10 +1,10 @@
-//! What children may access, from the configuration. Pure: does not ask the kernel.
+//! The access rights of children, from the configuration. Pure: does not ask the kernel.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::{SalConfig, SandboxConfig};
 
-/// What children may access.
+/// The access rights of children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy {
     /// Folders and files that may be read and executed, in addition to the system's.
@@ -12,11 +12,11 @@ pub(super) struct Policy {
     /// Folders and files that may be written too, in addition to the child's own folder.
     pub(super) write: Vec<PathBuf>,
     pub(super) network: Network,
-    /// Whether named Unix sockets may be used.
+    /// True if named Unix sockets may be used.
     pub(super) unix_sockets: bool,
-    /// Whether modes may be changed by path, which Landlock does not control.
+    /// True if modes may be changed by path, which Landlock does not control.
     pub(super) chmod: bool,
-    /// Whether signals to other processes are forbidden.
+    /// True if signals to other processes are forbidden.
     pub(super) own_signals: bool,
 }
 

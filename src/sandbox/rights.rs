@@ -20,7 +20,7 @@ pub struct Rights {
     pub write: Vec<PathBuf>,
     /// The TCP ports that it may connect to; `None` for all.
     pub ports: Option<Vec<u16>>,
-    /// Whether it may connect to abstract Unix sockets of others.
+    /// True if it may connect to abstract Unix sockets of others.
     pub abstract_sockets: bool,
 }
 

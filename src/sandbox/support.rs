@@ -1,4 +1,4 @@
-//! What this kernel can enforce.
+//! The parts of the sandbox that this kernel can enforce.
 
 use std::sync::OnceLock;
 
@@ -15,14 +15,14 @@ const ABI_SCOPES: u32 = 6;
 /// The first Landlock version with `truncate(2)`: Linux 6.2.
 const ABI_TRUNCATE: u32 = 3;
 
-/// What a kernel can enforce.
+/// The parts of the sandbox that a kernel can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Support {
     /// The Landlock version; zero if there is none.
     pub landlock: u32,
-    /// Whether system calls can be filtered, on a processor whose call numbers are known.
+    /// True if system calls can be filtered, on a processor whose call numbers are known.
     pub seccomp: bool,
-    /// Whether this process has capabilities to give up. A systemd unit may have none, and may not
+    /// True if this process has capabilities to give up. A systemd unit may have none, and may not
     /// even be allowed the call.
     pub(super) privileged: bool,
 }

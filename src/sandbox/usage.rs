@@ -1,4 +1,4 @@
-//! What one process of a job used.
+//! The resource usage of a job.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::limits::Limit;
 
-/// What the process of a job used, with all that it has waited for.
+/// The resource usage of the process of a job, with all children that it has waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// The processor time.

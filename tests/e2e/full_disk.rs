@@ -1,4 +1,4 @@
-//! Disks that are full: the job that finds one so says so, and the next one runs.
+//! Full disks: the job that needs space fails with the reason, and the next one runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Disk {
 impl Drop for Disk {
     #[expect(clippy::disallowed_methods, reason = "a file system is unmounted by a program")]
     fn drop(&mut self) {
-        // At once from here, and for those who are still in it when they end.
+        // Lazily: processes may still use it.
         let _ = Command::new("umount").arg("--lazy").arg(&self.folder).output();
     }
 }
@@ -39,7 +39,7 @@ fn next_one_runs(hero: &Hero) {
 }
 
 #[test]
-fn a_script_that_fills_the_disk_of_its_folder_fails_alone() {
+fn script_that_fills_the_disk_fails_without_harm_to_the_next() {
     let redis = Redis::start();
     let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
     let hero = Hero::on(&redis);
@@ -50,7 +50,7 @@ fn a_script_that_fills_the_disk_of_its_folder_fails_alone() {
     failed.says("No space left on device");
     assert!(disk.is_empty());
     next_one_runs(&hero);
-    // One that minds it not ends well, and leaves no more behind.
+    // A script that handles the error succeeds, and leaves nothing behind.
     let many = "import os\nwhile True:\n    try: open(os.urandom(8).hex(), 'wb', 0).write(bytes(4096))\n    \
                 except OSError: break\nprint('full')";
     hero.run(&["exec", "-t", "python", "-e", many]).code(0).stdout("full\n");
@@ -59,13 +59,13 @@ fn a_script_that_fills_the_disk_of_its_folder_fails_alone() {
 }
 
 #[test]
-fn a_job_that_finds_the_disk_full_says_so_before_it_begins() {
+fn job_on_a_full_disk_fails_before_its_script_begins() {
     let redis = Redis::start();
     let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
     let hero = Hero::on(&redis);
     let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
     let _actor = actor.start();
-    let other = disk.folder.join("of-somebody-else");
+    let other = disk.folder.join("of-another-user");
     let filled = fs::write(&other, vec![0_u8; 4 << 20]);
     assert!(filled.is_err(), "the disk is not full");
     let failed = hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(1);
@@ -76,13 +76,13 @@ fn a_job_that_finds_the_disk_full_says_so_before_it_begins() {
 }
 
 #[test]
-fn functions_of_sal_that_find_the_disk_full_say_what_they_were_doing_and_to_what() {
+fn sal_functions_on_a_full_disk_report_the_action_and_the_file() {
     let redis = Redis::start();
     let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
     let hero = Hero::on(&redis);
     let actor = hero.actor("sal-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
     let _actor = actor.start();
-    // The first file fits, no second one of its size does.
+    // The first file fits, a second of its size does not.
     let script = r#"
         let text = "";
         text.pad(1200000, "x");
@@ -111,7 +111,7 @@ fn functions_of_sal_that_find_the_disk_full_say_what_they_were_doing_and_to_what
 }
 
 #[test]
-fn a_file_that_may_not_grow_further_fails_its_job_alone() {
+fn file_at_its_size_limit_fails_only_its_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.python.sandbox.file_size", "\"1MiB\"");
     let folder = redis.folder().join("run");

@@ -1,4 +1,4 @@
-//! Files: reading what is not for it, writing outside, and the ways around names.
+//! Files: reading secrets, writing outside, and ways around path names.
 
 use super::{Escape, Open, bash, python, try_all};
 
@@ -47,6 +47,6 @@ const ESCAPES: [Escape; 37] = [
 ];
 
 #[test]
-fn no_script_reads_or_writes_what_is_not_its_own() {
+fn no_script_accesses_foreign_files() {
     try_all("FILES", &ESCAPES);
 }

@@ -1,4 +1,4 @@
-//! What changes the machine, or looks below what processes are given.
+//! The kernel: changing the machine, gaining privileges, raw access.
 
 use super::{Escape, Open, bash, python, try_all};
 
@@ -33,6 +33,6 @@ const ESCAPES: [Escape; 27] = [
 ];
 
 #[test]
-fn no_script_changes_the_machine_or_gains_rights() {
+fn no_script_changes_the_machine_or_gains_privileges() {
     try_all("KERNEL", &ESCAPES);
 }

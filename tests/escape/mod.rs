@@ -1,6 +1,5 @@
-//! Hostile scripts, each run in the sandbox and, where that harms nobody, without one: the first
-//! shows that it is held, the second that the script could have done it. Whatever they aim at was
-//! made by the test.
+//! Hostile scripts, each run in the sandbox and, if that is harmless, without one: the first run
+//! shows that it is contained, the second that it can do harm. All targets are created by the test.
 
 mod files;
 mod kernel;
@@ -21,55 +20,55 @@ use targets::Targets;
 
 /// A hostile script.
 struct Escape {
-    /// What it tries, as the table says it.
+    /// The attempt, as in the table.
     tries: &'static str,
     kind: Kind,
-    /// For Python the body of a function that returns whether it got out, or fails; else the
-    /// whole script, which says `ESCAPED` if it did.
+    /// For Python the body of a function that returns whether it escaped, or fails; else the complete
+    /// script, which prints `ESCAPED` if it did.
     script: &'static str,
-    /// What the error of its job has in it; empty if the job itself says that it was held.
+    /// A part of the error of its job; empty if the job reports that it was contained.
     held_by: &'static str,
     open: Open,
 }
 
-/// What runs a script.
+/// The script type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Python,
-    /// With TCP to one port that is not the test's, started anew.
+    /// With TCP to one port that the test does not use; started cold.
     PythonWithPorts,
     Bash,
     Osis,
 }
 
-/// How the scripts of a table come to run.
+/// The way in which the scripts of a table are started.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
-    /// Started when they are to run.
-    Anew,
-    /// As forks of a warm interpreter: those of Python.
+    /// As new processes.
+    Cold,
+    /// As forks of a warm interpreter: Python only.
     Fork,
 }
 
 impl Start {
     fn has(self, escape: &Escape) -> bool {
         match self {
-            Self::Anew => true,
+            Self::Cold => true,
             Self::Fork => escape.kind == Kind::Python,
         }
     }
 }
 
-/// What happens without a sandbox.
+/// The result without a sandbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
-    /// It gets out.
+    /// It escapes.
     Escapes,
-    /// It gets out, if the tests run as root.
+    /// It escapes if the tests run as root.
     EscapesAsRoot,
-    /// It is held by something else than the sandbox.
+    /// It is contained by something else than the sandbox.
     HeldToo,
-    /// It is not run: it would do harm, or not every kernel has what it uses.
+    /// It is not run: it would do harm, or some kernels lack what it needs.
     NotTried,
 }
 
@@ -112,12 +111,12 @@ impl Escape {
         }
     }
 
-    fn shut_type(&self, start: Start) -> &'static str {
+    fn sandboxed_type(&self, start: Start) -> &'static str {
         match self.kind {
             Kind::Python if start == Start::Fork => WARM,
-            Kind::Python => "shut_python",
+            Kind::Python => "sandboxed_python",
             Kind::PythonWithPorts => "ports_python",
-            Kind::Bash => "shut_bash",
+            Kind::Bash => "sandboxed_bash",
             Kind::Osis => "osis",
         }
     }
@@ -134,7 +133,7 @@ impl Escape {
     }
 }
 
-/// What every script of Python can use: the targets, and system calls by number.
+/// The prelude of Python scripts: the targets, and system calls by number.
 const PRELUDE: &str = r#"
 import ctypes, fcntl, mmap, os, resource, signal, socket, stat, struct, subprocess, sys, time
 SECRET, FOLDER, OUTSIDE, FILE = (os.environ[n] for n in ("SECRET", "FOLDER", "OUTSIDE", "FILE"))
@@ -152,7 +151,7 @@ def call(number, *args):
     args = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
     return checked(libc.syscall(ctypes.c_long(number), *args))
 def reaches_the_kernel(action):
-    "Whether the kernel looks at what is asked at all: then it is not the filter that answers."
+    "Returns whether the kernel evaluates the request, so that it is not the filter that answers."
     try:
         action()
     except OSError as error:
@@ -185,18 +184,18 @@ struct World {
 }
 
 impl World {
-    /// The actor that they aim at is that of their scripts of Python.
+    /// The target actor is that of the Python scripts.
     fn new(redis: &Redis, start: Start) -> Self {
         let interpreter = |name, command| (format!("type.{name}"), command);
         let command = r#"["/usr/bin/python3", "{script}"]"#;
         let bash = r#"["/bin/bash", "{script}"]"#;
         let mut hero = Hero::on(redis).set("job.output_size_max", "\"64KiB\"");
         for (of_type, command) in [
-            interpreter("shut_python", command),
+            interpreter("sandboxed_python", command),
             interpreter("warm_python", command),
             interpreter("ports_python", command),
             interpreter("open_python", command),
-            interpreter("shut_bash", bash),
+            interpreter("sandboxed_bash", bash),
             interpreter("open_bash", bash),
         ] {
             hero = hero.set(&format!("{of_type}.engine"), "\"command\"");
@@ -219,9 +218,14 @@ impl World {
         hero = hero.set("type.ports_python.sandbox.ports", "[1]");
         hero = hero.set("type.warm_python.warm", "true");
         let types: &[&str] = match start {
-            Start::Anew => {
-                &["shut_python", "ports_python", "open_python", "shut_bash", "open_bash", "osis"]
-            }
+            Start::Cold => &[
+                "sandboxed_python",
+                "ports_python",
+                "open_python",
+                "sandboxed_bash",
+                "open_bash",
+                "osis",
+            ],
             Start::Fork => &[WARM],
         };
         let actor = |name: &&str| hero.actor(&format!("{name}-default-1")).tasks(1).start();
@@ -230,7 +234,7 @@ impl World {
         Self { targets: Targets::new(redis, daemon), hero, start, _actors: actors }
     }
 
-    /// Runs a script as a job: what it printed, or `error: …`.
+    /// Runs a script as a job. Returns what it printed, or `error: …`.
     fn run(&self, of_type: &str, escape: &Escape) -> String {
         said(self.begin(of_type, escape))
     }
@@ -245,33 +249,33 @@ impl World {
         if escape.kind != Kind::Osis {
             args.extend(env.iter().flat_map(|pair| ["--env", pair.as_str()]));
         }
-        let anew = format!(
-            "import sys\nif 'ctypes' not in sys.modules:\n    print({STARTED_ANEW:?})\n    sys.exit()\n"
+        let cold_exits = format!(
+            "import sys\nif 'ctypes' not in sys.modules:\n    print({STARTED_COLD:?})\n    sys.exit()\n"
         );
-        let text = format!("{}{}", if of_type == WARM { &anew } else { "" }, escape.text());
+        let text = format!("{}{}", if of_type == WARM { &cold_exits } else { "" }, escape.text());
         args.extend(["-e", &text]);
         self.hero.begin(&args)
     }
 
-    fn run_shut(&self, escape: &Escape) -> String {
+    fn run_sandboxed(&self, escape: &Escape) -> String {
         match self.start {
-            Start::Anew => self.run(escape.shut_type(self.start), escape),
+            Start::Cold => self.run(escape.sandboxed_type(self.start), escape),
             Start::Fork => self.run_as_fork(escape),
         }
     }
 
-    /// A script that is started anew runs again.
+    /// Repeats a script that was started cold.
     fn run_as_fork(&self, escape: &Escape) -> String {
         let mut said = String::new();
         wait_until("the job is a fork", || {
             said = self.run(WARM, escape);
-            said != STARTED_ANEW
+            said != STARTED_COLD
         });
         said
     }
 
     fn line(&self, escape: &Escape) -> Line {
-        let shut = self.run_shut(escape);
+        let shut = self.run_sandboxed(escape);
         let is_held = !shut.contains("ESCAPED")
             && match escape.held_by {
                 "" => shut.starts_with("held"),
@@ -281,8 +285,8 @@ impl World {
         let is_held = is_held && harm.is_none();
         let shut = harm.map_or(shut, |harm| format!("HARM: {harm}"));
         let as_root = nix::unistd::geteuid().is_root();
-        // That it gets out is shown once.
-        let (open, is_shown) = match escape.open_type().filter(|_| self.start == Start::Anew) {
+        // The run without a sandbox is made once.
+        let (open, is_shown) = match escape.open_type().filter(|_| self.start == Start::Cold) {
             None => ("not tried".to_owned(), true),
             Some(open_type) => {
                 let open = self.run(open_type, escape);
@@ -300,7 +304,7 @@ impl World {
     }
 }
 
-/// What a job printed, or `error: …`.
+/// Returns what a job printed, or `error: …`.
 fn said(job: Process) -> String {
     let done = job.ends();
     let said = match done.code {
@@ -310,7 +314,7 @@ fn said(job: Process) -> String {
     said.trim().chars().take(300).collect()
 }
 
-/// Prints the table and fails if anything got out, or if a script shows nothing.
+/// Prints the table. Fails if a script escaped, or if one does not escape without a sandbox either.
 #[expect(clippy::print_stdout, reason = "the table is what the test is for")]
 fn judge(title: &str, lines: &[Line]) {
     let first = |text: &str| -> String {
@@ -327,22 +331,25 @@ fn judge(title: &str, lines: &[Line]) {
     let escapes = bad(|line| !line.is_held);
     let idle = bad(|line| !line.is_shown);
     println!("{}: {} hostile scripts, {} escapes", title, lines.len(), escapes.len());
-    assert!(escapes.is_empty(), "these got out, or were held by nothing known:\n{escapes:#?}");
-    assert!(idle.is_empty(), "these do not get out even without a sandbox:\n{idle:#?}");
+    assert!(
+        escapes.is_empty(),
+        "these escaped, or were contained by something unknown:\n{escapes:#?}"
+    );
+    assert!(idle.is_empty(), "these do not escape even without a sandbox:\n{idle:#?}");
 }
 
-/// The type whose scripts are forks of one interpreter.
+/// The type whose scripts are forks.
 const WARM: &str = "warm_python";
-/// What a script says that is no fork, and does nothing else.
-const STARTED_ANEW: &str = "started anew";
+/// The output of a script that is not a fork, and does nothing else.
+const STARTED_COLD: &str = "started cold";
 
-/// All are tried in each way that there is for them, at the same time.
+/// Tries all scripts in each way of starting them, concurrently.
 fn try_all(title: &str, escapes: &[Escape]) {
     if !needs("landlock", || Support::of_this_kernel().level() >= Require::Full) {
         return;
     }
     std::thread::scope(|scope| {
-        for (start, how) in [(Start::Anew, ""), (Start::Fork, ", WARM")] {
+        for (start, how) in [(Start::Cold, ""), (Start::Fork, ", WARM")] {
             let those: Vec<_> = escapes.iter().filter(|escape| start.has(escape)).collect();
             if !those.is_empty() {
                 scope.spawn(move || try_in(&format!("{title}{how}"), &those, start));
@@ -357,11 +364,11 @@ fn try_in(title: &str, escapes: &[&Escape], start: Start) {
     let mut lines = Vec::new();
     for escape in escapes {
         lines.push(world.line(escape));
-        // The actor serves the next one, whatever this one did.
+        // The actor runs the next job.
         if !escape.held_by.is_empty() {
             let next = if escape.kind == Kind::Bash { "echo 1" } else { "print(1)" };
             let next = if escape.kind == Kind::Osis { "1" } else { next };
-            let of_type = escape.shut_type(start);
+            let of_type = escape.sandboxed_type(start);
             world.hero.run(&["exec", "-t", of_type, "-e", next]).code(0).stdout("1\n");
         }
     }

@@ -27,6 +27,6 @@ const ESCAPES: [Escape; 21] = [
 ];
 
 #[test]
-fn no_script_reaches_anybody_by_a_socket() {
+fn no_script_connects_or_listens() {
     try_all("NETWORK", &ESCAPES);
 }

@@ -1,4 +1,4 @@
-//! Other processes: the daemon, its children, and whoever else runs as the same user.
+//! Other processes of the same user: the daemon, its children and others.
 
 use super::{Escape, Open, bash, python, try_all};
 
@@ -34,6 +34,6 @@ const ESCAPES: [Escape; 28] = [
 ];
 
 #[test]
-fn no_script_touches_another_process() {
+fn no_script_reaches_another_process() {
     try_all("PROCESSES", &ESCAPES);
 }

@@ -1,4 +1,4 @@
-//! Using things up: the job ends, and the actor serves the next one.
+//! Resources: a job that exhausts one ends, and the actor runs the next.
 
 use super::{Escape, Open, bash, python, try_all};
 
@@ -36,6 +36,6 @@ const ESCAPES: [Escape; 10] = [
 ];
 
 #[test]
-fn no_script_uses_up_more_than_its_share() {
+fn no_script_exceeds_its_limits() {
     try_all("RESOURCES", &ESCAPES);
 }

@@ -1,4 +1,4 @@
-//! Scripts of Rhai, which have no way to the outside and bounds for what they use.
+//! Hostile Rhai scripts: they have no access to the machine, and bounded resources.
 
 use super::{Escape, osis, try_all};
 use crate::support::{Hero, Redis};
@@ -25,11 +25,11 @@ const ESCAPES: [Escape; 14] = [
 ];
 
 #[test]
-fn no_script_of_rhai_gets_out_or_grows_without_bound() {
+fn no_rhai_script_escapes_or_grows_without_bound() {
     try_all("RHAI", &ESCAPES);
 }
 
-/// What holds the functions of SAL holds the commands that its scripts run.
+/// The restrictions of SAL functions hold for the commands that its scripts run.
 #[test]
 fn commands_of_sal_reach_no_more_than_its_functions() {
     let redis = Redis::start();

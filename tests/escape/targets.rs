@@ -1,4 +1,4 @@
-//! What the hostile scripts aim at: all of it made by the test, and looked at after each.
+//! The targets of the hostile scripts: created by the test, and checked after each script.
 
 use std::fs::{self, Permissions};
 use std::net::{TcpListener, UdpSocket};
@@ -24,7 +24,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    #[expect(clippy::disallowed_methods, reason = "a process to be aimed at")]
+    #[expect(clippy::disallowed_methods, reason = "a target is a process")]
     pub(super) fn new(redis: &Redis, daemon: u32) -> Self {
         let folder = redis.folder().join("targets");
         for made in ["private", "outside"] {
@@ -60,7 +60,7 @@ impl Targets {
         self.folder.join("outside/file")
     }
 
-    /// Makes everything as it was.
+    /// Restores the targets.
     pub(super) fn restore(&self) {
         let outside = self.folder.join("outside");
         fs::remove_dir_all(&outside).expect("emptying a target");
@@ -71,7 +71,7 @@ impl Targets {
         }
     }
 
-    /// What is no longer as it was.
+    /// Returns what a script has changed.
     pub(super) fn harm(&self) -> Option<String> {
         let entries = fs::read_dir(self.folder.join("outside")).ok().map(Iterator::count);
         if entries != Some(1) {
@@ -90,7 +90,7 @@ impl Targets {
         None
     }
 
-    /// The variables by which a script knows them.
+    /// Returns the variables that tell a script where they are.
     pub(super) fn env(&self) -> Vec<(&'static str, String)> {
         let path = |path: PathBuf| path.display().to_string();
         vec![

@@ -74,7 +74,7 @@ struct Stage {
     hero: Hero,
     redis: Redis,
     delegated: Delegated,
-    /// Whether jobs are forks of an interpreter, two of which wait.
+    /// True if jobs are forks of an interpreter, two of which wait.
     warm: bool,
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use super::source::{code_of, is_test};
 
 /// Folders that still have circles.
-const PENDING: &[&str] = &["src/cli/bench/", "src/engine/process/", "src/engine/rhai/"];
+const PENDING: &[&str] = &["src/cli/bench/", "src/engine/rhai/"];
 
 type ModulePath = Vec<String>;
 

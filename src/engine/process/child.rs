@@ -25,7 +25,7 @@ pub struct Report {
     pub stderr: Vec<u8>,
     /// The end of its standard error, as text of at most 4 KiB.
     pub stderr_tail: String,
-    /// What it used, and the limit that ended it.
+    /// Its resource usage, and the limit that ended it.
     pub usage: Usage,
     /// The output that it reported on its channel.
     pub reported_output: Option<String>,
@@ -34,7 +34,7 @@ pub struct Report {
 /// Runs a child to its end and reaps it.
 ///
 /// # Errors
-/// Those of starting it. Once it runs, only those of `poll(2)`; it is killed then.
+/// The errors of starting it. Once it runs, only the errors of `poll(2)`; it is killed then.
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<Report> {
     let cancelled = watch.cancel.descriptor()?;
     let Started { pid, run, registered, group, pipes } = start(spec, origin, watch.channel)?;

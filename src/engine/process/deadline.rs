@@ -18,7 +18,7 @@ pub(in crate::engine) fn timeout_until(at: Instant) -> Timespec {
 /// Waits until a descriptor is ready. Returns false if none is by the time `until`.
 ///
 /// # Errors
-/// Those of `poll(2)`; an interrupted call is repeated.
+/// The errors of `poll(2)`; an interrupted call is repeated.
 pub(in crate::engine) fn poll_until(waits: &mut [PollFd<'_>], until: Instant) -> nix::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());

@@ -21,7 +21,7 @@ pub(super) struct Stat {
     pub(super) group: i32,
     /// The time when it began, in the kernel's ticks since boot.
     pub(super) began: u64,
-    /// Whether it is dead and waits to be reaped.
+    /// True if it is dead and waits to be reaped.
     pub(super) is_dead: bool,
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_may_have_any_name() {
+    fn process_with_any_name_is_parsed() {
         let stat = b"7 (a) Z 1 (x) S 3 4 5 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 613742 299 9\n";
         let expected = Stat { parent: 3, group: 4, began: 613_742, is_dead: false };
         assert_eq!(Stat::parse(stat), Some(expected));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_since_boot_is_in_the_ticks_of_a_process() {
+    fn time_since_boot_is_in_the_ticks_of_a_process() {
         let time = TimeSpec::new(12345, 679_999_999);
         assert_eq!(ticks_of(time, 100), 1_234_567);
         assert_eq!(ticks_of(time, 1000), 12_345_679);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_found_by_either_way_until_it_is_reaped() {
+    fn child_is_listed_until_it_is_reaped() {
         let mut child = crate::engine::process::start::command("/bin/sleep".as_ref());
         let mut child = child.arg("600").env("MINE", "yes").spawn().expect("it starts");
         let pid = i32::try_from(child.id()).expect("a pid");

@@ -31,9 +31,9 @@ pub struct ServiceSpec {
     pub cwd: Option<PathBuf>,
     /// Receives its standard output and error instead of this process's.
     pub output: Option<File>,
-    /// Whether it reads this process's standard input.
+    /// True if it reads this process's standard input.
     pub inherit_stdin: bool,
-    /// Whether it gets a process group of its own: Ctrl-C at the terminal does not reach it then, and
+    /// True if it gets a process group of its own: Ctrl-C at the terminal does not reach it then, and
     /// ending it ends all that it started.
     pub own_group: bool,
 }
@@ -53,7 +53,7 @@ impl Service {
     /// Starts it.
     ///
     /// # Errors
-    /// Those of starting a program: not found, not permitted, no more processes.
+    /// The errors of starting a program: not found, not permitted, no more processes.
     pub fn start(spec: ServiceSpec) -> io::Result<Self> {
         let mut command = command(Path::new(&spec.program));
         command.args(&spec.args).envs(spec.env);
@@ -87,7 +87,7 @@ impl Service {
     /// Returns its status if it has ended.
     ///
     /// # Errors
-    /// Those of `waitpid(2)`.
+    /// The errors of `waitpid(2)`.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
@@ -98,7 +98,7 @@ impl Service {
     /// Blocks until it has ended.
     ///
     /// # Errors
-    /// Those of `waitpid(2)`.
+    /// The errors of `waitpid(2)`.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait()?;
         self.status = Some(status);
@@ -113,7 +113,7 @@ impl Service {
     /// Sends SIGTERM, and SIGKILL after `grace`; reaps it.
     ///
     /// # Errors
-    /// Those of waiting for it.
+    /// The errors of waiting for it.
     pub fn terminate(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         if let Some(status) = self.try_wait()? {
             return Ok(status);

@@ -1,4 +1,4 @@
-//! The command engine and its child runner against real shells.
+//! Tests of the command engine with real shells.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -66,7 +66,7 @@ impl Job {
         Self { timeout_ms, ..Self::default() }
     }
 
-    /// One that is told to stop as soon as it writes a line to standard error.
+    /// A job that is stopped when it writes its first line to standard error.
     fn stopped_by_its_first_line() -> Self {
         let mut job = Self::default();
         job.log.1 = Some(job.cancel.clone());
@@ -98,7 +98,7 @@ fn message(result: Result<Success, Failure>) -> String {
     }
 }
 
-/// The live processes of a group: a killed one may stay a zombie until its new parent reaps it.
+/// Lists the live processes of a group. A killed process may be a zombie until it is reaped.
 fn alive(group: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").expect("proc").flatten();
     processes
@@ -111,7 +111,7 @@ fn alive(group: &str) -> Vec<String> {
         .collect()
 }
 
-/// A kill is done when it returns but seen in `/proc` only a moment later.
+/// Waits until a group is empty: `/proc` shows the effect of a kill a moment later.
 fn assert_gone(group: &str) {
     let until = Instant::now() + Duration::from_secs(20);
     while !alive(group).is_empty() {
@@ -121,19 +121,19 @@ fn assert_gone(group: &str) {
 }
 
 #[test]
-fn standard_output_is_the_output_without_its_last_line_end() {
+fn standard_output_without_its_last_line_end_is_the_output() {
     assert_eq!(output("printf 'a\\nb\\n\\n'"), "a\nb\n");
     assert_eq!(output("printf 'a\\r\\n'"), "a");
     assert_eq!(output(""), "");
 }
 
 #[test]
-fn binary_output_becomes_text() {
+fn binary_output_is_converted_to_text() {
     assert_eq!(output("printf 'a\\377\\000b'"), "a\u{fffd}\0b");
 }
 
 #[test]
-fn what_a_script_printed_that_failed_is_in_its_log() {
+fn output_of_a_failed_script_is_logged() {
     for (script, expected) in [
         ("echo a; echo b >&2; printf c; exit 3", &["b", "a", "c"][..]),
         ("echo a; kill -9 $$", &["a"]),
@@ -153,7 +153,7 @@ fn what_a_script_printed_that_failed_is_in_its_log() {
 }
 
 #[test]
-fn of_much_that_a_failed_script_printed_the_last_lines_are_in_its_log() {
+fn only_the_last_lines_of_a_long_failed_output_are_logged() {
     let job = Job::default();
     let failed = job.run(&bash(), "for n in {1..20000}; do echo line $n; done; exit 1");
     assert!(failed.is_err());
@@ -163,14 +163,14 @@ fn of_much_that_a_failed_script_printed_the_last_lines_are_in_its_log() {
 }
 
 #[test]
-fn standard_error_goes_to_the_log_line_by_line() {
+fn standard_error_is_logged_line_by_line() {
     let job = Job::default();
     job.run(&bash(), "echo out; echo one >&2; printf two >&2").expect("success");
     assert_eq!(job.log.text(), ["one", "two"]);
 }
 
 #[test]
-fn the_environment_is_clean_and_says_who_the_job_is() {
+fn environment_is_clean_and_identifies_the_job() {
     let mut job = Job::default();
     job.env.insert("GREETING".to_owned(), "hello $HOME".to_owned());
     job.env.insert("HERO_JOB_ID".to_owned(), "pretended".to_owned());
@@ -201,7 +201,7 @@ fn the_environment_is_clean_and_says_who_the_job_is() {
 }
 
 #[test]
-fn a_locale_that_a_job_asks_for_is_not_held_up_by_the_usual_one() {
+fn locale_of_a_job_replaces_the_default() {
     for (name, value) in [("LANG", "C"), ("LC_ALL", "POSIX")] {
         let mut job = Job::default();
         job.env.insert(name.to_owned(), value.to_owned());
@@ -211,7 +211,7 @@ fn a_locale_that_a_job_asks_for_is_not_held_up_by_the_usual_one() {
 }
 
 #[test]
-fn variables_that_no_process_can_have_are_refused_by_name() {
+fn invalid_variable_is_rejected_by_name() {
     for (name, value, expected) in [
         ("A=B", "", "environment variable `A=B`: the name contains `=` or a NUL"),
         ("A\0", "", "environment variable `A\\0`: the name contains `=` or a NUL"),
@@ -225,7 +225,7 @@ fn variables_that_no_process_can_have_are_refused_by_name() {
 }
 
 #[test]
-fn a_failure_tells_its_exit_code_and_what_was_said_last() {
+fn failure_has_the_exit_code_and_the_last_lines_of_standard_error() {
     let result = Job::default().run(&bash(), "echo bad luck >&2; exit 3");
     assert_eq!(
         result,
@@ -235,13 +235,13 @@ fn a_failure_tells_its_exit_code_and_what_was_said_last() {
 }
 
 #[test]
-fn a_signal_is_told_by_its_name() {
+fn signal_is_reported_by_its_name() {
     let result = Job::default().run(&bash(), "echo last >&2; kill -9 $$");
     assert_eq!(message(result), "killed by signal 9 (SIGKILL): last");
 }
 
 #[test]
-fn a_timeout_ends_the_group_near_the_deadline() {
+fn timeout_ends_the_process_group() {
     let job = Job::lasting_ms(300);
     let started = Instant::now();
     assert_eq!(job.run(&bash(), "echo $$ >&2; sleep 600 & sleep 600"), Err(Failure::Timeout));
@@ -251,7 +251,7 @@ fn a_timeout_ends_the_group_near_the_deadline() {
 }
 
 #[test]
-fn a_stop_ends_the_group_for_its_reason() {
+fn stop_ends_the_process_group_with_its_reason() {
     let job = Job::stopped_by_its_first_line();
     let result = job.run(&bash(), "sleep 600 & echo $$ >&2; wait");
     assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
@@ -259,7 +259,7 @@ fn a_stop_ends_the_group_for_its_reason() {
 }
 
 #[test]
-fn a_child_that_ignores_term_is_killed_after_the_grace() {
+fn child_that_ignores_sigterm_is_killed_after_the_grace() {
     let job = Job::stopped_by_its_first_line();
     let engine = engine_with(&["/bin/bash", "{script}"], 1000, 200);
     let started = Instant::now();
@@ -270,7 +270,7 @@ fn a_child_that_ignores_term_is_killed_after_the_grace() {
 }
 
 #[test]
-fn a_lost_lease_kills_without_a_grace() {
+fn lost_lease_kills_without_grace() {
     let job = Job::default();
     job.cancel.request(StopReason::LeaseLost);
     let engine = engine_with(&["/bin/bash", "{script}"], 1000, 600_000);
@@ -279,7 +279,7 @@ fn a_lost_lease_kills_without_a_grace() {
 }
 
 #[test]
-fn what_a_finished_script_left_behind_is_killed_and_not_waited_for() {
+fn leftovers_of_a_finished_script_are_killed() {
     let job = Job::default();
     let started = Instant::now();
     let script = "echo $$ >&2; (trap '' TERM HUP; sleep 600) & (sleep 600; echo late) & echo done";
@@ -289,7 +289,7 @@ fn what_a_finished_script_left_behind_is_killed_and_not_waited_for() {
 }
 
 #[test]
-fn many_forked_children_are_all_gone_after_the_timeout() {
+fn all_forked_children_are_killed_after_the_timeout() {
     let job = Job::lasting_ms(700);
     let engine = engine_with(&["/bin/bash", "{script}"], 1000, 100);
     let script = "trap '' TERM; echo $$ >&2
@@ -299,7 +299,7 @@ fn many_forked_children_are_all_gone_after_the_timeout() {
 }
 
 #[test]
-fn output_without_end_is_stopped_at_its_limit() {
+fn endless_output_is_stopped_at_its_limit() {
     let job = Job::default();
     let engine = engine_with(&["/bin/bash", "{script}"], 100_000, 5_000);
     let result = job.run(&engine, "echo $$ >&2; yes");
@@ -310,7 +310,7 @@ fn output_without_end_is_stopped_at_its_limit() {
 }
 
 #[test]
-fn a_flood_on_standard_error_hides_neither_the_deadline_nor_the_end() {
+fn flood_on_standard_error_does_not_delay_deadline_or_end() {
     assert_eq!(Job::lasting_ms(300).run(&bash(), "yes >&2"), Err(Failure::Timeout));
     let result = Job::default().run(&bash(), "head -c 300000 /dev/zero >&2; echo end >&2; exit 1");
     let message = message(result);
@@ -318,7 +318,7 @@ fn a_flood_on_standard_error_hides_neither_the_deadline_nor_the_end() {
 }
 
 #[test]
-fn the_scratch_folder_is_gone_whatever_happened() {
+fn scratch_folder_is_always_removed() {
     for (script, timeout_ms) in [
         ("pwd >&2; mkdir a; touch a/b; chmod 0 a", 60_000),
         ("pwd >&2; exit 1", 60_000),
@@ -333,7 +333,7 @@ fn the_scratch_folder_is_gone_whatever_happened() {
 }
 
 #[test]
-fn the_script_file_stands_where_the_command_says() {
+fn script_file_replaces_its_placeholder_in_the_command() {
     let engine = engine_with(&["/bin/echo", "--file={script}", "{script}"], 1000, 100);
     let output = Job::default().run(&engine, "").expect("success").output;
     let (first, second) = output.split_once(' ').expect("two arguments");
@@ -342,7 +342,7 @@ fn the_script_file_stands_where_the_command_says() {
 }
 
 #[test]
-fn a_missing_interpreter_is_named() {
+fn missing_interpreter_is_named() {
     for (command, expected) in [
         ("/usr/bin/no-such-v", "no no-such-v in PATH"),
         ("no-such-v", "no no-such-v in PATH"),
@@ -361,14 +361,14 @@ fn a_missing_interpreter_is_named() {
 }
 
 #[test]
-fn an_interpreter_that_is_elsewhere_is_found_by_its_name() {
+fn interpreter_in_another_folder_is_found_by_its_name() {
     let engine = engine_with(&["/no/such/folder/sh", "{script}"], 1000, 100);
     assert_eq!(engine.unavailable(), None);
     assert_eq!(Job::default().run(&engine, "echo found").expect("success").output, "found");
 }
 
 #[test]
-fn an_interpreter_that_cannot_be_executed_fails_with_the_reason() {
+fn interpreter_that_cannot_be_executed_fails_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("broken");
     std::fs::write(&file, "#!/no/such/interpreter\n").expect("written");
@@ -380,7 +380,7 @@ fn an_interpreter_that_cannot_be_executed_fails_with_the_reason() {
 }
 
 #[test]
-fn a_child_finds_its_inputs_in_a_file_and_without_any_there_is_none() {
+fn child_gets_its_inputs_in_a_file_if_it_has_any() {
     let inputs: Inputs = [("a".to_owned(), Some("x \"y\"".into())), ("b".to_owned(), None)].into();
     let job = Job { inputs, ..Job::default() };
     let read = job.run(&bash(), "cat \"$HERO_INPUTS\"; stat -c %a \"$HERO_INPUTS\"");

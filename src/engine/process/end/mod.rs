@@ -103,7 +103,7 @@ impl ChildProcess {
     /// Reaps the child. Returns its status and what it used.
     ///
     /// # Errors
-    /// Those of `wait4(2)`.
+    /// The errors of `wait4(2)`.
     pub(super) fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
         let reaped = sandbox::reap(self.pid)?;
         self.is_reaped = true;
@@ -136,7 +136,7 @@ impl Drop for ChildProcess {
 /// Asks a process that is not a child to end.
 ///
 /// # Errors
-/// Those of `kill(2)`: the process does not exist, or belongs to another user.
+/// The errors of `kill(2)`: the process does not exist, or belongs to another user.
 pub(in crate::engine) fn ask_to_end(pid: i32) -> io::Result<()> {
     if pid <= 0 {
         return Err(io::ErrorKind::InvalidInput.into());

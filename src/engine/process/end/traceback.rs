@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syntax_error_and_one_at_module_level_name_only_the_line() {
+    fn syntax_error_and_error_at_module_level_have_only_the_line() {
         let syntax = "  File \"/run/job-1/script.py\", line 2\n    def f(\n         ^\n\
             SyntaxError: '(' was never closed\n";
         assert_eq!(error(syntax).as_deref(), Some("SyntaxError: '(' was never closed (line 2)"));

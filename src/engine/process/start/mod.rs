@@ -31,7 +31,7 @@ pub enum Origin<'a> {
 /// Starts a child, with a channel if `has_channel`.
 ///
 /// # Errors
-/// Those of starting it.
+/// The errors of starting it.
 pub(super) fn start(spec: &Spec<'_>, origin: Origin<'_>, has_channel: bool) -> io::Result<Started> {
     let (run, restrictions) = (Run::next(), spec.restrictions()?);
     if let Origin::Fork(warmed) = origin

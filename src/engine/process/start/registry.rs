@@ -73,7 +73,7 @@ impl Registered {
     /// Starts and registers a child that belongs to no job.
     ///
     /// # Errors
-    /// Those of starting it.
+    /// The errors of starting it.
     pub(in crate::engine::process) fn start(
         start: impl FnOnce() -> io::Result<Child>,
     ) -> io::Result<(Child, Self)> {
@@ -89,7 +89,7 @@ impl Registered {
     /// Registers a process that is a child of this one by the time that `start` returns its id.
     ///
     /// # Errors
-    /// Those of `start`.
+    /// The errors of `start`.
     pub(in crate::engine::process) fn adopt(
         run: Option<Run>,
         start: impl FnOnce() -> io::Result<Pid>,

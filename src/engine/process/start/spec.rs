@@ -1,4 +1,4 @@
-//! What to start: a program with its arguments, its environment and its sandbox.
+//! The description of a child: a program with its arguments, its environment and its sandbox.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -37,7 +37,7 @@ impl Spec<'_> {
     /// Creates its restrictions.
     ///
     /// # Errors
-    /// Those of [`Sandbox::restrictions`].
+    /// The errors of [`Sandbox::restrictions`].
     pub(super) fn restrictions(&self) -> io::Result<Restrictions> {
         self.sandbox.restrictions(&self.program, self.home, self.read)
     }

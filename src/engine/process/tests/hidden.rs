@@ -1,9 +1,9 @@
-//! What a script hides from its end: in sessions of their own, below others, without a mark.
+//! Tests of processes that escape from their job: in other sessions, below others, without a mark.
 
 use super::*;
 
-/// A process in a session of its own whose parent is gone, then whatever else the script does once
-/// it is there. It says its pid.
+/// Returns a script that starts an orphan in a session of its own, which prints its pid, and then runs
+/// `then`.
 fn hiding(then: &str) -> String {
     format!(
         "(setsid /bin/bash -c 'echo $$ >&2; echo > \"$TMPDIR/there\"; exec sleep 600' >/dev/null & )
@@ -11,8 +11,8 @@ fn hiding(then: &str) -> String {
     )
 }
 
-/// Not even a zombie is left of it. The threads of other tests come and go, and the kernel hands
-/// the orphans of one that goes to another: a look at all threads may miss one, the next does not.
+/// Waits until not even a zombie is left. A search may miss an orphan while the kernel moves it from
+/// an ending thread of another test to the next; a later search finds it.
 fn assert_reaped(pid: &str) {
     let until = Instant::now() + Duration::from_secs(20);
     while let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
@@ -22,7 +22,7 @@ fn assert_reaped(pid: &str) {
 }
 
 #[test]
-fn what_hid_in_a_session_of_its_own_is_gone_however_the_job_ends() {
+fn orphan_in_its_own_session_is_killed_at_any_end_of_the_job() {
     let engine = engine_with(&["/bin/bash", "{script}"], 1_000, 100);
     for (then, timeout_ms) in
         [("true", 60_000), ("exit 3", 60_000), ("kill -9 $$", 60_000), ("sleep 600", 1_500)]
@@ -39,7 +39,7 @@ fn what_hid_in_a_session_of_its_own_is_gone_however_the_job_ends() {
 }
 
 #[test]
-fn what_hid_below_a_hidden_process_is_gone_too() {
+fn orphan_below_an_orphan_is_killed() {
     let job = Job::default();
     let script = "(setsid /bin/bash -c 'setsid /bin/bash -c \"echo \\$\\$ >&2; \
         echo > $TMPDIR/there; exec sleep 600\" & exec sleep 600' >/dev/null & )
@@ -49,7 +49,7 @@ fn what_hid_below_a_hidden_process_is_gone_too() {
 }
 
 #[test]
-fn a_process_that_shed_its_environment_is_gone_once_no_older_job_runs() {
+fn orphan_without_a_mark_is_killed_once_no_older_job_runs() {
     let job = Job::default();
     let script =
         "(env -i setsid /bin/bash -c \"echo \\$\\$ >&2; echo > $TMPDIR/there; exec sleep 600\" \
@@ -66,7 +66,7 @@ fn a_process_that_shed_its_environment_is_gone_once_no_older_job_runs() {
 }
 
 #[test]
-fn what_a_job_left_behind_says_nothing_of_the_jobs_beside_it() {
+fn orphans_of_one_job_leave_other_jobs_running() {
     let job = Job::stopped_by_its_first_line();
     let folder = tempfile::tempdir().expect("a folder");
     let (there, go) = (folder.path().join("there"), folder.path().join("go"));

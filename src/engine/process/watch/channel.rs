@@ -55,7 +55,7 @@ struct Messages {
     output_bytes_max: u64,
     line_bytes_max: usize,
     partial: Vec<u8>,
-    /// Whether the current line is too long, and the rest of it is skipped.
+    /// True if the current line is too long, and the rest of it is skipped.
     skipping: bool,
     unread_lines: u64,
     output: Option<String>,
@@ -66,13 +66,13 @@ impl Channel {
     /// Reads from a pipe.
     ///
     /// # Errors
-    /// Those of setting it up.
+    /// The errors of setting it up.
     pub(super) fn new(read_end: PipeReader, output_bytes_max: u64) -> io::Result<Self> {
         let (reader, messages) = (Reader::new(read_end)?, Messages::new(output_bytes_max));
         Ok(Self { reader, messages })
     }
 
-    /// Whether an output was too large.
+    /// True if an output was too large.
     pub(super) fn is_too_large(&self) -> bool {
         self.messages.too_large
     }

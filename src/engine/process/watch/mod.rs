@@ -45,7 +45,7 @@ pub(super) enum Change {
     Exceeded(Ended),
 }
 
-/// What a child wrote.
+/// The output of a child.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) stdout: Vec<u8>,
@@ -60,7 +60,7 @@ impl<'a> WatchedChild<'a> {
     /// Watches the child behind the pidfd `exited`.
     ///
     /// # Errors
-    /// Those of setting up its pipes.
+    /// The errors of setting up its pipes.
     pub(super) fn new(
         exited: OwnedFd,
         pipes: Pipes,
@@ -90,7 +90,7 @@ impl<'a> WatchedChild<'a> {
     /// may stay open after it has exited: a process that it left behind may hold them.
     ///
     /// # Errors
-    /// Those of `poll(2)`.
+    /// The errors of `poll(2)`.
     pub(super) fn next(
         &mut self,
         watch: &Watch<'_>,
@@ -119,7 +119,7 @@ impl<'a> WatchedChild<'a> {
     /// Returns whether it has exited.
     ///
     /// # Errors
-    /// Those of `poll(2)`.
+    /// The errors of `poll(2)`.
     pub(super) fn exits(&mut self, watch: &Watch<'_>, until: Instant) -> io::Result<bool> {
         let has_exited = self.wait(None, until)?;
         self.read(watch);

@@ -46,7 +46,7 @@ pub(super) struct Pipe {
     pub(super) output: Output,
 }
 
-/// What was read from a pipe.
+/// The bytes that were read from a pipe.
 #[derive(Debug)]
 pub(super) struct Output {
     stream: Stream,

@@ -19,9 +19,9 @@ pub struct Watch<'a> {
     pub stderr_bytes_max: u64,
     /// Receives the lines.
     pub log: Option<&'a dyn Log>,
-    /// Whether standard output is logged, in addition to being kept.
+    /// True if standard output is logged, in addition to being kept.
     pub log_stdout: bool,
-    /// Whether the child gets a channel for progress and output: see `watch/channel.rs`.
+    /// True if the child gets a channel for progress and output: see `watch/channel.rs`.
     pub channel: bool,
 }
 

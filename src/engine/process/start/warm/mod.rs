@@ -145,7 +145,7 @@ impl Warm {
         }
     }
 
-    /// Whether a parent and all forks made ahead are ready.
+    /// True if a parent and all forks made ahead are ready.
     #[cfg(test)]
     pub(in crate::engine::process) fn is_ready(&self) -> bool {
         self.spares().len() == SPARES
@@ -169,7 +169,7 @@ impl Warm {
         }
     }
 
-    /// Whether the parent could not be started.
+    /// True if the parent could not be started.
     #[cfg(test)]
     fn has_failed(&self) -> bool {
         self.inner.failures.load(Ordering::Relaxed) > 0

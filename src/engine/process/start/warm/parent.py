@@ -1,13 +1,12 @@
-# The parent interpreter of warm jobs. It has imported what is slow to import; each job is a fork of
-# it, which is shut in and runs one script as `python3 SCRIPT` would. The parent runs no script
-# itself, and a fork no more than one, so nothing can pass from one to the next.
+# The parent interpreter of warm jobs. It has imported the slow modules; each job is a sandboxed fork,
+# which runs one script as `python3 SCRIPT` would. The parent runs no script, and a fork only one, so
+# nothing passes from one job to the next.
 #
-# For each fork it is sent a socket on `control`, its standard input, and answers with the process
-# id. What every job has to do without, the parent gives up once, and its forks never have. A fork
-# sets its limits, does once what every job does, and waits on that socket: for the descriptors of
-# standard output and error, of the channel of progress and of the rules of Landlock if there are any,
-# and one line of JSON with all else. It says "." before the script begins, or why it cannot begin, and
-# closes the socket.
+# For each fork the parent receives a socket on `control`, its standard input, and answers with the
+# process id. It enters those parts of the sandbox that all jobs share. A fork sets its limits,
+# rehearses a job, and waits on its socket for the descriptors of standard output and error, of the
+# channel and of the Landlock rules if there are any, and for one line of JSON with the rest. It sends
+# "." before the script begins, or the reason why it cannot, and closes the socket.
 def serve(control, preload, hero, cell):
     try:
         import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
@@ -20,7 +19,7 @@ def serve(control, preload, hero, cell):
     libc = ctypes.CDLL(None, use_errno=True)
     libc.getenv.restype = ctypes.c_void_p
     mark_at = libc.getenv(b"HERO_RUN_ID")
-    # The number that jobs have their channel at: nothing else may come to lie there.
+    # Reserves the number of the channel.
     os.dup2(os.open("/dev/null", os.O_RDWR), 3)
 
     class Program(ctypes.Structure):
@@ -31,10 +30,10 @@ def serve(control, preload, hero, cell):
             raise OSError(ctypes.get_errno(), what)
 
     def confine():
-        """All but the limits, which are those of one process, and the rules for files."""
+        """Enters the sandbox but for the limits, which count per process, and the rules for files."""
         if not cell["confined"]:
             return
-        # Version 3, this process. A unit of systemd has none to give up, and may not even try.
+        # Version 3, this process. In a systemd unit there may be no capabilities and no capset.
         header, held = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
         checked(libc.capget(header, held), "capget")
         if any(held):
@@ -60,7 +59,7 @@ def serve(control, preload, hero, cell):
         parts = [text]
         while not text.endswith(b"\n"):
             if not text:
-                # The daemon gave it up.
+                # The daemon dropped this fork.
                 os._exit(0)
             text = own.recv(1 << 16)
             parts.append(text)
@@ -84,7 +83,7 @@ def serve(control, preload, hero, cell):
         exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
 
     def forget(main):
-        """Lets go of what a script has named: files that it has left open are written as they go."""
+        """Drops the globals of a script, which flushes the files that it left open."""
         names = main.__dict__
         for is_first in (True, False):
             for name in list(names):
@@ -94,7 +93,7 @@ def serve(control, preload, hero, cell):
         gc.collect()
 
     def begin(own):
-        """Becomes the job that `own` tells of, and says so."""
+        """Receives a job on `own`, prepares for it and confirms."""
         job, (stdout, stderr, *rest) = receive(own)
         channel = rest.pop(0) if job["channel"] else None
         rules = rest.pop(0) if job["rules"] else None
@@ -109,7 +108,7 @@ def serve(control, preload, hero, cell):
         take_environment(job)
         site = sys.modules.get("site")
         if site is not None and site.ENABLE_USER_SITE:
-            # Below the folder that is the job's home, not the parent's.
+            # Below the job's home, not the parent's.
             site.USER_BASE = site.USER_SITE = None
             site.getusersitepackages()
         if "TZ" in job["env"]:
@@ -126,11 +125,11 @@ def serve(control, preload, hero, cell):
         if rules is not None:
             checked(libc.syscall(ctypes.c_long(446), ctypes.c_long(rules), ctypes.c_long(0)),
                     "landlock_restrict_self")
-        # One that dies before this has said nothing, and its job starts cold.
+        # A fork that dies before this has sent nothing, and its job starts cold.
         own.send(b".")
         return job, (stdout, stderr, channel)
 
-    # A job of no script, told as the daemon tells one.
+    # An empty job as the daemon sends it.
     words = {"script": "/dev/null", "cwd": "/", "site": None, "args": [], "channel": True,
              "rules": False, "env": dict(os.environ)}
     nothing = (3).to_bytes(4, sys.byteorder) * 3
@@ -138,7 +137,7 @@ def serve(control, preload, hero, cell):
              [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, nothing)])
 
     def rehearse():
-        """What every job does, once: the pages that it writes to are this process's own by then."""
+        """Does once what every job does, so that the pages it writes to are copied before."""
         told, own = _socket.socketpair()
         told.sendmsg(*trial)
         job, descriptors = begin(own)
@@ -155,7 +154,7 @@ def serve(control, preload, hero, cell):
         flush()
 
     def wait(descriptor):
-        """Makes the process ready, and returns what its job is."""
+        """Prepares the process and returns its job."""
         own = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)
         try:
             os.setsid()
@@ -190,7 +189,7 @@ def serve(control, preload, hero, cell):
         except SystemExit as leaving:
             status = leaving.code
         except BaseException as error:
-            # Without the frames of this file, which are above the script's.
+            # Drops the frames of this file.
             for _ in range(2):
                 error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             sys.excepthook(type(error), error, error.__traceback__)
@@ -202,7 +201,7 @@ def serve(control, preload, hero, cell):
         leave(main, status)
 
     def leave(main, status):
-        """Ends the process as the interpreter does, but for the memory, which goes with it."""
+        """Ends the process as the interpreter does, but without freeing memory."""
         if status is None:
             status = 0
         elif not isinstance(status, int):
@@ -236,7 +235,7 @@ def serve(control, preload, hero, cell):
         read_end, write_end = os.pipe()
         between = os.fork()
         if between == 0:
-            # The fork's parent ends at once, so that the daemon becomes its parent.
+            # This process ends at once, so that the daemon adopts the fork.
             pid = os.fork()
             if pid == 0:
                 os.close(read_end)
@@ -248,12 +247,12 @@ def serve(control, preload, hero, cell):
         pid = os.read(read_end, 32)
         os.close(read_end)
         os.close(descriptor)
-        # Once it is reaped, the fork has its new parent.
+        # From then on the daemon is the parent of the fork.
         os.waitpid(between, 0)
         control.send(pid or b"0")
         return None
 
-    # The module that a cold script finds beside it.
+    # The module `hero`, which a cold script finds beside it.
     module = types.ModuleType("hero")
     exec(compile(hero, "hero.py", "exec"), module.__dict__)
     sys.modules["hero"] = module
@@ -268,7 +267,7 @@ def serve(control, preload, hero, cell):
         os.dup2(3, number)
     try:
         confine()
-        # What Python keeps of code that has run is better made once here than in every fork.
+        # Python caches code that has run: once here is better than in every fork.
         rehearse()
     except BaseException as error:
         control.send(f"{type(error).__name__}: {error}".encode()[:1000])

@@ -53,7 +53,7 @@ impl Parent {
     /// Starts it and waits until it has imported the modules.
     ///
     /// # Errors
-    /// Those of starting it, and of an import.
+    /// The errors of starting it, and of an import.
     pub(super) fn start(
         program: &Path,
         options: &[String],

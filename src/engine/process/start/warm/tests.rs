@@ -1,4 +1,4 @@
-//! Forks of a warm interpreter: how they begin and end, and that nothing stays of them.
+//! Tests of the forks of a warm interpreter: their start, their end, and that nothing is left.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::engine::{Cancel, Engine, Failure, Script, StopReason};
 
 mod likeness;
 
-/// Says whether it is a fork: the parent has this module, a new interpreter has not.
+/// Prints whether it is a fork: the parent has imported this module, a new interpreter has not.
 const IS_WARM: &str = "import sys; print('ctypes' in sys.modules)";
 
 fn until(what: &str, holds: impl Fn() -> bool) {
@@ -96,12 +96,12 @@ fn nothing_passes_from_one_job_to_the_next() {
     let random = "import random, uuid, tempfile; print(random.random(), uuid.uuid4(), next(tempfile._get_candidate_names()))";
     let (first, second) = (world.output(&warm, random), world.output(&warm, random));
     for (first, second) in first.split(' ').zip(second.split(' ')) {
-        assert_ne!(first, second, "the same chance twice");
+        assert_ne!(first, second, "the same random value twice");
     }
 }
 
 #[test]
-fn what_an_interpreter_reads_as_it_starts_is_given_to_a_new_one() {
+fn variables_read_at_the_start_of_an_interpreter_make_a_job_start_cold() {
     let world = World::new();
     let engine = warm(&world, "env = { TZ = \"Asia/Tokyo\" }");
     let look =
@@ -116,7 +116,7 @@ fn what_an_interpreter_reads_as_it_starts_is_given_to_a_new_one() {
 }
 
 #[test]
-fn a_fork_is_shut_into_the_sandbox() {
+fn fork_enters_the_sandbox() {
     let world = World::new();
     let (warm, cold) = (warm(&world, ""), world.engine("python", "warm = false"));
     for source in [
@@ -131,7 +131,7 @@ fn a_fork_is_shut_into_the_sandbox() {
     ] {
         assert_eq!(world.run(&warm, source), world.run(&cold, source), "{source}");
     }
-    // It began as a child of the parent; nobody it could reach is its parent now.
+    // The daemon is its parent now, and is out of reach.
     let parent = "import os; os.kill(os.getppid(), 0)";
     assert!(world.message(&warm, parent).starts_with("PermissionError"), "the daemon is reached");
 }
@@ -151,7 +151,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
 }
 
 #[test]
-fn a_job_is_the_fork_that_waited_longest_and_others_wait_then() {
+fn job_gets_the_oldest_fork_and_it_is_replaced() {
     let world = World::new();
     let engine = warm(&world, "");
     let is_ready = || engine.warm.as_ref().is_some_and(super::Warm::is_ready);
@@ -163,13 +163,13 @@ fn a_job_is_the_fork_that_waited_longest_and_others_wait_then() {
         let waited = waiting()[0].to_string();
         assert_eq!(world.output(&engine, "import os; print(os.getpid())"), waited);
     }
-    // Those that have died are not missed.
+    // Dead forks are replaced.
     for waited in waiting() {
         let waited = Pid::from_raw(waited);
         kill(waited, Signal::SIGKILL).expect("killed");
     }
     assert_eq!(world.output(&engine, IS_WARM), "True");
-    // Nor does one outlive its engine.
+    // No fork outlives its engine.
     let waited: Vec<_> =
         waiting().iter().map(|pid| Path::new("/proc").join(pid.to_string())).collect();
     drop(engine);
@@ -177,7 +177,7 @@ fn a_job_is_the_fork_that_waited_longest_and_others_wait_then() {
 }
 
 #[test]
-fn the_parent_is_out_of_reach_of_its_jobs() {
+fn jobs_cannot_reach_the_parent() {
     let world = World::new();
     let engine = warm(&world, "");
     let pid = engine.warm.as_ref().and_then(super::Warm::pid).expect("a parent");
@@ -197,7 +197,7 @@ fn the_parent_is_out_of_reach_of_its_jobs() {
 }
 
 #[test]
-fn the_memory_of_a_job_has_nothing_of_the_one_before() {
+fn memory_of_a_job_holds_nothing_of_the_previous_one() {
     let world = World::new();
     let engine = warm(&world, "");
     world.output(&engine, "secret = 'left' + '-over-' + str(6 * 7); keep = [secret] * 1000");
@@ -211,7 +211,7 @@ print(sum(isinstance(o[0], str) and o[0].startswith(wanted) for o in lists if o)
 }
 
 #[test]
-fn strings_have_the_same_hashes_in_all_forks_and_chance_is_each_ones_own() {
+fn forks_share_string_hashes_but_not_random_numbers() {
     let world = World::new();
     let engine = warm(&world, "preload = [\"random\"]");
     let (hashes, chance) = ("print(hash('a'))", "import random; print(random.random())");
@@ -220,7 +220,7 @@ fn strings_have_the_same_hashes_in_all_forks_and_chance_is_each_ones_own() {
 }
 
 #[test]
-fn what_shed_its_environment_is_gone_though_a_fork_waits_that_is_older() {
+fn orphan_without_a_mark_is_killed_though_an_older_fork_waits() {
     let world = World::new();
     let engine = warm(&world, "");
     let file = world.path("bare");
@@ -242,7 +242,7 @@ while not os.path.exists(file):
 }
 
 #[test]
-fn only_options_of_the_interpreter_stand_before_the_script() {
+fn only_options_of_the_interpreter_may_precede_the_script() {
     let are = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         super::are_options(&words)
@@ -255,7 +255,7 @@ fn only_options_of_the_interpreter_stand_before_the_script() {
     }
 }
 
-/// Not even a zombie is left of it.
+/// Waits until not even a zombie is left.
 fn assert_reaped(file: &Path) {
     let pid = std::fs::read_to_string(file).expect("it was there");
     until("it is gone", || {
@@ -265,7 +265,7 @@ fn assert_reaped(file: &Path) {
 }
 
 #[test]
-fn a_fork_is_ended_with_all_that_it_started() {
+fn fork_is_killed_with_all_that_it_started() {
     let world = World::new();
     let engine = warm(&world, "");
     let file = world.path("hidden");
@@ -292,7 +292,7 @@ fn a_fork_is_ended_with_all_that_it_started() {
 }
 
 #[test]
-fn a_parent_that_dies_is_replaced_and_no_job_notices() {
+fn dead_parent_is_replaced_without_a_failed_job() {
     let world = World::new();
     let engine = warm(&world, "");
     let pid = engine.warm.as_ref().and_then(super::Warm::pid).expect("a parent");
@@ -302,7 +302,7 @@ fn a_parent_that_dies_is_replaced_and_no_job_notices() {
 }
 
 #[test]
-fn a_module_that_cannot_be_imported_only_leaves_jobs_cold() {
+fn jobs_start_cold_if_a_module_cannot_be_imported() {
     let world = World::new();
     let engine = world.engine("python", "warm = true\npreload = [\"no_such_module\"]");
     engine.warm_up();

@@ -1,10 +1,10 @@
-//! Forks of a warm interpreter beside cold starts: the same to see, to say and to give.
+//! Tests that a fork of a warm interpreter behaves like a cold start.
 
 use super::*;
 use crate::engine::process::prepare::tests::OBSERVABLES;
 
 #[test]
-fn a_fork_gives_what_a_cold_start_gives() {
+fn fork_has_the_result_of_a_cold_start() {
     let world = World::new();
     let (warm, cold) =
         (warm(&world, "preload = [\"json\"]"), world.engine("python", "warm = false"));
@@ -42,7 +42,7 @@ fn a_fork_gives_what_a_cold_start_gives() {
 }
 
 #[test]
-fn a_fork_sees_of_itself_what_a_cold_start_sees() {
+fn fork_sees_the_process_state_of_a_cold_start() {
     let world = World::new();
     let (warm, cold) = (warm(&world, ""), world.engine("python", "warm = false"));
     let seen = |engine: &CommandEngine| -> Vec<String> {
@@ -55,7 +55,7 @@ fn a_fork_sees_of_itself_what_a_cold_start_sees() {
 }
 
 #[test]
-fn what_a_fork_says_of_its_errors_is_what_a_cold_start_says() {
+fn fork_reports_the_errors_of_a_cold_start() {
     let (of_warm, of_cold) = (World::new(), World::new());
     let (warm, cold) = (warm(&of_warm, ""), of_cold.engine("python", "warm = false"));
     for source in [
@@ -104,7 +104,7 @@ if __name__ == '__main__':
         let ran = |world: &World, engine: &CommandEngine| {
             let before = world.log().len();
             let result = world.run(engine, source);
-            // The folder of each job has a name of its own.
+            // Each job has a folder of another name.
             let said = format!("{result:?} {}", &world.log()[before..]);
             let pieces: Vec<&str> = said.split("/job-").collect();
             let own =

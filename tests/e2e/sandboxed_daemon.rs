@@ -1,5 +1,4 @@
-//! The process of an actor of `osis`, which shuts itself in: it serves, reconnects and reloads as
-//! before, and is held all the same.
+//! The sandboxed process of an `osis` actor: it serves, reconnects and reloads, and stays restricted.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,9 +10,9 @@ use rustix::process::Signal;
 use super::until;
 use crate::support::{Hero, Process, Redis, wait_until};
 
-/// Whether this kernel can shut a process in; says so if not.
+/// Returns false, with a message, if this kernel has no Landlock.
 #[expect(clippy::print_stdout, reason = "a test that shows nothing here says so")]
-fn can_be_shut_in() -> bool {
+fn has_landlock() -> bool {
     let can = Support::of_this_kernel().landlock > 0;
     if !can {
         println!("skip: the kernel has no Landlock");
@@ -28,13 +27,13 @@ fn config_of(actor: &Process) -> PathBuf {
     found.expect("it was told its configuration").into()
 }
 
-/// Whether the kernel lets it gain privileges no more, which shutting in begins with.
-fn is_shut_in(actor: &Process) -> bool {
+/// Returns true if the process can gain no privileges, the first step of the sandbox.
+fn is_sandboxed(actor: &Process) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", actor.pid())).expect("it runs");
     status.lines().any(|line| line == "NoNewPrivs:\t1")
 }
 
-/// Has it read its configuration again, and gives what it says of that.
+/// Makes it reload its configuration, and returns what it logs.
 #[track_caller]
 fn reload(actor: &Process) -> String {
     let before = actor.err().len();
@@ -46,7 +45,7 @@ fn reload(actor: &Process) -> String {
     said()
 }
 
-/// Puts another text in the place of a file, as an editor does: it is another file.
+/// Replaces a file by another one, as an editor does.
 fn replace(file: &std::path::Path, text: &str) {
     let new = file.with_extension("new");
     fs::write(&new, text).expect("written");
@@ -58,18 +57,18 @@ fn serves(hero: &Hero) {
 }
 
 #[test]
-fn an_actor_of_osis_that_is_shut_in_serves_reconnects_and_reloads() {
-    if !can_be_shut_in() {
+fn sandboxed_osis_actor_serves_reconnects_and_reloads() {
+    if !has_landlock() {
         return;
     }
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis);
     fs::create_dir(redis.folder().join("logs")).expect("a folder");
     let actor = hero.actor("osis-default-1").start();
-    assert!(is_shut_in(&actor));
+    assert!(is_sandboxed(&actor));
     assert!(actor.err().contains("this process is sandboxed: it reads "), "{}", actor.err());
     serves(&hero);
-    // What a job says goes to its file too.
+    // The log of a job is written to its file too.
     let logged = ["id", "logged", "script", "print(\"said\")", "log_path", "below/job.log"];
     redis.ask_with::<redis::Value, _>("HSET hero:job:logged status dispatched", &logged);
     redis.run("RPUSH hero:q:work:type:osis logged");
@@ -86,7 +85,7 @@ fn an_actor_of_osis_that_is_shut_in_serves_reconnects_and_reloads() {
     let text = fs::read_to_string(&config).expect("readable");
     replace(&config, &format!("{text}log.level = \"debug\"\n"));
     assert!(reload(&actor).contains("read the configuration again"));
-    // Drop-ins that were not there before are read as well.
+    // New drop-ins are read as well.
     let mut folder = config.clone().into_os_string();
     folder.push(".d");
     fs::create_dir(&folder).expect("a folder");
@@ -101,17 +100,17 @@ fn an_actor_of_osis_that_is_shut_in_serves_reconnects_and_reloads() {
 }
 
 #[test]
-fn what_is_closed_to_it_stays_closed_whatever_leads_there() {
-    if !can_be_shut_in() {
+fn symlink_gives_no_access_to_other_files() {
+    if !has_landlock() {
         return;
     }
     let redis = Redis::start();
     let elsewhere = tempfile::tempdir().expect("a folder");
-    let shut = Hero::on(&redis);
+    let confined = Hero::on(&redis);
     let open = Hero::on(&redis).set("actor.sandbox", "false");
-    for (hero, instance, is_shut) in [(shut, 1, true), (open, 2, false)] {
+    for (hero, instance, is_confined) in [(confined, 1, true), (open, 2, false)] {
         let actor = hero.actor(&format!("osis-default-{instance}")).start();
-        assert_eq!(is_shut_in(&actor), is_shut);
+        assert_eq!(is_sandboxed(&actor), is_confined);
         let config = config_of(&actor);
         let text = fs::read_to_string(&config).expect("readable");
         let secret = elsewhere.path().join(format!("{instance}.toml"));
@@ -121,14 +120,14 @@ fn what_is_closed_to_it_stays_closed_whatever_leads_there() {
         fs::rename(&link, &config).expect("replaced");
         let said = reload(&actor);
         let refused = said.contains("changed nothing") && said.contains("ermission denied");
-        assert_eq!(refused, is_shut, "{said}");
+        assert_eq!(refused, is_confined, "{said}");
         serves(&hero);
     }
 }
 
 #[test]
-fn over_tcp_it_reaches_redis_and_says_by_which_port() {
-    if !can_be_shut_in() {
+fn sandboxed_actor_reaches_redis_by_tcp_and_reports_the_port() {
+    if !has_landlock() {
         return;
     }
     let redis = Redis::start();
@@ -144,12 +143,12 @@ fn over_tcp_it_reaches_redis_and_says_by_which_port() {
         let url = format!("\"redis://{host}:{port}/0\"");
         let hero = Hero::on(&redis).set("redis.url", &url);
         let actor = hero.actor("osis-default-1").start();
-        assert!(is_shut_in(&actor));
+        assert!(is_sandboxed(&actor));
         serves(&hero);
         let said = hero.run(&["check", "osis-default-1"]).code(0).stdout;
         let own = said.lines().find(|line| line.contains("its process is sandboxed: it reads"));
         assert!(own.is_some_and(|own| own.contains(&port.to_string())), "{said}");
-        // A connection that is made anew is let through too.
+        // A new connection is allowed too.
         redis.run("CLIENT KILL TYPE normal");
         serves(&hero);
     }
