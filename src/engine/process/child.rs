@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use super::end::ChildProcess;
 pub use super::start::{Origin, Spec};
 use super::start::{Started, start};
-use super::watch::{Change, WatchedChild, Written};
+use super::watch::{ChildOutput, WatchEvent, WatchedChild};
 pub use super::watch::{Ended, Watch};
 use crate::engine::Usage;
 use crate::sandbox::{Limit, limit_hit, pidfd};
@@ -44,7 +44,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
     let (status, mut usage) = process.reap()?;
-    let Written { stdout, stderr, stderr_tail, reported } = written;
+    let ChildOutput { stdout, stderr, stderr_tail, reported } = written;
     let ended = process.ended(too_much_output);
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),
@@ -75,8 +75,8 @@ fn attend(
             continue;
         }
         match child.next(watch, cancelled, until)? {
-            Some(Change::Exited) => return Ok(()),
-            Some(Change::Exceeded(why)) => process.ask_to_end(why, watch.kill_grace),
+            Some(WatchEvent::Exited) => return Ok(()),
+            Some(WatchEvent::Exceeded(why)) => process.ask_to_end(why, watch.kill_grace),
             None => {}
         }
     }

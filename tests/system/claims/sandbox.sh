@@ -104,38 +104,6 @@ for _ in range(200):
     inside systemctl start $PYTHON
 }
 
-# Whether a child of the actor of bash sleeps that has not begun its program; looks for ten seconds.
-finds_who_waits() {
-    inside bash -c '
-        main=$(systemctl show --property=MainPID --value hero@bash-default-1)
-        until=$((SECONDS + 10))
-        while [ "$SECONDS" -lt "$until" ]; do
-            for child in $(cat /proc/"$main"/task/*/children); do
-                if [ /proc/"$child"/exe -ef /usr/bin/hero ] &&
-                    grep -qs "^State:.S" /proc/"$child"/status; then
-                    exit 0
-                fi
-            done
-        done
-        exit 1'
-}
-
-has_no_children() {
-    inside bash -c '
-        main=$(systemctl show --property=MainPID --value hero@bash-default-1)
-        [ -z "$(cat /proc/"$main"/task/*/children)" ]'
-}
-
-makes_the_next_child_ahead() {
-    inside systemctl start hero@bash-default-1
-    inside hero bench latency 1000 --type bash --script : > /dev/null &
-    finds_who_waits
-    wait $!
-    eventually 5 has_no_children
-    is "" inside ls /run/hero/bash-default-1
-    inside systemctl stop hero@bash-default-1
-}
-
 says_what_holds() {
     local said
     said=$(inside hero check osis-default-1)
@@ -159,6 +127,4 @@ claim "a process over its memory and a fork bomb end, with the limit by its name
     bounds_one_process
 claim "with the example for it, a job over its bounds as a whole ends so too; nothing stays in its group" \
     bounds_the_whole_job
-claim "the child of a next job of bash waits, shut in, before there is the job; none stays" \
-    makes_the_next_child_ahead
 claim "hero check and the journal say what holds of jobs, and of the process of osis" says_what_holds

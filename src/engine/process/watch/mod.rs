@@ -36,9 +36,9 @@ pub(super) struct WatchedChild<'a> {
     disk_use: DiskUse<'a>,
 }
 
-/// A change of a running child.
+/// An event of a running child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum WatchEvent {
     /// It has exited.
     Exited,
     /// It has to be ended for this reason.
@@ -47,7 +47,7 @@ pub(super) enum Change {
 
 /// The output of a child.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct ChildOutput {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     /// The end of standard error, as text of at most 4 KiB.
@@ -96,23 +96,23 @@ impl<'a> WatchedChild<'a> {
         watch: &Watch<'_>,
         cancelled: BorrowedFd<'_>,
         until: Instant,
-    ) -> io::Result<Option<Change>> {
+    ) -> io::Result<Option<WatchEvent>> {
         let now = Instant::now();
         if self.disk_use.exceeds_limit(now) {
-            return Ok(Some(Change::Exceeded(Ended::TooMuchOnDisk)));
+            return Ok(Some(WatchEvent::Exceeded(Ended::TooMuchOnDisk)));
         }
         if now >= watch.deadline {
-            return Ok(Some(Change::Exceeded(Ended::Timeout)));
+            return Ok(Some(WatchEvent::Exceeded(Ended::Timeout)));
         }
         let until = self.disk_use.next.map_or(until, |at| at.min(until)).min(watch.deadline);
         let has_exited = self.wait(Some(cancelled), until)?;
         if self.read(watch) {
-            return Ok(Some(Change::Exceeded(Ended::TooMuchOutput)));
+            return Ok(Some(WatchEvent::Exceeded(Ended::TooMuchOutput)));
         }
         if has_exited {
-            return Ok(Some(Change::Exited));
+            return Ok(Some(WatchEvent::Exited));
         }
-        Ok(watch.cancel.requested().map(|reason| Change::Exceeded(Ended::Stopped(reason))))
+        Ok(watch.cancel.requested().map(|reason| WatchEvent::Exceeded(Ended::Stopped(reason))))
     }
 
     /// Waits like [`WatchedChild::next`] for a child that is being ended: its limits count no more.
@@ -146,7 +146,7 @@ impl<'a> WatchedChild<'a> {
     }
 
     /// Reads the rest of what a dead child wrote. Returns it, and whether the output is too large.
-    pub(super) fn finish(mut self, watch: &Watch<'_>) -> (Written, bool) {
+    pub(super) fn finish(mut self, watch: &Watch<'_>) -> (ChildOutput, bool) {
         // More than the largest pipe holds.
         const ROUNDS: usize = 16;
         self.write_ends.clear();
@@ -161,7 +161,7 @@ impl<'a> WatchedChild<'a> {
             exceeds |= channel.is_too_large();
         }
         let (stdout, stderr) = (self.stdout.output, self.stderr.output);
-        let written = Written {
+        let written = ChildOutput {
             stdout: stdout.kept,
             stderr: stderr.kept,
             stderr_tail: stderr.tail.text(),
