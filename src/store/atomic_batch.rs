@@ -1,5 +1,5 @@
-//! Jobs that are submitted all or none: staged in portions that nobody sees, and committed by one
-//! script that only gives them their names.
+//! Atomic batches: jobs submitted all or none. They are staged in portions under keys of their own,
+//! and committed by one script that renames these.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -12,46 +12,43 @@ use super::jobs::{ANY, Submitted, refused, standing};
 use super::{Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
-/// What became of jobs that were submitted all or none.
+/// The answer to the submission of an atomic batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchOutcome {
-    /// All of them are on their way.
+    /// All jobs were accepted.
     Accepted,
-    /// One of them cannot be accepted, and so none was.
+    /// One job was refused, so none was accepted.
     Refused {
         /// Its place among them, from 0.
         place: usize,
-        /// Why: anything but [`Submitted::Accepted`].
+        /// The reason: anything but [`Submitted::Accepted`].
         why: Submitted,
     },
-    /// It took so long to store them that the first had expired; none was accepted.
+    /// Staging took so long that the first jobs expired; none was accepted.
     TooSlow,
 }
 
-/// How long staged jobs wait for their commit.
+/// The TTL of staged jobs.
 const STAGED_FOR: Duration = Duration::from_mins(10);
-/// What one script stages at the most: jobs, and what they are made of.
+/// The limits on one staging script.
 const JOBS_PER_STEP: usize = 1000;
 const ENTRIES_PER_STEP: usize = 20_000;
 const BYTES_PER_STEP: usize = 4 << 20;
-/// As `DEPENDENTS_FIELD_BYTES` in `common.lua`.
+/// As `DEPENDENTS_FIELD_BYTES` in `shared/prerequisites.lua`.
 const DEPENDENTS_FIELD_BYTES: usize = 32_768;
 
 impl Store {
-    /// Most jobs that can be submitted all or none: the time of the script that commits them grows
-    /// with their number.
+    /// The largest atomic batch: the time of its commit grows with the number of jobs.
     pub const WHOLE_MAX: usize = 20_000;
-    /// Most prerequisites outside of the whole that all of its jobs may name together.
+    /// The limit on prerequisites outside of the batch, for all its jobs together.
     pub const WHOLE_OTHERS_MAX: usize = 20_000;
 
-    /// Stores jobs and sends them on their way, all or none, in one atomic step after they were
-    /// staged. They may wait for each other, in any order, but not in a circle; that is the
-    /// caller's to see, as are their bounds, their script types, and that no two have the same id
-    /// or unique key.
+    /// Submits jobs, all or none. They may wait for each other, in any order, but not in a circle.
+    /// The caller checks this, their bounds and script types, and that ids and unique keys differ.
     ///
     /// # Errors
-    /// [`StoreError`]. After a connection was lost the jobs may have been submitted all the same:
-    /// submitting them again says [`Submitted::Exists`] of the first.
+    /// [`StoreError`]. After a lost connection the jobs may have been submitted: submitting them
+    /// again returns [`Submitted::Exists`] for the first.
     pub async fn submit_atomic_batch(
         &self,
         jobs: &[Job],
@@ -90,16 +87,16 @@ impl Store {
     }
 }
 
-/// What a job has to do with others, told apart by whether these are of the same whole.
+/// The prerequisites and dependents of a job, within the batch and outside of it.
 #[derive(Debug, Default)]
 struct StagedJob {
     /// Entries of its pending set.
     within: Vec<String>,
-    /// Prerequisites that were there before, written alike.
+    /// Prerequisites outside of the batch, written alike.
     others: Vec<String>,
     /// The field `dependents`, without its brackets.
     dependents: String,
-    /// Those for which it has no room.
+    /// Dependents for which the field has no room.
     more: Vec<JobId>,
 }
 
@@ -126,7 +123,7 @@ fn parts_of(jobs: &[Job]) -> Vec<StagedJob> {
     parts
 }
 
-/// How many of the jobs one script stages.
+/// The number of jobs that one script stages.
 fn step_len(jobs: &[Job], parts: &[StagedJob]) -> usize {
     let (mut entries, mut bytes) = (0, 0);
     jobs.iter()

@@ -12,53 +12,53 @@ use crate::proto::target::{ActorId, ScriptType};
 /// A request for jobs.
 #[derive(Debug)]
 pub struct Claim<'a> {
-    /// Who will own them.
+    /// The boot that will own the jobs.
     pub boot: &'a BootId,
-    /// Who will run them.
+    /// The actor that will run them.
     pub actor: &'a ActorId,
-    /// Work lists to look into, first come first.
+    /// Work lists to take from, in order.
     pub lists: &'a [String],
-    /// How many at the most.
+    /// The limit on their number.
     pub wanted: usize,
-    /// What a blocking pop has already taken: the list and the id, as bytes of a stranger.
+    /// Entries that a blocking pop has taken: the list and the unchecked id.
     pub popped: &'a [(String, Vec<u8>)],
-    /// The largest hash to be handed out, in bytes.
+    /// The largest hash that is returned, in bytes.
     pub size_max_bytes: u64,
-    /// What may run at once, and start within a time.
+    /// The limits of the configuration.
     pub limits: &'a ClaimLimits,
 }
 
-/// What a claim brought.
+/// The answer to a claim.
 #[derive(Debug, Default)]
 pub struct Claimed {
-    /// The jobs, the caller's own from now on.
+    /// The jobs, owned by the boot from now on.
     pub attempts: Vec<Attempt>,
-    /// How many ids were void: no such job, not waiting any more, no legal id.
+    /// The number of void ids: illegal, or without a waiting job.
     pub skipped: u64,
-    /// Some of them, each with the reason.
+    /// Some of the void ids, each with the reason.
     pub skipped_some: Vec<(String, String)>,
     /// Lists that could not be read, each with the error.
     pub broken: Vec<(String, String)>,
-    /// Whether so many ids were void that the queues should be asked again at once.
+    /// True if so many ids were void that the caller should claim again at once.
     pub more: bool,
-    /// Whether the boot holds no lease any more: nothing was claimed, nor ever will be.
+    /// True if the boot has lost its lease: it can never claim again.
     pub fenced: bool,
-    /// Those of the lists whose queues are paused.
+    /// The lists whose queues are paused.
     pub paused: Vec<String>,
 }
 
-/// One claimed job: an attempt to run it.
+/// A claimed job: one attempt to run it.
 #[derive(Debug)]
 pub struct Attempt {
     /// The job's id.
     pub id: JobId,
-    /// Where it waited, and goes back to if it is given back.
+    /// The queue it waited in, and goes back to if it is requeued.
     pub queue: Queue,
-    /// The job, or what keeps its hash from being one.
+    /// The job, or the reason why its hash is invalid.
     pub job: Result<Job, InvalidJob>,
 }
 
-/// How an attempt ended, decided by the actor.
+/// The outcome of an attempt, decided by the actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The job finished, with this output.
@@ -70,20 +70,20 @@ pub enum Verdict {
     },
     /// The job ends in `error`.
     Error {
-        /// Why.
+        /// The error.
         error: String,
         /// The exit code, where a process ran.
         exit_code: Option<i32>,
-        /// Whether it had used up its attempts, and so becomes a dead letter.
+        /// True if it used up its attempts, and so becomes a dead letter.
         dead: bool,
     },
     /// The job is tried again.
     Retry {
-        /// Why this attempt failed.
+        /// The error of this attempt.
         error: String,
         /// The exit code, where a process ran.
         exit_code: Option<i32>,
-        /// How long to wait before.
+        /// The wait before the next attempt.
         delay: Duration,
     },
 }
@@ -95,27 +95,27 @@ pub struct AttemptEnd {
     pub id: JobId,
     /// The script type of the actor, for a job that names none.
     pub script_type: ScriptType,
-    /// How it ended.
+    /// The outcome.
     pub verdict: Verdict,
-    /// Fields of the hash that tell what its process used, where one ran.
+    /// Fields of the hash for the resource usage of a process.
     pub used: Vec<(&'static str, String)>,
 }
 
-/// What became of a recorded ending.
+/// The answer to the recording of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
-    /// It stands.
+    /// It was recorded.
     Recorded,
     /// It had been recorded before: the answer to an earlier call was lost.
     Before,
-    /// The job is not this boot's any more; nothing was written.
+    /// The boot no longer owns the job; nothing was written.
     Lost,
-    /// Redis could not write it; the reason.
+    /// Redis could not write it, for this reason.
     Failed(String),
 }
 
 impl Store {
-    /// Claims jobs for an actor in one round trip, whatever their number.
+    /// Claims jobs for an actor in one round trip.
     ///
     /// # Errors
     /// [`StoreError`]. After a lost connection the claim may have been made all the same: see
@@ -175,8 +175,8 @@ impl Store {
         Some(Attempt { id, queue, job })
     }
 
-    /// Records how attempts ended, those of each job only while it is still the boot's. Returns
-    /// what became of each, in order.
+    /// Records how attempts ended, each only while the boot owns the job. Returns one answer for
+    /// each, in order.
     ///
     /// # Errors
     /// [`StoreError`]; calling again with the same endings is safe.
@@ -219,9 +219,8 @@ impl Store {
             .collect())
     }
 
-    /// Gives jobs of a boot back to the front of their queues, in order, with no attempt and no
-    /// crash charged; to the queue their hash names, where none is given. Returns how many still
-    /// were the boot's.
+    /// Requeues jobs of a boot at the front of their queues, in order; without a queue, at the one
+    /// that the hash names. Charges no attempt and no crash. Returns how many the boot still owned.
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.
@@ -239,8 +238,8 @@ impl Store {
         self.invoke("giving jobs back", &script).await
     }
 
-    /// The jobs a boot owns, up to `limit`. Those that their owner knows nothing of were claimed
-    /// by a call whose answer never came.
+    /// The jobs a boot owns, up to `limit`. Jobs unknown to the owner come from a claim whose
+    /// answer was lost.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -252,7 +251,7 @@ impl Store {
     }
 }
 
-/// Fields and values, as the script takes them apart.
+/// Fields and values in the form of `finish.lua`.
 fn lines(fields: &[(&str, String)]) -> String {
     fields.iter().flat_map(|(name, value)| [name, "=", value, "\n"]).collect()
 }
@@ -262,7 +261,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, u64::MAX >> 12)
 }
 
-/// How long jobs are kept, as the scripts are told.
+/// The retention of jobs in the form of the scripts.
 pub(super) fn kept(retention: impl Into<Retention>) -> String {
     let Retention { default, max } = retention.into();
     format!("{} {}", millis(default), millis(max))
@@ -294,7 +293,7 @@ fn number(value: &Value) -> Option<i64> {
     }
 }
 
-/// Strings in twos, whatever bytes they hold.
+/// Pairs of strings; invalid UTF-8 is replaced.
 fn pairs(mut values: impl Iterator<Item = Value>) -> Vec<(String, String)> {
     let shown = |value: &Value| String::from_utf8_lossy(bytes(value)).into_owned();
     std::iter::from_fn(|| Some((shown(&values.next()?), shown(&values.next()?)))).collect()

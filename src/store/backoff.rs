@@ -1,4 +1,4 @@
-//! How long to wait before Redis is tried again.
+//! The wait before Redis is tried again.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Counts a failure, and says how long to wait after it.
+    /// Counts a failure, and returns the wait after it.
     pub fn failed(&mut self) -> Duration {
         let nominal = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         nominal.mul_f64(0.5 + 0.5 * fastrand::f64())
     }
 
-    /// Forgets the failures. Returns whether there were any.
+    /// Forgets the failures. Returns true if there were any.
     pub fn succeeded(&mut self) -> bool {
         std::mem::take(&mut self.failures) > 0
     }

@@ -16,12 +16,12 @@ use super::error::{CONNECTING, StoreError, is_connection_useless};
 use super::sentinel::Sentinels;
 use crate::config::{Password, RedisConfig, SentinelUrl, TlsFiles};
 
-/// How long a connection may take to be made.
+/// The timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an answer may take. A blocking command has its own timeout on top of this.
+/// The timeout of an answer. A blocking command adds its own.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where Redis is, and how to get in.
+/// The address of Redis, and the login.
 #[derive(Clone)]
 pub(super) struct Server {
     place: ServerPlace,
@@ -29,12 +29,12 @@ pub(super) struct Server {
     pub(super) address: Arc<str>,
 }
 
-/// How to find it.
+/// The way to find it.
 #[derive(Clone)]
 enum ServerPlace {
-    /// Where the URL says.
+    /// At the address in the URL.
     Fixed(Box<Client>),
-    /// Where the sentinels say.
+    /// At the address that the sentinels name.
     Named(Arc<Sentinels>),
 }
 
@@ -45,7 +45,7 @@ impl Server {
         Self::with_password(config, password)
     }
 
-    /// The same with this password, or with that of the url alone.
+    /// Reads the settings with this password, or with that of the URL alone.
     pub(super) fn with_password(
         config: &RedisConfig,
         password: Option<Password>,
@@ -91,7 +91,7 @@ impl Server {
     }
 }
 
-/// What the url says: which sentinels to ask, if any, and where to connect and how.
+/// Parses the URL: the sentinels, if any, and the address and login.
 fn said(config: &RedisConfig) -> Result<(Option<SentinelUrl>, ConnectionInfo), StoreError> {
     let address = config.redacted_url();
     let sentinels = config
@@ -109,24 +109,24 @@ fn said(config: &RedisConfig) -> Result<(Option<SentinelUrl>, ConnectionInfo), S
     Ok((sentinels, info))
 }
 
-/// By what way Redis is reached.
+/// The transport to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// By a socket of this machine.
+    /// A unix socket.
     Socket,
-    /// By TCP.
+    /// TCP.
     Tcp {
         /// The port.
         port: u16,
-        /// Whether its host has to be looked up.
+        /// True if its host has to be looked up.
         is_name: bool,
     },
-    /// By TCP, wherever the sentinels say.
+    /// TCP, to the address that the sentinels name.
     Sentinels,
 }
 
 impl Reach {
-    /// That of these settings; nothing is connected to, and no secret is read.
+    /// The transport of these settings. Connects to nothing and reads no secret.
     ///
     /// # Errors
     /// [`StoreError::Settings`] if the url cannot be used.
@@ -154,7 +154,7 @@ fn certificates(files: TlsFiles) -> TlsCertificates {
     TlsCertificates { client_tls, root_cert: files.authorities }
 }
 
-/// The connection that everything shares. Cloning shares it too.
+/// The connection for all commands that do not block. Clones share it.
 #[derive(Clone)]
 pub(super) struct SharedConnection {
     pub(super) server: Server,
@@ -206,7 +206,7 @@ impl SharedConnection {
         self.checked(doing, generation, result).await
     }
 
-    /// Runs a script by its hash, and loads it where Redis has forgotten it.
+    /// Runs a script by its hash, and loads it if Redis has forgotten it.
     pub(super) async fn invoke<T: FromRedisValue>(
         &self,
         doing: &'static str,
@@ -217,7 +217,7 @@ impl SharedConnection {
         self.checked(doing, generation, result).await
     }
 
-    /// Names an error, and forgets the connection if it turned out to be lost.
+    /// Converts an error, and drops the connection if it is lost.
     async fn checked<T>(
         &self,
         doing: &'static str,
@@ -236,15 +236,14 @@ impl SharedConnection {
     }
 }
 
-/// A connection of its own for commands that block. Not shared, and of no use any more once a
-/// call on it was abandoned: whoever gives up waiting drops it.
+/// A connection for commands that block. It is not shared; a caller that abandons a call drops it.
 pub struct Blocking {
     server: Server,
     connection: Option<MultiplexedConnection>,
     waker: Waker,
 }
 
-/// The id by which Redis knows a blocking connection, as of its latest reconnection.
+/// The id of a blocking connection in Redis, as of its latest reconnection.
 #[derive(Debug, Clone, Default)]
 pub struct Waker(Arc<AtomicI64>);
 
@@ -260,7 +259,7 @@ impl Blocking {
         Self { server, connection: None, waker: Waker::default() }
     }
 
-    /// What wakes a command that blocks on this connection: see [`super::Store::wake`].
+    /// The handle that wakes a command blocking on this connection: see [`super::Store::wake`].
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
@@ -284,8 +283,8 @@ impl Blocking {
         Ok(connection)
     }
 
-    /// Runs a command that may block for `timeout`. A server that says nothing for much longer is
-    /// taken for lost.
+    /// Runs a command that may block for `timeout`. A server that does not
+    /// answer for much longer counts as lost.
     pub(super) async fn query<T: FromRedisValue>(
         &mut self,
         doing: &'static str,

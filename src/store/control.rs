@@ -1,4 +1,4 @@
-//! Waiting to be woken, and telling actors what to do.
+//! Blocking pops, and control messages for actors.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 
-/// What a blocking pop brought.
+/// An entry from a blocking pop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Woken {
     /// The list it came from.
     pub list: String,
-    /// The entry, as bytes of a stranger.
+    /// The unchecked entry.
     pub entry: Vec<u8>,
 }
 
-/// What became of a job that was to be stopped.
+/// The answer to a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopOutcome {
     /// It had not started, and is `error` now.
@@ -31,15 +31,15 @@ pub enum StopOutcome {
     Own,
     /// It runs, but its hash names no actor that could be told.
     Unowned,
-    /// It was terminal already.
+    /// It had ended before.
     Ended,
     /// There is no such job.
     Missing,
 }
 
 impl Store {
-    /// Stops a job: at once if it has not started, by its actor if it runs. `asking` is the boot
-    /// that asks, where an actor does.
+    /// Stops a job: at once if it has not started, by its actor if it runs. `asking` is the boot of
+    /// an actor that asks.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    /// Puts a message into the control list of one actor.
+    /// Sends a control message to one actor.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -75,7 +75,7 @@ impl Store {
         self.push_control(self.keys.control(actor), message).await
     }
 
-    /// Puts a message into the control list of a type, for the supervisor to hand on.
+    /// Sends a control message to a type; the supervisor hands it on to its actors.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -88,7 +88,7 @@ impl Store {
     }
 
     async fn push_control(&self, list: String, message: &Control) -> Result<(), StoreError> {
-        // A list that nobody reads must neither stay nor grow.
+        // A list without a reader must expire and not grow.
         let mut pipeline = redis::pipe();
         pipeline.atomic();
         pipeline.cmd("RPUSH").arg(&list).arg(message.to_json()).ignore();
@@ -97,7 +97,7 @@ impl Store {
         self.link.pipeline::<()>("sending a control message", &pipeline).await
     }
 
-    /// Hands messages for whole types to each of their live actors. Returns how many.
+    /// Hands control messages for types to each of their live actors. Returns their number.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// Answers a ping into the list it names, which must be a reply list of this namespace.
-    /// Returns whether it was.
+    /// Returns true if it was.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -125,7 +125,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Puts back what a blocking pop took and nobody here can use, at the front.
+    /// Puts back an entry that a blocking pop took and the caller cannot use, at the front.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -157,7 +157,7 @@ const REPLY_TTL_SECS: u64 = 60;
 
 impl Blocking {
     /// Waits for the first entry of the first list that has one, and takes it out. `None` if
-    /// nothing came within `timeout`, or somebody woke the connection.
+    /// `timeout` passed or the connection was woken.
     ///
     /// # Errors
     /// [`StoreError`]; an entry popped while the connection was lost is in no list any more.

@@ -1,4 +1,4 @@
-//! Periodic jobs: where each stands, and its firing, once however many supervisors there are.
+//! Periodic jobs: the state of each, and its firing, once among any number of supervisors.
 
 use jiff::Timestamp;
 
@@ -8,36 +8,36 @@ use super::{Store, StoreError};
 use crate::proto::cron::{CronName, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
-/// What became of one firing.
+/// The answer to one firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
     /// This job was submitted.
     Job(JobId),
-    /// It had been before, by whomever.
+    /// It was fired before.
     Past,
-    /// The job of the firing before is still on its way, and nothing was submitted.
+    /// The job of the last firing has not ended, or holds the unique key; nothing was submitted.
     LeftOut(JobId),
-    /// Its job could not be submitted, for this reason.
+    /// Its job was refused, for this reason.
     Failed(String),
 }
 
-/// What is known of a periodic job that has fired.
+/// The last firing of a periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastFiring {
-    /// The time that it was due.
+    /// The due time.
     pub due: Timestamp,
     /// Its job.
     pub id: JobId,
-    /// Where the job stands, if it is still kept.
+    /// The state of the job, if it is still kept.
     pub status: Option<JobStatus>,
-    /// How often the job has fired in all.
+    /// The number of firings.
     pub fired: u64,
-    /// How often it was left out because the job before was on its way.
+    /// The number of firings left out because the last job had not ended.
     pub left_out: u64,
 }
 
 impl Store {
-    /// The time, and for each name up to when it was fired or left out. One that is not known yet
+    /// The time now, and for each name the time up to which it was fired or left out. A new name
     /// counts from now on.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Store {
         }
     }
 
-    /// What is known of a periodic job; none if it has never fired.
+    /// The last firing of a periodic job; none if it has never fired.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -11,17 +11,17 @@ use super::{Store, StoreError};
 use crate::proto::job::JobId;
 use crate::proto::target::{IllegalName, ScriptType};
 
-/// Which dead letters are meant.
+/// A filter of dead letters.
 #[derive(Debug, Clone, Default)]
 pub struct DeadFilter {
-    /// Those of this type; of every type without it.
+    /// Only those of this type.
     pub script_type: Option<ScriptType>,
-    /// Those whose error contains this text; all without it.
+    /// Only those whose error contains this text.
     pub error: Option<String>,
 }
 
-/// Where a page of dead letters ended: the type, the place in its list, and the id there, if that
-/// is still a dead letter.
+/// The end of a page of dead letters: the type, the place in its list, and the id there, if it is
+/// still a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadCursor {
     script_type: ScriptType,
@@ -54,23 +54,23 @@ impl FromStr for DeadCursor {
     }
 }
 
-/// Some dead letters, and where to go on.
+/// A page of dead letters, and the cursor to its next page.
 #[derive(Debug, Clone)]
 pub struct DeadPage {
-    /// The letters; there may be fewer than asked for, even none, with more to come.
+    /// The letters; a page may be short or empty with more to come.
     pub items: Vec<DeadLetter>,
-    /// Where the next page begins, if there may be one.
+    /// The cursor to the next page, if there may be one.
     pub next: Option<DeadCursor>,
 }
 
-/// What a list shows of a dead letter.
+/// A dead letter in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeadLetter {
     /// The job.
     pub id: JobId,
     /// The list it is in.
     pub script_type: ScriptType,
-    /// Why it failed the last time, cut after [`DeadLetter::ERROR_BYTES_MAX`].
+    /// Its last error, cut after [`DeadLetter::ERROR_BYTES_MAX`].
     pub error: String,
     /// Further fields of its hash, by their names.
     #[serde(flatten)]
@@ -78,23 +78,23 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// The most bytes of an error that a list shows.
+    /// The limit on the bytes of an error in a list.
     pub const ERROR_BYTES_MAX: usize = 1000;
 }
 
-/// The fields that a list shows beside the error.
+/// The fields in a list beside the error.
 const FIELDS: [&str; 7] =
     ["attempt", "crashes", "exit_code", "actor", "caller_id", "created_at", "finished_at"];
 
-/// The letters a script returned, each as its id, its error and its fields.
+/// Letters from the script: each has its id, error and fields.
 type Rows = Vec<Vec<Vec<u8>>>;
 
 impl Store {
     /// The largest page of dead letters.
     pub const DEAD_PAGE_MAX: usize = 500;
 
-    /// One page of dead letters, type by type, the newest of a type first. Ids in the lists whose
-    /// job is gone are removed on the way.
+    /// One page of dead letters, type by type, the newest of a type first. Removes ids whose job is
+    /// gone.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -119,7 +119,7 @@ impl Store {
                 let page = self.dead_of(&script_type, error, left, after.as_ref()).await?;
                 items.extend(page.items);
                 if items.len() >= limit {
-                    // A full page at the very end of a list goes on with the next type.
+                    // After a full page at the end of a list, the next type follows.
                     let next = page.next.or_else(|| {
                         let last = items.last()?;
                         let (id, script_type) = (last.id.clone(), last.script_type.clone());
@@ -165,7 +165,7 @@ impl Store {
         Ok(DeadPage { items: items.ok_or_else(|| StoreError::unexpected(DOING))?, next })
     }
 
-    /// Whether a job stands among the dead letters of a type.
+    /// Returns true if a job is a dead letter of a type.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,22 +1,22 @@
-//! What jobs have to do with each other, for those who look at them.
+//! Prerequisites and dependents of jobs, for display.
 
 use redis::Value;
 
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
-/// What a hash says of a job's place among others.
+/// The prerequisites and dependents of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobDependents {
-    /// Its state; none if there is no such job.
+    /// Its state; none if the job does not exist.
     pub status: Option<JobStatus>,
     /// Its name in the graph it came with.
     pub name: Option<String>,
-    /// What it waits for, or did.
+    /// The jobs it waits or waited for.
     pub prerequisites: Vec<JobId>,
-    /// The first of those that wait for it, or did.
+    /// The first jobs that wait or waited for it.
     pub dependents: Vec<JobId>,
-    /// How many more of these there are.
+    /// The number of further dependents.
     pub dependents_more: u64,
 }
 
@@ -24,7 +24,7 @@ const FIELDS: [&str; 6] =
     ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more"];
 
 impl Store {
-    /// Reads what each job has to do with others, in one round trip.
+    /// Reads the prerequisites and dependents of jobs, in one round trip.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -39,11 +39,11 @@ impl Store {
         // A key of another type is no job.
         let pipeline = pipeline.ignore_errors();
         let answers: Vec<Value> =
-            self.link.pipeline("reading who waits for whom", pipeline).await?;
+            self.link.pipeline("reading the dependents of jobs", pipeline).await?;
         Ok(answers.into_iter().map(read).collect())
     }
 
-    /// Those that wait for a job beyond the ones that its hash names, up to a bound.
+    /// The dependents of a job beyond those in its hash, up to a bound.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -51,7 +51,7 @@ impl Store {
         const SHOWN_MAX: usize = 100_000;
         let mut command = redis::cmd("LRANGE");
         command.arg(self.keys.dependents(id)).arg(0).arg(SHOWN_MAX - 1);
-        let ids: Vec<String> = self.link.query("reading who waits for a job", &command).await?;
+        let ids: Vec<String> = self.link.query("reading the dependents of a job", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 }

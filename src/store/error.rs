@@ -1,55 +1,54 @@
-//! What can go wrong between Hero and Redis, told apart where a caller acts on it.
+//! The errors of the store, told apart where a caller acts on them.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// Why an operation on the store failed.
+/// The reason why an operation on the store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The settings cannot be used: a bad URL or password file.
     #[error("redis settings: {0}")]
     Settings(String),
-    /// Nobody answers, or not in time. Worth trying again.
+    /// Redis does not answer, or not in time. Worth a retry.
     #[error("redis at {address} cannot be reached: {reason}")]
     Unreachable {
-        /// Where it was looked for, without a password.
+        /// The address, without a password.
         address: String,
-        /// What the attempt said.
+        /// The error of the attempt.
         reason: String,
-        /// Whether it may have got the command, and done it: only its answer is missing.
+        /// True if Redis may have run the command, and only its answer is missing.
         sent: bool,
     },
-    /// It answers but does not serve now: loading, a read-only replica, out of memory. Worth
-    /// trying again.
+    /// Redis cannot serve now: loading, a read-only replica, out of memory. Worth a retry.
     #[error("redis at {address} does not serve: {reason}")]
     NotServing {
-        /// Where.
+        /// The address.
         address: String,
-        /// What it said.
+        /// The message of Redis.
         reason: String,
     },
-    /// It refuses us: a wrong password, or a command or key that the ACL user may not use.
+    /// Redis denies access: a wrong password, or a command or key that the ACL forbids.
     #[error("redis at {address} refuses: {reason}")]
     NotPermitted {
-        /// Where.
+        /// The address.
         address: String,
-        /// What it said.
+        /// The message of Redis.
         reason: String,
     },
-    /// It answered with an error of another kind, or with what could not be understood.
+    /// Redis returned another error, or an unexpected answer.
     #[error("{doing}: {reason}")]
     Failed {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// What it said.
+        /// The message of Redis.
         reason: String,
     },
 }
 
-/// What is being done before any command can be sent.
+/// The operation before any command is sent.
 pub(super) const CONNECTING: &str = "connecting";
 
 impl StoreError {
-    /// Whether the same call can succeed later without anybody mending anything here.
+    /// Returns true if the same call can succeed later without a change here.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::NotServing { .. })
     }
@@ -90,8 +89,8 @@ impl StoreError {
     }
 }
 
-/// Whether the connection is of no use any more: it is lost, or leads to a Redis that is a replica
-/// now or is not ready, while another may serve at the same address or be named by a sentinel.
+/// Returns true if the connection must be replaced: it is lost, or leads to a replica or a Redis that
+/// is not ready, while another may serve at the same address or be named by a sentinel.
 pub(super) fn is_connection_useless(error: &RedisError) -> bool {
     let elsewhere = matches!(
         error.kind(),
@@ -102,7 +101,7 @@ pub(super) fn is_connection_useless(error: &RedisError) -> bool {
     elsewhere || is_connection_lost(error)
 }
 
-/// Whether nobody answers any more.
+/// Returns true if the connection is lost.
 fn is_connection_lost(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_timeout()
@@ -110,7 +109,7 @@ fn is_connection_lost(error: &RedisError) -> bool {
         || error.is_unrecoverable_error()
 }
 
-/// What Redis said, its own code included, in one line of bounded length.
+/// The message of Redis, with its code, in one line of bounded length.
 pub(super) fn describe(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) if !detail.starts_with(code) => format!("{code} {detail}"),
@@ -125,7 +124,7 @@ pub(super) fn describe(error: &RedisError) -> String {
     }
 }
 
-/// What to look at where TLS failed; the library has no kinds for it.
+/// A hint on a TLS failure; the library has no error kinds for it.
 fn tls_hint(text: &str) -> Option<&'static str> {
     if text.contains("invalid peer certificate") {
         Some(

@@ -9,18 +9,17 @@ use super::attempts::millis;
 use super::connection::Blocking;
 use super::{Store, StoreError};
 
-/// One transition of one job. What the names are is for whoever wrote the job to say: they are
-/// text here.
+/// One transition of one job. Its names are unchecked text.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct JobEvent {
-    /// Its place in the stream, to go on reading after it: `MILLISECONDS-NUMBER` by Redis's clock.
+    /// Its position in the stream, to continue after it: `MILLISECONDS-NUMBER` by Redis's clock.
     pub place: String,
     /// The job.
     pub id: String,
     /// Its script type; empty if none was known yet.
     #[serde(rename = "type")]
     pub script_type: String,
-    /// The state it left; empty if it was new, or nobody knows.
+    /// The state it left; empty if it was new or the state is unknown.
     pub from: String,
     /// The state it is in, or `deleted`.
     pub to: String,

@@ -1,5 +1,5 @@
-//! A Redis that the configuration names for scripts. It is another one than Hero's own, or the same
-//! with a login of its own; no password of Hero's is ever sent there.
+//! The Redis that the configuration names for scripts: another one than Hero's, or the same with its
+//! own login. Hero's password is never sent there.
 
 use redis::Value;
 

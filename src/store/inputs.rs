@@ -1,4 +1,4 @@
-//! What jobs find of their prerequisites: the outputs of those that finished.
+//! The outputs of finished prerequisites, as inputs of jobs.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use redis::Value;
 use super::{Store, StoreError};
 use crate::proto::job::JobId;
 
-/// What each prerequisite left; nothing if it did not finish, or is gone.
+/// The output of each prerequisite; none if it did not finish or is gone.
 pub type Outputs = BTreeMap<JobId, Option<String>>;
 
 impl Store {
-    /// Reads what the prerequisites of some jobs left, in one round trip unless that is very much.
-    /// `None` for a job whose prerequisites left more than `bytes_max`. Every job must have some.
+    /// Reads the outputs of the prerequisites of jobs, in one round trip unless they are large.
+    /// `None` for a job whose inputs exceed `bytes_max`. Every job must have prerequisites.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -21,7 +21,7 @@ impl Store {
         prerequisites: &[Vec<JobId>],
         bytes_max: u64,
     ) -> Result<Vec<Option<Outputs>>, StoreError> {
-        const DOING: &str = "reading what prerequisites left";
+        const DOING: &str = "reading the outputs of prerequisites";
         let mut inputs = Vec::with_capacity(prerequisites.len());
         while inputs.len() < prerequisites.len() {
             let left = &prerequisites[inputs.len()..];

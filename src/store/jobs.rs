@@ -1,4 +1,4 @@
-//! Jobs as their submitters see them: store, start, read, run again, delete.
+//! Jobs as their submitters see them: submit, start, read, retry, delete.
 
 use redis::{ScriptInvocation, Value};
 
@@ -7,25 +7,25 @@ use super::{Store, StoreError};
 use crate::proto::job::{InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::target::ScriptType;
 
-/// What stands before a prerequisite that only has to end; see `ANY` in `common.lua`.
+/// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
 pub(super) const ANY: char = '?';
 
-/// What became of one submitted job.
+/// The answer to the submission of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Submitted {
     /// It is stored, and in this state.
     Accepted(JobStatus),
     /// Its id is taken; nothing was written.
     Exists,
-    /// This job holds its unique key and is still on its way; nothing was written.
+    /// This job holds its unique key and has not ended; nothing was written.
     Duplicate(JobId),
     /// It names this prerequisite, which does not exist; nothing was written.
     UnknownPrerequisite(String),
-    /// Its work list, this key, holds something of another type; nothing was written.
+    /// Its work list is this key of another type; nothing was written.
     BrokenQueue(String),
 }
 
-/// What became of a job that was asked to start or to run again.
+/// The answer to a start or a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryOutcome {
     /// It is in this state now.
@@ -40,24 +40,24 @@ pub enum RetryOutcome {
     Duplicate(JobId),
 }
 
-/// What became of a job that was to be deleted.
+/// The answer to a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteOutcome {
     /// It is gone.
     Deleted,
     /// It runs, and stays.
     Running,
-    /// There was none.
+    /// There is no such job.
     Missing,
 }
 
 impl Store {
-    /// Stores jobs and, if `start`, sends them on their way, all in one atomic round trip. Every
-    /// job must name its script type. At most [`Store::SUBMIT_MAX`] at a time.
+    /// Stores jobs and, if `start`, dispatches them, all in one atomic round trip. Every job must
+    /// name its script type. At most [`Store::SUBMIT_MAX`] at a time.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection the jobs may have been stored all the same:
-    /// submitting them again says [`Submitted::Exists`].
+    /// [`StoreError`]. After a lost connection the jobs may have been stored: submitting them again
+    /// returns [`Submitted::Exists`].
     pub async fn submit(
         &self,
         jobs: &[Job],
@@ -78,10 +78,10 @@ impl Store {
             .ok_or_else(|| StoreError::unexpected("submitting jobs"))
     }
 
-    /// Most jobs that one submission takes, so that the script's time is bounded.
+    /// The most jobs of one submission, so that the script's time is bounded.
     pub const SUBMIT_MAX: usize = 1000;
 
-    /// Sends a job that was only stored on its way.
+    /// Starts a job that was only stored.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -96,7 +96,7 @@ impl Store {
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
     }
 
-    /// Runs a terminal job again, attempts and crashes counted anew.
+    /// Runs an ended job again; its attempts and crashes are reset.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -127,7 +127,7 @@ impl Store {
         }
     }
 
-    /// Reads a job. `None` if there is none; an [`InvalidJob`] if its hash is none.
+    /// Reads a job. `None` if it does not exist; [`InvalidJob`] if its hash cannot be parsed.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -142,8 +142,8 @@ impl Store {
         Ok(Some(Job::from_hash(id.clone(), pairs)))
     }
 
-    /// Reads the state of a job and, where it is terminal, its output or error. `None` if there
-    /// is no such job, or its status is none.
+    /// Reads the state of a job and, where it is terminal, its output or error. `None` if the
+    /// job does not exist, or its status is illegal.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -169,7 +169,7 @@ impl Store {
     }
 }
 
-/// What every script gets by which jobs are submitted: what decides where a job stands.
+/// Adds the arguments that decide in which index a job stands.
 pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
     let named = |value: Option<String>| value.unwrap_or_default();
     script
@@ -182,7 +182,7 @@ pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
         .arg(job.spec.unique_key.as_ref().map_or("", |key| key.as_str()));
 }
 
-/// What `submit.lua` gets.
+/// Adds the arguments of `submit.lua`.
 pub(super) fn submission(
     script: &mut ScriptInvocation<'_>,
     jobs: &[Job],
@@ -208,7 +208,7 @@ pub(super) fn submission(
     }
 }
 
-/// Why a script did not take a job.
+/// The reason why a script refused a job.
 pub(super) fn refused(code: &str, detail: String) -> Option<Submitted> {
     match code {
         "exists" => Some(Submitted::Exists),

@@ -1,5 +1,5 @@
-//! Life beside programs with older names: queues that stand beside Hero's own, tasks of rhailib
-//! that become jobs, and what is to be seen of both.
+//! Migration: legacy queues beside Hero's own, tasks of rhailib that become jobs, and the state of
+//! both.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::target::ActorId;
 
-/// What was noted of a queue or a circle.
+/// The notes on a queue or a circle.
 type Seen = BTreeMap<String, String>;
 
-/// What one sweep over legacy queues found.
+/// The result of one sweep over legacy queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LegacySweep {
     /// Jobs that old workers have started.
@@ -26,14 +26,14 @@ pub struct LegacySweep {
     pub ended: u64,
     /// Jobs that they popped and lost, back in their queues.
     pub put_back: u64,
-    /// Whether there may be more to find at once.
+    /// True if another sweep may find more at once.
     pub more: bool,
 }
 
-/// What one look at a circle brought.
+/// The tasks taken from a circle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TasksTaken {
-    /// Ids that were taken out of its list.
+    /// Ids taken from its list.
     pub ids: u64,
     /// Jobs made.
     pub made: u64,
@@ -43,10 +43,10 @@ pub struct TasksTaken {
     pub told: Vec<(String, String)>,
 }
 
-/// What is to be seen of a legacy queue. Times are milliseconds since the epoch.
+/// The state of a legacy queue. Times are milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyState {
-    /// Which queue.
+    /// The queue.
     pub queue: LegacyQueue,
     /// Ids in it.
     pub depth: u64,
@@ -58,25 +58,25 @@ pub struct LegacyState {
     pub pushed_at_ms: Option<u64>,
     /// When an old worker was last seen to have popped.
     pub popped_at_ms: Option<u64>,
-    /// Since when supervisors look at it.
+    /// The time of the first sample.
     pub since_ms: Option<u64>,
-    /// When one last did.
+    /// The time of the last sample.
     pub sampled_at_ms: Option<u64>,
     /// Now, by the same clock.
     pub now_ms: u64,
 }
 
 impl LegacyState {
-    /// How long ago one of these times was.
+    /// The time since one of these times.
     pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
         time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
     }
 }
 
-/// What is to be seen of a circle.
+/// The state of a circle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CircleState {
-    /// Which circle.
+    /// The circle.
     pub circle: RhailibCircle,
     /// Ids in its list.
     pub depth: u64,
@@ -84,21 +84,21 @@ pub struct CircleState {
     pub late: u64,
     /// When ids were last taken, in milliseconds since the epoch.
     pub pushed_at_ms: Option<u64>,
-    /// How many tasks were taken, dropped, refused, doubled.
+    /// The numbers of tasks taken, dropped, refused, doubled.
     pub counts: BTreeMap<String, u64>,
     /// Now, by the same clock.
     pub now_ms: u64,
 }
 
 impl CircleState {
-    /// How long ago one of these times was.
+    /// The time since one of these times.
     pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
         time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
     }
 }
 
 impl Store {
-    /// The same Redis, beside queues with older names; as it was if there are none.
+    /// Serves legacy queues too.
     ///
     /// # Errors
     /// [`StoreError::Settings`] if one has an illegal name.
@@ -109,7 +109,7 @@ impl Store {
         let keys = Keys::clone(&self.keys).beside(legacy).map_err(|name| {
             let form = Keys::LEGACY_FORM;
             StoreError::Settings(format!(
-                "the legacy queue `{}` is none of {form}",
+                "the legacy queue `{}` must be one of {form}",
                 name.escape_debug()
             ))
         })?;
@@ -129,12 +129,12 @@ impl Store {
         self.keys.legacy()
     }
 
-    /// Whether queues with older names are served.
+    /// Returns true if legacy queues are served.
     pub fn has_legacy(&self) -> bool {
         !self.keys.legacy().is_empty()
     }
 
-    /// Notes what old workers have done with jobs that stand in legacy queues too.
+    /// Notes starts and ends of jobs by old workers.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -151,9 +151,8 @@ impl Store {
         Ok(LegacySweep { started, ended, put_back, more: more == 1 })
     }
 
-    /// Does what older clients ask for in the stop queues of legacy queues: stops jobs that wait
-    /// or that an actor of ours runs, and leaves those that old workers run to them. Returns how
-    /// many requests were done with.
+    /// Serves the stop queues of older clients: stops jobs that wait or that an actor of Hero runs,
+    /// and leaves others to their old workers. Returns the number of requests served.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -177,8 +176,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Whether the request is done with. The script that stops a job leaves one alone that an old
-    /// worker has.
+    /// Returns true if the request was served. A job of an old worker is left alone.
     async fn serve_legacy_stop(&self, id: &[u8], retention: Retention) -> Result<bool, StoreError> {
         let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
             return Ok(true);
@@ -192,12 +190,12 @@ impl Store {
             return Ok(false);
         }
         let outcome = self.stop(&id, retention, None).await?;
-        // One whose copy is gone from its legacy queue is in the hands of an old worker.
+        // If the copy is gone from the legacy queue, an old worker has the job.
         Ok(outcome != super::StopOutcome::Requested || boot.is_some())
     }
 
-    /// Notes that something has been pushed to a legacy queue, unless it is a copy of Hero's. Returns
-    /// the job if an older client has pushed it.
+    /// Notes a push to a legacy queue, unless it is a copy of Hero's. Returns the job if an older
+    /// client has pushed it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -219,7 +217,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Notes that an old worker has taken a job, should that be so.
+    /// Notes that an old worker has taken a job, if it has.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -256,7 +254,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
-        /// How long the details of a task may take to appear.
+        /// The time within which the details of a task must appear.
         const PATIENCE: Duration = Duration::from_mins(1);
         let mut script = self.scripts.take_tasks.prepare_invoke();
         script
@@ -276,10 +274,10 @@ impl Store {
         Keys::tasks(&circle.circle)
     }
 
-    /// Most tasks that are taken in one step.
+    /// The most tasks taken in one step.
     pub const TASKS_MAX: u64 = 200;
 
-    /// What is to be seen of legacy queues, whether they are served or not.
+    /// The state of legacy queues, served or not.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -313,7 +311,7 @@ impl Store {
         Ok(states)
     }
 
-    /// What is to be seen of circles.
+    /// The state of circles.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -342,8 +340,7 @@ impl Store {
 }
 
 impl Blocking {
-    /// Waits until a list has an entry, and leaves it there: whoever waits for it in any way is
-    /// served all the same. Returns whether it has one.
+    /// Waits until a list has an entry, and leaves it for other readers. Returns true if it has one.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -351,7 +348,7 @@ impl Blocking {
         Ok(self.peek_entry(list, timeout).await?.is_some())
     }
 
-    /// The same, and returns the entry.
+    /// Waits likewise, and returns the entry.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,4 +1,4 @@
-//! ClaimLimits as the claim is told of them, and the looking after those that hold jobs back.
+//! Limits: the argument of a claim, and the care for limits that hold jobs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::config::{LimitConfig, LimitName};
 pub struct ClaimLimits(Arc<str>);
 
 impl ClaimLimits {
-    /// Those of this configuration.
+    /// The limits of a configuration.
     pub fn new(limits: &BTreeMap<LimitName, LimitConfig>) -> Self {
         if limits.is_empty() {
             return Self::default();
@@ -28,7 +28,7 @@ impl ClaimLimits {
     }
 }
 
-/// What is absent is left out: Lua's JSON has a `null` that is not nil.
+/// Leaves out absent keys: `null` in Lua's JSON is not nil.
 fn entry(name: &LimitName, limit: &LimitConfig) -> Value {
     let mut entry = serde_json::Map::from_iter([("name".to_owned(), json!(name))]);
     let mut put = |key: &str, value: Option<Value>| {
@@ -46,19 +46,19 @@ fn entry(name: &LimitName, limit: &LimitConfig) -> Value {
     Value::Object(entry)
 }
 
-/// What a look at the limits that hold jobs has brought.
+/// The result of a look at limits that hold jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tended {
-    /// Held jobs that went back to their queues, to try once more.
+    /// Held jobs released to their queues, to try again.
     pub released: u64,
-    /// Places of jobs that did not run any more.
+    /// Freed slots of jobs that no longer run.
     pub taken_back: u64,
-    /// How long until the next look, if some limit holds jobs.
+    /// The time until the next look, if a limit holds jobs.
     pub next: Option<Duration>,
 }
 
 impl Store {
-    /// Looks after the limits that hold jobs and are due, up to `most` of them.
+    /// Tends the limits that hold jobs and are due, up to `most` of them.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,5 +1,4 @@
-//! Pages of jobs. Nothing here scans: a page costs the page, however many
-//! jobs there are.
+//! Pages of jobs. A page costs the page, however many jobs there are: nothing scans.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +13,16 @@ use crate::proto::job::{JobId, JobStatus};
 use crate::proto::queue::Queue;
 use crate::proto::target::{IllegalName, ScriptType};
 
-/// Which jobs to list.
+/// A query for jobs.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
-    /// Those in this state; in every state without it.
+    /// Only jobs in this state.
     pub status: Option<JobStatus>,
-    /// Those of this type; of every type without it.
+    /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
-    /// How many at the most, up to [`ListQuery::LIMIT_MAX`].
+    /// The limit on rows, up to [`ListQuery::LIMIT_MAX`].
     pub limit: usize,
-    /// Where the page before ended.
+    /// The end of the page before.
     pub cursor: Option<Cursor>,
 }
 
@@ -32,7 +31,7 @@ impl ListQuery {
     pub const LIMIT_MAX: usize = 1000;
 }
 
-/// Where a page ended: the state, the score and the id of its last job.
+/// The end of a page: the state, the score and the id of its last job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     status: JobStatus,
@@ -61,34 +60,34 @@ impl FromStr for Cursor {
     }
 }
 
-/// What is said of a text that is no cursor.
+/// The error for a text that is no cursor.
 pub(super) fn illegal_cursor(value: &str) -> IllegalName {
     let form = "what the page before named as its next";
     IllegalName { what: "cursor", value: value.to_owned(), form }
 }
 
-/// Some of a list, and where to go on.
+/// A page of a list, and the cursor to its next page.
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     /// The entries.
     pub items: Vec<T>,
-    /// Where the next page begins, if there may be one.
+    /// The cursor to the next page, if there may be one.
     pub next: Option<Cursor>,
 }
 
-/// What a list shows of a job. Times are RFC 3339.
+/// A job in a list. Times are RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct JobSummary {
     /// The job.
     pub id: JobId,
-    /// Where it stands.
+    /// Its state.
     pub status: JobStatus,
     /// Further fields of its hash, by their names.
     #[serde(flatten)]
     pub fields: BTreeMap<&'static str, String>,
 }
 
-/// The fields that a list shows; script and output are not among them, they may be large.
+/// The fields in a list, without script and output, which may be large.
 const SUMMARY_FIELDS: [&str; 10] = [
     "script_type",
     "group",
@@ -106,7 +105,7 @@ const SUMMARY_FIELDS: [&str; 10] = [
 type Entry = (i64, JobId);
 
 impl Store {
-    /// One page of jobs. Those of one state come newest first; without a state, state by state.
+    /// One page of jobs, state by state, the newest of each first.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -133,7 +132,7 @@ impl Store {
             .map(|(status, entry)| Cursor { status: *status, score: entry.0, id: entry.1.clone() });
         let ids: Vec<JobId> = found.into_iter().map(|(_, (_, id))| id).collect();
         let mut items = self.summaries(ids).await?;
-        // One boot may run jobs of several types: its index says nothing of them.
+        // A boot may run jobs of several types.
         if let Some(only) = &query.script_type {
             items.retain(|job| job.fields.get("script_type").is_none_or(|t| t == only.as_str()));
         }
@@ -160,7 +159,7 @@ impl Store {
                 let boots: Vec<String> = self.link.query("listing jobs", &command).await?;
                 let boots = boots.iter().filter_map(|boot| boot.parse().ok());
                 let mut indexes: Vec<String> = boots.map(|boot| self.keys.running(&boot)).collect();
-                // What foreign actors run.
+                // Jobs of foreign actors.
                 for of_type in self.types().await? {
                     indexes.push(self.keys.index(status, &of_type));
                 }
@@ -261,7 +260,7 @@ pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
     redis::from_redis_value(value).ok()
 }
 
-/// `None` for an entry that pages before have shown, and for one that is no job's.
+/// `None` for an entry of an earlier page, and for an illegal id.
 fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
     #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
     let entry = (score as i64, id.parse::<JobId>().ok()?);
@@ -269,7 +268,7 @@ fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Ent
     (!passed).then_some(entry)
 }
 
-/// `None` for a job that went meanwhile, and for a hash that is no job.
+/// `None` for a job that has expired meanwhile, and for an invalid hash.
 fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
     let text = |bytes: &Option<Vec<u8>>| {
         bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).chars().take(200).collect())
@@ -285,7 +284,7 @@ fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
 }
 
 impl JobSummary {
-    /// A time among the fields, if it is legible.
+    /// A time among the fields, if it can be parsed.
     pub fn time(&self, field: &str) -> Option<Timestamp> {
         self.fields.get(field)?.parse().ok()
     }

@@ -10,26 +10,26 @@ use super::connection::Blocking;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};
 
-/// Most lines that one log keeps; older ones go first.
+/// The most lines of one log; older ones are dropped.
 const LINES_MAX: usize = 100_000;
-/// The number that tells progress from lines: that of the descriptor on which children tell it.
+/// The descriptor on which children report progress; marks progress in the stream.
 const PROGRESS_FD: u8 = 3;
 
-/// What an actor writes into a log.
+/// An entry that an actor writes into a log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogEntry {
     /// A line of a stream: 1 for standard output, 2 for standard error.
     Line {
-        /// Which of the two.
+        /// The stream.
         fd: u8,
         /// The text, without its line end.
         line: String,
     },
-    /// How far the job has come, which its hash tells as well.
+    /// The progress of the job, which goes to its hash as well.
     Progress {
         /// From 0 to 1.
         fraction: f64,
-        /// At what it is; may be empty.
+        /// The current step; may be empty.
         text: String,
     },
 }
@@ -37,19 +37,19 @@ pub enum LogEntry {
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LogLine {
-    /// Its place in the stream, to go on reading after it: `MILLISECONDS-NUMBER`.
+    /// Its position in the stream, to continue after it: `MILLISECONDS-NUMBER`.
     pub id: String,
     /// 1 for standard output, 2 for standard error, 3 for progress.
     pub fd: u8,
     /// The text, without its line end.
     pub line: String,
-    /// How far the job had come, from 0 to 1, where this is about progress.
+    /// The progress from 0 to 1, if this is an entry about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<f64>,
 }
 
 impl LogLine {
-    /// The place before all that was logged at this time or later, by Redis's clock.
+    /// The position before all lines of this time or later, by Redis's clock.
     pub fn place_before(time: Timestamp) -> String {
         match time.as_millisecond() {
             ms @ 1.. => format!("{}-{}", ms - 1, u64::MAX),
@@ -59,7 +59,7 @@ impl LogLine {
 }
 
 impl Store {
-    /// What Redis's clock says, in whole milliseconds.
+    /// The time of Redis's clock, in whole milliseconds.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -71,8 +71,8 @@ impl Store {
             .map_err(|_| StoreError::unexpected("asking redis for the time"))
     }
 
-    /// Appends to the logs of jobs that `boot` runs, in one round trip. `keep` is how long a log
-    /// outlives its last line.
+    /// Appends to the logs of jobs that `boot` runs, in one round trip. `keep` is the TTL of a log
+    /// after its last line.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -95,8 +95,8 @@ impl Store {
                     let fraction = ((fraction * 10_000.0).round() / 10_000.0).to_string();
                     command.arg("*").arg("fd").arg(PROGRESS_FD).arg("line").arg(text);
                     command.arg("progress").arg(&fraction).ignore();
-                    // A pipeline cannot be tried again when Redis has forgotten a script: so it
-                    // goes along, once; it is short.
+                    // A pipeline cannot load a script that Redis has forgotten, so it carries
+                    // this short one, once.
                     if !std::mem::replace(&mut loaded, true) {
                         pipeline.load_script(&self.scripts.progress).ignore();
                     }
@@ -169,7 +169,7 @@ fn log_line(entry: redis::streams::StreamId) -> LogLine {
     let fd = entry.get::<u8>("fd").filter(|fd| matches!(fd, 2 | 3)).unwrap_or(1);
     let line = entry.get::<Vec<u8>>("line").unwrap_or_default();
     let line = String::from_utf8_lossy(&line).into_owned();
-    // What a stranger wrote there may be anything.
+    // A foreign program may have written anything.
     let progress = entry.get::<f64>("progress").filter(|fraction| (0.0..=1.0).contains(fraction));
     LogLine { fd, line, progress: progress.filter(|_| fd == PROGRESS_FD), id: entry.id }
 }

@@ -1,14 +1,13 @@
-//! What Redis does when its memory is full. It must refuse what is new; anything else would throw
-//! away accepted jobs.
+//! The eviction policy of Redis. With a full memory it must refuse writes; any other policy evicts
+//! accepted jobs.
 
 use super::{Store, StoreError};
 
-/// The only policy that throws nothing away.
+/// The only policy that evicts nothing.
 const SAFE: &str = "noeviction";
 
 impl Store {
-    /// What is wrong with how Redis treats a full memory, as a sentence for a person; `None` if
-    /// nothing is, or it does not say.
+    /// A warning about the eviction policy of Redis, as a sentence; `None` if it is right or unknown.
     ///
     /// # Errors
     /// [`StoreError`].

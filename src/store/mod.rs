@@ -70,8 +70,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Reads the settings. The connection is made by the first operation, and made again by the
-    /// next one whenever it is lost.
+    /// Reads the settings. The first operation connects, and the next one after a lost connection
+    /// reconnects.
     ///
     /// # Errors
     /// [`StoreError::Settings`] if the URL or the password file cannot be used.
@@ -84,7 +84,7 @@ impl Store {
         })
     }
 
-    /// The same, with every transition of a job written into the log of them or not.
+    /// Turns the event log of job transitions on or off.
     #[must_use]
     pub fn with_events(mut self, events: bool) -> Self {
         let keys = Keys::clone(&self.keys).with_events(events);
@@ -98,22 +98,22 @@ impl Store {
         &self.keys
     }
 
-    /// Where Redis is, for messages.
+    /// The address of Redis, for messages.
     pub fn address(&self) -> &str {
         &self.link.server.address
     }
 
-    /// A connection of its own, for commands that block.
+    /// A separate connection for commands that block.
     pub fn blocking(&self) -> Blocking {
         Blocking::new(self.link.server.clone())
     }
 
-    /// Asks Redis for a sign of life.
+    /// Pings Redis.
     ///
     /// # Errors
-    /// [`StoreError`] says why there is none.
+    /// [`StoreError`].
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.link.query::<String>("asking redis for a sign of life", &redis::cmd("PING")).await?;
+        self.link.query::<String>("pinging redis", &redis::cmd("PING")).await?;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Which actors live: identities taken, kept and given up, and the list of them.
+//! Presence of actors: identities taken, kept and given up, and the list of live actors.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use crate::proto::job::BootId;
 use crate::proto::message::Presence;
 use crate::proto::target::{ActorId, ScriptType};
 
-/// How long presence outlives its last refresh.
+/// The TTL of presence after its last refresh.
 const PRESENCE_TTL_SECS: u64 = 15;
 
-/// What became of the attempt to take an identity.
+/// The answer to the attempt to take an identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Appearance {
-    /// It is ours.
+    /// The boot holds it.
     Taken,
-    /// Somebody else holds it: their presence, as it is written.
+    /// Another boot holds it: its presence, as it is written.
     Held(String),
 }
 
-/// An actor and what it says of itself.
+/// An actor and its presence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresenceOf {
-    /// Who.
+    /// The actor.
     pub actor: ActorId,
-    /// What it says.
+    /// Its presence.
     pub presence: Presence,
 }
 
@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Extends the lease of a boot and refreshes its actors' presence. `false` if the lease had
-    /// run out and the boot was declared dead: its jobs are somebody else's.
+    /// run out and the boot was declared dead: it has lost its jobs.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -87,7 +87,7 @@ impl Store {
         self.invoke("giving up an identity", &script).await
     }
 
-    /// The live actors, in order of their names; of one type, if one is named.
+    /// The live actors, of one type if given, in order of their names.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,4 +1,4 @@
-//! Queues as a whole: how they stand, pause and go on, and an end to all that waits in one.
+//! The state of queues; pause, resume, purge.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,26 +12,25 @@ use crate::proto::job::Retention;
 use crate::proto::message::Control;
 use crate::proto::queue::Queue;
 
-/// Within this time an actor was heard of that is told of a pause. One that beats more seldom
-/// finds out by itself.
+/// An actor whose last heartbeat is older is not woken by a pause; its next claim finds out.
 const HEARD_OF_WITHIN: Duration = Duration::from_mins(1);
-/// Entries of a queue that one step of a purge takes out.
+/// Entries that one step of a purge removes.
 const PURGED_PER_STEP: u64 = 500;
 
-/// One work queue as it stands.
+/// The state of one work queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueState {
     /// The queue.
     pub queue: Queue,
     /// Entries in its list.
     pub depth: u64,
-    /// Jobs of it that a limit holds back; they stand in no list.
+    /// Held jobs; they stand in no list.
     pub held: u64,
-    /// How long the job that was dispatched first has waited.
+    /// The wait of the job that was dispatched first.
     pub oldest_wait: Option<Duration>,
     /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
     pub type_throughput_per_s: Option<f64>,
-    /// Whether nothing is taken from it until somebody resumes it.
+    /// True if it is paused.
     pub paused: bool,
 }
 
@@ -86,8 +85,8 @@ impl Store {
         Ok(queues.iter().filter_map(|queue| queue.parse().ok()).collect())
     }
 
-    /// Pauses queues: no actor of Hero takes anything from them until they are resumed. Returns
-    /// for each whether it was not paused before.
+    /// Pauses queues: no actor of Hero claims jobs from them until they are resumed. Returns true
+    /// for each that was not paused before.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -95,7 +94,7 @@ impl Store {
         self.pause_or_resume("pausing queues", "pause", queues).await
     }
 
-    /// Lets paused queues go on. Returns for each whether it was paused.
+    /// Resumes queues. Returns true for each that was paused.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -117,8 +116,8 @@ impl Store {
         self.invoke(doing, &script).await
     }
 
-    /// Ends every job that waits in a queue in `error`, as a stop would; what comes into it
-    /// meanwhile stays. Returns how many jobs that were.
+    /// Ends every job that waits in a queue in `error`, as a stop does; jobs dispatched meanwhile
+    /// stay. Returns the number of ended jobs.
     ///
     /// # Errors
     /// [`StoreError`], with the jobs before it ended.
@@ -139,7 +138,7 @@ impl Store {
             let (ended, taken_out, left): (u64, u64, u64) =
                 self.invoke("purging a queue", &script).await?;
             purged += ended;
-            // What was there at the first step, and no more: others may go on to submit.
+            // Only the entries of the first step: clients may continue to submit.
             still_to_go = Some(still_to_go.map_or(left, |number| number.saturating_sub(taken_out)));
             if left == 0 {
                 return Ok(purged);

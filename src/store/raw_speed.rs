@@ -1,4 +1,4 @@
-//! What this Redis can do at most, for comparison: the floor that every figure stands on.
+//! The speed of raw Redis commands, for comparison.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::{Store, StoreError};
 use crate::proto::job::JobId;
 
 impl Store {
-    /// Takes the time of `count` round trips, one after the other, that ask for nothing.
+    /// Times `count` PINGs, one after the other.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -20,8 +20,8 @@ impl Store {
         Ok(times)
     }
 
-    /// Takes the time of `count` pushes to a list of this namespace's own, a thousand in a round
-    /// trip, each of as many bytes as a job id has. The list is deleted afterwards.
+    /// Times `count` pushes of a job id to a list of this namespace, a thousand in a round trip. The
+    /// list is deleted afterwards.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -47,7 +47,7 @@ impl Store {
         Ok(took)
     }
 
-    /// The bytes of memory that Redis uses for its data and itself.
+    /// The bytes of memory that Redis uses.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -7,7 +7,7 @@ use super::attempts::{kept, millis};
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, Retention};
 
-/// What one sweep found.
+/// The result of one sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Boots found dead.
@@ -16,24 +16,24 @@ pub struct Recovered {
     pub put_back: u64,
     /// Jobs ended at the crash limit.
     pub given_up: u64,
-    /// Jobs that foreign actors had started or ended, and that are in order now.
+    /// Jobs whose start or end by a foreign actor was noted.
     pub foreign: u64,
     /// Entries of jobs that are gone.
     pub orphans: u64,
 }
 
-/// How long a popped job may be in no list before it counts as lost.
+/// A popped job that no actor claims within this time is lost.
 const POP_GRACE: Duration = Duration::from_secs(2);
-/// How many entries of a queue are looked at to find one that Hero has pushed.
+/// The entries of a queue that are searched for one that Hero has pushed.
 const HEAD_DEPTH: usize = 50;
 /// Queues and index entries that one sweep looks at.
 const PER_SWEEP: usize = 200;
-/// What a foreign actor gets beyond the timeout of its job.
+/// The margin of a foreign actor beyond the timeout of its job.
 const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
 
 impl Store {
-    /// Recovers the jobs of boots whose lease has run out; or those of one boot at once, by
-    /// somebody who knows that its process is gone.
+    /// Recovers the jobs of boots whose lease has run out, or of one boot that the caller knows to
+    /// be gone.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -65,8 +65,8 @@ impl Store {
         Ok(Recovered { put_back, foreign: started + ended, orphans, ..Recovered::default() })
     }
 
-    /// Looks after jobs that foreign actors run: `timeout` is that of a job that names none,
-    /// `every` how often each is looked at.
+    /// Tends jobs that foreign actors run. `timeout` is the default timeout of a job, `every` the
+    /// interval between looks at it.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,4 +1,4 @@
-//! What the supervisor sends on its way later: due jobs, and dependents that are many.
+//! Deferred work of the supervisor: due jobs, and dependents beyond one step.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use super::{Store, StoreError};
 use crate::proto::job::Retention;
 
 impl Store {
-    /// Dispatches scheduled jobs that are due, up to `limit` per type. Returns how many went, and
-    /// how long until the next is due, if one is scheduled.
+    /// Dispatches scheduled jobs that are due, up to `limit` per type. Returns their number, and the
+    /// time until the next is due, if one is scheduled.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -24,7 +24,7 @@ impl Store {
     }
 
     /// Tells some of the dependents of an ended job that had too many for one step. Returns
-    /// whether there was such a job.
+    /// true if there was such a job.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,5 +1,8 @@
-//! Which Redis is the master now, as sentinels say. They are asked anew for every connection, so a
-//! connection that was lost to a failover is followed by one to the new master.
+//! Finds the master through sentinels. They are asked for every connection, so after a failover the
+//! next connection leads to the new master.
+//!
+//! The `sentinel` module of the redis crate reports only the last error and names neither the sentinel
+//! nor the master, and it does not retry with a password.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,29 +16,29 @@ use redis::{
 use super::error::{CONNECTING, StoreError, describe};
 use crate::config::SentinelUrl;
 
-/// How long one sentinel may take to answer before the next one is asked.
+/// The timeout of one sentinel.
 const SENTINEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The sentinels of one master.
 pub(super) struct Sentinels {
     url: SentinelUrl,
-    /// How to log in to the master; its address is replaced by what the sentinels say.
+    /// The login to the master; the sentinels tell its address.
     master: ConnectionInfo,
-    /// The one that answered last, which is asked first.
+    /// The sentinel that answered last, which is asked first.
     first: AtomicUsize,
 }
 
 impl Sentinels {
-    /// Those of a URL. `master` says how to log in.
+    /// The sentinels of a URL. `master` has the login.
     pub(super) fn new(url: SentinelUrl, master: ConnectionInfo) -> Self {
         Self { url, master, first: AtomicUsize::new(0) }
     }
 
-    /// A connection to the master. `address` is that of the sentinels, for messages.
+    /// Connects to the master. `address` is that of the sentinels, for messages.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`] with what each sentinel, or the master that it named, had to
-    /// say; [`StoreError::NotPermitted`] if the master refuses us.
+    /// [`StoreError::Unreachable`] with the error of each sentinel, or of the master that it named;
+    /// [`StoreError::NotPermitted`] if the master denies access.
     pub(super) async fn connect(
         &self,
         address: &str,
@@ -67,11 +70,11 @@ impl Sentinels {
         Err(StoreError::Unreachable { address, reason, sent: false })
     }
 
-    /// Where the master is, by one sentinel.
+    /// Asks one sentinel for the address of the master.
     async fn ask(&self, sentinel: (&str, u16)) -> Result<Option<(String, u16)>, RedisError> {
         let without = RedisConnectionInfo::default();
         match self.ask_as(sentinel, without).await {
-            // Most sentinels want no password; those that do mostly want the same one.
+            // Most sentinels need no password; others mostly have the same one as the master.
             Err(error)
                 if error.kind() == ErrorKind::AuthenticationFailed
                     || error.code() == Some("NOAUTH") =>
@@ -101,7 +104,7 @@ impl Sentinels {
             .await
     }
 
-    /// Where a server listens that is spoken to as the master is: through TLS or not.
+    /// The address of a server, with TLS if the master has it.
     fn place(&self, host: &str, port: u16) -> ConnectionAddr {
         let host = host.to_owned();
         match self.master.addr() {
@@ -115,8 +118,8 @@ impl Sentinels {
         }
     }
 
-    /// A connection to what a sentinel named; `None` if it is no master: a sentinel may not yet
-    /// know, and a server that comes back may not yet have been told.
+    /// Connects to the server that a sentinel named; `None` if it is no master, as after a failover
+    /// the sentinel or the server may not know yet.
     async fn master(
         &self,
         (host, port): &(String, u16),
@@ -129,7 +132,7 @@ impl Sentinels {
             redis::cmd("ROLE").query_async(&mut connection).await;
         let is_master = match role {
             Ok(role) => role.first() == Some(&redis::Value::BulkString(b"master".to_vec())),
-            // The ACL may forbid to ask; a replica then says so at the first write.
+            // The ACL may forbid ROLE; a replica then refuses the first write.
             Err(error) => error.code() == Some("NOPERM"),
         };
         Ok(is_master.then_some(connection))

@@ -9,8 +9,8 @@ use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 
 impl Store {
-    /// Samples the throughput of every type that was not sampled within `least`, and tidies the
-    /// indexes of past jobs and the list of queues. Returns how many types were sampled.
+    /// Samples the throughput of every type that was not sampled within `least`, and cleans the
+    /// indexes of ended jobs and the list of queues. Returns how many types were sampled.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -20,8 +20,8 @@ impl Store {
         self.invoke("sampling statistics", &script).await
     }
 
-    /// Queues whose first job has begun to wait for `long` or longer, with how long; and with none
-    /// those where that is over. Each is told once, to whoever asks first.
+    /// Queues whose first job has begun to wait for `long` or longer, with its wait; and, with
+    /// `None`, queues where that has ended. Reports each change once.
     ///
     /// # Errors
     /// [`StoreError`].

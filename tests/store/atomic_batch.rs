@@ -30,7 +30,7 @@ async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {
 }
 
 #[tokio::test]
-async fn jobs_of_a_whole_go_where_they_belong_whatever_their_order() {
+async fn jobs_of_a_batch_are_dispatched_in_any_order() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let later = JobBuilder::new("osis", "1").id("later").run_at(Timestamp::now() + RETENTION);
     let jobs = [
@@ -64,7 +64,7 @@ async fn jobs_of_a_whole_go_where_they_belong_whatever_their_order() {
 }
 
 #[tokio::test]
-async fn one_refused_job_refuses_all_and_nothing_of_them_is_seen() {
+async fn one_refused_job_refuses_the_batch_and_writes_nothing() {
     let world = World::new();
     let key = |id: &str| JobBuilder::new("osis", "1").id(id).unique_key("k").build();
     world.accepts(&[job("taken"), key("holder").expect("legal")]).await;
@@ -90,7 +90,7 @@ async fn one_refused_job_refuses_all_and_nothing_of_them_is_seen() {
 }
 
 #[tokio::test]
-async fn jobs_of_a_whole_may_wait_for_jobs_that_were_there_before() {
+async fn jobs_of_a_batch_may_wait_for_jobs_outside_of_it() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "good", done()).await;
     world.ended(&life, "bad", failed()).await;
@@ -124,7 +124,7 @@ async fn jobs_of_a_whole_may_wait_for_jobs_that_were_there_before() {
 }
 
 #[tokio::test]
-async fn a_fan_out_and_a_fan_in_of_ten_thousand_are_one_whole() {
+async fn fan_out_and_fan_in_of_ten_thousand_jobs_are_one_batch() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let names: Vec<String> = (0..9998).map(|_| JobId::random().to_string()).collect();
     let mut jobs = vec![job("root")];

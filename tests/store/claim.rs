@@ -120,7 +120,7 @@ async fn an_id_that_was_popped_twice_is_claimed_once() {
 }
 
 #[tokio::test]
-async fn void_ids_are_skipped_and_counted_and_the_jobs_behind_them_go_on() {
+async fn void_ids_are_skipped_and_counted_and_jobs_behind_them_are_claimed() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("done"), job("a"), job("b")]).await;
     world.redis.run("HSET hero:job:done status finished");

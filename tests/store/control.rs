@@ -49,7 +49,7 @@ async fn an_actor_that_has_not_been_heard_of_gets_no_message() {
 }
 
 #[tokio::test]
-async fn control_lists_that_nobody_reads_neither_stay_nor_grow() {
+async fn control_list_without_a_reader_expires_and_is_bounded() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.store.stop(&own, RETENTION, None).await.expect("stopping");
@@ -138,7 +138,7 @@ async fn log_lines_are_read_in_order_and_followed() {
 }
 
 #[tokio::test]
-async fn progress_is_in_the_log_and_in_the_hash_of_a_job_that_is_ones_own_alone() {
+async fn progress_is_in_the_log_and_only_of_an_owned_job_in_the_hash() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     let progress = |fraction| LogEntry::Progress { fraction, text: "at it".to_owned() };

@@ -11,7 +11,7 @@ fn second(number: i64) -> Timestamp {
 }
 
 #[tokio::test]
-async fn a_firing_happens_once_whoever_tries_and_never_for_an_earlier_time() {
+async fn firing_happens_once_and_never_for_an_earlier_time() {
     let world = World::new();
     let name = "tick".parse().expect("legal");
     let fire = async |id: &str, at: i64| {
@@ -31,7 +31,7 @@ async fn a_firing_happens_once_whoever_tries_and_never_for_an_earlier_time() {
 }
 
 #[tokio::test]
-async fn what_was_never_seen_counts_from_now_on() {
+async fn new_periodic_job_counts_from_now_on() {
     let world = World::new();
     let names = ["one", "two"].map(|name| name.parse().expect("legal"));
     let (now, state) = world.store.cron_state(&names).await.expect("looking");
@@ -81,7 +81,7 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
 }
 
 #[tokio::test]
-async fn a_job_that_cannot_be_submitted_is_told_and_not_tried_for_ever() {
+async fn refused_periodic_job_is_reported_and_not_tried_again() {
     let world = World::new();
     let name = "tick".parse().expect("legal");
     world.redis.run("SET hero:q:work:type:osis x");

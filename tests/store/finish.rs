@@ -140,7 +140,7 @@ async fn the_reply_holds_the_output_or_the_error_and_lasts_a_minute() {
 }
 
 #[tokio::test]
-async fn a_job_that_nobody_waits_for_pushes_no_reply() {
+async fn job_submitted_without_reply_pushes_none() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let job = JobBuilder::new("osis", "1").id("a").reply(false).build().expect("legal");
     world.accepts(&[job]).await;

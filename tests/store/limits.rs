@@ -69,7 +69,7 @@ async fn no_more_run_than_the_limit_and_each_end_lets_the_next_go_in_order() {
 }
 
 #[tokio::test]
-async fn jobs_behind_those_that_a_limit_holds_go_on() {
+async fn jobs_behind_held_jobs_are_claimed() {
     let (world, life) =
         (world("[limit.api]\nkey = \"api\"\nrunning = 1"), Life::of("osis-default-1"));
     world
@@ -80,7 +80,7 @@ async fn jobs_behind_those_that_a_limit_holds_go_on() {
 }
 
 #[tokio::test]
-async fn what_is_counted_separately_does_not_share_a_place() {
+async fn separate_counts_do_not_share_slots() {
     let limits = "[limit.callers]\nper = \"caller\"\nrunning = 1";
     let (world, life) = (world(limits), Life::of("osis-default-1"));
     let long = "x".repeat(300);
@@ -131,7 +131,7 @@ async fn groups_and_types_are_counted_separately_too() {
 }
 
 #[tokio::test]
-async fn nobody_overtakes_those_that_have_waited_for_longer() {
+async fn no_job_overtakes_one_that_has_waited_longer() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b"), job("c")]).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
@@ -155,7 +155,7 @@ async fn nobody_overtakes_those_that_have_waited_for_longer() {
 }
 
 #[tokio::test]
-async fn every_way_out_of_running_gives_the_place_back() {
+async fn every_end_of_a_run_frees_its_slot() {
     let world = world(ONE);
     let mut life = Life::of("osis-default-1");
     let names: Vec<String> = (0..6).map(|n| format!("j{n}")).collect();
@@ -200,7 +200,7 @@ async fn every_way_out_of_running_gives_the_place_back() {
 }
 
 #[tokio::test]
-async fn a_place_whose_job_is_gone_is_taken_back() {
+async fn slot_of_a_removed_job_is_freed() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b")]).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
@@ -306,7 +306,7 @@ async fn jobs_of_a_limit_that_was_raised_or_removed_do_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn a_held_job_whose_actors_are_gone_does_not_keep_the_place_from_others() {
+async fn held_job_without_actors_does_not_block_the_slot() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     let nobody = JobBuilder::new("osis", "1").id("b").group("gone").build().expect("legal");
     let gone = Life::of("osis-gone-1");
@@ -321,7 +321,7 @@ async fn a_held_job_whose_actors_are_gone_does_not_keep_the_place_from_others() 
 }
 
 #[tokio::test]
-async fn a_job_under_two_limits_needs_a_place_in_both_and_takes_none_while_it_waits() {
+async fn job_under_two_limits_needs_a_slot_in_both_and_takes_none_while_it_waits() {
     let limits = "[limit.all]\nrunning = 2\n[limit.keys]\nper = \"key\"\nrunning = 1";
     let (world, life) = (world(limits), Life::of("osis-default-1"));
     world.accepts(&[with_key("a", "k"), with_key("b", "k"), job("c"), job("d")]).await;
@@ -368,7 +368,7 @@ async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_not_legal_is_no_concern_of_a_limit() {
+async fn illegal_job_is_under_no_limit() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     world.accepts(&[job("a")]).await;
     world.redis.run(

@@ -56,7 +56,7 @@ fn times_that_scripts_write_are_those_that_the_program_writes() {
 }
 
 #[test]
-fn times_as_strangers_write_them_are_read_like_those_of_the_program() {
+fn times_of_foreign_programs_are_parsed_like_those_of_the_program() {
     let redis = Redis::start();
     let texts = [
         "2026-01-31T12:00:00Z",

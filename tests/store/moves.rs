@@ -74,7 +74,7 @@ async fn a_created_job_that_is_started_goes_to_its_schedule_if_its_time_has_not_
 }
 
 #[tokio::test]
-async fn a_created_hash_of_a_stranger_that_names_no_queue_cannot_be_started() {
+async fn foreign_created_hash_without_a_queue_cannot_be_started() {
     let world = World::new();
     world.redis.run("HSET hero:job:a id a script 1 status created");
     let moved = world.store.start(&id("a"), RETENTION).await.expect("starting");
@@ -82,7 +82,7 @@ async fn a_created_hash_of_a_stranger_that_names_no_queue_cannot_be_started() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_what_has_not_started_and_tells_the_actor_of_what_runs() {
+async fn stop_ends_a_waiting_job_and_tells_the_actor_of_a_running_one() {
     let life = Life::of("osis-default-1");
     let world = one_of_each(&life).await;
     for (name, expected, status) in [
@@ -191,7 +191,7 @@ async fn the_log_of_a_deleted_job_goes_with_it() {
 }
 
 #[tokio::test]
-async fn only_a_job_that_has_ended_can_be_run_again() {
+async fn only_an_ended_job_can_be_retried() {
     let life = Life::of("osis-default-1");
     let world = one_of_each(&life).await;
     for status in JobStatus::ALL {
@@ -208,7 +208,7 @@ async fn only_a_job_that_has_ended_can_be_run_again() {
 }
 
 #[tokio::test]
-async fn a_job_that_runs_again_starts_anew_and_is_no_dead_letter() {
+async fn retried_job_is_reset_and_is_no_dead_letter() {
     let life = Life::of("osis-default-1");
     let world = one_of_each(&life).await;
     for name in ["error", "finished"] {

@@ -37,7 +37,7 @@ async fn again<T>(mut call: impl AsyncFnMut() -> Result<T, StoreError>) -> T {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_cut_is_made_again_by_the_next_call() {
+async fn lost_connection_is_reopened_by_the_next_call() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     for _ in 0..3 {
@@ -48,7 +48,7 @@ async fn a_connection_that_was_cut_is_made_again_by_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_waiting_connection_that_was_cut_is_made_again_by_the_next_wait() {
+async fn lost_blocking_connection_is_reopened_by_the_next_wait() {
     let world = World::new();
     let mut blocking = world.store.blocking();
     let (lists, wait) = (["hero:a".to_owned()], Duration::from_millis(1));
@@ -60,7 +60,7 @@ async fn a_waiting_connection_that_was_cut_is_made_again_by_the_next_wait() {
 }
 
 #[tokio::test]
-async fn what_redis_kept_goes_on_after_it_was_killed() {
+async fn jobs_that_redis_kept_run_after_it_was_killed() {
     let (mut world, life) = (World::on(Redis::that_keeps(), "hero"), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.accepts(&[job("b")]).await;
@@ -88,7 +88,7 @@ async fn a_claim_whose_answer_was_lost_can_be_found_by_its_boot() {
 }
 
 #[tokio::test]
-async fn a_redis_that_wants_a_password_is_said_to_refuse() {
+async fn redis_with_a_password_is_reported_as_not_permitted() {
     let world = World::new();
     world.redis.run("CONFIG SET requirepass secret");
     let store = Store::open(&world.redis.config("hero")).expect("settings");
@@ -102,7 +102,7 @@ async fn a_redis_that_wants_a_password_is_said_to_refuse() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_out_of_memory_is_said_not_to_serve_and_nothing_is_half_written() {
+async fn redis_out_of_memory_is_reported_as_not_serving_and_nothing_is_half_written() {
     let world = World::new();
     world.accepts(&[job("a")]).await;
     world.redis.run("CONFIG SET maxmemory 1");

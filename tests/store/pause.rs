@@ -27,7 +27,7 @@ async fn nothing_is_claimed_from_a_paused_queue_and_the_claim_says_so() {
 }
 
 #[tokio::test]
-async fn what_was_popped_from_a_queue_that_was_paused_meanwhile_goes_back_to_its_front_in_order() {
+async fn popped_ids_of_a_paused_queue_go_back_to_its_front_in_order() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b"), job("c")]).await;
     let pop = || (LIST.to_owned(), world.redis.ask::<String>(&format!("LPOP {LIST}")).into_bytes());

@@ -49,7 +49,7 @@ async fn a_job_waits_for_all_of_its_prerequisites() {
 }
 
 #[tokio::test]
-async fn one_prerequisite_sends_all_its_dependents_on_their_way_in_their_order() {
+async fn ended_prerequisite_dispatches_all_its_dependents_in_order() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     for name in ["z", "m", "b", "y"] {
@@ -94,7 +94,7 @@ fn after_any(id: &str, prerequisites: &[&str]) -> Job {
 }
 
 #[tokio::test]
-async fn a_job_after_any_runs_once_the_others_have_ended_however() {
+async fn job_after_any_runs_once_the_others_have_ended() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("good"), job("bad"), job("stopped")]).await;
     let waits = world.accepts(&[after_any("x", &["good", "bad", "stopped"])]).await;
@@ -140,7 +140,7 @@ async fn after_and_after_any_mix_and_after_is_the_stricter() {
 }
 
 #[tokio::test]
-async fn what_has_ended_before_counts_at_once_for_a_job_after_any_and_nobody_is_refused() {
+async fn ended_prerequisites_count_at_once_for_a_job_after_any_and_unknown_ones_are_refused() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "good", done()).await;
     world.ended(&life, "bad", failed()).await;
@@ -270,7 +270,7 @@ async fn deleting_a_prerequisite_fails_those_that_wait_for_it() {
 }
 
 #[tokio::test]
-async fn a_deleted_dependent_holds_nobody_up() {
+async fn deleted_dependent_delays_no_other() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.accepts(&[after("b", &["a"]), after("c", &["a"])]).await;
@@ -317,7 +317,7 @@ async fn a_failure_reaches_more_dependents_than_one_step_tells() {
 }
 
 #[tokio::test]
-async fn what_is_left_to_settle_does_not_depend_on_what_becomes_of_the_prerequisite() {
+async fn settling_does_not_depend_on_the_later_state_of_the_prerequisite() {
     let life = Life::of("osis-default-1");
     for deleted in [true, false] {
         let (world, own) = with_dependents(&life, 1500).await;
@@ -385,7 +385,7 @@ async fn very_many_dependents(world: &World) -> Vec<JobId> {
 }
 
 #[tokio::test]
-async fn what_a_job_knows_of_very_many_dependents_stays_small_and_all_are_told() {
+async fn field_of_very_many_dependents_is_bounded_and_all_are_told() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     let before = spent_us(&world);

@@ -88,7 +88,7 @@ async fn a_boot_that_was_declared_dead_learns_it_from_its_heartbeat() {
 }
 
 #[tokio::test]
-async fn a_boot_whose_name_was_taken_while_it_was_silent_learns_it_and_leaves_the_name_alone() {
+async fn boot_whose_name_was_taken_learns_it_and_leaves_the_name_alone() {
     let (world, one, two) = (World::new(), Life::of("osis-default-1"), Life::of("osis-default-1"));
     appear(&world, &one, None).await;
     world.redis.run(&format!("DEL {KEY}"));
@@ -129,7 +129,7 @@ async fn a_boot_that_leaves_jobs_behind_keeps_its_lease_for_them() {
 }
 
 #[tokio::test]
-async fn an_identity_that_somebody_else_has_taken_over_is_left_to_them() {
+async fn identity_taken_over_by_another_boot_is_left_alone() {
     let (world, one, two) = (World::new(), Life::of("osis-default-1"), Life::of("osis-default-1"));
     appear(&world, &one, None).await;
     let held = one.presence().to_json();
@@ -140,7 +140,7 @@ async fn an_identity_that_somebody_else_has_taken_over_is_left_to_them() {
 }
 
 #[tokio::test]
-async fn an_illegible_presence_of_a_stranger_counts_as_held_and_is_not_listed() {
+async fn unreadable_foreign_presence_counts_as_held_and_is_not_listed() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.redis.run(&format!("SET {KEY} nonsense"));
     world.redis.run("ZADD hero:meta:actor:index 1 osis:default:1");

@@ -6,7 +6,7 @@ use hero::proto::job::{Job, JobStatus};
 use crate::support::{Life, RETENTION, World, ids, job, queue};
 
 #[tokio::test]
-async fn all_that_waits_in_a_queue_ends_as_if_it_had_been_stopped_and_dependents_are_told() {
+async fn purge_ends_waiting_jobs_like_a_stop_and_tells_dependents() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.started(&life, "runs").await;
     world.accepts(&[job("a"), job("b")]).await;
@@ -44,7 +44,7 @@ async fn a_long_queue_is_purged_in_steps_and_both_spellings_of_normal_priority_a
 }
 
 #[tokio::test]
-async fn what_a_stranger_has_taken_is_left_to_it_and_what_ended_stays_ended() {
+async fn jobs_of_foreign_actors_and_ended_jobs_are_not_purged() {
     let world = World::new();
     world.accepts(&[job("a"), job("b")]).await;
     world.redis.run("HSET hero:job:a status started");

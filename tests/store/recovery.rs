@@ -68,7 +68,7 @@ async fn a_live_boot_keeps_its_jobs() {
 }
 
 #[tokio::test]
-async fn a_job_that_takes_down_actor_after_actor_is_given_up_as_a_dead_letter() {
+async fn job_that_crashes_actor_after_actor_becomes_a_dead_letter() {
     let world = World::new();
     world.accepts(&[job("a"), job("b")]).await;
     for crash in 1..=CRASH_LIMIT {
@@ -112,7 +112,7 @@ async fn an_invalid_job_of_a_dead_boot_ends_instead_of_running_for_ever() {
 }
 
 #[tokio::test]
-async fn a_popped_job_that_nobody_claims_goes_back_in_front_after_the_grace() {
+async fn popped_job_without_a_claim_goes_back_in_front_after_the_grace() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let jobs: Vec<_> = ["a", "b", "c"].map(job).into();
     world.accepts(&jobs).await;
@@ -137,7 +137,7 @@ async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_mended()
 }
 
 #[tokio::test]
-async fn what_a_foreign_actor_started_and_ended_is_noticed() {
+async fn start_and_end_by_a_foreign_actor_are_noted() {
     let world = World::new();
     world.accepts(&[job("a"), job("b")]).await;
     world.redis.run("LPOP hero:q:work:type:osis 2");
@@ -172,7 +172,7 @@ async fn a_foreign_job_that_ran_past_its_timeout_goes_back() {
 }
 
 #[tokio::test]
-async fn entries_of_jobs_that_somebody_removed_are_orphans() {
+async fn entries_of_removed_jobs_are_orphans() {
     let world = World::new();
     world.create(&[job("a"), job("b")]).await;
     world.redis.run("DEL hero:job:a");

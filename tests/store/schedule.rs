@@ -54,7 +54,7 @@ async fn due_jobs_go_in_bounded_steps_and_keep_the_order_of_their_list() {
 }
 
 #[tokio::test]
-async fn a_queue_that_cannot_be_written_keeps_no_other_job_from_its_time() {
+async fn queue_of_another_type_delays_no_other_scheduled_job() {
     let (world, life, now) = (World::new(), Life::of("osis-default-1"), Timestamp::now());
     let due = now + Duration::from_millis(200);
     let sal = JobBuilder::new("osis", "1").id("a").group("io").run_at(due).build().expect("legal");

@@ -24,7 +24,7 @@ async fn a_queue_that_is_empty_is_retired_and_comes_back_with_its_next_job() {
 }
 
 #[tokio::test]
-async fn a_popped_job_that_nobody_claimed_keeps_its_queue_listed() {
+async fn popped_job_without_a_claim_keeps_its_queue_listed() {
     let world = World::new();
     world.accepts(&[job("a")]).await;
     world.redis.run("LPOP hero:q:work:type:osis");

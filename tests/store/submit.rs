@@ -191,7 +191,7 @@ async fn a_namespace_in_braces_works_as_any_other() {
 }
 
 #[tokio::test]
-async fn the_client_refuses_before_anything_is_stored_what_no_actor_would_run() {
+async fn client_refuses_jobs_that_no_actor_would_run_before_storing_them() {
     let world = World::new();
     let bounds = JobConfig { script_size_max: 10, ..JobConfig::default() };
     let client = Client::with(&world.redis.config("hero"), bounds).expect("a client");

@@ -22,6 +22,7 @@ const HELD: &[&str] = &[
     "src/failpoint.rs",
     "src/lib.rs",
     "src/main.rs",
+    "src/store/",
     "src/supervisor/",
     "src/test_support.rs",
     "systemd/",

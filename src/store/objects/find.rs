@@ -1,9 +1,9 @@
-//! Finding objects: each list of conditions is answered by one walk along one index, the merge of
-//! the walks is the answer. What a walk brings may only be meant; what is read in the end tells.
+//! Finds objects: one walk along one index for each list of conditions; the walks are merged. A walk
+//! yields candidates; the objects read in the end decide.
 //!
 //! A walk goes along the index that has the fewest entries to look at. If these are few, all of
 //! them are collected and put in order; else the walk follows the index of the order itself, and
-//! passes over what the other conditions do not allow, a bounded number of entries.
+//! skips a bounded number of entries that the other conditions exclude.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use crate::proto::object::{
 };
 use crate::store::{Store, StoreError};
 
-/// Entries that are read at once.
+/// Entries read at once.
 const CHUNK: usize = 1000;
 /// Up to so many entries are collected and put in order.
 const COLLECTED_MAX: u64 = 10_000;
-/// The most entries that one query passes along.
+/// The most entries that one query reads.
 const PASSED_MAX: usize = 100_000;
 
-/// How often a query is answered anew because an index was taken away meanwhile.
+/// The retries of a query after an index was dropped.
 const TRIES_MAX: usize = 5;
 
 const FINDING: &str = "finding objects";
 
-/// One object that may be meant: where it stands in the order, and its id.
+/// A candidate: its place in the order, and its id.
 type Candidate = (Vec<u8>, ObjectId);
 /// The terms by which indexes hold an object.
 type Terms = BTreeMap<String, String>;
@@ -45,7 +45,7 @@ impl Order<'_> {
         self.field.map_or(field.is_id(), |own| own == field)
     }
 
-    /// Where an object stands.
+    /// The place of an object.
     fn place(&self, id: &ObjectId, indexed: impl Fn(&Field) -> Option<String>) -> Vec<u8> {
         match self.field {
             None => id.as_str().into(),
@@ -95,7 +95,7 @@ impl Objects<'_> {
         Err(ObjectError::TooMuch(message.to_owned()))
     }
 
-    /// What a query means; nothing if one of its indexes was not whole all the while.
+    /// The answer to a query; none if one of its indexes was dropped meanwhile.
     async fn walk(
         &self,
         object_type: &ObjectType,
@@ -209,7 +209,7 @@ impl Walk<'_> {
         Stretch { key: self.key(Some(field)), low, high, direction: Direction::Ascending }
     }
 
-    /// The stretch of the order's own index that is meant, and not yet behind.
+    /// The remaining stretch of the order's own index.
     fn along_order(&self) -> Stretch {
         let own = self.every.0.iter().find(|(field, _)| self.order.is_by(field));
         let (low, high) =
@@ -222,12 +222,12 @@ impl Walk<'_> {
         })
     }
 
-    /// The stretch of a single value, and not yet behind in the order of ids.
+    /// The remaining stretch of a single value, in the order of ids.
     fn of_one(&self, field: &Field, interval: &Interval) -> Stretch {
         let mut stretch =
             Stretch { direction: self.order.direction, ..self.along(field, interval) };
         if let Some(after) = self.after {
-            // Where the same value stands with that id.
+            // The place of the same value with that id.
             let end = [&stretch.low, after].concat();
             match stretch.direction {
                 Direction::Ascending => stretch.low = [end.as_slice(), &[0]].concat(),
@@ -266,8 +266,8 @@ impl Walk<'_> {
             .min_by_key(|(.., count)| *count))
     }
 
-    /// Follows a stretch that is in order, up to so many candidates. `checked` if there are
-    /// conditions that it does not answer by itself.
+    /// Follows a stretch that is in order, up to so many candidates. `checked` if it does not answer
+    /// all conditions.
     async fn follow(
         &self,
         mut stretch: Stretch,
@@ -293,7 +293,7 @@ impl Walk<'_> {
         Ok(candidates)
     }
 
-    /// Collects a whole stretch, and gives what is behind `after` in order.
+    /// Collects a stretch, and returns the candidates behind `after` in order.
     async fn collect(&self, mut stretch: Stretch, passed: &mut usize) -> Result<Vec<Candidate>> {
         let mut candidates = Vec::new();
         loop {
@@ -352,7 +352,7 @@ impl Walk<'_> {
         Ok(ids)
     }
 
-    /// Those of the objects that may meet every condition, each with its place in the order.
+    /// The candidates among objects, each with its place in the order.
     async fn candidates(&self, ids: Vec<ObjectId>) -> Result<Vec<Candidate>> {
         if ids.is_empty() {
             return Ok(Vec::new());

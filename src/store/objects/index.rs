@@ -1,4 +1,4 @@
-//! Indexes on fields: built while all else goes on, a step at a time, by whoever needs them.
+//! Indexes on fields, built step by step while objects are read and written.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use crate::store::{Store, StoreError};
 
 /// Objects of one step.
 const STEP_OBJECTS: usize = 200;
-/// The most bytes that the objects of one step may have together.
+/// The limit on the bytes of all objects of one step.
 const STEP_BYTES_MAX: u64 = 8 << 20;
-/// How long one query works on an index that it needs before it says that it is being built.
+/// The time that a query builds an index it needs, before it reports that the index is not ready.
 const QUERY_BUILDS_MAX: Duration = Duration::from_secs(2);
 
 const LOOKING: &str = "looking for indexes";
 
-/// What became of the indexes of one type.
+/// The result of reindexing one type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reindexed {
-    /// Those that were built.
+    /// The indexes that were built.
     pub built: Vec<Field>,
-    /// Those that are declared no more.
+    /// The indexes that are no longer declared.
     pub removed: Vec<Field>,
 }
 
-/// How far an index is.
+/// The progress of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum IndexState {
     Absent,
@@ -50,14 +50,14 @@ impl IndexState {
     }
 }
 
-/// How the state of an index that is not whole is written: everything up to this id is in it.
+/// The prefix of the state of an unfinished index: everything up to this id is in it.
 fn up_to(id: Option<&ObjectId>) -> String {
     format!("@{}", id.map_or("", ObjectId::as_str))
 }
 
 impl Store {
-    /// Builds every declared index of a type in a context that is not whole, to its end, and
-    /// removes those that are declared no more.
+    /// Builds every declared index of a type in a context to its end, and removes those that are no
+    /// longer declared.
     ///
     /// # Errors
     /// [`ObjectError::Unavailable`]; what was done stays.
@@ -90,7 +90,7 @@ impl Store {
 }
 
 impl Objects<'_> {
-    /// How many objects of a type there are, and how far the indexes on these fields are.
+    /// The number of objects of a type, and the progress of the indexes on these fields.
     async fn states(
         &self,
         object_type: &ObjectType,
@@ -109,8 +109,8 @@ impl Objects<'_> {
         Ok((count, states.iter().map(read).collect::<Stored<_>>()?))
     }
 
-    /// Whether what has been read along the indexes on these fields is all there was to read: an
-    /// index that was taken away meanwhile tells nothing.
+    /// Returns true if the indexes on these fields are still complete: one dropped meanwhile gave no
+    /// full answer.
     pub(super) async fn are_whole(
         &self,
         object_type: &ObjectType,
@@ -123,8 +123,7 @@ impl Objects<'_> {
         Ok(count == 0 || states.iter().all(|state| *state == IndexState::Ready))
     }
 
-    /// Sees to it that the fields have whole indexes, and tells whether there is any object at
-    /// all.
+    /// Completes the indexes on the fields. Returns true if there is any object.
     pub(super) async fn have_indexes(
         &self,
         object_type: &ObjectType,
@@ -153,7 +152,7 @@ impl Objects<'_> {
         Ok(count > 0)
     }
 
-    /// Builds an index to its end, and tells whether it is whole: a type without objects has none.
+    /// Builds an index to its end. Returns true if it is complete: a type without objects has none.
     pub(super) async fn build(&self, object_type: &ObjectType, field: &Field) -> Stored<bool> {
         let mut state = self.index(object_type, field, "begin", &[]).await?;
         while let IndexState::UpTo(last) = state {
@@ -162,7 +161,7 @@ impl Objects<'_> {
         Ok(state == IndexState::Ready)
     }
 
-    /// Brings the next objects into an index, unless somebody else has done so meanwhile.
+    /// Adds the next objects to an index, unless another process has.
     async fn step(
         &self,
         object_type: &ObjectType,
@@ -178,7 +177,7 @@ impl Objects<'_> {
         let (objects, looked) = self.look(object_type, &ids, STEP_BYTES_MAX).await?;
         let last = ids.get(looked.saturating_sub(1)).unwrap_or(last_id);
         let mut words = vec![before, up_to(Some(last))];
-        // What is damaged is in no answer, with or without an index; it must not hold up the rest.
+        // A damaged object is in no answer, and must not stop the others.
         for object in objects.into_iter().flatten() {
             words.push(object.id.to_string());
             words.push(object.version.to_string());
@@ -207,7 +206,7 @@ impl Objects<'_> {
         fields_and_states(self.store.link.query(LOOKING, &command).await?)
     }
 
-    /// What is said of an index that is not whole yet.
+    /// The error for an index that is not complete.
     pub(super) async fn building(
         &self,
         object_type: &ObjectType,
@@ -222,7 +221,7 @@ impl Objects<'_> {
     }
 }
 
-/// The fields of a type that have an index, and how far each is, as Redis holds them.
+/// The indexed fields of a type and the progress of each.
 pub(super) fn fields_and_states(held: Vec<(String, String)>) -> Stored<Vec<(Field, IndexState)>> {
     let legal = |(field, state): (String, String)| Some((field.parse().ok()?, state));
     let read = |(field, state): (Field, String)| Ok((field, IndexState::read(&state)?));

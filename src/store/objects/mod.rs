@@ -20,9 +20,9 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Field, Object, ObjectError, ObjectId, ObjectType, Write, Written,
 };
 
-/// The most bytes that the bodies of one answer may have together, but for a single one.
+/// The limit on the bytes of all bodies of one answer; a single one may exceed it.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
-/// How often a write is tried again because an index was declared elsewhere meanwhile.
+/// The retries of a write after another process has declared an index.
 const DECLARED_MEANWHILE_MAX: usize = 5;
 
 impl From<StoreError> for ObjectError {
@@ -32,10 +32,10 @@ impl From<StoreError> for ObjectError {
 }
 
 type Result<T> = std::result::Result<T, ObjectError>;
-/// What is given by whatever only speaks with Redis.
+/// The result of a function that only runs commands.
 type Stored<T> = std::result::Result<T, StoreError>;
 
-/// Everything that operations on the objects of one context work with.
+/// The operations on the objects of one context.
 pub(super) struct Objects<'a> {
     store: &'a Store,
     context: &'a Context,
@@ -48,7 +48,7 @@ impl Store {
     /// The most ids or objects of one page.
     pub const OBJECT_PAGE_MAX: usize = 10_000;
 
-    /// Answers what is asked of the objects of a context.
+    /// Answers a request for objects of a context.
     ///
     /// # Errors
     /// [`ObjectError`].
@@ -76,7 +76,7 @@ impl Store {
         })
     }
 
-    /// Objects by their ids, and how many of the ids were looked at: as many as fit one answer.
+    /// Objects by their ids, as many as fit one answer, and the number of ids read.
     ///
     /// # Errors
     /// [`ObjectError::Unavailable`].
@@ -91,7 +91,7 @@ impl Store {
         objects.read(object_type, ids, ANSWER_BYTES_MAX).await
     }
 
-    /// How many objects of each type a context has.
+    /// The number of objects of each type in a context.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -126,8 +126,8 @@ impl Objects<'_> {
         Ok(objects.into_iter().next())
     }
 
-    /// Reads objects by their ids, as many as `bytes_max` allows but at least one; gives how many
-    /// of the ids were looked at.
+    /// Reads objects by their ids, as many as `bytes_max` allows but at least one. Returns the number
+    /// of ids read.
     async fn read(
         &self,
         object_type: &ObjectType,
@@ -138,7 +138,7 @@ impl Objects<'_> {
         Ok((objects.into_iter().collect::<Result<_>>()?, looked))
     }
 
-    /// As [`Objects::read`], with what is wrong with each object that cannot be read.
+    /// As [`Objects::read`], with the error of each object that cannot be read.
     async fn look(
         &self,
         object_type: &ObjectType,
@@ -181,7 +181,7 @@ impl Objects<'_> {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Makes all of the changes, or none.
+    /// Makes all changes, or none.
     async fn write(&self, writes: &[Write]) -> Result<Vec<Written>> {
         const WRITING: &str = "writing objects";
         if writes.len() > Store::OBJECT_CHANGES_MAX {
@@ -192,7 +192,7 @@ impl Objects<'_> {
         for write in writes {
             bodies.push(self.encoded(write)?);
         }
-        // Fields that others have declared and this configuration does not know.
+        // Fields that another configuration has declared.
         let mut elsewhere: Vec<(ObjectType, Field)> = Vec::new();
         for _ in 0..DECLARED_MEANWHILE_MAX {
             let mut script = self.store.scripts.objects_write.prepare_invoke();
@@ -288,7 +288,7 @@ impl Objects<'_> {
     }
 }
 
-/// What a write came to.
+/// The result of a write.
 enum Written_ {
     Done(Vec<Written>),
     /// Nothing was written: these fields have an index as well.

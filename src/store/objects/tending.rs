@@ -1,8 +1,7 @@
-//! The indexes of all contexts, as the supervisor sees to them: what is declared is built, and what
-//! nobody declares any more goes.
+//! Indexes of all contexts, for the supervisor: declared ones are built, undeclared ones removed.
 //!
-//! Supervisors may be told different things for a while, as a changed declaration reaches one after
-//! the other. What one of them declares stays, so that none takes away what another builds.
+//! A changed declaration reaches one supervisor after the other. So an index stays while any of them
+//! declares it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,45 +12,44 @@ use crate::config::OsisConfig;
 use crate::proto::object::{Context, Field, ObjectType};
 use crate::store::Store;
 
-/// For how long no supervisor may have declared an index before it goes.
+/// An index is removed when no supervisor has declared it for this time.
 const UNDECLARED_FOR: Duration = Duration::from_mins(10);
-/// Commands that are sent at once.
+/// Commands in one pipeline.
 const COMMANDS: usize = 1000;
 
 /// One index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TendedIndex {
-    /// Of the objects of this context.
+    /// The context of its objects.
     pub context: Context,
-    /// Of this type.
+    /// Their type.
     pub object_type: ObjectType,
-    /// By this field.
+    /// The indexed field.
     pub field: Field,
 }
 
 impl TendedIndex {
-    /// What the declaration calls it, in whichever context.
+    /// Its name in the declaration, without the context.
     fn name(&self) -> String {
         format!("{}:{}", self.object_type, self.field)
     }
 }
 
-/// What became of the indexes of some contexts.
+/// The result of tending indexes of some contexts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TendedIndexes {
-    /// Those that are whole now and were not.
+    /// The indexes completed now.
     pub built: Vec<TendedIndex>,
-    /// Those that were declared no more.
+    /// The indexes removed.
     pub removed: Vec<TendedIndex>,
-    /// The last context that was looked at; none if there is none left.
+    /// The last context looked at; none at the end.
     pub last: Option<Context>,
 }
 
 impl Store {
-    /// Builds every declared index that is not whole, and removes those that no supervisor has
-    /// declared for ten minutes, in up to `limit` contexts after one. However often it is called,
-    /// by however many, nothing is done that is not needed; a build that was broken off goes on
-    /// where it stood.
+    /// Builds every declared index that is not complete, and removes those that no supervisor has
+    /// declared for ten minutes, in up to `limit` contexts after one. It is idempotent; an
+    /// interrupted build continues.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError); what was done stays.
@@ -91,7 +89,7 @@ impl Store {
         Ok(tended)
     }
 
-    /// Every type of these contexts that has objects, and how far its indexes are.
+    /// The types with objects in these contexts, and the progress of their indexes.
     async fn object_indexes(
         &self,
         contexts: &[Context],
@@ -125,8 +123,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Tells what is declared, and which indexes are there and are not. Gives the names of those
-    /// that have been undeclared for long.
+    /// Reports the declared indexes, and existing undeclared ones. Returns the names of those that
+    /// have been undeclared for long.
     async fn undeclared(
         &self,
         config: &OsisConfig,

@@ -11,7 +11,7 @@
 --       skipped  { number, a few of them: id, reason, … }
 --       broken   { work list, error, … } of lists that cannot be read
 --       more     1 if the script skipped as many ids as one step may: call again
---       fenced   1 if the boot holds no lease: nothing is claimed, as nobody would recover it, and
+--       fenced   1 if the boot holds no lease: nothing is claimed, as no sweep would recover it, and
 --                popped ids that have no ready entry go back
 --       paused   work lists of paused queues: nothing was taken from them, and ids popped from one
 --                went back to its front
