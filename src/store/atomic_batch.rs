@@ -55,12 +55,12 @@ impl Store {
         retention: impl Into<Retention>,
     ) -> Result<BatchOutcome, StoreError> {
         let parts = parts_of(jobs);
-        let whole = JobId::random();
+        let batch = JobId::random();
         let mut next = 0;
         while next < jobs.len() {
             let mut stage = self.scripts.stage.prepare_invoke();
             let number = step_len(&jobs[next..], &parts[next..]);
-            stage.arg(whole.as_str()).arg(STAGED_FOR.as_secs()).arg(number);
+            stage.arg(batch.as_str()).arg(STAGED_FOR.as_secs()).arg(number);
             for (job, part) in jobs[next..].iter().zip(&parts[next..]).take(number) {
                 part.stage(job, &mut stage);
             }
@@ -68,11 +68,11 @@ impl Store {
             next += number;
         }
         let mut commit = self.scripts.commit.prepare_invoke();
-        commit.arg(whole.as_str()).arg(kept(retention)).arg(jobs.len());
+        commit.arg(batch.as_str()).arg(kept(retention)).arg(jobs.len());
         for (job, part) in jobs.iter().zip(&parts) {
             part.commit(job, &mut commit);
         }
-        let doing = "submitting jobs all or none";
+        let doing = "submitting an atomic batch";
         let (place, code, detail): (i64, String, String) = self.invoke(doing, &commit).await?;
         match place {
             0 => Ok(BatchOutcome::Accepted),

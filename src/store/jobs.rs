@@ -103,8 +103,8 @@ impl Store {
     pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
         let mut script = self.scripts.retry.prepare_invoke();
         script.arg(id.as_str());
-        let (code, detail): (String, String) = self.invoke("running a job again", &script).await?;
-        moved(&code, &detail).ok_or_else(|| StoreError::unexpected("running a job again"))
+        let (code, detail): (String, String) = self.invoke("retrying a job", &script).await?;
+        moved(&code, &detail).ok_or_else(|| StoreError::unexpected("retrying a job"))
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.

@@ -147,7 +147,7 @@ impl Store {
         let mut script = self.scripts.recover_legacy.prepare_invoke();
         script.arg(kept(retention)).arg(PER_QUEUE).arg(millis(GRACE));
         let (started, ended, put_back, more): (u64, u64, u64, u64) =
-            self.invoke("looking after legacy queues", &script).await?;
+            self.invoke("tending legacy queues", &script).await?;
         Ok(LegacySweep { started, ended, put_back, more: more == 1 })
     }
 

@@ -66,7 +66,7 @@ impl Store {
         let mut script = self.scripts.tend_limits.prepare_invoke();
         script.arg(most);
         let (released, taken_back, next_us): (u64, u64, i64) =
-            self.invoke("looking after limits", &script).await?;
+            self.invoke("tending limits", &script).await?;
         let next = u64::try_from(next_us).ok().map(Duration::from_micros);
         Ok(Tended { released, taken_back, next })
     }

@@ -27,7 +27,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn time_pushes(&self, count: usize) -> Result<Duration, StoreError> {
         const PUSHES_PER_ROUND_TRIP: usize = 1000;
-        let doing = "measuring what redis can do";
+        let doing = "measuring redis";
         let id = JobId::random();
         let list = self.keys.reply(&id);
         let began = Instant::now();

@@ -85,7 +85,7 @@ impl Store {
             .arg(crash_limit)
             .arg(kept(retention));
         let (foreign, put_back, given_up) =
-            self.invoke("looking after jobs of foreign actors", &script).await?;
+            self.invoke("tending jobs of foreign actors", &script).await?;
         Ok(Recovered { put_back, given_up, foreign, ..Recovered::default() })
     }
 

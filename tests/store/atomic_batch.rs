@@ -1,4 +1,4 @@
-//! Jobs that are submitted all or none.
+//! Atomic batches: jobs submitted all or none.
 
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobId, JobStatus};

@@ -133,7 +133,7 @@ async fn log_lines_are_read_in_order_and_followed() {
         .expect("logging");
     let more = world.store.follow_log(&mut link, &own, last, wait).await.expect("following");
     assert_eq!(more[0].line, "three");
-    // Only to see that the job's own state has nothing to do with it.
+    // The state of the job must not matter.
     world.accepts(&[job("b")]).await;
 }
 
@@ -143,7 +143,7 @@ async fn progress_is_in_the_log_and_only_of_an_owned_job_in_the_hash() {
     let own = world.started(&life, "a").await;
     let progress = |fraction| LogEntry::Progress { fraction, text: "at it".to_owned() };
     let entries = [line(1, "one"), progress(0.123_456), progress(0.5)];
-    // Whatever Redis has forgotten of scripts.
+    // After Redis has forgotten its scripts.
     world.redis.run("SCRIPT FLUSH");
     let logged = entries.iter().map(|entry| (&own, entry));
     world.store.append_logs(&life.boot, logged, RETENTION).await.expect("logging");
@@ -154,7 +154,7 @@ async fn progress_is_in_the_log_and_only_of_an_owned_job_in_the_hash() {
     let field = |id: &str, name: &str| world.redis.field(&format!("hero:job:{id}"), name);
     assert_eq!(field("a", "progress").as_deref(), Some("0.5"));
     assert_eq!(field("a", "progress_text").as_deref(), Some("at it"));
-    // A word that comes too late makes no hash of a job that is gone, and changes none.
+    // A late report creates no hash and changes none.
     let gone: JobId = "gone".parse().expect("legal");
     let other = Life::of("osis-default-2");
     let late = [(&gone, &progress(0.9)), (&own, &progress(0.9))];

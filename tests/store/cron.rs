@@ -62,7 +62,7 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     assert_eq!(world.redis.field("hero:job:b", "status"), None);
     fire("c", 3, Overlap::Allow).await;
     assert_eq!(world.work("type:osis"), ["a", "c"]);
-    // One that waits is ended at once, one that runs through its actor.
+    // A waiting job ends at once, a running one through its actor.
     fire("d", 4, Overlap::Replace).await;
     assert_eq!(world.redis.field("hero:job:c", "error").as_deref(), Some("stopped"));
     assert_eq!(world.work("type:osis"), ["a", "d"]);

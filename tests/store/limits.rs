@@ -1,4 +1,4 @@
-//! Limits inside the claim: who gets a place, who waits for one, and who lets go of it.
+//! Limits in the claim: jobs that get a slot, wait for one, and free it.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn serial(name: &str) -> Job {
     JobBuilder::new("osis", "1").id(name).concurrent(false).build().expect("a legal job")
 }
 
-/// Everything that waits for its time in a limit is due.
+/// Makes every limit that holds jobs due.
 async fn tend(world: &World) {
     for limit in world.redis.ask::<Vec<String>>("ZRANGE hero:meta:limit:index 0 -1") {
         world.redis.run(&format!("ZADD hero:meta:limit:index 1 {limit}"));
@@ -51,7 +51,7 @@ async fn no_more_run_than_the_limit_and_each_end_lets_the_next_go_in_order() {
     assert_eq!(world.status("c"), JobStatus::Dispatched);
     assert_eq!(world.indexes_of("c"), [HELD]);
     assert_eq!(world.field("c", "held_by").as_deref(), Some("two"));
-    assert!(world.work("type:osis").is_empty(), "what is held blocks nobody");
+    assert!(world.work("type:osis").is_empty(), "held jobs block no other");
     assert!(world.claim(&life, 9).await.attempts.is_empty());
     world.finish(&life, &id("b"), done()).await;
     assert_eq!(world.work("type:osis"), ["c"]);
@@ -136,7 +136,7 @@ async fn no_job_overtakes_one_that_has_waited_longer() {
     world.accepts(&[job("a"), job("b"), job("c")]).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
     world.finish(&life, &id("a"), done()).await;
-    // Its place is free and it is popped by somebody who takes his time; another comes, more urgent.
+    // Its slot is free and a slow actor pops it; a more urgent job comes.
     let popped: String = world.redis.ask("LPOP hero:q:work:type:osis");
     assert_eq!(popped, "b");
     let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
@@ -190,7 +190,7 @@ async fn every_end_of_a_run_frees_its_slot() {
     life = Life::of("osis-default-3");
     let fourth = next(&life).await;
     assert_eq!(fourth, id("j3"));
-    // A stranger ends it while it runs.
+    // A foreign program ends it while it runs.
     world.redis.run("HSET hero:job:j3 status finished");
     world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
     world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
@@ -239,10 +239,7 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     assert!(world.redis.keys("hero:meta:limit:held:").is_empty());
     world.finish(&life, &id("a"), done()).await;
     tend(&world).await;
-    assert!(
-        world.redis.keys("hero:meta:limit:").is_empty(),
-        "nothing is left of a limit nobody needs"
-    );
+    assert!(world.redis.keys("hero:meta:limit:").is_empty(), "an unused limit leaves no key");
 }
 
 #[tokio::test]
@@ -353,7 +350,7 @@ async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
     world.accepts(&jobs).await;
     assert_eq!(ids(&world.claim(&one, 9).await.attempts), ["s1", "c1", "c2"]);
     assert_eq!(world.field("s2", "held_by").as_deref(), Some("@osis/default/1"));
-    // Every actor has a lane of its own.
+    // Every actor has its own lane.
     world.accepts(&[serial("t1"), serial("t2")]).await;
     assert_eq!(ids(&world.claim(&two, 9).await.attempts), ["t1"]);
     world.store.requeue(&one.boot, &[(id("s1"), None)]).await.expect("giving back");

@@ -1,5 +1,5 @@
-//! Random sequences under limits: whatever happens to jobs, no limit is exceeded, every place is that
-//! of a job that runs, and in the end every job has had its turn.
+//! Random sequences under limits: no limit is exceeded, every slot belongs to a running job, and in
+//! the end every job has run.
 
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
     for _ in 0..400 {
         walk.step().await;
     }
-    // All that is left has its turn, the retries among them.
+    // The remaining jobs run, retries among them.
     let mut rounds = 0;
     loop {
         walk.world.store.dispatch_due(1000).await.expect("dispatching");

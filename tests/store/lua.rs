@@ -1,4 +1,4 @@
-//! What the scripts compute, against what the program computes: times and routing.
+//! Functions of the scripts against those of the program: times and routing; errors of scripts.
 
 use hero::proto::job::Job;
 use hero::proto::keys::Keys;
@@ -84,7 +84,7 @@ fn name(legal: &'static str) -> impl Strategy<Value = String> {
     prop_oneof![6 => legal, 1 => "", 1 => "[a-zA-Z0-9:_. -]{1,6}", 1 => "[a-z]{30,70}"]
 }
 
-/// Also for what is not legal: the scripts must refuse what the program refuses.
+/// Illegal names too: the scripts must refuse what the program refuses.
 #[test]
 fn routing_in_scripts_is_that_of_the_program() {
     let redis = Redis::start();

@@ -1,4 +1,4 @@
-//! What people do to jobs: start, stop, delete, run again, each in every state.
+//! Actions on jobs in every state: start, stop, delete, retry.
 
 use hero::client::{Client, JobBuilder};
 use hero::config::JobConfig;
@@ -236,7 +236,7 @@ async fn a_job_whose_unique_key_another_holds_cannot_run_again_until_that_one_is
     world.accepts(&[unique("b").expect("legal")]).await;
     let moved = world.store.retry(&first).await.expect("running again");
     assert_eq!(moved, RetryOutcome::Duplicate(id("b")));
-    // Somebody removed it by hand, and its key stayed.
+    // It was removed by hand, and its key stayed.
     world.redis.run("DEL hero:job:b hero:q:work:type:osis hero:meta:queue:ready:type:osis");
     let moved = world.store.retry(&first).await.expect("running again");
     assert_eq!(moved, RetryOutcome::Moved(JobStatus::Dispatched));

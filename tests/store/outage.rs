@@ -1,4 +1,4 @@
-//! Redis forgets, hangs up, goes away and comes back.
+//! Redis forgets scripts, drops connections, dies and comes back.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ async fn scripts_that_redis_forgot_are_loaded_again() {
     }
 }
 
-/// Calls until it succeeds, which it must do with the second try: the first one tells that the
-/// connection is lost, and must say so as what can be tried again.
+/// Calls until it succeeds, at the latest with the second try: the first one may report a lost
+/// connection, which must be transient.
 async fn again<T>(mut call: impl AsyncFnMut() -> Result<T, StoreError>) -> T {
     match call().await {
         Ok(value) => value,
@@ -65,7 +65,7 @@ async fn jobs_that_redis_kept_run_after_it_was_killed() {
     let own = world.started(&life, "a").await;
     world.accepts(&[job("b")]).await;
     world.redis.kill();
-    let gone = world.store.ping().await.expect_err("nobody is there");
+    let gone = world.store.ping().await.expect_err("no server");
     assert!(matches!(gone, StoreError::Unreachable { .. }), "{gone:?}");
     assert!(gone.to_string().contains("redis.sock"), "{gone}");
     world.redis.start_again();

@@ -1,4 +1,4 @@
-//! Paused queues: nothing is taken from them, and nothing gets lost in them.
+//! Paused queues: no job is claimed from them, and none is lost.
 
 use hero::client::JobBuilder;
 use hero::proto::message::Control;

@@ -20,7 +20,7 @@ fn failed() -> Verdict {
     Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true }
 }
 
-/// Settles until nothing is left. Returns how many steps it took.
+/// Settles until no dependent is left. Returns the number of steps.
 async fn settle(world: &World) -> usize {
     let mut steps = 0;
     while world.store.settle(RETENTION).await.expect("settling") {
@@ -365,7 +365,7 @@ async fn a_job_may_wait_for_very_many_others() {
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["j0"]);
 }
 
-/// What Redis has spent on scripts so far, in microseconds.
+/// The time Redis has spent on scripts, in microseconds.
 fn spent_us(world: &World) -> u64 {
     let stats: String = world.redis.ask("INFO commandstats");
     let of_scripts = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));

@@ -1,4 +1,4 @@
-//! Identities: taken, kept, given up, and refused to a second.
+//! Identities: taken, kept, given up, and refused to a second process.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! An end to all that waits in a queue.
+//! Purging queues.
 
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};

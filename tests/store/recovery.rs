@@ -1,4 +1,4 @@
-//! Recovery: dead boots, pops that nobody claimed, and what foreign actors do.
+//! Recovery: dead boots, pops without a claim, and jobs of foreign actors.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{Life, RETENTION, World, ids, job, wait_until};
 
 const CRASH_LIMIT: u32 = 3;
 
-/// What a process that has died in the middle of its work leaves: a lease that has run out.
+/// Ends the lease of a boot, as of a process that has died.
 async fn dies(world: &World, life: &Life) {
     let lease = Duration::from_millis(1);
     world.store.appear(&life.actor, &life.presence(), lease, None).await.expect("appearing");

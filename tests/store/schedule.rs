@@ -1,4 +1,4 @@
-//! Jobs with a time before which they must not run.
+//! Scheduled jobs.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn due_jobs_go_to_their_queues_earliest_first() {
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
 }
 
-/// Hundreds that are due at the very same time, which a schedule on the hour does.
+/// Hundreds of jobs due at one instant, as of schedules on the hour.
 #[tokio::test]
 async fn due_jobs_go_in_bounded_steps_and_keep_the_order_of_their_list() {
     let (world, now) = (World::new(), Timestamp::now());

@@ -1,4 +1,4 @@
-//! Samples of throughput, and the tidying that goes with them.
+//! Samples of throughput, and the removal of unused entries.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Submitting: where a job goes, what is refused, and that a refused job leaves nothing.
+//! Submitting: the index of a new job, refusals, and that a refused job writes nothing.
 
 use std::time::Duration;
 
