@@ -1,4 +1,4 @@
-//! What is left after the storm: every job accounted for, and the table that says so.
+//! The audit after the storm: every job is accounted for, in a table.
 
 #![expect(clippy::print_stderr, reason = "the table is what the storm is run for")]
 
@@ -10,7 +10,7 @@ use super::faults::FAULTS;
 use super::observer::Kind;
 use super::storm::Storm;
 
-/// What became of the jobs.
+/// The jobs that did not end as they should.
 #[derive(Default)]
 struct Account {
     lost: Vec<String>,

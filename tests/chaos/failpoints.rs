@@ -7,12 +7,12 @@ use hero::proto::job::JobStatus;
 use super::units::{Settings, Unit};
 use crate::support::{Redis, World, wait_until};
 
-/// What a job that was struck at a point should look like in the end.
+/// The expected end of a job whose actor died at a fail point.
 struct Struck {
     point: &'static str,
-    /// How often its script ran.
+    /// The runs of its script.
     ran: usize,
-    /// How many deaths its actors are charged with.
+    /// The deaths that its hash counts.
     crashes: &'static str,
 }
 

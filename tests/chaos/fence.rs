@@ -45,7 +45,7 @@ async fn an_actor_paused_past_its_lease_writes_nothing_and_says_what_it_lost() {
     wait_until("the job has started", || is(&world, "held", JobStatus::Started));
     actor.pause();
     wait_until("its lease is over", || is(&world, "held", JobStatus::Dispatched));
-    // Whoever has it now ends it while the one that lost it still runs it.
+    // The job is stopped while the actor that lost it still runs it.
     world.store.stop(&"held".parse().expect("legal"), RETENTION, None).await.expect("stopping");
     actor.go_on();
     wait_until("it says what it lost", || actor.log().contains("lost the job with the lease"));

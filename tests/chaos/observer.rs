@@ -1,5 +1,4 @@
-//! Who watches: on a line of its own, straight to Redis, it counts the ends of jobs and takes the
-//! time of recoveries.
+//! The observer: on its own connection to Redis it counts the ends of jobs and times recoveries.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue, Pipeline};
 
-/// How long after an end a second one is looked for: well within the life of a reply.
+/// The time after an end at which a second end is looked for: well within the life of a reply.
 const SECOND_LOOK: Duration = Duration::from_secs(8);
 /// Jobs looked at in one round trip.
 const LOOKED_AT: usize = 400;
@@ -17,11 +16,11 @@ struct Recovery {
     boot: String,
     since: Instant,
     kind: Kind,
-    /// Whether other faults struck meanwhile: then it is no measure of anything.
+    /// True if another fault struck meanwhile: the time then measures nothing.
     disturbed: bool,
 }
 
-/// What should recover them.
+/// The cause of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// A successor, started at once.

@@ -9,20 +9,20 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a lane does to what passes through it.
+/// The effect of a lane on its traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Nothing.
+    /// Traffic passes.
     Pass,
     /// Each piece is late by this much.
     Delay(Duration),
     /// Nothing passes until the mode changes; then all of it does, even if its sender has gone.
     Hold,
-    /// What comes is lost. A connection that lost something is cut when the mode changes.
+    /// Traffic is lost. A connection that lost any is cut when the mode changes.
     Swallow,
-    /// New connections are refused, those that are there are cut.
+    /// New connections are refused, open ones are cut.
     Refuse,
-    /// The lane is taken away.
+    /// The lane is removed.
     Closed,
 }
 

@@ -41,7 +41,7 @@ const BATCH: usize = 25;
 const STUCK: Duration = Duration::from_secs(40);
 const TICK: Duration = Duration::from_millis(5);
 
-/// How much is to happen.
+/// The size of a storm.
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) jobs: usize,
@@ -63,7 +63,7 @@ impl Plan {
     }
 }
 
-/// What heals a fault.
+/// The end of a fault.
 enum Heal {
     StartUnit(usize),
     GoOn(usize),

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::proxy::Lane;
 
-/// What the configurations of all processes have in common.
+/// The settings that all processes share.
 pub(crate) struct Settings {
     pub(crate) lease: &'static str,
     pub(crate) heartbeat: &'static str,
@@ -86,7 +86,7 @@ impl Unit {
         self.child = Some(child);
     }
 
-    /// Whether it runs. One that has ended by itself is reaped.
+    /// Returns whether it runs; reaps it if it has ended by itself.
     pub(crate) fn runs(&mut self) -> bool {
         let ended = self
             .child
@@ -132,7 +132,7 @@ impl Unit {
         ended
     }
 
-    /// What it has logged so far.
+    /// Returns its log so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }

@@ -12,12 +12,12 @@ use hero::store::{Backoff, Store, Submitted};
 
 use crate::support::RETENTION;
 
-/// What is to be expected of a job.
+/// The expected end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// Attempts after the first that its own failures cost.
     pub(crate) retries: usize,
-    /// Whether its script leaves a line per run.
+    /// True if its script writes a line per run.
     pub(crate) leaves_lines: bool,
     pub(crate) finishes: bool,
 }
@@ -123,7 +123,7 @@ impl Submitter {
         batches.send(batch).expect("the submitter lives");
     }
 
-    /// How many jobs have been accepted since it was asked last.
+    /// Returns the number of jobs accepted since the last call.
     pub(crate) fn accepted(&mut self) -> usize {
         let accepted = self.accepted.try_recv().unwrap_or(0);
         if accepted > 0 {

@@ -23,7 +23,7 @@ const W1: &str = "hero:work_queue:w1";
 /// The interpreter of Debian, which has Debian's `python3-redis`.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// How many jobs a test of a pair runs: `FOREIGN_JOBS` says more.
+/// The jobs of a test of a pair; `FOREIGN_JOBS` sets another number.
 fn jobs(few: usize) -> usize {
     std::env::var("FOREIGN_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(few)
 }
@@ -156,7 +156,7 @@ fn counting(redis: &Redis, name: &str, output: &str) -> String {
     )
 }
 
-/// How often the scripts ran, by their names.
+/// Returns the runs of each script by its name.
 fn runs(redis: &Redis) -> std::collections::BTreeMap<String, u64> {
     redis.ask("HGETALL test:runs")
 }
@@ -259,7 +259,7 @@ fn nothing_is_left(redis: &Redis) {
     }
 }
 
-/// What an old client got as replies is what its scripts printed.
+/// Checks that the replies to an old client are the output of its scripts.
 #[track_caller]
 fn replies_are_right(printed: &str, jobs: usize) {
     let lines = lines(printed);

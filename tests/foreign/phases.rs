@@ -1,4 +1,4 @@
-//! The whole matrix: every kind of client at once, before whoever runs jobs in a phase of the move.
+//! The matrix of the migration: every kind of client at once, with the actors of each phase.
 
 use super::scenarios::push;
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::support::{Hero, Redis, wait_until};
 
-/// Who submits jobs.
+/// The kinds of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Client {
     /// The old dispatcher's, to the legacy queue.
@@ -20,7 +20,7 @@ enum Client {
     Rhailib,
 }
 
-/// How many jobs Hero's client and a raw one submit at once.
+/// The jobs that Hero's client and a raw one submit at once.
 const WAVE: usize = 20;
 
 const ALL: [Client; 4] = [Client::Old, Client::Hero, Client::Canonical, Client::Rhailib];
@@ -85,7 +85,7 @@ fn all_are_served(redis: &Redis, hero: &Hero, clients: &[Client]) -> usize {
     number
 }
 
-/// What a client of rhailib got is what its scripts printed, in the reply and in the details.
+/// Checks that a client of rhailib got the output of its scripts, in the reply and in the details.
 #[track_caller]
 fn answers_are_right(printed: &str, tasks: usize) {
     let lines = lines(printed);
@@ -181,7 +181,7 @@ fn phase_4_in_canonical_mode_copies_that_are_left_run_nothing_twice() {
     assert_eq!(redis.list(W1).len(), number);
     let hero = serving_circle(bash(&redis));
     let _supervisor = hero.supervisor().start();
-    // The last old worker, which somebody forgot.
+    // An old worker that was forgotten.
     let worker = Program::serve(&redis, "old_worker", &["w1"]);
     wait_until("it runs what it finds", || !runs(&redis).is_empty());
     let _actor = hero.actor("bash-default-1").tasks(2).start();

@@ -1,5 +1,4 @@
-//! What is in Redis, read whole, and compared with the model; and what must hold of it whatever
-//! the model says.
+//! Compares all of Redis with the model, and checks the invariants that hold for any model.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -157,7 +156,7 @@ impl Seen {
         self.jobs.get(id).and_then(|job| job.get(name)).map_or("", String::as_str)
     }
 
-    /// Whether a foreign actor has ended the job, and Hero does not know it yet.
+    /// Returns whether a foreign actor has ended the job and Hero has not noticed it yet.
     fn ended_unnoticed(&self, id: &str) -> bool {
         matches!(self.field(id, "status"), "finished" | "error") && !self.retained.contains(id)
     }
@@ -282,9 +281,8 @@ fn filled<'a>(lists: impl Iterator<Item = (&'a String, Vec<String>)>) -> Lists {
     lists.filter(|(_, ids)| !ids.is_empty()).map(|(name, ids)| (name.clone(), ids)).collect()
 }
 
-/// The state of every job, to be compared with the next.
-/// Every job is in the state that its last event tells, by legal ways alone. What strangers write
-/// without a word is told when somebody notices it.
+/// Checks that every job is in the state of its last event, reached by legal transitions. A change
+/// by a foreign program has its event when a sweep notices it.
 pub(super) fn events_agree(world: &World, model: &Model) {
     let events: Vec<(String, BTreeMap<String, String>)> =
         world.redis.ask(&format!("XRANGE {} - +", world.key("meta:job:events")));

@@ -9,10 +9,10 @@ use hero::proto::job::JobStatus::{
 
 /// Actors that may die running a job before it is given up.
 pub(super) const CRASH_LIMIT: u32 = 3;
-/// How far recovery looks into a list for an entry of Hero's own.
+/// The depth to which recovery searches a list for an entry of Hero's own.
 const HEAD_DEPTH: usize = 50;
 
-/// What the store writes before a prerequisite that only has to end.
+/// The mark of a prerequisite that only has to end.
 const ANY: char = '?';
 
 /// A job as its hash should say.
@@ -24,20 +24,20 @@ pub(super) struct Job {
     pub(super) queue: String,
     pub(super) unique: Option<String>,
     pub(super) prerequisites: Vec<String>,
-    /// Those that only have to end, however.
+    /// The prerequisites that only have to end.
     pub(super) after_any: Vec<String>,
-    /// What it still waits for, with [`ANY`] before those that only have to end.
+    /// The prerequisites that have not ended, with [`ANY`] before those that only have to end.
     pub(super) pending: BTreeSet<String>,
     pub(super) dependents: Vec<String>,
     /// When it is to run, as a place in the order of times to come.
     pub(super) run_at: Option<u64>,
-    /// Whether that time has come.
+    /// True once that time has come.
     pub(super) due: bool,
     pub(super) attempt: u32,
     pub(super) crashes: u32,
-    /// Who took it last; a foreign actor leaves none.
+    /// The last boot that claimed it; `None` for a foreign actor.
     pub(super) boot: Option<String>,
-    /// Whether Hero knows of its end: one that a foreign actor wrote has to be noticed.
+    /// True once Hero knows of its end: one that a foreign actor wrote must be noticed.
     pub(super) retained: bool,
 }
 
@@ -66,7 +66,7 @@ impl Job {
     }
 }
 
-/// What a submission should be answered.
+/// The expected answer to a submission.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Submitted {
     Accepted(JobStatus),
@@ -75,7 +75,7 @@ pub(super) enum Submitted {
     UnknownPrerequisite(String),
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Finished,
@@ -85,7 +85,7 @@ pub(super) enum End {
     Retry(u64),
 }
 
-/// What an ending should be answered.
+/// The expected answer to an ending.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Recorded {
     Stands,
@@ -345,7 +345,7 @@ impl Model {
         }
     }
 
-    /// How many jobs were ended.
+    /// Returns the number of jobs that it ended.
     pub(super) fn purge(&mut self, queue: &str) -> u64 {
         let (mut purged, mut ended) = (0, VecDeque::new());
         for id in self.lists.remove(queue).unwrap_or_default() {
@@ -428,7 +428,7 @@ impl Model {
         Recorded::Stands
     }
 
-    /// How many were given back.
+    /// Returns the number of jobs given back.
     pub(super) fn requeue(&mut self, boot: &str, ids: &[String]) -> u64 {
         let mut given_back = 0;
         for id in ids.iter().rev() {
@@ -503,7 +503,7 @@ impl Model {
         "deleted"
     }
 
-    /// How many boots were found dead.
+    /// Returns the number of dead boots.
     pub(super) fn recover_boots(&mut self) -> usize {
         let boots: Vec<String> =
             self.leases.iter().filter(|(_, out)| **out).map(|(boot, _)| boot.clone()).collect();

@@ -23,7 +23,7 @@ use crate::support::{Life, RETENTION, World};
 
 const LEASE: Duration = Duration::from_hours(1);
 const UNITS: [&str; 4] = ["osis-default-1", "osis-default-2", "osis-io-1", "sal-default-1"];
-/// What jobs may name: type, group, instance.
+/// The targets of jobs: type, group, instance.
 const TARGETS: [(&str, Option<&str>, Option<u16>); 6] = [
     ("osis", None, None),
     ("osis", Some("io"), None),
@@ -561,8 +561,8 @@ impl Walk {
         "lost pops are recovered".to_owned()
     }
 
-    /// A sweep goes through queues and types in no order, and what the ends that it notices send on
-    /// its way comes in none: that order is Redis's. Whatever waited before keeps its own.
+    /// Takes over the order of new entries from Redis: a sweep goes through queues and types in no
+    /// defined order. Entries from before keep theirs.
     fn take_over_order(&mut self, before: &BTreeMap<String, Vec<String>>) {
         for (queue, ready) in &mut self.model.ready {
             let known = before.get(queue).map_or(&[][..], Vec::as_slice);
@@ -685,7 +685,7 @@ impl Walk {
     }
 }
 
-/// Whether two lists hold the same, and all but what is new in the same order.
+/// Returns whether two lists have the same entries, and the known ones in the same order.
 fn differ_in_news_alone(model: &[String], real: &[String], known: &[String]) -> bool {
     let sorted = |list: &[String]| {
         let mut list = list.to_vec();

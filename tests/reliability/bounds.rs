@@ -1,4 +1,4 @@
-//! What must not grow: indexes of names, and the work of skipping garbage.
+//! Bounds: indexes of names, and the work of skipping garbage.
 
 use std::time::{Duration, Instant};
 

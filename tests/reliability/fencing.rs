@@ -1,4 +1,4 @@
-//! Fences: what an actor that was declared dead, or a foreign one, can and cannot do.
+//! Fences against an actor that was declared dead, and against foreign actors.
 
 use std::time::Duration;
 

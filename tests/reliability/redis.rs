@@ -1,4 +1,4 @@
-//! A Redis whose memory is full, that may throw things away, or that became a replica.
+//! A Redis whose memory is full, that may evict keys, or that became a replica.
 
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ async fn a_redis_that_became_a_replica_is_left_and_looked_for_anew() {
     world.accepts(&[job("b")]).await;
 }
 
-/// How many connections were ever made; asking makes one.
+/// Returns the number of connections ever made; this call makes one.
 fn connections(world: &World) -> i64 {
     let info: String = world.redis.ask("INFO stats");
     let line = info.lines().find_map(|line| line.strip_prefix("total_connections_received:"));

@@ -1,4 +1,4 @@
-//! Failover: the master is looked for at the sentinels, whenever a connection is made.
+//! Failover: every new connection asks the sentinels for the master.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -102,7 +102,7 @@ async fn after_a_failover_jobs_go_to_the_new_master_and_the_old_one_is_left() {
     wait_until("the roles have changed", || {
         new.info("replication", "role:master") && old.info("replication", "role:slave")
     });
-    // The old connection leads to a replica; it is left at once, whatever it says.
+    // The old connection leads to a replica; it is closed at once.
     let mut refused = 0;
     let submitted = loop {
         match store.submit(&[job("after")], true, RETENTION).await {

@@ -1,4 +1,4 @@
-//! The real program on a private Redis: its commands, and its units as processes that end with
+//! The program `hero` on a private Redis: its commands, and its units as processes that end with
 //! the test.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Redis, wait_until};
 
-/// The program with a configuration that leads to a private Redis.
+/// The program with a configuration for a private Redis.
 pub(crate) struct Hero {
     folder: PathBuf,
     settings: BTreeMap<String, String>,
@@ -20,7 +20,7 @@ pub(crate) struct Hero {
 }
 
 impl Hero {
-    /// With quick heartbeats and sweeps, all else at its default.
+    /// Returns a program with quick heartbeats and sweeps, and defaults otherwise.
     pub(crate) fn on(redis: &Redis) -> Self {
         let folder = redis.folder().to_owned();
         let (log_dir, cache_dir) = (folder.join("logs"), folder.join("cache"));
@@ -35,7 +35,7 @@ impl Hero {
             .set("actor.heartbeat", "\"100ms\"")
     }
 
-    /// Another setting: its dotted key, and its value as TOML writes it.
+    /// Adds a setting: its dotted key, and its value in TOML.
     pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
         self.settings.insert(key.to_owned(), value.to_owned());
         self
@@ -53,7 +53,7 @@ impl Hero {
         }
     }
 
-    /// The unit that tends what happens later.
+    /// The supervisor.
     pub(crate) fn supervisor(&self) -> Unit<'_> {
         self.actor("supervisor")
     }
@@ -64,7 +64,7 @@ impl Hero {
         self.run_with_input(args, "")
     }
 
-    /// The same, with this as its standard input.
+    /// Runs a command to its end with this standard input.
     #[track_caller]
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Done {
         self.begin_with_input(args, input).ends()
@@ -75,7 +75,7 @@ impl Hero {
         self.begin_with_input(args, "")
     }
 
-    /// Starts a command at a terminal of its own, on which all that it writes is standard output.
+    /// Starts a command at a terminal of its own; all its output is in standard output.
     #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
     pub(crate) fn begin_at_terminal(&self, args: &[&str]) -> Process {
         let words: Vec<String> = std::iter::once(env!("CARGO_BIN_EXE_hero"))
@@ -110,7 +110,7 @@ impl Hero {
         command
     }
 
-    /// The same, begun in a control group.
+    /// Returns the command, started in a control group.
     fn command_in(&self, cgroup: &Path, config: &Path) -> Command {
         let enter = "echo 0 > \"$0\"/cgroup.procs && exec \"$@\"";
         let mut command = self.command_of("/bin/sh", config);
@@ -137,7 +137,7 @@ impl Hero {
     }
 }
 
-/// A unit that is about to start.
+/// A unit that has not started yet.
 pub(crate) struct Unit<'a> {
     hero: &'a Hero,
     name: String,
@@ -148,25 +148,25 @@ pub(crate) struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// How many jobs it runs at once.
+    /// Sets the jobs that it runs at once.
     pub(crate) fn tasks(mut self, tasks: usize) -> Self {
         self.tasks = Some(tasks);
         self
     }
 
-    /// Further words of its command line.
+    /// Adds arguments to its command line.
     pub(crate) fn args(mut self, args: &[&str]) -> Self {
         self.args = args.iter().map(|arg| (*arg).to_owned()).collect();
         self
     }
 
-    /// A variable of its environment that names a folder.
+    /// Adds an environment variable that names a folder.
     pub(crate) fn env(mut self, name: &str, folder: &Path) -> Self {
         self.env.push((name.to_owned(), folder.to_owned()));
         self
     }
 
-    /// In which control group it begins.
+    /// Starts it in a control group.
     pub(crate) fn in_cgroup(mut self, folder: &Path) -> Self {
         self.cgroup = Some(folder.to_owned());
         self
@@ -196,8 +196,8 @@ impl Unit<'_> {
     }
 }
 
-/// A process of the program. It is killed at the end of the test; if the test fails, the end of
-/// what it wrote is shown.
+/// A process of the program. It is killed at the end of the test; a failed test shows the end of
+/// its standard error.
 pub(crate) struct Process {
     name: String,
     child: Child,
@@ -217,12 +217,12 @@ impl Process {
         Self { name: name.to_owned(), child, ended: None, stdout, stderr }
     }
 
-    /// What it has written to standard output.
+    /// Returns its standard output so far.
     pub(crate) fn out(&self) -> String {
         read(&self.stdout)
     }
 
-    /// What it has written to standard error.
+    /// Returns its standard error so far.
     pub(crate) fn err(&self) -> String {
         read(&self.stderr)
     }
@@ -261,7 +261,7 @@ impl Process {
 }
 
 impl Process {
-    /// What it has started and not yet reaped, whichever of its threads did.
+    /// Returns the children of all its threads that are not reaped.
     pub(crate) fn children(&self) -> Vec<Pid> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
         let listed = tasks.into_iter().flatten().flatten();
@@ -279,7 +279,7 @@ impl Drop for Process {
             let jobs = self.children();
             let _ = self.child.kill();
             let _ = self.child.wait();
-            // Nobody else would end what it ran.
+            // Its jobs would go on running.
             for job in jobs {
                 let _ = kill_process(job, Signal::KILL);
             }

@@ -1,4 +1,4 @@
-//! A private redis-server: on a unix socket in a folder of its own, gone with the value.
+//! A private redis-server on a unix socket in its own folder; dropping the value ends it.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::wait_until;
 
-/// A redis-server that only this test knows.
+/// The redis-server of one test.
 pub(crate) struct Redis {
     folder: TempDir,
     server: Option<Child>,
@@ -17,12 +17,12 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// One that forgets everything when it ends.
+    /// Starts one that keeps nothing on disk.
     pub(crate) fn start() -> Self {
         Self::new(false)
     }
 
-    /// One that keeps whatever it has acknowledged, however it ends.
+    /// Starts one that keeps on disk all that it has acknowledged.
     pub(crate) fn that_keeps() -> Self {
         Self::new(true)
     }
@@ -33,13 +33,13 @@ impl Redis {
         redis
     }
 
-    /// The place of one that does not run yet.
+    /// Returns one that does not run yet.
     pub(crate) fn absent(keeps: bool) -> Self {
         let folder = tempfile::Builder::new().prefix("hero-test-").tempdir().expect("a folder");
         Self { folder, server: None, keeps }
     }
 
-    /// Starts it, for the first time or once more, and waits until it answers.
+    /// Starts or restarts it, and waits until it answers.
     #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
     pub(crate) fn start_again(&mut self) {
         let log = std::fs::File::create(self.folder.path().join("redis.log")).expect("a log");
@@ -74,12 +74,12 @@ impl Redis {
         self.folder.path().join("redis.sock")
     }
 
-    /// Where it is, as the configuration writes it.
+    /// Returns its url for the configuration.
     pub(crate) fn url(&self) -> String {
         format!("redis+unix://{}", self.socket().display())
     }
 
-    /// The settings that lead to it.
+    /// Returns the settings that connect to it.
     pub(crate) fn config(&self, namespace: &str) -> RedisConfig {
         RedisConfig {
             url: self.url().into(),
@@ -97,18 +97,18 @@ impl Redis {
         redis::Client::open(format!("unix://{}", self.socket().display()))?.get_connection()
     }
 
-    /// A connection, for many commands at once.
+    /// Opens a connection.
     pub(crate) fn link(&self) -> redis::Connection {
         self.connect().expect("the private redis-server answers")
     }
 
-    /// Runs a command as a stranger would type it, its words separated by spaces.
+    /// Runs a command whose words are separated by spaces.
     #[track_caller]
     pub(crate) fn ask<T: FromRedisValue>(&self, command: &str) -> T {
         self.ask_with(command, &[] as &[&str])
     }
 
-    /// The same, with further words that may hold anything.
+    /// Runs a command with further arguments of any bytes.
     #[track_caller]
     pub(crate) fn ask_with<T: FromRedisValue, A: ToRedisArgs>(
         &self,
@@ -129,7 +129,7 @@ impl Redis {
         }
     }
 
-    /// Runs a command whose answer does not matter.
+    /// Runs a command and ignores its answer.
     #[track_caller]
     pub(crate) fn run(&self, command: &str) {
         self.ask::<redis::Value>(command);
@@ -147,7 +147,7 @@ impl Redis {
         self.ask(&format!("LRANGE {key} 0 -1"))
     }
 
-    /// Puts a job on the queue of its type as a client does that knows nothing but the protocol.
+    /// Submits a job as a client of the plain protocol does.
     #[track_caller]
     pub(crate) fn push_job(&self, script_type: &str, id: &str, script: &str) {
         let fields = ["id", id, "script", script, "status", "dispatched"];

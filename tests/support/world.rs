@@ -16,7 +16,7 @@ use hero::store::{
 
 use super::Redis;
 
-/// How long ended jobs are kept in these tests.
+/// The retention of ended jobs in these tests.
 pub(crate) const RETENTION: Duration = Duration::from_hours(1);
 const SIZE_MAX: u64 = 1 << 20;
 
@@ -59,7 +59,7 @@ impl Life {
         Self { boot: BootId::random(), actor }
     }
 
-    /// What it says of itself.
+    /// Returns its presence.
     pub(crate) fn presence(&self) -> Presence {
         Presence {
             pid: 7,
@@ -351,8 +351,8 @@ impl World {
         assert_eq!(by_limit, by_queue, "what limits hold back, and what is held");
     }
 
-    /// What stands beside the indexes: unique keys are held by jobs on their way, and only jobs
-    /// that wait have prerequisites left.
+    /// Checks that unfinished jobs hold the unique keys, and that only waiting jobs have
+    /// prerequisites left.
     #[track_caller]
     fn check_beside(&self) {
         for key in self.redis.keys(&self.key("meta:job:unique:")) {

@@ -1,8 +1,8 @@
 # The machine: a Debian 12 root, cached as an archive, unpacked for each run, and booted by
-# systemd-nspawn with a network of its own, so that its Redis is nobody else's.
+# systemd-nspawn with a private network, so that no other program reaches its Redis.
 
 CACHE=target/system
-# What the root has beside Debian's minimum. Another list makes another archive.
+# The packages of the root beside Debian's minimum. Another list makes another archive.
 ROOT_PACKAGES=systemd,systemd-sysv,dbus,redis-server,python3,logrotate
 HOST_PACKAGES="mmdebstrap systemd-container debhelper lintian"
 LOCK=/run/lock/hero-system-test
@@ -24,8 +24,8 @@ need_host_packages() {
         > /dev/null
 }
 
-# The container takes the one place in the tree of control groups that nspawn has for it
-# where no systemd runs, so there can be one at a time on a host.
+# Without systemd on the host, nspawn has one fixed control group for containers, so that only one
+# test can run at a time.
 take_lock() {
     exec 9> "$LOCK"
     flock -n 9 || { echo "another system test runs; waiting for it"; flock 9; }
@@ -49,8 +49,8 @@ build_root() {
     archive=$CACHE/bookworm-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar
     mkdir -p "$CACHE"
     if [ ! -e "$archive" ]; then
-        echo "making a Debian 12 root, for this run and those to come"
-        # The sources of this host are the ones that it can reach, if it is a Debian 12 too.
+        echo "creating a Debian 12 root; later runs use it again"
+        # If this host is a Debian 12 too, its own package sources are reachable.
         local sources=
         if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
             sources=$(find /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources \
@@ -64,9 +64,9 @@ build_root() {
     run_dir=$(mktemp -d "$PWD/$CACHE/run.XXXXXX")
     mkdir "$run_dir/root"
     tar -C "$run_dir/root" -xf "$archive"
-    # Kept over a reboot, and to be looked at afterwards.
+    # The journal survives a reboot.
     mkdir -p "$run_dir/root/var/log/journal"
-    cp "$deb" "$run_dir/root/root/hero.deb"
+    [ -z "$deb" ] || cp "$deb" "$run_dir/root/root/hero.deb"
 }
 
 boot() {
@@ -75,8 +75,8 @@ boot() {
     await_boot
 }
 
-# With --keep-unit a reboot ends nspawn with 133, for its service to start it again. There is
-# none, so this is what it would do.
+# With --keep-unit, nspawn ends with 133 at a reboot and its service starts it again; without a
+# service, this loop does.
 keep_running() {
     local status=133
     trap - EXIT INT TERM
@@ -97,7 +97,7 @@ is_booted() {
     inside systemctl is-system-running | grep -qE '^(running|degraded)$'
 }
 
-# The first process of the machine. After a reboot it is another one.
+# The first process of the machine; a reboot changes it.
 leader() {
     local container
     container=$(pgrep -x -P "$machine" systemd-nspawn) && pgrep -P "$container" | head -n 1
@@ -129,7 +129,7 @@ machine_is_gone() {
     ! kill -0 "$machine" 2> /dev/null
 }
 
-# Ends what was started, and nothing else; leaves no mount and no machine.
+# Ends the machine of this run and removes its folder.
 machine_off() {
     trap - EXIT
     if [ -n "$machine" ] && ! machine_is_gone; then
@@ -139,7 +139,7 @@ machine_off() {
     fi
     if [ -n "$run_dir" ] && [ -d "$run_dir" ]; then
         if grep -q " $run_dir" /proc/self/mountinfo; then
-            echo "still mounted below $run_dir; it stays"
+            echo "a file system is still mounted below $run_dir; the folder is kept"
         else
             rm -rf "$run_dir"
         fi

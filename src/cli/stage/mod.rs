@@ -204,7 +204,7 @@ impl Stage {
     /// Ends the units and waits for that; every interrupt asks them again.
     ///
     /// # Errors
-    /// Those of waiting for a child.
+    /// An error of waiting for a child.
     pub(super) async fn end_units(
         &mut self,
         interrupts: Option<&mut Interrupts>,

@@ -2,7 +2,7 @@
 
 PARTIES="actor supervisor client"
 
-# A command that a new script brings has to be given to somebody.
+# A command that a new script uses must be granted to a user.
 lists_every_command_of_the_scripts() {
     local listed command
     listed=$(grep -o ' +[a-z|]*' packaging/redis/hero-acl.conf | sort -u)

@@ -50,7 +50,7 @@ cannot_write() { # FILE
     esac
 }
 
-is_shut_in() {
+is_confined_by_the_unit() {
     for file in /etc/hero/hero.toml /usr/bin/x /boot/x /home/alice/x /root/x /proc/sys/kernel/hostname \
         /tmp/a /var/lib/hero/a /var/log/hero/jobs/a; do
         cannot_write "$file"
@@ -60,14 +60,14 @@ is_shut_in() {
 import os
 seen = os.path.exists("/home/alice") or os.path.exists("/dev/sda") or os.path.exists("/dev/mem")
 print(int(seen))'
-    # CAP_CHOWN and all the others are gone, whoever the job makes itself.
+    # CAP_CHOWN and all other capabilities are gone, also in a user namespace of the job.
     is 0 may '
 import ctypes
 in_bounds = ctypes.CDLL(None).prctl
 print(sum(in_bounds(23, capability, 0, 0, 0) == 1 for capability in range(41)))'
 }
 
-can_shut_in_children() {
+can_sandbox_children() {
     # The kernel may have no Landlock; what must not be is that the filter refuses it.
     is fine may '
 import ctypes
@@ -106,7 +106,7 @@ rotates_log_files() {
 claim "journalctl JOB_ID=… tells one job's story, without its script" journal_tells_the_story
 claim "osis, sal, python and a type of the operator's own run in their units" runs_every_type
 claim "a job can build a program in its folder and start it" builds_and_runs_programs
-claim "a job cannot write to the system, nor see home folders and devices" is_shut_in
-claim "the unit lets its jobs be shut in further by Landlock and seccomp" can_shut_in_children
+claim "a job cannot write to the system, nor see home folders and devices" is_confined_by_the_unit
+claim "the unit allows its jobs to be sandboxed further by Landlock and seccomp" can_sandbox_children
 claim "a job's log file is written inside the folder for it alone" writes_log_files
 claim "logrotate rotates the log files of jobs" rotates_log_files

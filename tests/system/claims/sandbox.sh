@@ -110,7 +110,7 @@ says_what_holds() {
     has "$said" "python: sandbox: "
     case $said in *"python: sandbox: none"*) echo "no Landlock here: $said"; return 1 ;; esac
     has "$said" "unit osis-default-1: its process is sandboxed: it reads "
-    # Ports are held from Linux 6.7 on.
+    # Landlock restricts ports from Linux 6.7 on.
     if inside dpkg --compare-versions "$(inside uname -r)" ge 6.7; then
         has "$said" "connects to TCP port 6379"
     else
