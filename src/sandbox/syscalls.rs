@@ -11,7 +11,7 @@ use seccompiler::{
 };
 
 use super::policy::{Network, Policy};
-use super::search::{Answer, number, with_search};
+use super::search::{CallAnswer, number, with_search};
 use super::support::{Support, target};
 
 /// Calls that look into other processes or change the machine. Answered with "not permitted".
@@ -143,25 +143,25 @@ pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
 }
 
 /// Returns the answers to all calls that are not allowed, by number; `with_rules` have rules.
-fn answers(policy: &Policy, support: Support, with_rules: &[i64]) -> BTreeMap<u32, Answer> {
+fn answers(policy: &Policy, support: Support, with_rules: &[i64]) -> BTreeMap<u32, CallAnswer> {
     let mut answers = BTreeMap::new();
     let mut answer = |calls: &[i64], answer| {
         let numbers = calls.iter().filter_map(|call| u32::try_from(*call).ok());
         answers.extend(numbers.map(|call| (call, answer)));
     };
-    answer(with_rules, Answer::Rules);
-    answer(&DENIED, Answer::Error(libc::EPERM));
-    answer(&DENIED_ATTRIBUTES, Answer::Error(libc::EPERM));
-    answer(&DENIED_OF_PROCESSOR, Answer::Error(libc::EPERM));
+    answer(with_rules, CallAnswer::Rules);
+    answer(&DENIED, CallAnswer::Error(libc::EPERM));
+    answer(&DENIED_ATTRIBUTES, CallAnswer::Error(libc::EPERM));
+    answer(&DENIED_OF_PROCESSOR, CallAnswer::Error(libc::EPERM));
     if !policy.chmod {
-        answer(&CHMOD, Answer::Error(libc::EPERM));
+        answer(&CHMOD, CallAnswer::Error(libc::EPERM));
     }
     if !support.has_truncate() {
-        answer(&[libc::SYS_truncate], Answer::Error(libc::EPERM));
+        answer(&[libc::SYS_truncate], CallAnswer::Error(libc::EPERM));
     }
-    answer(&UNSUPPORTED, Answer::Error(libc::EOPNOTSUPP));
-    answer(&ABSENT, Answer::Error(libc::ENOSYS));
-    answer(&ABSENT_OF_PROCESSOR, Answer::Error(libc::ENOSYS));
+    answer(&UNSUPPORTED, CallAnswer::Error(libc::EOPNOTSUPP));
+    answer(&ABSENT, CallAnswer::Error(libc::ENOSYS));
+    answer(&ABSENT_OF_PROCESSOR, CallAnswer::Error(libc::ENOSYS));
     answers
 }
 
