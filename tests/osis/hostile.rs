@@ -1,6 +1,5 @@
-//! Every function of `osis` with arguments that it was not made for, on a real store: it gives a
-//! value or an error that the script can catch. What comes into the documentation is tried here by
-//! itself.
+//! Calls every function of `osis` with unsuitable arguments on a real store: it returns a value or an
+//! error that the script can catch. New functions are included by themselves.
 
 use serde_json::Value;
 
@@ -72,7 +71,7 @@ fn argument(kind: &str) -> &'static str {
     values[fastrand::usize(0..values.len())]
 }
 
-/// A call of each way to call each function that there is.
+/// Returns a call of every overload of every function.
 fn calls(hero: &Hero) -> Vec<String> {
     let documented = hero.run(&["--json", "script", "doc", "osis", "-t", "osis"]).code(0).stdout;
     let documented: Value = serde_json::from_str(&documented).expect("one JSON document");
@@ -81,7 +80,7 @@ fn calls(hero: &Hero) -> Vec<String> {
         functions.flat_map(|function| function["signatures"].as_array().expect("some"));
     signatures
         .map(|signature| {
-            let signature = signature.as_str().expect("a text");
+            let signature = signature.as_str().expect("a string");
             let call = signature.split(" -> ").next().expect("a call");
             let (name, parameters) = call.trim_end_matches(')').split_once('(').expect("a call");
             let parameters = parameters.split(", ").filter_map(|named| named.split_once(": "));
@@ -92,7 +91,7 @@ fn calls(hero: &Hero) -> Vec<String> {
 }
 
 #[test]
-fn no_argument_is_more_than_an_error_that_a_script_can_catch() {
+fn unsuitable_arguments_cause_only_errors_that_a_script_can_catch() {
     const ROUNDS: usize = 4;
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("osis.index.thing", "[\"n\"]");
@@ -103,16 +102,16 @@ fn no_argument_is_more_than_an_error_that_a_script_can_catch() {
         let caught = |call: &String| format!("try {{ {call}; }} catch (error) {{ seen += 1; }}\n");
         let tried = calls.iter().map(caught).collect::<Vec<_>>().concat();
         let source = format!("{BEFORE}{tried}seen <= {}", calls.len());
-        // What a report of a failure shows.
+        // Shown when the test fails.
         println!("{tried}");
         let exec = ["exec", "-t", "osis", "--timeout", "10m", "-e", &source];
         hero.run(&exec).code(0).stdout("true\n");
     }
-    assert!(!osis.has_ended(), "the actor is the same as before");
+    assert!(!osis.has_ended(), "the actor did not restart");
 }
 
 #[test]
-fn of_two_writers_of_one_object_none_overwrites_what_the_other_wrote() {
+fn concurrent_writers_do_not_overwrite_each_other() {
     const EACH: usize = 50;
     let redis = Redis::start();
     let hero = Hero::on(&redis);

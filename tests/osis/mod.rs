@@ -1,13 +1,13 @@
-//! Objects of scripts: the store against a real Redis and against a model of it, and the functions
-//! of scripts through the real program.
+//! Objects of scripts: the store on a real Redis, compared with a model, and the script functions in
+//! the real program.
 
-mod finding;
-mod guest;
 mod hostile;
 mod indexing;
-mod keeping;
 mod operators;
+mod queries;
+mod redis_client;
 mod scripts;
+mod storage;
 
 use hero::config::OsisConfig;
 use hero::proto::object::{
@@ -19,18 +19,18 @@ use serde_json::Value;
 use crate::support::Redis;
 
 /// A private Redis, and the objects of one context on it.
-struct Place {
+struct ObjectStore {
     redis: Redis,
     store: Store,
     context: Context,
     config: OsisConfig,
 }
 
-impl Place {
-    /// With indexes on these fields of the type `thing`.
+impl ObjectStore {
+    /// Starts one with indexes on these fields of the type `thing`.
     fn with_indexes(fields: &[&str]) -> Self {
         let redis = Redis::start();
-        let store = Store::open(&redis.config("hero")).expect("settings that lead to redis");
+        let store = Store::open(&redis.config("hero")).expect("valid settings");
         Self { redis, store, context: Context::default(), config: indexes(fields) }
     }
 
@@ -85,7 +85,7 @@ fn id_of(id: &str) -> ObjectId {
 }
 
 fn setting(id: &str, body: Value, expected: Option<u64>) -> Write {
-    let Value::Object(body) = body else { panic!("{body} is no map") };
+    let Value::Object(body) = body else { panic!("{body} is not a map") };
     let change = Change::Set { body, created_ms: None };
     Write { object_type: thing(), id: id_of(id), expected, change }
 }

@@ -1,4 +1,4 @@
-//! `hero osis`: what an operator sees and does.
+//! The command `hero osis`.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const LINES: &str = r#"{"context":"","type":"person","object":{"age":30,"created
 "#;
 
 #[test]
-fn what_was_exported_can_be_imported_again() {
+fn exported_objects_can_be_imported_again() {
     let (_redis, hero) = world();
     hero.run_with_input(&["osis", "import"], LINES).code(0).stdout("3 imported\n");
     let exported = hero.run(&["osis", "export"]).code(0).stdout;
@@ -71,7 +71,7 @@ fn objects_are_listed_found_shown_and_deleted() {
 }
 
 #[test]
-fn a_list_goes_on_where_the_page_before_ended() {
+fn list_continues_after_the_previous_page() {
     let (_redis, hero) = world();
     let lines: Vec<String> =
         (0..5).map(|n| format!("{{\"type\":\"t\",\"object\":{{\"id\":\"{n}\"}}}}\n")).collect();
@@ -84,7 +84,7 @@ fn a_list_goes_on_where_the_page_before_ended() {
 }
 
 #[test]
-fn a_line_that_is_wrong_is_named_and_what_came_before_is_told() {
+fn invalid_line_is_rejected_with_its_number() {
     let (_redis, hero) = world();
     for (line, said) in [
         ("{", "line 2: EOF while parsing"),

@@ -1,4 +1,4 @@
-//! The functions as scripts call them, in a real actor.
+//! The functions of `osis`, called by scripts in a real actor.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ fn world() -> (Redis, Hero) {
     (redis, hero)
 }
 
-/// What the last line of an example says that it gives.
-fn told(example: &str) -> Option<&str> {
-    example.rsplit_once("// → ").map(|(_, told)| told.trim_end())
+/// Returns the expected output at the end of an example.
+fn expected(example: &str) -> Option<&str> {
+    example.rsplit_once("// → ").map(|(_, output)| output.trim_end())
 }
 
 #[test]
-fn every_example_of_the_documentation_gives_what_it_says() {
+fn every_example_of_the_documentation_returns_its_output() {
     let (_redis, hero) = world();
     let _osis = hero.actor("osis-default-1").start();
     let documented = hero.run(&["--json", "script", "doc", "-t", "osis"]).code(0).stdout;
@@ -30,22 +30,22 @@ fn every_example_of_the_documentation_gives_what_it_says() {
         let example = function["example"].as_str().expect("an example");
         let context = format!("example {seen}");
         let done = hero.run(&["exec", "-t", "osis", "--context", &context, "-e", example]).code(0);
-        if let Some(told) = told(example) {
-            assert_eq!(done.stdout.trim_end(), told, "{}", function["name"]);
+        if let Some(output) = expected(example) {
+            assert_eq!(done.stdout.trim_end(), output, "{}", function["name"]);
         }
         seen += 1;
     }
     assert!(seen > 8);
 }
 
-/// The scripts of a page: what stands between the lines that begin and end one.
+/// Returns the scripts in the code blocks of a page.
 fn examples(page: &str) -> Vec<&str> {
     let blocks = page.split("```rust\n").skip(1);
     blocks.map(|block| block.split("```").next().expect("an end")).collect()
 }
 
 #[test]
-fn every_example_of_the_page_of_objects_gives_what_it_says() {
+fn every_example_of_the_objects_page_returns_its_output() {
     let redis = Redis::start();
     let hero = Hero::on(&redis)
         .set("osis.index.person", "[\"email\", \"age\", \"city\", \"home.floor\"]")
@@ -53,40 +53,41 @@ fn every_example_of_the_page_of_objects_gives_what_it_says() {
     let _osis = hero.actor("osis-default-1").start();
     let examples = examples(include_str!("../../docs/objects.md"));
     assert!(examples.len() > 8, "{}", examples.len());
-    let people = examples[0].split("osis_list").next().expect("what makes the people");
+    let people = examples[0].split("osis_list").next().expect("the part that creates people");
     for (number, example) in examples.iter().enumerate() {
         let context = format!("page {number}");
-        // Each speaks of the people of the first.
-        let whole = if number == 0 { (*example).to_owned() } else { format!("{people}{example}") };
-        let told = told(example).unwrap_or_else(|| panic!("what does it give?\n{example}"));
-        let exec = ["exec", "-t", "osis", "--caller", "alice", "--context", &context, "-e", &whole];
+        // Each uses the people of the first.
+        let source = if number == 0 { (*example).to_owned() } else { format!("{people}{example}") };
+        let output = expected(example).unwrap_or_else(|| panic!("no output: {example}"));
+        let exec =
+            ["exec", "-t", "osis", "--caller", "alice", "--context", &context, "-e", &source];
         let done = hero.run(&exec).code(0);
-        assert_eq!(done.stdout.trim_end(), told, "{example}");
+        assert_eq!(done.stdout.trim_end(), output, "{example}");
     }
 }
 
 #[test]
-fn the_scripts_of_the_examples_do_their_work() {
+fn example_scripts_return_their_documented_output() {
     let (_redis, hero) = world();
     let _osis = hero.actor("osis-default-1").start();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/osis");
-    let mut keeps = 0;
+    let mut storing = 0;
     for entry in std::fs::read_dir(folder).expect("examples") {
         let path = entry.expect("an entry").path();
         let source = std::fs::read_to_string(&path).expect("a script");
-        let told = told(&source).unwrap_or_else(|| panic!("{}", path.display()));
+        let output = expected(&source).unwrap_or_else(|| panic!("{}", path.display()));
         let file = path.to_str().expect("a name");
-        // Twice: what it keeps does not trouble it.
+        // Twice: stored objects do not change the result.
         for _ in 0..2 {
-            hero.run(&["exec", file]).code(0).stdout(&format!("{told}\n"));
+            hero.run(&["exec", file]).code(0).stdout(&format!("{output}\n"));
         }
-        keeps += usize::from(source.contains("osis_set"));
+        storing += usize::from(source.contains("osis_set"));
     }
-    assert!(keeps > 0, "no example keeps objects");
+    assert!(storing > 0, "no example stores objects");
 }
 
 #[test]
-fn actors_share_objects_and_contexts_are_apart() {
+fn actors_share_objects_and_contexts_are_separate() {
     let (_redis, hero) = world();
     let first = hero.actor("osis-default-1").start();
     hero.run(&[
@@ -109,7 +110,7 @@ fn actors_share_objects_and_contexts_are_apart() {
 }
 
 #[test]
-fn another_context_is_open_only_to_whom_it_is_granted() {
+fn other_context_is_usable_only_with_a_grant() {
     let (_redis, hero) = world();
     let _osis = hero.actor("osis-default-1").start();
     let put = "let own = osis_use(\"shared\"); osis_set(\"person\", #{id: \"a\"}); osis_use(own); \
@@ -139,45 +140,54 @@ fn another_context_is_open_only_to_whom_it_is_granted() {
 }
 
 #[test]
-fn failures_name_the_operation_and_its_object() {
+fn errors_name_the_operation_and_its_object() {
     let (_redis, hero) = world();
     let _osis = hero.actor("osis-default-1").start();
-    for (source, said) in [
+    for (source, message) in [
         ("osis_get(\"no type\", 1)", "osis_get no type 1: object type `no type` is not legal"),
         ("osis_get(\"person\", \"\")", "osis_get person: object id `` is not legal"),
-        ("osis_get(\"person\", 1.5)", "osis_get person 1.5: an id is a string, not f64"),
-        ("osis_set(\"person\", #{id: 1, f: || 1})", "osis_set person 1: f is of type Fn"),
-        ("osis_set(\"person\", #{version: -1})", "osis_set person: a version is a whole number"),
-        ("osis_set(\"person\", #{created_at: \"soon\"})", "osis_set person: created_at is no time"),
+        ("osis_get(\"person\", 1.5)", "osis_get person 1.5: an id must be a string, not f64"),
+        ("osis_set(\"person\", #{id: 1, f: || 1})", "osis_set person 1: f has the type Fn"),
+        (
+            "osis_set(\"person\", #{version: -1})",
+            "osis_set person: a version must be a whole number",
+        ),
+        (
+            "osis_set(\"person\", #{created_at: \"soon\"})",
+            "osis_set person: created_at must be a time",
+        ),
         (
             "let m = #{}; for i in 0..1000 { m = #{m: m}; } osis_set(\"person\", m)",
-            "osis_set person: the object nests",
+            "osis_set person: the object is nested",
         ),
         ("osis_find(\"person\", \"age >\")", "osis_find person: query, column 6: expected a value"),
         ("osis_find(\"person\", \"city = 'x'\")", ": no index on person.city; declare it"),
         (
             "osis_find(\"person\", \"age > 1 limit 99999\")",
-            "osis_find person: a limit is a number from 1",
+            "osis_find person: the limit must be a number from 1",
         ),
-        ("osis_find(\"person\", \"\", #{})", "osis_find person: a page goes on after an object"),
-        ("osis_list(\"person\", \"\", 0)", "osis_list person: a limit is a number from 1"),
-        ("osis_batch([1])", "osis_batch: change 0: it is a map with `set`"),
+        (
+            "osis_find(\"person\", \"\", #{})",
+            "osis_find person: the object after which the page starts has no id",
+        ),
+        ("osis_list(\"person\", \"\", 0)", "osis_list person: the limit must be a number from 1"),
+        ("osis_batch([1])", "osis_batch: change 0: expected a map with `set`"),
         (
             "osis_batch([#{set: \"person\", object: #{id: 1}}, #{delete: \"person\"}])",
-            "osis_batch: change 1: it is",
+            "osis_batch: change 1: expected a map",
         ),
         (
             "osis_set(\"person\", #{id: 1}); osis_delete(\"person\", 1, 7)",
             "osis_delete person 1: stale version: person 1 has version 1, not 7",
         ),
     ] {
-        // Nothing was ever there: an index is asked for only where there are objects.
-        hero.run(&["exec", "-t", "osis", "-e", source]).code(1).says(said);
+        // No objects exist: a query needs an index only for existing ones.
+        hero.run(&["exec", "-t", "osis", "-e", source]).code(1).says(message);
     }
 }
 
 #[test]
-fn a_script_that_waits_for_the_store_can_be_stopped_and_learns_of_its_absence() {
+fn script_can_be_stopped_while_it_waits_and_gets_an_error_without_redis() {
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis).set("actor.lease", "\"30s\"").set("job.log_to_journal", "true");
     let osis = hero.actor("osis-default-1").start();
@@ -186,10 +196,10 @@ fn a_script_that_waits_for_the_store_can_be_stopped_and_learns_of_its_absence() 
     wait_until("it has begun", || !redis.keys("hero:meta:osis:body:").is_empty());
     hero.run(&["job", "stop", &id]).code(0);
     hero.run(&["job", "wait", &id]).code(1).says("stopped_by_request");
-    // While redis is away the script gets an error that it can catch.
-    let patient = "let said = \"\"; while said == \"\" { try { osis_get(\"n\", 1); sleep(0.01); } \
+    // Without Redis the script gets an error that it can catch.
+    let retrying = "let said = \"\"; while said == \"\" { try { osis_get(\"n\", 1); sleep(0.01); } \
                    catch (error) { said = error; } } print(said)";
-    let id = hero.run(&["submit", "-t", "osis", "-e", patient]).code(0).stdout.trim().to_owned();
+    let id = hero.run(&["submit", "-t", "osis", "-e", retrying]).code(0).stdout.trim().to_owned();
     let key = format!("hero:job:{id}");
     wait_until("it runs", || redis.field(&key, "status").as_deref() == Some("started"));
     redis.kill();

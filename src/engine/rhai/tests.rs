@@ -1,4 +1,4 @@
-//! Both Rhai engines, run as the actor runs them: on a thread with the documented stack.
+//! Tests of both Rhai engines on a thread with the stack of an actor.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,9 +13,9 @@ mod commands;
 mod limits;
 
 #[derive(Default)]
-struct Lines(Mutex<Vec<(Stream, String)>>);
+struct CollectedLog(Mutex<Vec<(Stream, String)>>);
 
-impl Log for Lines {
+impl Log for CollectedLog {
     fn line(&self, stream: Stream, line: &str) {
         self.0.lock().expect("a lock").push((stream, line.to_owned()));
     }
@@ -42,17 +42,17 @@ fn sal_with(sal: &SalConfig) -> RhaiEngine {
     RhaiEngine::sal("sal".parse().expect("legal"), &limits, &job_config(), sal)
 }
 
-struct Run {
+struct TestRun {
     result: Result<Success, Failure>,
     log: Vec<(Stream, String)>,
     took: Duration,
 }
 
-/// Runs a script on a thread like the actor's.
-fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel) -> Run {
+/// Runs a script on a thread like that of an actor.
+fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel) -> TestRun {
     let env = BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]);
     let inputs: Inputs = [("first".to_owned(), Some("42".into())), ("b".to_owned(), None)].into();
-    let (log, started) = (Lines::default(), Instant::now());
+    let (log, started) = (CollectedLog::default(), Instant::now());
     let script = Script {
         job_id: "job-1",
         caller_id: "someone",
@@ -71,10 +71,10 @@ fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel
             .expect("no panic")
     });
     let log = log.0.into_inner().expect("a lock");
-    Run { result, log, took: started.elapsed() }
+    TestRun { result, log, took: started.elapsed() }
 }
 
-fn run(engine: &RhaiEngine, source: &str) -> Run {
+fn run(engine: &RhaiEngine, source: &str) -> TestRun {
     run_for(engine, source, Duration::from_mins(1), &Cancel::new())
 }
 
@@ -92,7 +92,7 @@ fn message(engine: &RhaiEngine, source: &str) -> String {
 }
 
 #[test]
-fn the_last_value_is_the_output() {
+fn last_value_is_the_output() {
     let engine = osis();
     for (source, expected) in [
         ("", ""),
@@ -118,7 +118,7 @@ fn the_last_value_is_the_output() {
 }
 
 #[test]
-fn an_output_over_its_limit_is_named() {
+fn output_over_a_limit_is_rejected_with_its_limit() {
     let engine = osis();
     let large = "let s = \"x\"; while s.len < 900000 { s += s; } s + s";
     assert_eq!(message(&engine, large), "output too large: more than 1000000 bytes");
@@ -127,7 +127,7 @@ fn an_output_over_its_limit_is_named() {
 }
 
 #[test]
-fn print_and_debug_go_to_the_log_line_by_line() {
+fn print_and_debug_write_lines_to_the_log() {
     let run = run(&osis(), "print(\"a\\nb\"); debug(\"c\"); print(1); print(\"\")");
     let lines: Vec<(Stream, &str)> =
         run.log.iter().map(|(stream, line)| (*stream, line.as_str())).collect();
@@ -144,7 +144,7 @@ fn print_and_debug_go_to_the_log_line_by_line() {
 }
 
 #[test]
-fn constants_are_seen_everywhere_and_a_variable_of_that_name_wins() {
+fn constants_are_visible_in_functions_and_can_be_shadowed() {
     let engine = osis();
     let source = "fn f() { `${JOB_ID} ${CALLER_ID} ${CONTEXT_ID} ${ENV.GREETING}` } f()";
     assert_eq!(output(&engine, source), "job-1 someone somewhere hello");
@@ -157,7 +157,7 @@ fn constants_are_seen_everywhere_and_a_variable_of_that_name_wins() {
 }
 
 #[test]
-fn a_failure_names_the_matter_and_the_place() {
+fn error_names_the_problem_and_its_position() {
     let engine = osis();
     for (source, expected) in [
         ("\n\nlet y = x;", "variable not found: x (line 3, position 9)"),
@@ -173,7 +173,7 @@ fn a_failure_names_the_matter_and_the_place() {
 }
 
 #[test]
-fn there_is_no_way_to_the_outside() {
+fn osis_script_cannot_reach_the_system() {
     let engine = osis();
     for source in [
         "import \"/etc/passwd\" as p;",
@@ -188,7 +188,7 @@ fn there_is_no_way_to_the_outside() {
 }
 
 #[test]
-fn a_script_is_compiled_once_for_all_its_runs() {
+fn script_is_compiled_once_for_all_its_runs() {
     let engine = osis();
     assert_eq!(output(&engine, "1 + 1"), "2");
     let first = engine.cache.get("1 + 1").expect("kept");
@@ -199,17 +199,18 @@ fn a_script_is_compiled_once_for_all_its_runs() {
 }
 
 #[test]
-fn one_run_leaves_nothing_to_the_next() {
+fn variables_of_one_run_are_unknown_to_the_next() {
     let engine = osis();
     assert_eq!(output(&engine, "let left = 1; left"), "1");
     assert!(message(&engine, "left").starts_with("variable not found: left"));
 }
 
-/// Prints rather than asserts: a machine that is busy with other tests is no measure.
+/// Prints the time instead of asserting it: other tests may slow the machine down.
 #[test]
-fn a_run_that_does_nothing_is_cheap() {
+fn prints_the_time_of_an_empty_run() {
     const RUNS: u32 = 20_000;
-    let (engine, env, log, cancel) = (osis(), BTreeMap::new(), Lines::default(), Cancel::new());
+    let (engine, env, log, cancel) =
+        (osis(), BTreeMap::new(), CollectedLog::default(), Cancel::new());
     let inputs = Inputs::new();
     let started = Instant::now();
     for _ in 0..RUNS {
@@ -226,20 +227,20 @@ fn a_run_that_does_nothing_is_cheap() {
         };
         assert!(engine.run(&script, &cancel, &log).is_ok());
     }
-    println!("{:?} for each run that does nothing", started.elapsed() / RUNS);
+    println!("{:?} for an empty run", started.elapsed() / RUNS);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn no_text_makes_the_engine_panic(source in ".{0,200}") {
+    fn random_text_does_not_make_the_engine_panic(source in ".{0,200}") {
         let run = run_for(&osis(), &source, Duration::from_millis(200), &Cancel::new());
         prop_assert!(!format!("{:?}", run.result).contains("panicked"), "{source}");
     }
 
     #[test]
-    fn no_mix_of_the_language_makes_the_engine_panic(
+    fn random_tokens_do_not_make_the_engine_panic(
         parts in proptest::collection::vec(proptest::sample::select(vec![
             "let x = ", "x", "1", "[", "]", "(", ")", "{", "}", "#{", "a: ", ", ", "; ", "+ ", "- ",
             "* ", "/ ", "% ", "** ", "<< ", "loop ", "if ", "else ", "true ", "fn f(", "f(", "|y| ",

@@ -1,17 +1,11 @@
 //! The job as the functions of `osis` see it: it sends requests to the store and waits for the
 //! answers on the script's own thread, until the job must end.
 
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
-
 use crate::engine::rhai::runtime::context::{self, JobContext};
 use crate::engine::rhai::runtime::settings::OsisSettings;
 use crate::proto::object::{Answer, Ask, Context, Write, Written};
 
 pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
-
-/// The time between two checks of a wait for a stop of the job.
-const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) const UNEXPECTED: &str = "unexpected answer from the store";
 
@@ -33,18 +27,8 @@ impl OsisJob<'_> {
         let Some(objects) = &self.settings.objects else {
             return Err("no object store: the script does not run in an actor".into());
         };
-        let context = self.context()?;
-        let answer = objects.ask(&context, ask);
-        loop {
-            match answer.recv_timeout(STOP_CHECK_INTERVAL) {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(error)) => return Err(error.into()),
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err("the actor stopped before the store answered".into());
-                }
-                Err(RecvTimeoutError::Timeout) => self.check_stop()?,
-            }
-        }
+        let answers = objects.ask(&self.context()?, ask);
+        Ok(self.receive(&answers, "the actor stopped before the store answered")??)
     }
 
     fn context(self) -> CallResult<Context> {

@@ -1,25 +1,25 @@
-//! The functions by which scripts keep objects and find them.
+//! The functions that store and find objects.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use jiff::Timestamp;
 
 use super::context::{CallError, CallResult, OsisJob, RhaiResult, UNEXPECTED, excerpt, operation};
-use super::values::{self, Given, Values};
+use super::values::{self, ObjectInput, ValueBuilder};
 use crate::engine::rhai::functions::Functions;
 use crate::proto::object::{
     Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write, time_text,
 };
 
-/// The most changes of one batch.
+/// The limit of changes in one batch.
 const BATCH_MAX: usize = 1000;
 
-/// Adds all of them to an interpreter.
+/// Registers all of them.
 pub(crate) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "osis",
-        "Objects that outlive the script, apart for each context (CONTEXT_ID). An object is a map; \
-         the store sees to its `id`, `version`, `created_at` and `modified_at`. Strings, numbers, \
-         booleans, (), arrays and maps come back as they were; anything else is refused.",
+        "Objects that outlive the script, separate for each context (CONTEXT_ID). An object is a \
+         map; the store sets its `id`, `version`, `created_at` and `modified_at`. Strings, numbers, \
+         booleans, (), arrays and maps are returned unchanged; other values are rejected.",
     );
     one_by_one(functions);
     many(functions);
@@ -29,8 +29,7 @@ fn one_by_one(functions: &mut Functions<'_>) {
     functions.add(
         "osis_new",
         ["type"],
-        "Makes a new object of a type: a map with an id of its own, and the time. It is kept once \
-         it is given to osis_set.",
+        "Returns a new object of a type: a map with a unique id and the time. osis_set stores it.",
         r#"
 let ann = osis_new("person");
 ann.name = "Ann";
@@ -41,10 +40,10 @@ osis_set("person", ann) == ann.id
     functions.add(
         "osis_set",
         ["type", "object"],
-        "Keeps an object and gives its id; one without an id gets one. An object that has a \
-         version, as from osis_get, is kept only if nobody has changed it since: otherwise the \
-         error says `stale version`. Without a version it replaces whatever is there. A deleted \
-         object that is set again begins at version 1.",
+        "Stores an object and returns its id; an object without an id gets one. An object with a \
+         version, as from osis_get, is stored only if it was not changed since; otherwise the error \
+         is `stale version`. Without a version it replaces the stored object. After a deletion the \
+         version starts at 1 again.",
         r#"
 let id = osis_set("person", #{id: "bob", name: "Bob"});
 let bob = osis_get("person", id);
@@ -63,7 +62,7 @@ seen.contains("stale version")
         .add(
             "osis_get",
             ["type", "id"],
-            "Gives an object, or () if there is none.",
+            "Returns an object, or () if it does not exist.",
             r#"
 osis_set("person", #{id: "cas", age: 41});
 [osis_get("person", "cas").age, osis_get("person", "nobody") == ()]
@@ -78,7 +77,7 @@ osis_set("person", #{id: "cas", age: 41});
     functions.add(
         "osis_exists",
         ["type", "id"],
-        "Tells whether there is such an object.",
+        "Returns whether an object exists.",
         r#"
 osis_set("person", #{id: "dora"});
 [osis_exists("person", "dora"), osis_exists("person", "nobody")]
@@ -96,8 +95,8 @@ osis_set("person", #{id: "dora"});
         .add(
             "osis_delete",
             ["type", "id"],
-            "Deletes an object, and tells whether it was there. With a version it does so only if \
-             nobody has changed the object since.",
+            "Deletes an object, and returns whether it existed. With a version, only if the object \
+             was not changed since.",
             r#"
 osis_set("person", #{id: "eve"});
 [osis_delete("person", "eve"), osis_delete("person", "eve")]
@@ -114,8 +113,8 @@ fn many(functions: &mut Functions<'_>) {
         .add(
             "osis_list",
             ["type"],
-            "Gives the ids of all objects of a type, in order; for more than an array may hold, a \
-             page of them: those after an id, so many at the most.",
+            "Returns the sorted ids of all objects of a type. If these exceed the array limit, take \
+             them in pages: at most `limit` ids after the id `after`.",
             r#"
 for id in ["a", "b", "c"] { osis_set("letter", #{id: id}); }
 [osis_list("letter"), osis_list("letter", "a", 1)]
@@ -131,12 +130,12 @@ for id in ["a", "b", "c"] { osis_set("letter", #{id: id}); }
         .add(
             "osis_find",
             ["type", "query"],
-            "Gives the objects that a query means: conditions with =, !=, <, <=, >, >=, `in [..]`, \
+            "Returns the objects that match a query: conditions with =, !=, <, <=, >, >=, `in [..]`, \
              `starts with`, joined by `and`, `or` and parentheses, then `order by FIELD asc` or \
-             `desc`, then `limit N`. Without an order they come by id. A map means equality of \
-             all its entries. The fields must have an index, by [osis.index] of the configuration; \
-             id has one. With the last object of a page it gives the page after it. docs/objects.md \
-             explains the language, with an example of each part.",
+             `desc`, then `limit N`. The default order is by id. A map matches objects with equal \
+             fields. The fields must be indexed by [osis.index] of the configuration; id always is. \
+             The last object of a page as `after` returns the next page. docs/objects.md describes \
+             the language.",
             r#"
 for n in 1..6 { osis_set("track", #{id: `t${n}`, title: `Song ${n}`}); }
 let query = `id > "t1" order by id desc limit 2`;
@@ -161,9 +160,9 @@ let next = osis_find("track", query, page[1]);
     functions.add(
         "osis_batch",
         ["changes"],
-        "Makes several changes as one, all of them or none: maps with `set` and `object`, or with \
-         `delete` and `id`, each with the type after `set` or `delete`. Gives for each the id that \
-         was set, or whether what was deleted was there.",
+        "Makes several changes atomically: maps with `set` and `object`, or with `delete` and `id`; \
+         the value of `set` or `delete` is the type. Returns for each change the stored id, or \
+         whether the deleted object existed.",
         r#"
 osis_set("account", #{id: "a", cents: 500});
 osis_set("account", #{id: "b", cents: 0});
@@ -182,8 +181,8 @@ osis_batch([
     functions.add(
         "osis_use",
         ["context"],
-        "Lets the functions that follow in this script work on the objects of another context, if \
-         [osis.access] of the configuration grants it to the caller. Gives the one before.",
+        "Makes the following calls of this script use the objects of another context, if \
+         [osis.access] of the configuration grants it to the caller. Returns the previous context.",
         r"
 let own = osis_use(CONTEXT_ID);
 own == CONTEXT_ID
@@ -213,8 +212,8 @@ fn new(object_type: &str) -> CallResult<Map> {
     ]))
 }
 
-fn setting(object_type: &str, object: &Map) -> CallResult<Write> {
-    let Given { id, version, created_ms, body } = values::given(object)?;
+fn write_of(object_type: &str, object: &Map) -> CallResult<Write> {
+    let ObjectInput { id, version, created_ms, body } = values::object_input(object)?;
     Ok(Write {
         object_type: object_type.parse()?,
         id: id.map_or_else(new_id, Ok)?,
@@ -224,7 +223,7 @@ fn setting(object_type: &str, object: &Map) -> CallResult<Write> {
 }
 
 fn set(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<String> {
-    let write = setting(object_type, object)?;
+    let write = write_of(object_type, object)?;
     let id = write.id.to_string();
     job.write(vec![write])?;
     Ok(id)
@@ -234,7 +233,7 @@ fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResult<Dynamic>
     match job.ask(Ask::Get(object_type.parse()?, values::id(id)?))? {
         Answer::Object(None) => Ok(Dynamic::UNIT),
         Answer::Object(Some(object)) => {
-            Ok(Values::new(&job.settings.limits).object(object)?.into())
+            Ok(ValueBuilder::new(&job.settings.limits).object(object)?.into())
         }
         _ => Err(UNEXPECTED.into()),
     }
@@ -251,31 +250,31 @@ fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> RhaiResult<b
 }
 
 fn list(job: OsisJob<'_>, object_type: &str, page: Option<(&str, INT)>) -> CallResult<Array> {
-    let most = job.settings.limits.array_len_max.min(9_999);
+    let max = job.settings.limits.array_len_max.min(9_999);
     let (after, limit) = match page {
-        None => (None, most + 1),
+        None => (None, max + 1),
         Some((after, limit)) => {
             let after = (!after.is_empty()).then(|| after.parse()).transpose()?;
-            (after, limited(limit, most)?)
+            (after, limited(limit, max)?)
         }
     };
     let object_type: ObjectType = object_type.parse()?;
     let Answer::Ids(ids) = job.ask(Ask::Ids { object_type, after, limit })? else {
         return Err(UNEXPECTED.into());
     };
-    if ids.len() > most {
+    if ids.len() > max {
         return Err(format!(
-            "there are more than {most}; take them page by page: osis_list(type, after, limit)"
+            "more than {max} objects; take them in pages with osis_list(type, after, limit)"
         )
         .into());
     }
     Ok(ids.into_iter().map(|id| id.to_string().into()).collect())
 }
 
-fn limited(limit: INT, most: usize) -> CallResult<usize> {
+fn limited(limit: INT, max: usize) -> CallResult<usize> {
     match usize::try_from(limit) {
-        Ok(limit) if (1..=most).contains(&limit) => Ok(limit),
-        _ => Err(format!("a limit is a number from 1 to {most}").into()),
+        Ok(limit) if (1..=max).contains(&limit) => Ok(limit),
+        _ => Err(format!("the limit must be a number from 1 to {max}").into()),
     }
 }
 
@@ -293,24 +292,24 @@ fn find(
     query: Query,
     after: Option<&Map>,
 ) -> CallResult<Array> {
-    let most = job.settings.limits.array_len_max.min(9_999);
-    if query.limit.is_some_and(|limit| limit > most) {
-        return Err(format!("a limit is a number from 1 to {most}").into());
+    let max = job.settings.limits.array_len_max.min(9_999);
+    if query.limit.is_some_and(|limit| limit > max) {
+        return Err(format!("the limit must be a number from 1 to {max}").into());
     }
-    let after = match after.map(values::given).transpose()? {
+    let after = match after.map(values::object_input).transpose()? {
         None => None,
-        Some(Given { id: Some(id), body, .. }) => Some((id, body)),
-        Some(Given { id: None, .. }) => {
-            return Err("a page goes on after an object, and this map has no id".into());
+        Some(ObjectInput { id: Some(id), body, .. }) => Some((id, body)),
+        Some(ObjectInput { id: None, .. }) => {
+            return Err("the object after which the page starts has no id".into());
         }
     };
     let object_type: ObjectType = object_type.parse()?;
-    let ask = Ask::Find { object_type, query, after, limit: most + 1 };
+    let ask = Ask::Find { object_type, query, after, limit: max + 1 };
     let Answer::Objects(objects) = job.ask(ask)? else { return Err(UNEXPECTED.into()) };
-    if objects.len() > most {
-        return Err(format!("it means more than {most} objects; add `limit` to the query").into());
+    if objects.len() > max {
+        return Err(format!("more than {max} objects match; add `limit` to the query").into());
     }
-    Ok(Values::new(&job.settings.limits).objects(objects)?)
+    Ok(ValueBuilder::new(&job.settings.limits).objects(objects)?)
 }
 
 fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {
@@ -333,12 +332,12 @@ fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {
         .map(|write| matches!(write.change, Change::Set { .. }).then(|| write.id.to_string()))
         .collect();
     let written = job.write(writes)?;
-    let told = ids.into_iter().zip(written);
-    Ok(told.map(|(id, written)| id.map_or_else(|| written.existed.into(), Into::into)).collect())
+    let results = ids.into_iter().zip(written);
+    Ok(results.map(|(id, written)| id.map_or_else(|| written.existed.into(), Into::into)).collect())
 }
 
 fn change_of(change: &Dynamic) -> CallResult<Write> {
-    const FORM: &str = "it is a map with `set` and `object`, or with `delete` and `id`";
+    const FORM: &str = "expected a map with `set` and `object`, or with `delete` and `id`";
     let change = change.flatten_clone();
     let map = change.read_lock::<Map>().ok_or(FORM)?;
     let text = |name: &str| map.get(name)?.read_lock::<ImmutableString>().map(|text| text.clone());
@@ -346,7 +345,7 @@ fn change_of(change: &Dynamic) -> CallResult<Write> {
         (Some(object_type), None) => {
             let object = map.get("object").ok_or(FORM)?.flatten_clone();
             let object = object.read_lock::<Map>().ok_or(FORM)?;
-            setting(&object_type, &object)
+            write_of(&object_type, &object)
         }
         (None, Some(object_type)) => Ok(Write {
             object_type: object_type.parse()?,
@@ -364,7 +363,7 @@ fn use_context(job: OsisJob<'_>, context: &str) -> CallResult<String> {
     let is_own = context == script.context_id;
     if !is_own && !job.settings.config.grants(script.caller_id, context) {
         return Err(format!(
-            "not allowed: osis.access grants it not to the caller `{}`",
+            "not allowed: osis.access does not grant it to the caller `{}`",
             excerpt(script.caller_id)
         )
         .into());

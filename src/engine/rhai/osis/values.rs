@@ -1,5 +1,5 @@
-//! Values of scripts as JSON, and back to the very same values. What JSON has no form for is
-//! refused rather than changed.
+//! Conversion between script values and stored JSON, without loss. A value without a JSON form is
+//! rejected.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use serde_json::{Number, Value};
@@ -7,26 +7,26 @@ use serde_json::{Number, Value};
 use crate::config::RhaiLimits;
 use crate::proto::object::{OWN_FIELDS, Object, ObjectId, time_ms, time_text};
 
-/// How deep an object may nest: readers of JSON refuse more.
-const NESTING_MAX: usize = 127;
+/// The nesting limit of an object: parsers of JSON reject deeper ones.
+const DEPTH_MAX: usize = 127;
 
-/// What a script gives to be kept: its own fields apart from those of the store.
+/// An object from a script: its own fields apart from those of the store.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct ObjectInput {
     pub(super) id: Option<ObjectId>,
     pub(super) version: Option<u64>,
     pub(super) created_ms: Option<i64>,
     pub(super) body: serde_json::Map<String, Value>,
 }
 
-/// Reads what a script gives.
-pub(super) fn given(map: &Map) -> Result<Given, String> {
+/// Reads an object from a script.
+pub(super) fn object_input(map: &Map) -> Result<ObjectInput, String> {
     let of = |name: &str| map.get(name).filter(|value| !value.is_unit());
     let created_ms = match of("created_at") {
         None => None,
         Some(value) => {
             let time = value.read_lock::<ImmutableString>().and_then(|text| time_ms(&text));
-            Some(time.ok_or("created_at is no time such as 2026-01-31T12:00:00.000Z")?)
+            Some(time.ok_or("created_at must be a time such as 2026-01-31T12:00:00.000Z")?)
         }
     };
     let version = match of("version") {
@@ -36,7 +36,7 @@ pub(super) fn given(map: &Map) -> Result<Given, String> {
     let own = |name: &str| OWN_FIELDS.contains(&name);
     let body = map.iter().filter(|(name, _)| !own(name));
     let body = body.map(|(name, value)| Ok((name.to_string(), to_json(value, name, 1)?)));
-    Ok(Given {
+    Ok(ObjectInput {
         id: of("id").map(id).transpose()?,
         version,
         created_ms,
@@ -44,33 +44,33 @@ pub(super) fn given(map: &Map) -> Result<Given, String> {
     })
 }
 
-/// An id as a script gives it: a text, or a whole number.
+/// Reads an id from a script: a string or a whole number.
 pub(super) fn id(value: &Dynamic) -> Result<ObjectId, String> {
     let text = match (value.as_int(), value.read_lock::<ImmutableString>()) {
         (Ok(number), _) => number.to_string(),
         (_, Some(text)) => text.to_string(),
-        _ => return Err(format!("an id is a string, not {}", value.type_name())),
+        _ => return Err(format!("an id must be a string, not {}", value.type_name())),
     };
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// A version as a script gives it.
+/// Reads a version from a script.
 pub(super) fn version(value: &Dynamic) -> Result<u64, String> {
     let number = value.as_int().ok().and_then(|number| u64::try_from(number).ok());
-    number.ok_or_else(|| "a version is a whole number from 0".to_owned())
+    number.ok_or_else(|| "a version must be a whole number from 0".to_owned())
 }
 
-/// A value as JSON. `place` is where it stands in its object, for a message.
-pub(super) fn to_json(value: &Dynamic, place: &str, nesting: usize) -> Result<Value, String> {
-    if nesting > NESTING_MAX {
-        return Err(format!("the object nests deeper than {NESTING_MAX} levels"));
+/// Converts a value to JSON. `field` is its name, for error messages.
+pub(super) fn to_json(value: &Dynamic, field: &str, nesting: usize) -> Result<Value, String> {
+    if nesting > DEPTH_MAX {
+        return Err(format!("the object is nested deeper than {DEPTH_MAX} levels"));
     }
-    // A value that a closure has captured is behind a lock.
+    // A value that a closure captured is behind a lock.
     if value.is_shared() {
-        return to_json(&value.flatten_clone(), place, nesting);
+        return to_json(&value.flatten_clone(), field, nesting);
     }
     if let Some(array) = value.read_lock::<Array>() {
-        let elements = array.iter().map(|element| to_json(element, place, nesting + 1));
+        let elements = array.iter().map(|element| to_json(element, field, nesting + 1));
         return elements.collect();
     }
     if let Some(map) = value.read_lock::<Map>() {
@@ -93,33 +93,33 @@ pub(super) fn to_json(value: &Dynamic, place: &str, nesting: usize) -> Result<Va
     }
     if let Ok(number) = value.as_float() {
         let number = Number::from_f64(number);
-        return number.map(Value::Number).ok_or_else(|| format!("{place} is no finite number"));
+        return number.map(Value::Number).ok_or_else(|| format!("{field} is not a finite number"));
     }
-    let what = value.type_name();
-    Err(format!("{place} is of type {what}, which is not kept; keep a string of it"))
+    let type_name = value.type_name();
+    Err(format!("{field} has the type {type_name}, which cannot be stored; store a string instead"))
 }
 
-/// Makes values of what was kept, within the limits that Rhai keeps only for what it makes itself.
-pub(super) struct Values<'a> {
+/// Builds values from stored JSON within the script's limits; Rhai checks only its own values.
+pub(super) struct ValueBuilder<'a> {
     limits: &'a RhaiLimits,
     entries_left: usize,
     elements_left: usize,
 }
 
-impl<'a> Values<'a> {
+impl<'a> ValueBuilder<'a> {
     pub(super) fn new(limits: &'a RhaiLimits) -> Self {
         Self { limits, entries_left: limits.map_len_max, elements_left: limits.array_len_max }
     }
 
-    /// Objects as scripts see them.
+    /// Builds objects.
     pub(super) fn objects(&mut self, objects: Vec<Object>) -> Result<Array, String> {
-        self.takes_elements(objects.len())?;
+        self.take_elements(objects.len())?;
         objects.into_iter().map(|object| Ok(self.object(object)?.into())).collect()
     }
 
-    /// An object as scripts see it.
+    /// Builds an object.
     pub(super) fn object(&mut self, object: Object) -> Result<Map, String> {
-        self.takes_entries(object.body.len() + OWN_FIELDS.len())?;
+        self.take_entries(object.body.len() + OWN_FIELDS.len())?;
         let mut map = Map::new();
         for (name, value) in object.body {
             map.insert(name.into(), self.value(value)?);
@@ -145,19 +145,19 @@ impl<'a> Values<'a> {
             },
             Value::String(text) => {
                 if text.len() as u64 > self.limits.string_size_max {
-                    return Err("a string in it is longer than type.NAME.limits.string_size_max \
-                                allows"
+                    return Err("a string of it is longer than the limit \
+                                type.NAME.limits.string_size_max"
                         .to_owned());
                 }
                 text.into()
             }
             Value::Array(elements) => {
-                self.takes_elements(elements.len())?;
+                self.take_elements(elements.len())?;
                 let elements = elements.into_iter().map(|element| self.value(element));
                 elements.collect::<Result<Array, _>>()?.into()
             }
             Value::Object(fields) => {
-                self.takes_entries(fields.len())?;
+                self.take_entries(fields.len())?;
                 let fields = fields.into_iter();
                 let fields = fields.map(|(name, value)| Ok((name.into(), self.value(value)?)));
                 fields.collect::<Result<Map, String>>()?.into()
@@ -165,11 +165,11 @@ impl<'a> Values<'a> {
         })
     }
 
-    fn takes_entries(&mut self, entries: usize) -> Result<(), String> {
+    fn take_entries(&mut self, entries: usize) -> Result<(), String> {
         take(&mut self.entries_left, entries, "maps", "map_len_max", self.limits.map_len_max)
     }
 
-    fn takes_elements(&mut self, elements: usize) -> Result<(), String> {
+    fn take_elements(&mut self, elements: usize) -> Result<(), String> {
         take(
             &mut self.elements_left,
             elements,
@@ -187,8 +187,8 @@ fn take(left: &mut usize, more: usize, what: &str, limit: &str, max: usize) -> R
             Ok(())
         }
         None => Err(format!(
-            "it would be {what} of more than {max} entries, which type.NAME.limits.{limit} does \
-             not allow; ask for fewer"
+            "its {what} have more than {max} entries, the limit type.NAME.limits.{limit}; request \
+             fewer objects"
         )),
     }
 }
@@ -203,7 +203,7 @@ mod tests {
             Just(Dynamic::UNIT),
             any::<bool>().prop_map(Dynamic::from),
             any::<INT>().prop_map(Dynamic::from),
-            any::<f64>().prop_filter("kept as JSON", |f| f.is_finite()).prop_map(Dynamic::from),
+            any::<f64>().prop_filter("finite", |f| f.is_finite()).prop_map(Dynamic::from),
             ".{0,8}".prop_map(Dynamic::from),
         ];
         leaf.prop_recursive(6, 60, 6, |inner| {
@@ -218,22 +218,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_comes_back_as_it_was(value in value()) {
-            let json = to_json(&value, "x", 1).expect("kept");
+        fn every_value_is_returned_unchanged(value in value()) {
+            let json = to_json(&value, "x", 1).expect("JSON");
             let text = serde_json::to_string(&json).expect("JSON");
             let read: Value = serde_json::from_str(&text).expect("JSON");
-            let back = Values::new(&RhaiLimits::default()).value(read).expect("within limits");
+            let back = ValueBuilder::new(&RhaiLimits::default()).value(read).expect("within limits");
             // The same type and value: 1 is not 1.0.
             prop_assert_eq!(format!("{back:?}"), format!("{value:?}"));
         }
     }
 
     #[test]
-    fn what_json_has_no_form_for_is_refused_by_its_place() {
+    fn value_without_a_json_form_is_rejected_with_its_field() {
         for (value, expected) in [
-            (Dynamic::from(f64::NAN), "x is no finite number"),
-            (Dynamic::from(vec![1_u8]), "x is of type blob, which is not kept"),
-            (Dynamic::from('c'), "x is of type char"),
+            (Dynamic::from(f64::NAN), "x is not a finite number"),
+            (Dynamic::from(vec![1_u8]), "x has the type blob, which cannot be stored"),
+            (Dynamic::from('c'), "x has the type char"),
         ] {
             let message = to_json(&value, "x", 1).expect_err(expected);
             assert!(message.starts_with(expected), "{message}");
@@ -243,11 +243,11 @@ mod tests {
             deep = vec![deep].into();
         }
         let message = to_json(&deep, "x", 1).expect_err("too deep");
-        assert_eq!(message, "the object nests deeper than 127 levels");
+        assert_eq!(message, "the object is nested deeper than 127 levels");
     }
 
     #[test]
-    fn what_was_kept_stays_within_the_limits_of_the_script() {
+    fn stored_objects_obey_the_limits_of_the_script() {
         let limits = RhaiLimits {
             map_len_max: 6,
             array_len_max: 3,
@@ -261,7 +261,7 @@ mod tests {
             modified_ms: 1,
             body: body.as_object().cloned().expect("a map"),
         };
-        let made = |body: Value| Values::new(&limits).object(object(body));
+        let made = |body: Value| ValueBuilder::new(&limits).object(object(body));
         let map = made(serde_json::json!({ "a": [1, 2], "b": "text" })).expect("fits");
         assert_eq!(map["created_at"].to_string(), "1970-01-01T00:00:00.000Z");
         for (body, limit) in [

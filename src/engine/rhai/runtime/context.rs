@@ -1,6 +1,8 @@
 //! The job as script functions see it: its run, the settings of the functions, and their errors.
 
 use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use ::rhai::EvalAltResult;
 
@@ -8,6 +10,9 @@ use super::run::{ScriptRun, terminated, with};
 use crate::error::reason;
 use crate::proto::object::{ObjectError, QueryError};
 use crate::proto::target::IllegalName;
+
+/// The time between two checks for a stop while a call waits.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The result that a function returns to its script.
 pub(crate) type RhaiResult<T> = Result<T, Box<EvalAltResult>>;
@@ -84,6 +89,17 @@ impl<S> JobContext<'_, S> {
     /// Fails if the job must end. For loops and waits that may take long.
     pub(crate) fn check_stop(self) -> CallResult<()> {
         if self.run.check_now().is_some() { Err(CallError::JobEnded) } else { Ok(()) }
+    }
+
+    /// Waits for an answer until the job must end; `disconnected` is the error if none can come.
+    pub(crate) fn receive<T>(self, answers: &Receiver<T>, disconnected: &str) -> CallResult<T> {
+        loop {
+            match answers.recv_timeout(STOP_CHECK_INTERVAL) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Disconnected) => return Err(disconnected.into()),
+                Err(RecvTimeoutError::Timeout) => self.check_stop()?,
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Commands: run by bash, in the script's own folder, ended with the job.
+//! Commands, run by bash in the script's own folder and ended with the job.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::engine::process::{
 use crate::engine::rhai::functions::Functions;
 
 const BASH: &str = "/bin/bash";
-/// A longer command is handed over in a file: the kernel takes no argument of 128 KiB.
+/// A longer command is passed in a file: the kernel rejects an argument of 128 KiB.
 const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
 
-/// Whether a value is a command that is still to be run.
+/// Returns whether a value is a command that was not run.
 pub(crate) fn is_command(value: &Dynamic) -> bool {
     value.is::<BashCommand>()
 }
@@ -34,7 +34,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "silent",
         ["command"],
-        "Keeps what the command writes out of the job's log.",
+        "Keeps the output of the command out of the job's log.",
         r#"
 run("echo secret").silent().execute().stdout
 // → secret"#,
@@ -43,7 +43,7 @@ run("echo secret").silent().execute().stdout
     functions.add(
         "ignore_error",
         ["command"],
-        "Lets the command fail without an error; its result tells.",
+        "Makes a failing command return its result instead of throwing an error.",
         r#"
 run("exit 3").ignore_error().execute().code
 // → 3"#,
@@ -59,7 +59,7 @@ run("exit 3").ignore_error().execute().code
     functions.add(
         "env",
         ["command", "name", "value"],
-        "Gives the command one more environment variable.",
+        "Sets an environment variable of the command.",
         r#"
 run("echo Hello, $NAME").env("NAME", "world").execute().stdout
 // → Hello, world"#,
@@ -73,7 +73,7 @@ fn register_execution(functions: &mut Functions<'_>) {
         .add(
             "timeout",
             ["command", "seconds"],
-            "Ends the command, and all it started, after so many seconds.",
+            "Stops the command, and every process it started, after a number of seconds.",
             r#"
 let result = run("sleep 60").timeout(0.1).ignore_error().execute();
 result.success
@@ -86,7 +86,7 @@ result.success
     functions.add(
         "execute",
         ["command"],
-        "Runs the command to its end; the result has stdout, stderr, success and code.",
+        "Runs the command until it exits, and returns a map with stdout, stderr, success and code.",
         r#"
 let result = run("echo out; echo err >&2").execute();
 `${result.stdout} ${result.stderr} ${result.success} ${result.code}`
@@ -97,7 +97,7 @@ let result = run("echo out; echo err >&2").execute();
         .add(
             "which",
             ["name"],
-            "Gives the file that runs when a command of this job calls `name`, or () if none does.",
+            "Returns the path of the program that `name` means in a command of this job, or ().",
             r#"
 if which("no-such-program") == () { "not here" } else { "here" }
 // → not here"#,
@@ -111,9 +111,9 @@ fn register_run(functions: &mut Functions<'_>) {
         .add(
             "run",
             ["command"],
-            "Prepares a command for bash, to be run by `execute`; with a map of options (silent, \
-             die, log) it runs at once. Bash stops at the first line that fails, and common \
-             indentation of several lines is taken away.",
+            "Prepares a command for bash, which `execute` runs; with a map of options (silent, die, \
+             log) it runs at once. Bash stops at the first line that fails. The common indentation \
+             of several lines is removed.",
             r#"
 run(`
     mkdir site
@@ -129,7 +129,7 @@ run("cat site/index.html", #{silent: true, die: false, log: false}).stdout
     functions.add(
         "run_command",
         ["command"],
-        "Runs a command with bash; the result has stdout, stderr, success and code.",
+        "Runs a command with bash, and returns a map with stdout, stderr, success and code.",
         r#"
 run_command("echo $((40 + 2))").stdout
 // → 42"#,
@@ -138,7 +138,7 @@ run_command("echo $((40 + 2))").stdout
     functions.add(
         "run_silent",
         ["command"],
-        "As run_command, with nothing of what it writes in the job's log.",
+        "Does the same as run_command, but keeps the output out of the job's log.",
         r#"
 run_silent("echo 'only for me'").stdout
 // → only for me"#,
@@ -148,17 +148,17 @@ run_silent("echo 'only for me'").stdout
     );
 }
 
-/// A command and how it is to be run: what `run` gives a script to add to.
+/// A command with its options, which `run` returns.
 #[derive(Debug, Clone, Default)]
 struct BashCommand {
-    /// By which function's name its errors start.
+    /// The script function that created it, for error messages.
     function: &'static str,
     command: String,
-    /// Its lines do not go to the job's log.
+    /// Keeps its output out of the job's log.
     silent: bool,
-    /// It may fail without an error; the result tells.
+    /// Returns the result of a failed command instead of an error.
     ignore_error: bool,
-    /// The command itself goes to the job's log first.
+    /// Writes the command itself to the job's log.
     log: bool,
     env: Vec<(String, String)>,
     timeout: Option<Duration>,
@@ -172,16 +172,18 @@ impl BashCommand {
     fn with_options(mut self, options: &Map) -> RhaiResult<Self> {
         for (name, value) in options {
             let Ok(on) = value.as_bool() else {
-                return Err(format!("{}: option `{name}` is true or false", self.function).into());
+                return Err(
+                    format!("{}: option `{name}` must be true or false", self.function).into()
+                );
             };
             match name.as_str() {
                 "silent" => self.silent = on,
                 "die" => self.ignore_error = !on,
                 "log" => self.log = on,
                 other => {
-                    let known = "known are silent, die and log";
+                    let known = "use silent, die or log";
                     return Err(format!(
-                        "{}: no option `{}`: {known}",
+                        "{}: unknown option `{}`: {known}",
                         self.function,
                         excerpt(other)
                     )
@@ -193,23 +195,23 @@ impl BashCommand {
     }
 
     fn with_variable(mut self, name: &str, value: &str) -> RhaiResult<Self> {
-        check_variable(name, value).map_err(|why| self.failed(&why))?;
+        check_variable(name, value).map_err(|reason| self.failed(&reason))?;
         self.env.push((name.to_owned(), value.to_owned()));
         Ok(self)
     }
 
     fn with_timeout(mut self, seconds: FLOAT) -> RhaiResult<Self> {
         let time = Duration::try_from_secs_f64(seconds)
-            .map_err(|_| self.failed(&format!("timeout of {seconds} seconds")))?;
+            .map_err(|_| self.failed(&format!("invalid timeout of {seconds} seconds")))?;
         self.timeout = Some(time);
         Ok(self)
     }
 
-    /// Runs it to its end and gives `stdout`, `stderr`, `success` and `code`.
+    /// Runs it and returns `stdout`, `stderr`, `success` and `code`.
     fn execute(self) -> RhaiResult<Map> {
         operation(self.function, &format!("`{}`", excerpt(&self.command)), |job| {
             let report = self.report(job)?;
-            // The job's own deadline, or only the command's?
+            // A timeout can be that of the job or that of the command.
             job.check_stop()?;
             match report.ended {
                 Ended::Stopped(_) => Err(CallError::JobEnded),
@@ -239,11 +241,11 @@ impl BashCommand {
         if self.log {
             run.log_text(Stream::Stdout, &self.command);
         }
-        // Lives as long as the command does.
+        // Kept until the command has exited.
         let file_folder;
         let mut args: Vec<OsString> = vec!["-e".into()];
         if self.command.contains('\0') {
-            return Err("the command holds a NUL".into());
+            return Err("the command contains a NUL byte".into());
         } else if self.command.len() <= ARGUMENT_BYTES_MAX {
             args.extend(["-c".into(), OsString::from(&self.command)]);
         } else {
@@ -255,12 +257,12 @@ impl BashCommand {
         Ok(run_in_sandbox(job, program, env, &job.folder()?, self.timeout, log)?)
     }
 
-    fn failed(&self, why: &str) -> String {
-        format!("{} `{}`: {why}", self.function, excerpt(&self.command))
+    fn failed(&self, reason: &str) -> String {
+        format!("{} `{}`: {reason}", self.function, excerpt(&self.command))
     }
 }
 
-/// What a script sees of a command that has ended; killed by a signal counts as a shell does.
+/// Returns the result of an exited command for the script; a signal gives the exit code of a shell.
 fn result(report: &Report) -> Map {
     use std::os::unix::process::ExitStatusExt;
     let code = report.status.code().or_else(|| report.status.signal().map(|signal| 128 + signal));
@@ -280,7 +282,7 @@ fn which(name: &str) -> RhaiResult<Dynamic> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody waits for so long that it matters")]
+#[expect(clippy::cast_precision_loss, reason = "inexact only above 2^53")]
 fn seconds_of(seconds: INT) -> FLOAT {
     seconds as FLOAT
 }

@@ -1,4 +1,4 @@
-//! Copies, moves and mirrors of files and folders.
+//! Copies, moves and mirrors files and folders.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -13,18 +13,19 @@ use super::find::{matches, sorted_entries};
 use super::remove::remove;
 use crate::engine::rhai::functions::Functions;
 
-/// Where programs that are copied for everybody go.
+/// The folder of `copy_bin`.
 const BIN: &str = "/usr/local/bin";
-/// So much is copied between two looks at the clock.
+/// The size of the chunks between two checks for a stop.
 const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
-const FOLDERS_DEEP_MAX: usize = 200;
+/// The nesting limit of folders.
+const FOLDER_DEPTH_MAX: usize = 200;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "copy",
         ["source", "destination"],
-        "Copies a file, a folder with all that is in it, or all that matches `*` and `?` in the \
-         last part of the source. Into the destination if that is a folder, else to that name.",
+        "Copies a file, a folder with its content, or everything that matches `*` and `?` in the \
+         last part of the source. The destination is a folder to copy into, or the new name.",
         r#"
 mkdir("site"); mkdir("backup");
 file_write("site/a.html", "A");
@@ -40,15 +41,15 @@ copy("site", "copy of site");
     functions.add(
         "copy_bin",
         ["source"],
-        "Copies a program to /usr/local/bin, executable for everybody, and gives its new path.",
+        "Copies a program to /usr/local/bin, executable for every user, and returns the new path.",
         r##"
 file_write("hello", "#!/bin/sh\necho hello\n");
-// Needs the right to write there:
+// Needs permission to write there:
 try { copy_bin("hello") } catch (error) { print(error) }"##,
         |source: &str| {
             operation("copy_bin", source, |job| {
                 let from = job.to_read(source)?;
-                let name = from.file_name().ok_or("it has no name")?;
+                let name = from.file_name().ok_or("the path has no file name")?;
                 let to = job.to_write(&path_text(&Path::new(BIN).join(name)))?;
                 copy_file(job, &from, &to)?;
                 fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
@@ -63,7 +64,7 @@ fn register_moves(functions: &mut Functions<'_>) {
     functions.add(
         "mv",
         ["source", "destination"],
-        "Moves a file or a folder, into the destination if that is a folder, else to that name.",
+        "Moves a file or a folder. The destination is a folder to move into, or the new name.",
         r#"
 file_write("draft.txt", "text");
 mv("draft.txt", "final.txt");
@@ -76,8 +77,8 @@ mv("draft.txt", "final.txt");
     functions.add(
         "rsync",
         ["source", "destination"],
-        "Makes the destination the same as the source with the program rsync, deleting what is \
-         not in the source; either may be on another machine, as `host:path`.",
+        "Makes the destination equal to the source with the program rsync, and deletes files that \
+         are not in the source. Either may be on another machine, as `host:path`.",
         r#"
 mkdir("source"); mkdir("mirror");
 file_write("source/a.txt", "A");
@@ -102,7 +103,7 @@ fn copy(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
     let name = Path::new(source).file_name().and_then(OsStr::to_str).unwrap_or_default();
     if !name.contains(['*', '?']) {
         let from = job.to_read(source)?;
-        return copy_any(job, &from, &into(&from, to), FOLDERS_DEEP_MAX);
+        return copy_any(job, &from, &into(&from, to), FOLDER_DEPTH_MAX);
     }
     let folder = Path::new(source).parent().and_then(Path::to_str).unwrap_or_default();
     let folder = job.to_read(if folder.is_empty() { "." } else { folder })?;
@@ -113,27 +114,27 @@ fn copy(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
         if matching {
             found = true;
             fs::create_dir_all(&to)?;
-            copy_any(job, &from, &into(&from, to.clone()), FOLDERS_DEEP_MAX)?;
+            copy_any(job, &from, &into(&from, to.clone()), FOLDER_DEPTH_MAX)?;
         }
     }
     if found { Ok(()) } else { Err("nothing matches".into()) }
 }
 
 fn move_to(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
-    // It is read where it is moved to, so it must be allowed to be.
+    // At the destination it may become readable, so it must be readable here.
     job.to_read(source)?;
     let from = job.to_change(source)?;
     let to = into(&from, job.to_write(destination)?);
     match fs::rename(&from, &to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            copy_any(job, &from, &to, FOLDERS_DEEP_MAX)?;
+            copy_any(job, &from, &to, FOLDER_DEPTH_MAX)?;
             remove(job, &from)
         }
         other => Ok(other?),
     }
 }
 
-/// Below the destination if that is a folder.
+/// Returns the path inside the destination if that is a folder, else the destination.
 fn into(from: &Path, to: PathBuf) -> PathBuf {
     match from.file_name() {
         Some(name) if to.is_dir() => to.join(name),
@@ -144,18 +145,18 @@ fn into(from: &Path, to: PathBuf) -> PathBuf {
 fn copy_any(job: SalJob<'_>, from: &Path, to: &Path, depth_left: usize) -> CallResult<()> {
     job.check_stop()?;
     if depth_left == 0 {
-        return Err(format!("its folders nest deeper than {FOLDERS_DEEP_MAX}").into());
+        return Err(format!("folders are nested deeper than {FOLDER_DEPTH_MAX}").into());
     }
     let data = from.symlink_metadata()?;
-    // What is in the destination's way must not lead out of it.
-    if depth_left < FOLDERS_DEEP_MAX && to.is_symlink() {
+    // A link in the destination must not lead out of it.
+    if depth_left < FOLDER_DEPTH_MAX && to.is_symlink() {
         fs::remove_file(to)?;
     }
     if data.is_dir() {
         let inside = to.parent().and_then(|parent| parent.canonicalize().ok());
         if inside.is_some_and(|inside| inside.starts_with(from.canonicalize().unwrap_or_default()))
         {
-            return Err("a folder is not copied into itself".into());
+            return Err("a folder cannot be copied into itself".into());
         }
         fs::create_dir_all(to)?;
         for entry in sorted_entries(from)? {
@@ -164,13 +165,13 @@ fn copy_any(job: SalJob<'_>, from: &Path, to: &Path, depth_left: usize) -> CallR
         }
         return Ok(fs::set_permissions(to, data.permissions())?);
     }
-    if data.is_symlink() && depth_left < FOLDERS_DEEP_MAX {
+    if data.is_symlink() && depth_left < FOLDER_DEPTH_MAX {
         return Ok(symlink(from.read_link()?, to)?);
     }
     copy_file(job, from, to)
 }
 
-/// Copies content and permissions, and stops between chunks if the job must end.
+/// Copies content and permissions; stops between chunks if the job must end.
 fn copy_file(job: SalJob<'_>, from: &Path, to: &Path) -> CallResult<()> {
     let source = regular(OpenOptions::new().read(true), from)?;
     let mut destination = regular(OpenOptions::new().write(true).create(true).truncate(false), to)?;
@@ -180,7 +181,7 @@ fn copy_file(job: SalJob<'_>, from: &Path, to: &Path) -> CallResult<()> {
         (a.dev(), a.ino()) == (b.dev(), b.ino())
     };
     if same(&read, &written) {
-        return Err("a file is not copied onto itself".into());
+        return Err("a file cannot be copied onto itself".into());
     }
     destination.set_len(0)?;
     while io::copy(&mut (&source).take(CHUNK_BYTES), &mut destination)? > 0 {
@@ -189,7 +190,7 @@ fn copy_file(job: SalJob<'_>, from: &Path, to: &Path) -> CallResult<()> {
     Ok(destination.set_permissions(read.permissions())?)
 }
 
-/// One end of a mirror: a path of this machine that is allowed, or one of another machine.
+/// Returns one end of a mirror: an allowed path of this machine, or one of another machine.
 fn mirror_end(
     job: SalJob<'_>,
     end: &str,
@@ -201,6 +202,6 @@ fn mirror_end(
         return Ok(end.to_owned());
     }
     let path = path_text(&allowed()?);
-    // To rsync a slash at the end means what is in the folder.
+    // To rsync, a slash at the end means the content of the folder.
     Ok(if end.ends_with('/') && !path.ends_with('/') { format!("{path}/") } else { path })
 }

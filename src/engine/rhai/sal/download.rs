@@ -1,4 +1,4 @@
-//! Downloads, with the program curl: to a file, unpacked, or installed.
+//! Downloads with the program curl: to a file, an unpacked archive, or an installed package.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::external_program::ExternalProgram;
 use super::http::curl;
 use crate::engine::rhai::functions::Functions;
 
-/// What tar unpacks by itself.
+/// The file extensions that tar unpacks.
 const TAR_ENDINGS: [&str; 7] = [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tbz2"];
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -18,7 +18,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         "download",
         ["url", "folder", "min_kb"],
         "Downloads a file into a folder; an archive (.tar.gz, .zip and the like) is unpacked there \
-         and not kept. Less than so many KiB is an error. Gives the folder, or the file's path.",
+         and deleted. A file smaller than `min_kb` KiB is an error. Returns the folder, or the path \
+         of the file.",
         r#"
 download("http://127.0.0.1:8080/site.tar.gz", "site", 0);
 file_read("site/index.html")
@@ -30,7 +31,8 @@ file_read("site/index.html")
     functions.add(
         "download_file",
         ["url", "path", "min_kb"],
-        "Downloads a file to this path and gives the path. Less than so many KiB is an error.",
+        "Downloads a file to a path, and returns the path. A file smaller than `min_kb` KiB is an \
+         error.",
         r#"
 download_file("http://127.0.0.1:8080/", "page.html", 0);
 file_read("page.html")
@@ -45,15 +47,15 @@ file_read("page.html")
     functions.add(
         "download_install",
         ["url", "min_kb"],
-        "Downloads a package of Debian (.deb) and installs it with dpkg. Less than so many KiB is \
-         an error.",
+        "Downloads a Debian package (.deb) and installs it with dpkg. A file smaller than `min_kb` \
+         KiB is an error.",
         r#"
 download_install("http://127.0.0.1:8080/tool.deb", 0);"#,
         |url: &str, min_kb: INT| {
             operation("download_install", url, |job| {
                 let name = file_name(url)?;
                 if Path::new(name).extension().is_none_or(|ending| ending != "deb") {
-                    return Err("only a .deb package is installed".into());
+                    return Err("not a .deb package".into());
                 }
                 let file = job.own_folder()?.join(name);
                 fetch(job, url, &file, min_kb)?;
@@ -89,10 +91,10 @@ fn download(job: SalJob<'_>, url: &str, folder: &str, min_kb: INT) -> CallResult
     unpacked.map(|_| folder.to_owned())
 }
 
-/// The file is there whole or not at all.
+/// Downloads to a temporary name, so that the file appears complete or not at all.
 fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
     let bytes_max = job.settings.download_bytes_max;
-    let mut name = to.file_name().ok_or("the path has no name of a file")?.to_owned();
+    let mut name = to.file_name().ok_or("the path has no file name")?.to_owned();
     name.push(format!(".{:016x}.part", fastrand::u64(..)));
     let part = PartialDownload(to.with_file_name(name));
     curl(job, url)?
@@ -101,11 +103,11 @@ fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
         .arg("--output")
         .arg(&part.0)
         .output(job)?;
-    // Curl makes no file of an empty answer.
+    // Curl creates no file for an empty response.
     let size = part.0.metadata().map_or(0, |data| data.len());
     if size > bytes_max {
         return Err(
-            format!("larger than {bytes_max} bytes, which sal.download_size_max allows").into()
+            format!("larger than the limit of {bytes_max} bytes (sal.download_size_max)").into()
         );
     }
     if size / 1024 < u64::try_from(min_kb).unwrap_or_default() {
@@ -117,7 +119,7 @@ fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
     Ok(fs::rename(&part.0, to)?)
 }
 
-/// What has been downloaded so far; removed unless it has got its name.
+/// An incomplete download, removed unless it was renamed.
 struct PartialDownload(PathBuf);
 
 impl Drop for PartialDownload {
@@ -126,12 +128,12 @@ impl Drop for PartialDownload {
     }
 }
 
-/// The last part of a url's path.
+/// Returns the last part of a URL's path.
 fn file_name(url: &str) -> CallResult<&str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);
     match path.split_once('/').and_then(|(_, path)| path.rsplit('/').next()) {
         Some(name) if !name.is_empty() && name != ".." && name != "." => Ok(name),
-        _ => Err("the url names no file".into()),
+        _ => Err("the URL has no file name".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! Where the script is and what it finds there: variables, its folder, programs, the platform.
+//! The surroundings of a script: environment variables, its folder, programs, the platform.
 
 use std::ffi::OsStr;
 
@@ -13,8 +13,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         .add(
             "env_get",
             ["name"],
-            "Gives an environment variable as this job's commands see it, or () if there is none. \
-             The daemon's own variables are not among them.",
+            "Returns an environment variable of this job's commands, or () if it is not set. The \
+             daemon's own variables are not visible.",
             r#"
 env_get("LC_CTYPE")
 // → C.UTF-8"#,
@@ -24,7 +24,7 @@ env_get("LC_CTYPE")
     functions.add(
         "script_dir",
         [],
-        "Gives the script's own folder, which is gone when the script has ended.",
+        "Returns the script's own folder, which is removed when the script has ended.",
         r"exist(script_dir())
 // → true",
         || operation("script_dir", "", |job| Ok(path_text(job.own_folder()?))),
@@ -32,8 +32,8 @@ env_get("LC_CTYPE")
     functions.add(
         "chdir",
         ["path"],
-        "Makes this the folder in which the script's relative paths and commands start; the \
-         daemon and other scripts stay where they are.",
+        "Changes the folder in which relative paths and commands of this script start. The daemon \
+         and other scripts are not affected.",
         r#"
 mkdir("work");
 chdir("work");
@@ -54,7 +54,7 @@ run_command("ls").stdout
     functions.add(
         "cmd_ensure_exists",
         ["commands"],
-        "Fails unless every command of a list, separated by commas, can be run.",
+        "Throws an error unless every command of a list, separated by commas, is installed.",
         r#"cmd_ensure_exists("bash, ls");"#,
         |commands: &str| {
             operation("cmd_ensure_exists", commands, |job| {
@@ -76,39 +76,39 @@ fn register_platform(functions: &mut Functions<'_>) {
     functions.add(
         "platform_is_linux",
         [],
-        "Tells whether this machine runs Linux.",
+        "Returns whether this machine runs Linux.",
         "platform_is_linux()\n// → true",
         || cfg!(target_os = "linux"),
     );
     functions.add(
         "platform_is_osx",
         [],
-        "Tells whether this machine runs macOS.",
+        "Returns whether this machine runs macOS.",
         "platform_is_osx()\n// → false",
         || cfg!(target_os = "macos"),
     );
     functions.add(
         "platform_is_x86",
         [],
-        "Tells whether the processor is of the x86 family.",
+        "Returns whether the processor is of the x86 family.",
         "platform_is_x86() || platform_is_arm()\n// → true",
         || cfg!(any(target_arch = "x86", target_arch = "x86_64")),
     );
     functions.add(
         "platform_is_arm",
         [],
-        "Tells whether the processor is of the ARM family.",
+        "Returns whether the processor is of the ARM family.",
         r#"let archive = if platform_is_arm() { "tool-arm64.tar.gz" } else { "tool-amd64.tar.gz" };"#,
         || cfg!(any(target_arch = "arm", target_arch = "aarch64")),
     );
 }
 
-/// The job's own variable, else `PATH`, `HOME`, `TMPDIR`, `SHELL` or `LC_CTYPE`. The daemon's environment,
-/// which may hold secrets, stays its own.
+/// Returns the job's own variable, else `PATH`, `HOME`, `TMPDIR`, `SHELL` or `LC_CTYPE`. The daemon's
+/// environment may contain secrets and stays hidden.
 fn env_get(name: &str) -> RhaiResult<Dynamic> {
     operation("env_get", name, |job| {
         let env = environment(job.run.script, job.own_folder()?)?;
-        let value = env.into_iter().find(|(known, _)| known == OsStr::new(name));
+        let value = env.into_iter().find(|(key, _)| key == OsStr::new(name));
         Ok(or_unit(value.map(|(_, value)| value.to_string_lossy().into_owned())))
     })
 }

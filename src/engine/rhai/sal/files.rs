@@ -16,7 +16,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "os",
         "Files, folders, the environment, downloads and packages. Relative paths start in the \
-         script's own folder, which is gone when the script has ended.",
+         script's own folder, which is removed when the script has ended.",
     );
     register_content(functions);
     register_entries(functions);
@@ -27,7 +27,7 @@ fn register_content(functions: &mut Functions<'_>) {
     functions.add(
         "file_read",
         ["path"],
-        "Gives the whole text of a file.",
+        "Returns the text of a file.",
         r#"
 file_write("greeting.txt", "hello");
 file_read("greeting.txt")
@@ -41,7 +41,7 @@ file_read("greeting.txt")
     functions.add(
         "file_write",
         ["path", "text"],
-        "Makes a file with this text, or replaces the text of the one that is there.",
+        "Writes a text to a file; an existing file is overwritten.",
         r#"
 file_write("greeting.txt", "hello");
 file_size("greeting.txt")
@@ -53,7 +53,7 @@ file_size("greeting.txt")
     functions.add(
         "file_write_append",
         ["path", "text"],
-        "Adds text at the end of a file; makes the file if there is none.",
+        "Appends a text to a file; creates the file if it does not exist.",
         r#"
 file_write_append("log.txt", "one ");
 file_write_append("log.txt", "two");
@@ -70,7 +70,7 @@ file_read("log.txt")
     functions.add(
         "file_size",
         ["path"],
-        "Gives the size of a file in bytes.",
+        "Returns the size of a file in bytes.",
         r#"
 file_write("four.txt", "1234");
 file_size("four.txt")
@@ -88,7 +88,7 @@ fn register_entries(functions: &mut Functions<'_>) {
     functions.add(
         "exist",
         ["path"],
-        "Tells whether there is a file, a folder, or anything else at this path.",
+        "Returns whether a file, a folder or anything else exists at a path.",
         r#"
 mkdir("here");
 [exist("here"), exist("nowhere")]
@@ -98,7 +98,7 @@ mkdir("here");
     functions.add(
         "mkdir",
         ["path"],
-        "Makes a folder, and those above it that are missing.",
+        "Creates a folder and its missing parents.",
         r#"
 mkdir("a/b/c");
 exist("a/b/c")
@@ -108,7 +108,7 @@ exist("a/b/c")
     functions.add(
         "ensure_dir",
         ["path"],
-        "Makes sure that there is a folder at this path, and gives the path.",
+        "Creates a folder unless it exists, and returns its path.",
         r#"
 let logs = ensure_dir("var/logs");
 exist(logs)
@@ -120,7 +120,7 @@ exist(logs)
     functions.add(
         "ensure_file",
         ["path"],
-        "Makes sure that there is a file at this path, an empty one if need be, and gives the path.",
+        "Creates an empty file unless it exists, and returns its path.",
         r#"
 file_size(ensure_file("etc/app.conf"))
 // → 0"#,
@@ -142,7 +142,7 @@ fn register_changes(functions: &mut Functions<'_>) {
     functions.add(
         "delete",
         ["path"],
-        "Deletes a file, a folder with all that is in it, or a link; nothing there is no error.",
+        "Deletes a file, a folder with its content, or a link; a missing path is no error.",
         r#"
 mkdir("old/folder");
 delete("old");
@@ -153,7 +153,7 @@ exist("old")
     functions.add(
         "chmod_exec",
         ["path"],
-        "Makes a file executable for everybody who may read it.",
+        "Makes a file executable for every user who may read it.",
         r##"
 file_write("hello.sh", "#!/bin/sh\necho hello\n");
 chmod_exec("hello.sh");
@@ -174,7 +174,7 @@ fn register_links(functions: &mut Functions<'_>) {
     functions.add(
         "symlink",
         ["target", "path"],
-        "Makes a symbolic link at `path` that leads to `target`; a link that is there is replaced.",
+        "Creates a symbolic link at `path` to `target`; an existing link is replaced.",
         r#"
 mkdir("releases/2");
 symlink("releases/2", "current");
@@ -184,7 +184,7 @@ is_symlink("current")
             operation("symlink", path, |job| {
                 let link = job.to_change(path)?;
                 if target.contains('\0') {
-                    return Err("the target holds a NUL".into());
+                    return Err("the target contains a NUL byte".into());
                 }
                 replace_link(target, &link)
             })
@@ -193,7 +193,7 @@ is_symlink("current")
     functions.add(
         "is_symlink",
         ["path"],
-        "Tells whether there is a symbolic link at this path.",
+        "Returns whether a path is a symbolic link.",
         r#"
 file_write("plain.txt", "");
 is_symlink("plain.txt")
@@ -208,7 +208,7 @@ is_symlink("plain.txt")
     );
 }
 
-/// The whole text of a file, at most as long as a string may be.
+/// Reads the text of a file, up to the size limit of a string.
 pub(super) fn read_text(path: &Path, bytes_max: u64) -> CallResult<String> {
     let file = regular(OpenOptions::new().read(true), path)?;
     let mut bytes = Vec::new();
@@ -219,15 +219,15 @@ pub(super) fn read_text(path: &Path, bytes_max: u64) -> CallResult<String> {
     String::from_utf8(bytes).map_err(|_| "not UTF-8 text".into())
 }
 
-/// Replaces the text of a file, which keeps its permissions.
+/// Overwrites the text of a file and keeps its permissions.
 pub(super) fn write_text(path: &Path, text: &str) -> CallResult<()> {
     let mut file = regular(OpenOptions::new().write(true).create(true).truncate(false), path)?;
     file.set_len(0)?;
     Ok(file.write_all(text.as_bytes())?)
 }
 
-/// Opens a regular file. A pipe or a device could block past the job's deadline, so neither is
-/// waited for, read or written.
+/// Opens a regular file. A pipe or a device could block past the deadline of the job, so it is
+/// opened without waiting and rejected.
 pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File> {
     let not_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = options.custom_flags(not_waiting).open(path)?;
@@ -238,7 +238,7 @@ fn make_folder(job: SalJob<'_>, path: &str) -> CallResult<()> {
     Ok(fs::create_dir_all(job.to_write(path)?)?)
 }
 
-/// The new link takes the place of the old one in one step: a reader finds either.
+/// Creates a link, or replaces an existing one atomically.
 fn replace_link(target: &str, link: &Path) -> CallResult<()> {
     match symlink(target, link) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && link.is_symlink() => {

@@ -1,4 +1,4 @@
-//! Files and folders by their names.
+//! Finds files and folders by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use ::rhai::Array;
 use super::context::{CallResult, RhaiResult, SalJob, operation, path_text};
 use crate::engine::rhai::functions::Functions;
 
-/// What is looked for.
+/// The kind of entry to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryKind {
     File,
@@ -19,8 +19,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "find_file",
         ["folder", "name"],
-        "Gives the path of the one file below a folder whose name matches; `*` and `?` stand for \
-         anything and for one character. None is an error, and so are several.",
+        "Returns the path of the one file below a folder whose name matches; `*` matches any text, \
+         `?` one character. No match or several are an error.",
         r#"
 mkdir("project/src");
 file_write("project/src/main.rs", "");
@@ -31,7 +31,7 @@ find_file("project", "main.*")
     functions.add(
         "find_files",
         ["folder", "name"],
-        "Gives the paths of all files below a folder whose names match, in order. Links are not \
+        "Returns the sorted paths of all files below a folder whose names match. Links are not \
          followed.",
         r#"
 mkdir("logs/old");
@@ -44,7 +44,7 @@ find_files("logs", "*.log")
     functions.add(
         "find_dir",
         ["folder", "name"],
-        "Gives the path of the one folder below another whose name matches.",
+        "Returns the path of the one folder below another whose name matches.",
         r#"
 mkdir("project/src/engine");
 find_dir("project", "eng*")
@@ -54,7 +54,7 @@ find_dir("project", "eng*")
     functions.add(
         "find_dirs",
         ["folder", "name"],
-        "Gives the paths of all folders below another whose names match, in order.",
+        "Returns the sorted paths of all folders below another whose names match.",
         r#"
 mkdir("sites/one"); mkdir("sites/two");
 find_dirs("sites", "*")
@@ -63,13 +63,13 @@ find_dirs("sites", "*")
     );
 }
 
-/// Whether a name matches a pattern in which `*` stands for anything and `?` for one character.
+/// Returns whether a name matches a pattern; `*` matches any text, `?` one character.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the last `*` is, and how much of the name it has taken: it takes more when the rest
-    // does not match, and no earlier one ever has to.
+    // The position of the last `*`, and the end of its match in the name. When the rest does not
+    // match, it takes one more character; earlier ones never need to.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -89,7 +89,7 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// What is in a folder, in the order of the names.
+/// Returns the paths of the entries of a folder, sorted.
 pub(super) fn sorted_entries(folder: &Path) -> CallResult<Vec<PathBuf>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -104,7 +104,7 @@ fn find_one(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiRe
         let mut found = find(job, folder, name, kind)?;
         match (found.pop(), found.len()) {
             (Some(one), 0) => Ok(one),
-            (Some(_), more) => Err(format!("{} match `{name}`, not one", more + 1).into()),
+            (Some(_), more) => Err(format!("{} entries match `{name}`", more + 1).into()),
             (None, _) => Err(format!("nothing matches `{name}`").into()),
         }
     })
@@ -116,8 +116,7 @@ fn find_all(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiRe
     })
 }
 
-/// The paths as the script would write them. A folder below that cannot be entered is passed
-/// over, as a search does that is not made by root.
+/// Returns paths that start with the script's own text. A folder without read permission is skipped.
 fn find(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<Vec<String>> {
     let top = job.to_read(folder)?;
     let mut folders = vec![top.clone()];
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_and_question_marks_match_as_in_a_shell() {
+    fn wildcards_match_as_in_a_shell() {
         for (pattern, name) in [
             ("*", ""),
             ("*.log", "a.log"),

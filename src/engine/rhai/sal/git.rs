@@ -1,4 +1,4 @@
-//! Repositories of git, with the program git.
+//! Git repositories, with the program git.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use super::external_program::ExternalProgram;
 use super::find::matches;
 use crate::engine::rhai::functions::Functions;
 
-/// How deep below a tree repositories are looked for: host, account and name make three.
-const FOLDERS_DEEP_MAX: usize = 8;
+/// The depth of the search for repositories in a tree; host, account and name are three levels.
+const FOLDER_DEPTH_MAX: usize = 8;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.group("git", "Repositories of git.");
+    functions.group("git", "Git repositories.");
     functions.class::<GitTree>("GitTree");
     functions.class::<GitRepo>("GitRepo");
     register_tree(functions);
     functions.add(
         "path",
         ["repository"],
-        "Gives where the repository is.",
+        "Returns the path of the repository.",
         r#"
 git_clone(env_get("ORIGIN"), "work").path().ends_with("/work")
 // → true"#,
@@ -30,7 +30,7 @@ git_clone(env_get("ORIGIN"), "work").path().ends_with("/work")
     functions.add(
         "has_changes",
         ["repository"],
-        "Tells whether something in the repository is not committed.",
+        "Returns whether the repository has uncommitted changes.",
         r#"
 let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/new.txt", "new");
@@ -49,14 +49,14 @@ fn register_exchange(functions: &mut Functions<'_>) {
     functions.add(
         "pull",
         ["repository"],
-        "Takes over what is new where the repository comes from; it fails where both have changed.",
+        "Pulls new commits from the origin; fails if both sides have new commits.",
         r#"git_clone(env_get("ORIGIN"), "work").pull();"#,
         |repository: GitRepo| repository.act("pull", &["pull", "--ff-only", "--quiet"]),
     );
     functions.add(
         "reset",
         ["repository"],
-        "Throws away all that is not committed, new files as well.",
+        "Discards all uncommitted changes, including new files.",
         r#"
 let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/README", "spoiled");
@@ -70,7 +70,7 @@ repository.reset().has_changes()
     functions.add(
         "commit",
         ["repository", "message"],
-        "Commits all changes, new files as well; without changes it does nothing.",
+        "Commits all changes, including new files; does nothing without changes.",
         r#"
 let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/new.txt", "new");
@@ -84,7 +84,7 @@ repository.commit("add a file").has_changes()
     functions.add(
         "push",
         ["repository"],
-        "Gives what is committed to where the repository comes from.",
+        "Pushes the commits to the origin.",
         r#"
 let repository = git_clone(env_get("ORIGIN"), "work");
 file_write("work/new.txt", "new");
@@ -98,7 +98,7 @@ fn register_tree(functions: &mut Functions<'_>) {
         .add(
             "git_clone",
             ["url"],
-            "Clones a repository, into a folder of its own name unless one is given, and gives it.",
+            "Clones a repository, by default into a folder of its name, and returns it.",
             r#"
 let repository = git_clone(env_get("ORIGIN"));
 repository.has_changes()
@@ -109,7 +109,7 @@ repository.has_changes()
     functions.add(
         "git_tree_new",
         ["path"],
-        "Gives the tree of all repositories below a folder.",
+        "Returns the tree of all repositories below a folder.",
         r#"
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").list().len
@@ -124,7 +124,7 @@ git_tree_new("code").list().len
     functions.add(
         "list",
         ["tree"],
-        "Gives the paths of all repositories of the tree.",
+        "Returns the paths of all repositories of the tree.",
         r#"
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").list()[0].ends_with("/code/one")
@@ -142,20 +142,26 @@ fn register_search(functions: &mut Functions<'_>) {
     functions.add(
         "find",
         ["tree", "pattern"],
-        "Gives the repositories whose name or path below the tree matches; `*` stands for anything.",
+        "Returns the repositories whose name or path in the tree matches; `*` matches any text.",
         r#"
 git_clone(env_get("ORIGIN"), "code/web-one");
 git_clone(env_get("ORIGIN"), "code/api");
 git_tree_new("code").find("web*").len
 // → 1"#,
         |tree: GitTree, pattern: &str| {
-            tree.operation("find", |job| Ok(tree.find(job, pattern)?.into_iter().map(::rhai::Dynamic::from).collect::<Array>()))
+            tree.operation("find", |job| {
+                Ok(tree
+                    .find(job, pattern)?
+                    .into_iter()
+                    .map(::rhai::Dynamic::from)
+                    .collect::<Array>())
+            })
         },
     );
     functions.add(
         "get",
         ["tree", "pattern"],
-        "Gives the one repository whose name or path matches; none is an error, and so are several.",
+        "Returns the one repository whose name or path matches; no match or several are an error.",
         r#"
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").get("one").has_changes()
@@ -173,7 +179,7 @@ git_tree_new("code").get("one").has_changes()
     );
 }
 
-/// A folder with repositories somewhere below it.
+/// A folder with repositories below it.
 #[derive(Debug, Clone)]
 struct GitTree {
     folder: PathBuf,
@@ -203,7 +209,7 @@ impl GitTree {
         Ok(paths.map(|path| GitRepo { path }).collect())
     }
 
-    /// In order. What is within a repository is not looked through.
+    /// Returns the sorted paths of the repositories. Repositories inside of one are not found.
     fn paths(&self, job: SalJob<'_>) -> CallResult<Vec<PathBuf>> {
         let mut folders = vec![(self.folder.clone(), 0)];
         let mut found = Vec::new();
@@ -211,7 +217,7 @@ impl GitTree {
             job.check_stop()?;
             if folder.join(".git").exists() {
                 found.push(folder);
-            } else if depth < FOLDERS_DEEP_MAX
+            } else if depth < FOLDER_DEPTH_MAX
                 && let Ok(entries) = fs::read_dir(&folder)
             {
                 let inner = entries.flatten();
@@ -236,7 +242,7 @@ impl GitRepo {
         operation(&format!("git {name}"), &path_text(&self.path), work)
     }
 
-    /// Does one thing, and gives the repository for the next.
+    /// Runs git, and returns the repository for further calls.
     fn act(&self, name: &str, args: &[&str]) -> RhaiResult<Self> {
         self.operation(name, |job| {
             job.to_change(&path_text(&self.path))?;
@@ -250,10 +256,10 @@ impl GitRepo {
         if self.git(job, &["status", "--porcelain"])?.is_empty() {
             return Ok(());
         }
-        // Git refuses to commit for nobody; who is configured comes first.
+        // Git does not commit without an identity; a configured one takes precedence.
         let known = git(&self.path).args(["config", "--get", "user.email"]).run(job)?.success();
-        let nobody = ["-c", "user.name=hero", "-c", "user.email=hero@localhost"];
-        let identity = if known { &[][..] } else { &nobody[..] };
+        let default = ["-c", "user.name=hero", "-c", "user.email=hero@localhost"];
+        let identity = if known { &[][..] } else { &default[..] };
         let message = format!("--message={message}");
         git(&self.path)
             .args(identity.iter().copied())
@@ -268,14 +274,14 @@ impl GitRepo {
     }
 }
 
-/// Nobody is there to be asked for a password.
+/// Returns a git command that never prompts for a password.
 fn git(folder: &Path) -> ExternalProgram {
     ExternalProgram::new("git").env("GIT_TERMINAL_PROMPT", "0").folder(folder)
 }
 
 fn clone(url: &str, path: Option<&str>) -> RhaiResult<GitRepo> {
     operation("git_clone", url, |job| {
-        // A path of this machine is read; anything else is another machine.
+        // A path is on this machine; anything else is a URL.
         if url.starts_with('/') {
             job.to_read(url)?;
         } else {
@@ -284,7 +290,7 @@ fn clone(url: &str, path: Option<&str>) -> RhaiResult<GitRepo> {
         let name = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
         let name = name.strip_suffix(".git").unwrap_or(name);
         let to = job.to_write(path.unwrap_or(name))?;
-        // Git would take `ext::` for a command to run.
+        // Git would run the command in an `ext::` URL.
         let protocols = ["-c", "protocol.ext.allow=never", "clone", "--quiet", "--", url];
         git(&job.folder()?).args(protocols).arg(&to).output(job)?;
         Ok(GitRepo { path: to.canonicalize()? })

@@ -1,5 +1,5 @@
-//! Pages of the web, asked for with the program curl: it knows TLS, proxies and redirections, and
-//! it is ended with the job.
+//! HTTP requests with the program curl: it supports TLS, proxies and redirects, and it is ended with
+//! the job.
 
 use std::time::{Duration, Instant};
 
@@ -9,16 +9,16 @@ use super::context::{CallResult, RhaiResult, SalJob, operation};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
-/// How long one answer may take.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// How long to wait between two tries.
-const BETWEEN_TRIES: Duration = Duration::from_millis(250);
+/// The timeout of one response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The pause between two requests of `http_wait`.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "http_check",
         ["url"],
-        "Tells whether a page answers with a status below 400, within 30 seconds.",
+        "Returns whether a URL responds with a status below 400 within 30 seconds.",
         r#"
 if http_check("http://127.0.0.1:8080/") { "up" } else { "down" }
 // → up"#,
@@ -29,20 +29,20 @@ if http_check("http://127.0.0.1:8080/") { "up" } else { "down" }
     functions.add(
         "http_status",
         ["url"],
-        "Gives the status with which a page answers, after redirections.",
+        "Returns the HTTP status of a URL, after redirects.",
         r#"
 http_status("http://127.0.0.1:8080/missing")
 // → 404"#,
         |url: &str| {
             operation("http_status", url, |job| {
-                status(job, url)?.ok_or_else(|| "it does not answer".into())
+                status(job, url)?.ok_or_else(|| "no response".into())
             })
         },
     );
     functions.add(
         "http_wait",
         ["url", "seconds"],
-        "Waits until a page answers with a status below 400, and tells whether it did in time.",
+        "Waits until a URL responds with a status below 400, and returns whether it did in time.",
         r#"
 http_wait("http://127.0.0.1:8080/", 10)
 // → true"#,
@@ -50,13 +50,13 @@ http_wait("http://127.0.0.1:8080/", 10)
     );
 }
 
-/// The command that asks for a page, without its url.
+/// Returns the curl command for a URL, without output options.
 pub(super) fn curl(job: SalJob<'_>, url: &str) -> CallResult<ExternalProgram> {
     job.settings.check_network()?;
     if !(url.starts_with("http://") || url.starts_with("https://")) {
-        return Err("a url starts with http:// or https://".into());
+        return Err("a URL must start with http:// or https://".into());
     }
-    // A protocol that is not named, such as file, is not to be reached by a redirection either.
+    // A redirect cannot switch to another protocol either, such as file.
     Ok(ExternalProgram::new("curl").args([
         "--disable",
         "--silent",
@@ -72,15 +72,15 @@ pub(super) fn curl(job: SalJob<'_>, url: &str) -> CallResult<ExternalProgram> {
     ]))
 }
 
-/// The status of a page; none if it does not answer.
+/// Returns the status of a URL; `None` without a response.
 fn status(job: SalJob<'_>, url: &str) -> CallResult<Option<INT>> {
     let asked = curl(job, url)?
         .args(["--output", "/dev/null", "--write-out", "%{http_code}", "--max-time"])
-        .arg(ANSWER_MAX.as_secs().to_string())
-        .timeout(ANSWER_MAX + Duration::from_secs(1))
+        .arg(RESPONSE_TIMEOUT.as_secs().to_string())
+        .timeout(RESPONSE_TIMEOUT + Duration::from_secs(1))
         .run(job)?;
     if asked.code() == Some(3) {
-        return Err("the url is not well formed".into());
+        return Err("malformed URL".into());
     }
     Ok(asked.stdout().trim().parse().ok().filter(|status| asked.success() && *status > 0))
 }
@@ -97,10 +97,10 @@ fn wait(url: &str, seconds: INT) -> RhaiResult<bool> {
             if status(job, url)?.is_some_and(is_success) {
                 return Ok(true);
             }
-            if until.is_some_and(|until| Instant::now() + BETWEEN_TRIES >= until) {
+            if until.is_some_and(|until| Instant::now() + RETRY_INTERVAL >= until) {
                 return Ok(false);
             }
-            job.run.sleep(BETWEEN_TRIES)?;
+            job.run.sleep(RETRY_INTERVAL)?;
             job.check_stop()?;
         }
     })

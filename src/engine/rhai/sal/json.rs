@@ -1,4 +1,4 @@
-//! JSON to values and back.
+//! Conversion between JSON and values.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use serde_json::{Number, Value};
@@ -6,16 +6,16 @@ use serde_json::{Number, Value};
 use super::context::{CallResult, SalJob, operation};
 use crate::engine::rhai::functions::Functions;
 
-/// How deep a value may nest to become JSON: readers refuse more.
-const NESTING_MAX: usize = 127;
+/// The nesting limit of a value: parsers of JSON reject deeper ones.
+const DEPTH_MAX: usize = 127;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.group("json", "JSON to values and back.");
+    functions.group("json", "Conversion between JSON and values.");
     functions
         .add(
             "json_parse",
             ["text"],
-            "Makes a value of any JSON text: null becomes (), an object a map.",
+            "Parses a JSON text: null becomes (), an object a map.",
             r#"
 let data = json_parse(`{"name": "web", "ports": [80, 443]}`);
 data.ports[1]
@@ -32,7 +32,7 @@ data.ports[1]
     functions.add(
         "json_encode",
         ["value"],
-        "Makes JSON of any value, in one line.",
+        "Converts any value to JSON, in one line.",
         r#"
 json_encode(#{name: "web", ports: [80, 443], note: ()})
 // → {"name":"web","note":null,"ports":[80,443]}"#,
@@ -41,7 +41,7 @@ json_encode(#{name: "web", ports: [80, 443], note: ()})
     functions.add(
         "json_encode_pretty",
         ["value"],
-        "Makes JSON of any value, in lines for people.",
+        "Converts any value to JSON, indented over several lines.",
         r#"
 file_write("web.json", json_encode_pretty(#{ports: [80, 443]}));
 json_parse(file_read("web.json")).ports.len
@@ -50,14 +50,14 @@ json_parse(file_read("web.json")).ports.len
     );
 }
 
-/// A value as JSON. What JSON has no form for becomes its text.
+/// Converts a value to JSON. A value without a JSON form becomes its text.
 pub(super) fn to_json(value: &Dynamic) -> CallResult<Value> {
     nested(value, 0)
 }
 
 fn nested(value: &Dynamic, nesting: usize) -> CallResult<Value> {
-    if nesting > NESTING_MAX {
-        return Err(format!("the value nests deeper than {NESTING_MAX} levels").into());
+    if nesting > DEPTH_MAX {
+        return Err(format!("the value is nested deeper than {DEPTH_MAX} levels").into());
     }
     if let Some(array) = value.read_lock::<Array>() {
         return array.iter().map(|element| nested(element, nesting + 1)).collect();
@@ -83,7 +83,7 @@ fn nested(value: &Dynamic, nesting: usize) -> CallResult<Value> {
     })
 }
 
-/// Within the limits of arrays and maps, which Rhai checks only for what it makes itself.
+/// Converts JSON to a value within the limits of arrays and maps; Rhai checks only its own values.
 fn from_json(job: SalJob<'_>, value: Value) -> CallResult<Dynamic> {
     Ok(match value {
         Value::Null => Dynamic::UNIT,
@@ -123,7 +123,7 @@ fn encode(job: SalJob<'_>, value: &Dynamic, pretty: bool) -> CallResult<String> 
     let text = text.map_err(|error| error.to_string())?;
     let bytes_max = job.settings.bytes_max;
     if text.len() as u64 > bytes_max {
-        return Err(format!("the text becomes longer than {bytes_max} bytes").into());
+        return Err(format!("the result is longer than {bytes_max} bytes").into());
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! Packages of Debian, with apt and dpkg.
+//! Debian packages, with the programs apt and dpkg.
 
 use ::rhai::Array;
 
@@ -10,7 +10,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "package_install",
         ["name"],
-        "Installs a package, if it is not there yet.",
+        "Installs a package, unless it is installed.",
         r#"package_install("nginx");"#,
         |name: &str| {
             operation("package_install", name, |job| {
@@ -22,7 +22,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "package_remove",
         ["name"],
-        "Removes a package; its configuration stays.",
+        "Removes a package; its configuration files stay.",
         r#"package_remove("nginx");"#,
         |name: &str| {
             operation("package_remove", name, |job| {
@@ -31,17 +31,13 @@ pub(super) fn register(functions: &mut Functions<'_>) {
             })
         },
     );
-    functions.add(
-        "package_update",
-        [],
-        "Fetches the lists of packages.",
-        "package_update();",
-        || operation("package_update", "", |job| apt(job, &["update"])),
-    );
+    functions.add("package_update", [], "Updates the package lists.", "package_update();", || {
+        operation("package_update", "", |job| apt(job, &["update"]))
+    });
     functions.add(
         "package_upgrade",
         [],
-        "Upgrades every package that has a newer version.",
+        "Upgrades every installed package that has a newer version.",
         "package_upgrade();",
         || operation("package_upgrade", "", |job| apt(job, &["upgrade"])),
     );
@@ -52,7 +48,7 @@ fn register_questions(functions: &mut Functions<'_>) {
     functions.add(
         "package_list",
         [],
-        "Gives the names of all installed packages.",
+        "Returns the names of all installed packages.",
         r#"
 package_list().contains("bash")
 // → true"#,
@@ -68,7 +64,7 @@ package_list().contains("bash")
     functions.add(
         "package_search",
         ["text"],
-        "Gives the names of the packages whose name or description holds the text.",
+        "Returns the names of the packages whose name or description contains the text.",
         r#"
 package_search("web server").len > 0
 // → true"#,
@@ -83,7 +79,7 @@ package_search("web server").len > 0
     functions.add(
         "package_is_installed",
         ["name"],
-        "Tells whether a package is installed.",
+        "Returns whether a package is installed.",
         r#"
 package_is_installed("bash")
 // → true"#,
@@ -96,14 +92,14 @@ package_is_installed("bash")
     );
 }
 
-/// The form of Debian's names; so it can be no option either.
+/// Rejects a name that Debian does not allow, and so an option as well.
 fn check_name(name: &str) -> CallResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-.:=~_".contains(c);
     if name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric()) && name.chars().all(is_plain)
     {
         return Ok(());
     }
-    Err("that is no name of a package".into())
+    Err("invalid package name".into())
 }
 
 fn is_installed(job: SalJob<'_>, name: &str) -> CallResult<bool> {
@@ -113,7 +109,7 @@ fn is_installed(job: SalJob<'_>, name: &str) -> CallResult<bool> {
     Ok(ran.success() && ran.stdout().starts_with("ii"))
 }
 
-/// Nobody is there to be asked: what a person has configured stays.
+/// Runs apt-get without prompts; changed configuration files are kept.
 fn apt(job: SalJob<'_>, args: &[&str]) -> CallResult<()> {
     let options = ["--yes", "--quiet", "-o", "Dpkg::Options::=--force-confold"];
     ExternalProgram::new("apt-get")

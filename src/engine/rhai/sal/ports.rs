@@ -1,4 +1,4 @@
-//! Connections to ports, as a test of whether somebody listens.
+//! Checks of hosts and ports.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -16,19 +16,19 @@ use super::external_program::ExternalProgram;
 use crate::engine::process::timeout_until;
 use crate::engine::rhai::functions::Functions;
 
-/// How long a connection may take to be made.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// How often a wait looks whether the job must end.
-const SLICE: Duration = Duration::from_millis(50);
+/// The timeout of a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time between two checks for a stop while a name is resolved.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) fn register(functions: &mut Functions<'_>) {
-    functions.group("net", "Ports, pages and other machines.");
+    functions.group("net", "Ports, HTTP requests and other machines.");
     functions.add(
         "tcp_check",
         ["host", "port"],
-        "Tells whether somebody takes connections at a port of a host, within 5 seconds.",
+        "Returns whether a port of a host accepts a connection within 5 seconds.",
         r#"
-if !tcp_check("127.0.0.1", 9) { print("nobody listens on port 9") }"#,
+if !tcp_check("127.0.0.1", 9) { print("port 9 is closed") }"#,
         |host: &str, port: INT| {
             operation("tcp_check", &format!("{host}:{port}"), |job| check(job, host, port))
         },
@@ -36,7 +36,7 @@ if !tcp_check("127.0.0.1", 9) { print("nobody listens on port 9") }"#,
     functions.add(
         "tcp_ping",
         ["host"],
-        "Tells whether a host answers to one ping, with the program ping.",
+        "Returns whether a host answers one ping, with the program ping.",
         r#"
 print(`this machine answers: ${tcp_ping("127.0.0.1")}`);"#,
         |host: &str| {
@@ -51,7 +51,7 @@ print(`this machine answers: ${tcp_ping("127.0.0.1")}`);"#,
     functions.add(
         "port_check_available",
         ["port"],
-        "Tells whether a port of this machine is free for a program to listen on.",
+        "Returns whether a port of this machine is free, so that a program can listen on it.",
         r"
 print(`port 8080 is free: ${port_check_available(8080)}`);",
         |port: INT| {
@@ -71,9 +71,9 @@ fn check(job: SalJob<'_>, host: &str, port: INT) -> CallResult<bool> {
     job.settings.check_network()?;
     let port = number(port)?;
     if port == 0 {
-        return Err("a port is a number from 1 to 65535".into());
+        return Err("a port must be a number from 1 to 65535".into());
     }
-    let until = Instant::now() + CONNECT_MAX;
+    let until = Instant::now() + CONNECT_TIMEOUT;
     for address in addresses(job, host, port, until)? {
         if connects(job, address, until)? {
             return Ok(true);
@@ -83,11 +83,11 @@ fn check(job: SalJob<'_>, host: &str, port: INT) -> CallResult<bool> {
 }
 
 fn number(port: INT) -> CallResult<u16> {
-    u16::try_from(port).map_err(|_| "a port is a number from 1 to 65535".into())
+    u16::try_from(port).map_err(|_| "a port must be a number from 1 to 65535".into())
 }
 
-/// The addresses of a name; none if there is no such name. The system's resolver cannot be
-/// interrupted, so it gets a thread: one that comes too late finds nobody who listens, and ends.
+/// Returns the addresses of a host; empty if the name is unknown or not resolved in time. The system's
+/// resolver cannot be interrupted, so it runs on a thread of its own, which may end later.
 fn addresses(
     job: SalJob<'_>,
     host: &str,
@@ -105,7 +105,7 @@ fn addresses(
         let _ = sender.send(found.map(Iterator::collect).unwrap_or_default());
     })?;
     loop {
-        match receiver.recv_timeout(SLICE) {
+        match receiver.recv_timeout(STOP_CHECK_INTERVAL) {
             Ok(found) => return Ok(found),
             Err(RecvTimeoutError::Timeout) if Instant::now() < until => job.check_stop()?,
             Err(_) => return Ok(Vec::new()),
@@ -113,7 +113,7 @@ fn addresses(
     }
 }
 
-/// Whether a connection is made; it is closed at once.
+/// Returns whether a connection is accepted; closes it at once.
 fn connects(job: SalJob<'_>, address: SocketAddr, until: Instant) -> CallResult<bool> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

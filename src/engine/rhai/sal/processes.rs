@@ -1,4 +1,4 @@
-//! The processes of the machine, as the kernel tells them.
+//! The processes of the machine, read from `/proc`.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "process_list",
         ["pattern"],
-        "Gives the processes whose name or command line holds the text, every one for an empty \
-         text. Each has pid, name, cmd, memory in bytes, and cpu in percent since it began.",
+        "Returns the processes whose name or command line contains the text; an empty text returns \
+         all. Each has pid, name, cmd, memory in bytes, and cpu in percent since its start.",
         r#"
 let all = process_list("");
 all.sort(|a, b| b.memory - a.memory);
@@ -31,8 +31,8 @@ print(`${all[0].name} (${all[0].pid}) has ${all[0].memory / 1048576} MiB`);"#,
     functions.add(
         "process_get",
         ["pattern"],
-        "Gives the one process whose name or command line holds the text; none is an error, and so \
-         are several.",
+        "Returns the one process whose name or command line contains the text; no match or several \
+         are an error.",
         r#"
 try {
     print(process_get("postgres: checkpointer").memory);
@@ -41,17 +41,19 @@ try {
 }"#,
         process_get,
     );
-    functions.add(
-        "kill",
-        ["pattern"],
-        "Ends every process whose name or command line holds the text, and tells how many. A whole \
-         number is taken for the id of one process. The daemon itself is never ended.",
-        r#"
+    functions
+        .add(
+            "kill",
+            ["pattern"],
+            "Terminates every process whose name or command line contains the text, and returns a \
+         message with their number. A whole number is the pid of one process. The daemon itself is \
+         never terminated.",
+            r#"
 kill("no-such-program-runs-here")
 // → no process matches"#,
-        kill,
-    )
-    .overload(["pid"], |pid: INT| kill(&pid.to_string()));
+            kill,
+        )
+        .overload(["pid"], |pid: INT| kill(&pid.to_string()));
 }
 
 #[derive(Debug)]
@@ -64,15 +66,15 @@ struct Process {
 }
 
 impl Process {
-    /// None for one that has ended meanwhile.
+    /// Returns `None` if the process has exited.
     fn read(pid: i32, uptime_seconds: FLOAT) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name is in parentheses and may hold some itself.
+        // The name is in parentheses and may contain some itself.
         let (before, rest) = stat.rsplit_once(')')?;
         let name = before.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // proc(5) counts from 1, and the first of these is its third.
+        // proc(5) counts from 1, and the first of these is field 3.
         let number = |nth: usize| fields.get(nth - 3).and_then(|field| field.parse::<u64>().ok());
         let ticks_per_second = to_float(rustix::param::clock_ticks_per_second());
         let busy_seconds = to_float(number(14)? + number(15)?) / ticks_per_second;
@@ -110,13 +112,15 @@ fn kill(pattern: &str) -> RhaiResult<String> {
     operation("kill", pattern, |job| {
         job.settings.check_run()?;
         if pattern.trim().is_empty() {
-            return Err("the pattern is empty: that would be every process".into());
+            return Err("the pattern is empty and would match every process".into());
         }
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let is_spared = |pid: i32| pid == own || pid <= 1;
         let named = pattern.trim().parse::<i32>().ok();
         let pids: Vec<i32> = match named {
-            Some(pid) if is_spared(pid) => return Err("it is not for a script to end".into()),
+            Some(pid) if is_spared(pid) => {
+                return Err("this process cannot be ended by a script".into());
+            }
             Some(pid) => vec![pid],
             None => list(job, pattern)?.into_iter().map(|found| found.pid).collect(),
         };
@@ -124,7 +128,7 @@ fn kill(pattern: &str) -> RhaiResult<String> {
         for pid in pids.into_iter().filter(|pid| !is_spared(*pid)) {
             match ask_to_end(pid) {
                 Ok(()) => ended += 1,
-                // It has ended by itself meanwhile.
+                // It has exited since it was listed.
                 Err(error) if named.is_none() && is_gone(&error) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -160,7 +164,7 @@ fn list(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {
     Ok(found)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+#[expect(clippy::cast_precision_loss, reason = "an approximate figure")]
 fn to_float(number: u64) -> FLOAT {
     number as FLOAT
 }

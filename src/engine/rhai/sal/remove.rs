@@ -1,5 +1,5 @@
-//! Removes files and whole folders, by descriptors: a link that is put in the way while it runs
-//! leads nowhere else.
+//! Removes files and folders by descriptors, so a symbolic link that appears meanwhile is not
+//! followed.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,19 +11,19 @@ use rustix::path::Arg;
 
 use super::context::{CallResult, SalJob};
 
-/// Each level of folders holds a descriptor open.
-const FOLDERS_DEEP_MAX: usize = 200;
+/// The nesting limit of folders: each level keeps a descriptor open.
+const FOLDER_DEPTH_MAX: usize = 200;
 
-/// Removes what is at the path, a folder with all that is in it; a link, not what it leads to.
+/// Removes a file, a folder with its content, or a link itself.
 pub(super) fn remove(job: SalJob<'_>, path: &Path) -> CallResult<()> {
     if is_root(path) {
-        return Err("the root is not deleted".into());
+        return Err("the root folder cannot be deleted".into());
     }
     match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
         Ok(data) if FileType::from_raw_mode(data.st_mode) == FileType::Directory => {
-            remove_folder(job, CWD, path, FOLDERS_DEEP_MAX)
+            remove_folder(job, CWD, path, FOLDER_DEPTH_MAX)
         }
         Ok(_) => Ok(unlinkat(CWD, path, AtFlags::empty())?),
     }
@@ -40,7 +40,7 @@ fn remove_folder(
     depth_left: usize,
 ) -> CallResult<()> {
     if depth_left == 0 {
-        return Err(format!("its folders nest deeper than {FOLDERS_DEEP_MAX}").into());
+        return Err(format!("folders are nested deeper than {FOLDER_DEPTH_MAX}").into());
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder: OwnedFd = openat(&parent, name, flags, Mode::empty())?;
@@ -60,7 +60,7 @@ fn remove_folder(
     Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
-/// Some file systems do not say with the entry what it is.
+/// Returns whether an entry is a folder; some file systems do not store the type in the entry.
 fn is_folder(folder: &OwnedFd, name: &CStr, kind: FileType) -> CallResult<bool> {
     if kind != FileType::Unknown {
         return Ok(kind == FileType::Directory);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_root_is_known_by_any_of_its_names() {
+    fn root_is_recognized_in_every_spelling() {
         for path in ["/", "//", "/.", "/..", "/tmp/.."] {
             assert!(is_root(Path::new(path)), "{path}");
         }

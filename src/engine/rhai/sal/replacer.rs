@@ -1,4 +1,4 @@
-//! Replacements in texts and files, one after the other.
+//! Replacements in texts and files.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "replace",
         ["replacer", "text"],
-        "Gives the text with everything replaced.",
+        "Returns the text with all replacements made.",
         r#"
 let replacer = text_replacer_new().pattern("cat").replacement("dog").build();
 replacer.replace("a cat is a cat")
@@ -27,7 +27,7 @@ replacer.replace("a cat is a cat")
     functions.add(
         "replace_file",
         ["replacer", "path"],
-        "Gives the text of a file with everything replaced; the file stays as it is.",
+        "Returns the text of a file with all replacements made; the file is not changed.",
         r#"
 file_write("site.conf", "port=80");
 text_replacer_new().pattern("80").replacement("8080").build().replace_file("site.conf")
@@ -39,7 +39,7 @@ text_replacer_new().pattern("80").replacement("8080").build().replace_file("site
     functions.add(
         "replace_file_in_place",
         ["replacer", "path"],
-        "Replaces everything in a file.",
+        "Makes all replacements in a file.",
         r#"
 file_write("site.conf", "port=80");
 text_replacer_new().pattern("80").replacement("8080").build().replace_file_in_place("site.conf");
@@ -55,7 +55,7 @@ file_read("site.conf")
     functions.add(
         "replace_file_to",
         ["replacer", "source", "destination"],
-        "Writes the text of one file, with everything replaced, to another.",
+        "Writes the text of one file, with all replacements made, to another file.",
         r#"
 file_write("template.conf", "host=HOST");
 let replacer = text_replacer_new().pattern("HOST").replacement("example.org").build();
@@ -75,7 +75,7 @@ fn register_builder(functions: &mut Functions<'_>) {
     functions.add(
         "text_replacer_new",
         [],
-        "Begins a description of replacements, which `build` makes a replacer of.",
+        "Starts a builder of replacements; `build` returns the replacer.",
         r#"
 let replacer = text_replacer_new()
     .pattern("colour").replacement("color")
@@ -89,7 +89,7 @@ replacer.replace("colour 7")
     functions.add(
         "pattern",
         ["builder", "text"],
-        "Says what is to be replaced: this very text, or a regular expression after `regex(true)`.",
+        "Sets the text to replace, or a regular expression with `regex(true)`.",
         r#"
 text_replacer_new().pattern("a.c").replacement("-").build().replace("abc a.c")
 // → abc -"#,
@@ -101,7 +101,7 @@ text_replacer_new().pattern("a.c").replacement("-").build().replace("abc a.c")
     functions.add(
         "replacement",
         ["builder", "text"],
-        "Says what comes in its place; for a regular expression $1 and ${name} stand for groups.",
+        "Sets the replacement; with a regular expression $1 and ${name} stand for groups.",
         r#"
 text_replacer_new().pattern("(\\w+)@(\\w+)").replacement("$2: $1").regex(true).build()
     .replace("ann@home")
@@ -118,7 +118,7 @@ fn register_switches(functions: &mut Functions<'_>) {
     functions.add(
         "regex",
         ["builder", "on"],
-        "Says whether the pattern is a regular expression.",
+        "Sets whether the pattern is a regular expression.",
         r#"
 text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace("a   b")
 // → a b"#,
@@ -130,7 +130,7 @@ text_replacer_new().pattern("\\s+").replacement(" ").regex(true).build().replace
     functions.add(
         "case_insensitive",
         ["builder", "on"],
-        "Says whether upper and lower case are the same.",
+        "Sets whether the case of letters is ignored.",
         r#"
 text_replacer_new().pattern("draft").replacement("done").case_insensitive(true).build()
     .replace("DRAFT")
@@ -143,7 +143,7 @@ text_replacer_new().pattern("draft").replacement("done").case_insensitive(true).
     functions.add(
         "and",
         ["builder"],
-        "Ends one replacement and begins the next, which works on what the first has left.",
+        "Starts the next replacement, which works on the result of the one before.",
         r#"
 text_replacer_new().pattern("a").replacement("b").and().pattern("b").replacement("c").build()
     .replace("ab")
@@ -156,7 +156,7 @@ text_replacer_new().pattern("a").replacement("b").and().pattern("b").replacement
     functions.add(
         "build",
         ["builder"],
-        "Makes a replacer of the description; a wrong regular expression fails here.",
+        "Returns the replacer; an invalid regular expression is an error.",
         r#"
 try {
     text_replacer_new().pattern("(").regex(true).build();
@@ -167,7 +167,7 @@ try {
     );
 }
 
-/// One replacement as it is described.
+/// One replacement of a builder.
 #[derive(Debug, Clone, Default)]
 struct Rule {
     pattern: String,
@@ -182,7 +182,7 @@ struct ReplacerBuilder {
     current: Rule,
 }
 
-/// What replaces: each step's expression, what comes in its place, and whether `$1` means a group.
+/// The steps of a replacer: expression, replacement, and whether `$1` stands for a group.
 #[derive(Debug, Clone)]
 struct Replacer {
     steps: Arc<[(Regex, String, bool)]>,
@@ -223,7 +223,7 @@ impl Replacer {
     }
 }
 
-/// By hand, because the result must stay within the longest string and the job's time.
+/// Replaces every match; fails at the size limit of a string, and when the job must end.
 fn replace_all(
     job: SalJob<'_>,
     regex: &Regex,
@@ -231,11 +231,11 @@ fn replace_all(
     replacement: &str,
     has_groups: bool,
 ) -> CallResult<String> {
-    const MATCHES_PER_LOOK: usize = 1024;
+    const MATCHES_PER_CHECK: usize = 1024;
     let mut replaced = String::with_capacity(text.len());
     let mut copied = 0;
     for (number, groups) in regex.captures_iter(text).enumerate() {
-        if number % MATCHES_PER_LOOK == 0 {
+        if number % MATCHES_PER_CHECK == 0 {
             job.check_stop()?;
         }
         let Some(whole) = groups.get(0) else { continue };
@@ -244,7 +244,7 @@ fn replace_all(
         copied = whole.end();
         if replaced.len() as u64 > job.settings.bytes_max {
             return Err(
-                format!("the text becomes longer than {} bytes", job.settings.bytes_max).into()
+                format!("the result is longer than {} bytes", job.settings.bytes_max).into()
             );
         }
     }
@@ -260,7 +260,7 @@ fn put(groups: &Captures<'_>, replacement: &str, has_groups: bool, to: &mut Stri
     }
 }
 
-/// The expression's errors draw an arrow over several lines; the last one says what is wrong.
+/// Returns the last line of an error, which has the reason; the lines before draw an arrow.
 fn one_line(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default().trim();

@@ -8,10 +8,11 @@ use super::http::curl;
 use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::runtime::failure;
 
-/// How deep scripts may run scripts, and how deep in calls each may do so: they share the stack,
-/// which is measured for one script at its deepest.
-const NESTING_MAX: usize = 3;
-const CALLS_DEEP_MAX: usize = 8;
+/// The limit of nested `exec` calls. All of them share one stack, which has room for one script at
+/// its deepest.
+const EXEC_DEPTH_MAX: usize = 3;
+/// The limit of nested function calls around an `exec` call.
+const CALL_DEPTH_MAX: usize = 8;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group("scripts", "Scripts that run other scripts.");
@@ -19,8 +20,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         .add(
             "exec",
             ["file"],
-            "Runs another script, and gives its last value. It must be below a folder of sal.exec \
-             of the configuration; a url is run only with sal.exec_urls.",
+            "Runs another script, and returns its last value. The script must be inside a folder of \
+             sal.exec of the configuration; a URL needs sal.exec_urls.",
             r#"
 file_write("sum.rhai", "let a = 40; a + 2");
 exec("sum.rhai")
@@ -32,24 +33,27 @@ exec("sum.rhai")
 
 fn exec(context: &NativeCallContext<'_>, file: &str) -> RhaiResult<Dynamic> {
     let source = operation("exec", file, |job| {
-        if job.run.exec_depth.get() >= NESTING_MAX {
-            return Err(format!("scripts run scripts more than {NESTING_MAX} deep").into());
+        if job.run.exec_depth.get() >= EXEC_DEPTH_MAX {
+            return Err(format!("exec calls are nested deeper than {EXEC_DEPTH_MAX}").into());
         }
-        if context.call_level() > CALLS_DEEP_MAX {
-            return Err(format!("called more than {CALLS_DEEP_MAX} functions deep").into());
+        if context.call_level() > CALL_DEPTH_MAX {
+            return Err(format!(
+                "exec is called from functions nested deeper than {CALL_DEPTH_MAX}"
+            )
+            .into());
         }
         source(job, file)
     })?;
-    let deeper = |by: fn(usize) -> usize| {
+    let change_depth = |change: fn(usize) -> usize| {
         operation("exec", file, |job| {
-            job.run.exec_depth.set(by(job.run.exec_depth.get()));
+            job.run.exec_depth.set(change(job.run.exec_depth.get()));
             Ok(())
         })
     };
-    deeper(|deep| deep + 1)?;
+    change_depth(|depth| depth + 1)?;
     let result = context.engine().eval::<Dynamic>(&source);
-    deeper(|deep| deep - 1)?;
-    // An end of the whole job is no failure of the script that was run.
+    change_depth(|depth| depth - 1)?;
+    // A stop of the job is not an error of the script that was run.
     operation("exec", file, |job| {
         job.check_stop()?;
         Ok(())

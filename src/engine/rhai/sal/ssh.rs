@@ -10,7 +10,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "ssh_execute",
         ["host", "user", "command"],
-        "Runs a command on another machine, and gives its exit code.",
+        "Runs a command on another machine, and returns its exit code.",
         r#"
 ssh_execute("web1.example.org", "deploy", "systemctl is-active nginx")
 // → 0"#,
@@ -18,7 +18,7 @@ ssh_execute("web1.example.org", "deploy", "systemctl is-active nginx")
             operation("ssh_execute", host, |job| {
                 let ran = ssh(job, host, user, command)?;
                 let code = ran.code().ok_or_else(|| ran.failure("ssh"))?;
-                // 255 is ssh's own: it never got to run the command.
+                // 255 is an error of ssh itself: the command did not run.
                 if code == 255 { Err(ran.failure("ssh")) } else { Ok(INT::from(code)) }
             })
         },
@@ -26,7 +26,7 @@ ssh_execute("web1.example.org", "deploy", "systemctl is-active nginx")
     functions.add(
         "ssh_execute_output",
         ["host", "user", "command"],
-        "Runs a command on another machine, and gives what it writes.",
+        "Runs a command on another machine, and returns its output.",
         r#"
 ssh_execute_output("web1.example.org", "deploy", "hostname")
 // → web1"#,
@@ -40,7 +40,7 @@ ssh_execute_output("web1.example.org", "deploy", "hostname")
     functions.add(
         "ssh_ping",
         ["host", "user"],
-        "Tells whether a user can log in on another machine.",
+        "Returns whether a user can log in on another machine.",
         r#"
 ssh_ping("web1.example.org", "deploy")
 // → true"#,
@@ -50,22 +50,22 @@ ssh_ping("web1.example.org", "deploy")
     );
 }
 
-/// Refuses what a program would take for an option, and what is no name at all.
+/// Rejects an invalid host name, and one that a program would take for an option.
 pub(super) fn check_host(host: &str) -> CallResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:%[]".contains(c);
     if host.is_empty() || host.len() > 255 || host.starts_with('-') || !host.chars().all(is_plain) {
-        return Err("that is no name of a host".into());
+        return Err("invalid host name".into());
     }
     Ok(())
 }
 
-/// Nobody is there to be asked for a password.
+/// Runs ssh in batch mode: it never prompts for a password.
 fn ssh(job: SalJob<'_>, host: &str, user: &str, command: &str) -> CallResult<Exited> {
     job.settings.check_network()?;
     check_host(host)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@+".contains(c);
     if user.is_empty() || user.starts_with('-') || !user.chars().all(is_plain) {
-        return Err("that is no name of a user".into());
+        return Err("invalid user name".into());
     }
     let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-l", user, "--", host];
     ExternalProgram::new("ssh").args(options).arg(command).run(job)

@@ -1,4 +1,4 @@
-//! Units of systemd, with systemctl and journalctl.
+//! Units of systemd, with the programs systemctl and journalctl.
 
 use ::rhai::{Array, Dynamic, INT, Map};
 
@@ -6,7 +6,7 @@ use super::context::{CallResult, RhaiResult, SalJob, operation};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
-/// The most lines of the journal that are asked for at once.
+/// The limit of journal lines of one call.
 const LINES_MAX: INT = 100_000;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -14,7 +14,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "systemd_list",
         [],
-        "Gives all units that are loaded, each with name, load, active, sub and description.",
+        "Returns all loaded units, each with name, load, active, sub and description.",
         r#"
 for unit in systemd_list().filter(|unit| unit.active == "failed") {
     print(`${unit.name}: ${unit.description}`);
@@ -24,8 +24,8 @@ for unit in systemd_list().filter(|unit| unit.active == "failed") {
     functions.add(
         "systemd_status",
         ["unit"],
-        "Tells of a unit: active, sub, enabled, pid, description and memory; the last is () where \
-         systemd does not count it.",
+        "Returns the state of a unit: active, sub, enabled, pid, description and memory, which is () \
+         without memory accounting.",
         r#"
 systemd_status("nginx").active
 // → active"#,
@@ -34,14 +34,14 @@ systemd_status("nginx").active
     functions.add(
         "systemd_start",
         ["unit"],
-        "Starts a unit, and waits until it has.",
+        "Starts a unit, and waits until it has started.",
         r#"systemd_start("nginx");"#,
         |unit: &str| act("systemd_start", "start", unit),
     );
     functions.add(
         "systemd_stop",
         ["unit"],
-        "Stops a unit, and waits until it has.",
+        "Stops a unit, and waits until it has stopped.",
         r#"systemd_stop("nginx");"#,
         |unit: &str| act("systemd_stop", "stop", unit),
     );
@@ -55,28 +55,28 @@ systemd_status("nginx").active
     functions.add(
         "systemd_enable",
         ["unit"],
-        "Lets a unit start with the machine; it is not started now.",
+        "Makes a unit start at boot; does not start it now.",
         r#"systemd_enable("nginx");"#,
         |unit: &str| act("systemd_enable", "enable", unit),
     );
     functions.add(
         "systemd_disable",
         ["unit"],
-        "Lets a unit no longer start with the machine; it is not stopped now.",
+        "Makes a unit no longer start at boot; does not stop it now.",
         r#"systemd_disable("nginx");"#,
         |unit: &str| act("systemd_disable", "disable", unit),
     );
     functions.add(
         "systemd_logs",
         ["unit", "lines"],
-        "Gives the last lines of a unit in the journal.",
+        "Returns the last lines of a unit in the journal.",
         r#"
 for line in systemd_logs("nginx", 20).split("\n") { print(line) }"#,
         |unit: &str, lines: INT| {
             operation("systemd_logs", unit, |job| {
                 check_name(unit)?;
                 if !(1..=LINES_MAX).contains(&lines) {
-                    return Err(format!("ask for 1 to {LINES_MAX} lines").into());
+                    return Err(format!("the number of lines must be from 1 to {LINES_MAX}").into());
                 }
                 ExternalProgram::new("journalctl")
                     .args(["--no-pager", "--quiet", "--unit", unit, "--lines"])
@@ -134,11 +134,11 @@ fn status(job: SalJob<'_>, unit: &str) -> CallResult<Map> {
     ]))
 }
 
-/// The characters that the name of a unit may have; a dash at the start would be an option.
+/// Rejects a name with other characters, or with a dash at the start, which would be an option.
 fn check_name(unit: &str) -> CallResult<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@\\".contains(c);
     if unit.is_empty() || unit.len() > 255 || unit.starts_with('-') || !unit.chars().all(is_plain) {
-        return Err("that is no name of a unit".into());
+        return Err("invalid unit name".into());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Texts from templates, in the language of Jinja.
+//! Templates in the language of Jinja.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use super::files::{read_text, write_text};
 use super::json::to_json;
 use crate::engine::rhai::functions::Functions;
 
-/// What one template may take, in its own instructions: a few seconds at most.
+/// The limit of template instructions for one rendering; takes a few seconds.
 const FUEL: u64 = 20_000_000;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -21,8 +21,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "template_builder_open",
         ["path"],
-        "Opens a template: {{ name }} puts a value in, {% for %} and {% if %} repeat and choose, as \
-         in Jinja. A name without a value is an error.",
+        "Opens a template in the language of Jinja: {{ name }} inserts a value, {% for %} repeats, \
+         {% if %} chooses. A name without a value is an error.",
         r#"
 file_write("page.txt", "Dear {{ name }},{% for item in items %} {{ item }}{% endfor %}");
 template_builder_open("page.txt")
@@ -40,7 +40,7 @@ template_builder_open("page.txt")
     functions.add(
         "add_var",
         ["builder", "name", "value"],
-        "Gives a name of the template its value: text, a number, an array, a map ...",
+        "Sets the value of a name in the template: a string, a number, an array, a map ...",
         r#"
 file_write("t", "{{ user.name }} is {{ user.age }}");
 template_builder_open("t").add_var("user", #{name: "Ann", age: 44}).render()
@@ -53,7 +53,7 @@ template_builder_open("t").add_var("user", #{name: "Ann", age: 44}).render()
     functions.add(
         "add_vars",
         ["builder", "values"],
-        "Gives several names their values.",
+        "Sets the values of several names.",
         r#"
 file_write("t", "{{ a }}-{{ b }}");
 template_builder_open("t").add_vars(#{a: 1, b: 2}).render()
@@ -70,7 +70,7 @@ fn register_rendering(functions: &mut Functions<'_>) {
     functions.add(
         "render",
         ["builder"],
-        "Gives the text that the template becomes.",
+        "Returns the rendered text.",
         r#"
 file_write("t", "{{ name|upper }}");
 template_builder_open("t").add_var("name", "ann").render()
@@ -82,7 +82,7 @@ template_builder_open("t").add_var("name", "ann").render()
     functions.add(
         "render_to_file",
         ["builder", "path"],
-        "Writes the text that the template becomes to a file.",
+        "Writes the rendered text to a file.",
         r#"
 file_write("t", "listen {{ port }};");
 template_builder_open("t").add_var("port", 8080).render_to_file("site.conf");
@@ -110,13 +110,13 @@ impl TemplateBuilder {
         let syntax = syntax.map_err(|error| one_line(&error))?;
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // What is rendered is a file of any kind; a page of HTML says `|escape` itself.
+        // The result can be any file format; an HTML template uses `|escape` itself.
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_syntax(syntax);
         environment.set_fuel(Some(FUEL));
         let values = value(to_json(&self.vars.clone().into())?);
         let stopped = Cell::new(None);
-        let mut text = Bounded { text: Vec::new(), job, stopped: &stopped };
+        let mut text = BoundedText { text: Vec::new(), job, stopped: &stopped };
         let rendered = environment
             .template_from_named_str(&self.path, &self.source)
             .and_then(|template| template.render_captured_to(values, &mut text).map(|_| ()));
@@ -128,18 +128,18 @@ impl TemplateBuilder {
     }
 }
 
-/// Takes what is rendered, within the longest string and the job's time.
-struct Bounded<'a> {
+/// Collects the rendered text; fails at the size limit of a string, and when the job must end.
+struct BoundedText<'a> {
     text: Vec<u8>,
     job: SalJob<'a>,
     stopped: &'a Cell<Option<CallError>>,
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedText<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes_max = self.job.settings.bytes_max;
         let checked = if (self.text.len() + bytes.len()) as u64 > bytes_max {
-            Err(CallError::Failed(format!("the text becomes longer than {bytes_max} bytes")))
+            Err(CallError::Failed(format!("the result is longer than {bytes_max} bytes")))
         } else {
             self.job.check_stop()
         };
@@ -156,7 +156,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// `to_json` has bounded how deep it nests.
+/// Converts JSON to a template value; `to_json` has limited the nesting.
 fn value(json: Json) -> Value {
     match json {
         Json::Null => Value::from(()),
@@ -176,7 +176,7 @@ fn value(json: Json) -> Value {
 fn one_line(error: &minijinja::Error) -> String {
     let what = error.detail().map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
     match error.line() {
-        Some(line) => format!("{what} (in line {line} of the template)"),
+        Some(line) => format!("{what} (line {line} of the template)"),
         None => what,
     }
 }

@@ -1,5 +1,5 @@
-//! Every example of the documentation, run in a world of its own: programs that would change the
-//! machine or reach others are played by small scripts, pages by a server on the loopback.
+//! Runs every example of the documentation. Small scripts stand in for programs that would change the
+//! machine or contact others; a local server answers HTTP requests.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -21,8 +21,8 @@ mod failures;
 mod hostile;
 mod names;
 
-/// What plays the programs of the machine.
-const PLAYED: [(&str, &str); 10] = [
+/// The scripts that stand in for programs of the machine.
+const STAND_INS: [(&str, &str); 10] = [
     (
         "systemctl",
         "case \"$*\" in *list-units*) echo 'nginx.service loaded active running Web';; \
@@ -42,27 +42,27 @@ const PLAYED: [(&str, &str); 10] = [
     ("unzip", "true"),
 ];
 
-/// The address that examples ask; the server's own stands for it.
+/// The address in the examples, replaced by that of the local server.
 const EXAMPLE_ADDRESS: &str = "127.0.0.1:8080";
 
-struct Nobody;
+struct NoLog;
 
-impl Log for Nobody {
+impl Log for NoLog {
     fn line(&self, _: Stream, _: &str) {}
 }
 
-/// Where a script finds what the examples speak of.
-pub(super) struct World {
+/// The programs, the server and the repository that examples use.
+pub(super) struct ExampleWorld {
     folder: TempDir,
     address: SocketAddr,
 }
 
-impl World {
+impl ExampleWorld {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let programs = folder.path().join("bin");
         std::fs::create_dir(&programs).expect("made");
-        for (name, script) in PLAYED {
+        for (name, script) in STAND_INS {
             let file = programs.join(name);
             std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("written");
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("set");
@@ -102,14 +102,14 @@ impl World {
         std::thread::scope(|scope| {
             std::thread::Builder::new()
                 .stack_size(STACK_SIZE_BYTES)
-                .spawn_scoped(scope, || engine.run(&script, &cancel, &Nobody))
+                .spawn_scoped(scope, || engine.run(&script, &cancel, &NoLog))
                 .expect("a thread")
                 .join()
                 .expect("no panic")
         })
     }
 
-    /// A repository that examples clone and push to, as new.
+    /// Creates the repository that examples clone and push to.
     fn make_origin(&self, engine: &RhaiEngine) {
         let source = r#"
             delete(env_get("ORIGIN"));
@@ -133,7 +133,7 @@ pub(super) fn sal_with(sal: &SalConfig) -> RhaiEngine {
 
 pub(super) fn sal() -> &'static RhaiEngine {
     static ENGINE: OnceLock<RhaiEngine> = OnceLock::new();
-    // Whoever runs the tests, they leave nothing in the folders of the machine.
+    // Tests write only to the temporary folder, even as root.
     let config = || SalConfig {
         write: vec![std::env::temp_dir()],
         exec: vec![std::env::temp_dir()],
@@ -147,7 +147,7 @@ fn has_curl() -> bool {
     needs("curl", || find_in("curl", SYSTEM_PATH.as_ref()).is_some())
 }
 
-/// Answers until the test program ends.
+/// Starts an HTTP server that runs until the test program ends.
 fn serve() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -186,7 +186,7 @@ fn page(path: &str) -> (&'static str, Vec<u8>) {
     }
 }
 
-/// A tar archive with one file; tar sees by itself that it is not compressed.
+/// Returns an uncompressed tar archive with one file.
 fn archive() -> Vec<u8> {
     let mut header = [0_u8; 512];
     header[..10].copy_from_slice(b"index.html");
@@ -208,7 +208,7 @@ fn functions() -> impl Iterator<Item = &'static Function> {
     sal().groups().iter().flat_map(|group| &group.functions)
 }
 
-/// The types of what a function is called with, but for what it is called on.
+/// Returns the parameter types of a signature without the receiver.
 fn parameter_types(signature: &str) -> Vec<&str> {
     let call = signature.split(" -> ").next().unwrap_or_default();
     let (_, parameters) = call.split_once('(').expect("a call");
@@ -216,10 +216,10 @@ fn parameter_types(signature: &str) -> Vec<&str> {
     parameters.filter_map(|named| named.split_once(": ")).map(|(_, kind)| kind).collect()
 }
 
-/// What the last lines of an example say that it gives.
+/// Returns the expected output at the end of an example.
 fn expected(example: &str) -> Option<String> {
-    let (_, told) = example.rsplit_once("// → ")?;
-    let lines: Vec<&str> = told
+    let (_, output) = example.rsplit_once("// → ")?;
+    let lines: Vec<&str> = output
         .lines()
         .enumerate()
         .map(|(number, line)| if number == 0 { line } else { line.trim_start_matches("//   ") })
@@ -228,11 +228,11 @@ fn expected(example: &str) -> Option<String> {
 }
 
 #[test]
-fn every_example_runs_and_gives_what_it_says() {
-    let world = World::new();
+fn every_example_returns_its_documented_output() {
+    let world = ExampleWorld::new();
     let curl = has_curl();
     let mut wrong = Vec::new();
-    // Those of the group redisclient need a Redis: they run in the integration tests.
+    // Integration tests run the examples of redisclient, which need a Redis.
     for function in functions().filter(|function| !function.name.starts_with("redis_")) {
         if !curl && function.example.contains("http://") {
             continue;
@@ -258,12 +258,12 @@ fn every_example_calls_its_function() {
 }
 
 #[test]
-fn every_function_says_what_it_does_in_sentences_and_once() {
+fn every_function_is_documented_once_in_sentences() {
     let mut names = std::collections::BTreeSet::new();
     for function in functions() {
         let name = function.full_name();
         assert!(function.summary.ends_with('.') && !function.summary.contains("  "), "{name}");
-        assert!(names.insert(name.clone()), "{name} is there twice");
+        assert!(names.insert(name.clone()), "{name} is registered twice");
         assert!(!function.signatures.is_empty(), "{name}");
         for signature in &function.signatures {
             assert!(
@@ -274,7 +274,7 @@ fn every_function_says_what_it_does_in_sentences_and_once() {
     }
 }
 
-fn refusal(engine: &RhaiEngine, world: &World, source: &str) -> String {
+fn refusal(engine: &RhaiEngine, world: &ExampleWorld, source: &str) -> String {
     match world.run(engine, source) {
         Err(Failure::Script { message, .. }) => message,
         other => panic!("{source}: no failure: {other:?}"),
@@ -282,7 +282,7 @@ fn refusal(engine: &RhaiEngine, world: &World, source: &str) -> String {
 }
 
 #[test]
-fn every_function_of_the_interpreter_is_documented() {
+fn every_registered_function_is_documented() {
     for engine in [sal(), &osis()] {
         let registered = engine.interpreter.collect_fn_metadata(
             None,
@@ -307,8 +307,8 @@ fn osis() -> RhaiEngine {
 }
 
 #[test]
-fn the_scripts_of_the_examples_do_their_work() {
-    let world = World::new();
+fn example_scripts_return_their_documented_output() {
+    let world = ExampleWorld::new();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for (folder, engine) in [("sal", sal()), ("osis", &osis())] {
         let mut seen = 0;
@@ -317,7 +317,7 @@ fn the_scripts_of_the_examples_do_their_work() {
             let source = std::fs::read_to_string(&path).expect("a script");
             assert_eq!(engine.check(&source, &[]), [], "{}", path.display());
             seen += 1;
-            // Those that keep objects run where there is a store: in the integration tests.
+            // Integration tests run the scripts that need an object store.
             if source.contains("osis_") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Small changes to texts.
+//! Indentation, prefixes and names.
 
 use crate::engine::rhai::functions::Functions;
 
@@ -7,7 +7,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "dedent",
         ["text"],
-        "Takes away the indentation that all lines share.",
+        "Removes the indentation that all lines share.",
         r#"
 dedent("    first\n      second\n    third")
 // → first
@@ -18,7 +18,7 @@ dedent("    first\n      second\n    third")
     functions.add(
         "prefix",
         ["text", "prefix"],
-        "Puts a prefix before every line.",
+        "Puts a prefix in front of every line.",
         r#"
 prefix("one\ntwo", "> ")
 // → > one
@@ -31,8 +31,8 @@ prefix("one\ntwo", "> ")
     functions.add(
         "name_fix",
         ["text"],
-        "Makes a plain name of a text: lower case, without accents and odd characters, with `_` \
-         for spaces and punctuation.",
+        "Converts a text to a plain name: lower case, without accents and special characters, with \
+         `_` for spaces and punctuation.",
         r#"
 name_fix("My Report (final), v2.PDF")
 // → my_report_final_v2.pdf"#,
@@ -41,7 +41,7 @@ name_fix("My Report (final), v2.PDF")
     functions.add(
         "path_fix",
         ["path"],
-        "As name_fix, for the last part of a path alone.",
+        "Does the same as name_fix to the last part of a path.",
         r#"
 path_fix("/srv/My Files/New Page.md")
 // → /srv/My Files/new_page.md"#,
@@ -52,8 +52,7 @@ path_fix("/srv/My Files/New Page.md")
     );
 }
 
-/// A command of several lines without the indentation that all of them share, so that it can be
-/// written indented within a script.
+/// Removes the shared indentation of a command with several lines, so that a script can indent it.
 pub(super) fn dedented(command: &str) -> String {
     if command.trim_end().contains('\n') { dedent(command) } else { command.to_owned() }
 }
@@ -66,8 +65,7 @@ fn dedent(text: &str) -> String {
     dedented.join("\n")
 }
 
-/// Several characters that stand for a space become one `_`, and none stands before a dot or at
-/// an end.
+/// Replaces each run of other characters by one `_`, but removes it before a dot and at either end.
 fn name_fix(text: &str) -> String {
     let mut fixed = String::with_capacity(text.len());
     let mut gap = false;
@@ -90,14 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_indentation_goes_and_the_rest_stays() {
+    fn shared_indentation_is_removed() {
         assert_eq!(dedented("  ls -l"), "  ls -l");
         assert_eq!(dedented("\n    if x\n      y\n\n    fi\n  "), "\nif x\n  y\n\nfi\n");
         assert_eq!(dedented("a\n  b"), "a\n  b");
     }
 
     #[test]
-    fn names_become_plain() {
+    fn name_fix_returns_a_plain_name() {
         for (text, fixed) in
             [("Hello, World!", "hello_world"), ("a - b", "a_b"), ("été", "t"), ("", ""), ("?", "")]
         {

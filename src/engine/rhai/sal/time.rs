@@ -13,7 +13,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "time_now",
         [],
-        "Gives the time in whole seconds since 1970.",
+        "Returns the time in whole seconds since 1970.",
         r"
 let day = time_now() / 86400;
 day > 20000
@@ -23,7 +23,7 @@ day > 20000
     functions.add(
         "time_now_ms",
         [],
-        "Gives the time in milliseconds since 1970.",
+        "Returns the time in milliseconds since 1970.",
         r"
 let before = time_now_ms();
 time_now_ms() - before < 60000
@@ -33,7 +33,7 @@ time_now_ms() - before < 60000
     functions.add(
         "time_format",
         ["seconds", "format"],
-        "Writes a time as the format says, with %Y %m %d %H %M %S and the like of strftime.",
+        "Formats a time with the directives of strftime, such as %Y %m %d %H %M %S.",
         r#"
 time_format(0, "%Y-%m-%d %H:%M:%S")
 // → 1970-01-01 00:00:00"#,
@@ -47,7 +47,7 @@ time_format(0, "%Y-%m-%d %H:%M:%S")
     functions.add(
         "time_iso",
         ["seconds"],
-        "Writes a time in the form of RFC 3339.",
+        "Formats a time as RFC 3339.",
         r"
 time_iso(86400)
 // → 1970-01-02T00:00:00Z",
@@ -58,7 +58,7 @@ time_iso(86400)
     functions.add(
         "time_parse",
         ["text"],
-        "Reads a time in the form of RFC 3339, and gives its seconds since 1970.",
+        "Parses a time in RFC 3339, and returns its seconds since 1970.",
         r#"
 time_parse("1970-01-02T01:00:00+01:00")
 // → 86400"#,
@@ -73,5 +73,5 @@ time_parse("1970-01-02T01:00:00+01:00")
 }
 
 fn timestamp(seconds: INT) -> CallResult<Timestamp> {
-    Timestamp::from_second(seconds).map_err(|_| "a time so far away has no date".into())
+    Timestamp::from_second(seconds).map_err(|_| "the time is out of range".into())
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_command_gives_its_output_and_its_code() {
+fn command_returns_its_output_and_exit_code() {
     let engine = sal();
     assert_eq!(
         output(&engine, "run(\"echo out; echo err >&2; exit 3\").ignore_error().execute()"),
@@ -29,13 +29,13 @@ fn a_command_gives_its_output_and_its_code() {
 }
 
 #[test]
-fn a_long_command_is_run_from_a_file() {
+fn long_command_is_run_from_a_file() {
     let source = "let c = \"echo \"; c.pad(300000, \"x\"); run_silent(c).stdout.len";
     assert_eq!(output(&sal(), source), "299995");
 }
 
 #[test]
-fn a_command_that_fails_throws_and_can_be_caught() {
+fn failed_command_throws_an_error_that_can_be_caught() {
     let engine = sal();
     let failed = message(&engine, "run_command(\"echo bad >&2; exit 3\")");
     assert_eq!(failed, "run_command `echo bad >&2; exit 3`: exit code 3: bad (line 1, position 1)");
@@ -49,7 +49,7 @@ fn a_command_that_fails_throws_and_can_be_caught() {
 }
 
 #[test]
-fn a_command_writes_to_the_log_unless_silent() {
+fn command_output_is_logged_unless_silent() {
     let run = run(
         &sal(),
         "run_command(\"echo a; echo b >&2\"); run_silent(\"echo c\"); run(\"echo d\").log().execute();",
@@ -60,7 +60,7 @@ fn a_command_writes_to_the_log_unless_silent() {
 }
 
 #[test]
-fn a_command_ends_with_its_job() {
+fn command_ends_with_its_job() {
     for source in [
         "run_command(\"sleep 600 & sleep 600\")",
         "loop { try { run(\"sleep 600\").ignore_error().execute(); } catch { } }",
@@ -90,7 +90,7 @@ fn files_are_written_read_and_deleted() {
 }
 
 #[test]
-fn a_failed_file_operation_names_itself_and_its_file() {
+fn file_error_names_the_operation_and_the_file() {
     let engine = sal();
     for (source, expected) in [
         ("file_read(\"/no/such\")", "file_read /no/such: no such file or directory"),
@@ -100,7 +100,7 @@ fn a_failed_file_operation_names_itself_and_its_file() {
         ("file_write(\"/no/such\", \"\")", "file_write /no/such: no such file or directory"),
         ("file_write(\"/dev/null\", \"\")", "file_write /dev/null: not a regular file"),
         ("mkdir(\"/dev/null/x\")", "mkdir /dev/null/x: not a directory"),
-        ("delete(\"/\")", "delete /: the root is not deleted"),
+        ("delete(\"/\")", "delete /: the root folder cannot be deleted"),
         ("run_command(\"printf '\\\\377' > f\"); file_read(\"f\")", "file_read f: not UTF-8 text"),
         (
             "run_command(\"truncate -s 10000001 f\"); file_read(\"f\")",
@@ -114,7 +114,7 @@ fn a_failed_file_operation_names_itself_and_its_file() {
 }
 
 #[test]
-fn programs_and_variables_are_those_of_the_jobs_own_commands() {
+fn which_and_env_get_match_the_environment_of_commands() {
     let engine = sal();
     assert!(output(&engine, "which(\"sh\")").ends_with("/sh"));
     assert_eq!(output(&engine, "which(\"no-such-program\") == ()"), "true");
@@ -124,20 +124,20 @@ fn programs_and_variables_are_those_of_the_jobs_own_commands() {
 }
 
 #[test]
-fn the_folder_of_a_script_is_gone_with_it() {
+fn folder_of_a_script_is_removed_after_it() {
     let engine = sal();
     let folder = output(&engine, "file_write(\"f\", \"\"); env_get(\"HOME\")");
     assert!(folder.contains("job-") && !std::path::Path::new(&folder).exists(), "{folder}");
 }
 
 #[test]
-fn a_script_that_ends_in_a_command_that_was_not_run_says_so() {
+fn script_that_ends_in_a_command_that_was_not_run_fails() {
     let message = message(&sal(), "run(\"touch f\").silent()");
     assert!(message.contains("call `.execute()`"), "{message}");
 }
 
 #[test]
-fn a_value_without_a_text_is_told_by_the_name_that_scripts_know() {
+fn value_without_a_text_is_output_as_its_type_name() {
     assert_eq!(output(&sal(), "git_tree_new(script_dir())"), "GitTree");
     assert_eq!(output(&sal(), "[git_tree_new(script_dir())]"), r#"["GitTree"]"#);
 }

@@ -1,9 +1,9 @@
-//! What a script may take: each bound holds, and has a name.
+//! The limits of a script: each one holds, and the error names it.
 
 use super::*;
 
 #[test]
-fn a_limit_gives_its_name() {
+fn exceeded_limit_is_named() {
     let limits = RhaiLimits { operations: 10_000, ..RhaiLimits::default() };
     let few = RhaiEngine::osis("osis".parse().expect("legal"), &limits, &job_config());
     assert!(message(&few, "loop { }").starts_with("too many operations"));
@@ -33,7 +33,7 @@ fn a_limit_gives_its_name() {
 }
 
 #[test]
-fn the_sum_of_what_a_script_holds_is_bounded() {
+fn total_memory_of_a_script_is_bounded() {
     let source = "fn grow(n) {
         let s = \"x\"; while s.bytes < 4200000 { s += s; }
         if n > 0 { grow(n - 1) }
@@ -47,7 +47,7 @@ fn the_sum_of_what_a_script_holds_is_bounded() {
 }
 
 #[test]
-fn a_chain_of_closures_ends_before_the_stack_does() {
+fn chain_of_closures_is_stopped_before_the_stack_overflows() {
     for source in [
         "let f = || 0; loop { let g = f; f = || g; }",
         "let a = [0]; loop { let b = a; a = [|| b]; }",
@@ -60,7 +60,7 @@ fn a_chain_of_closures_ends_before_the_stack_does() {
 }
 
 #[test]
-fn an_endless_loop_ends_at_its_deadline() {
+fn endless_loop_ends_at_the_deadline() {
     for source in [
         "loop { }",
         "while true { let x = 1; }",
@@ -80,7 +80,7 @@ fn an_endless_loop_ends_at_its_deadline() {
 }
 
 #[test]
-fn a_stop_ends_a_loop_and_a_sleep_for_its_reason() {
+fn stop_ends_a_loop_and_a_sleep_with_its_reason() {
     let engine = osis();
     for source in ["print(0); loop { }", "print(0); sleep(1000)"] {
         let cancel = Cancel::new();
@@ -102,7 +102,7 @@ fn a_stop_ends_a_loop_and_a_sleep_for_its_reason() {
 }
 
 #[test]
-fn a_job_stopped_before_it_starts_does_not_run() {
+fn job_stopped_before_it_starts_does_not_run() {
     let cancel = Cancel::new();
     cancel.request(StopReason::Requested);
     let run = run_for(&osis(), "print(1)", Duration::from_mins(1), &cancel);
@@ -111,23 +111,23 @@ fn a_job_stopped_before_it_starts_does_not_run() {
 }
 
 #[test]
-fn sleep_takes_whole_and_broken_seconds() {
+fn sleep_accepts_integers_and_floats() {
     let run = run(&osis(), "sleep(0.02); sleep(0); sleep(-1); sleep(0.0 / 0.0); 1");
     assert_eq!(run.result.map(|success| success.output), Ok("1".to_owned()));
     assert!(run.took >= Duration::from_millis(20));
 }
 
 #[test]
-fn the_deepest_that_the_limits_allow_fits_on_the_stack() {
+fn deepest_nesting_within_the_limits_fits_on_the_stack() {
     let engine = osis();
-    // Calls at their deepest, each within an expression that is itself deep.
+    // The deepest calls, each inside a deep expression.
     for (open, close) in [("-(", ")"), ("[1, ", "].len()"), ("f(", ")"), ("if true { ", " }")] {
         for deep in [10, 20, 30, 40, 60, 80, 100, 120] {
             let body = format!("{}g(n + 1){}", open.repeat(deep), close.repeat(deep));
             run(&engine, &format!("fn f(x) {{ x }} fn g(n) {{ {body} }} g(0)"));
         }
     }
-    // Values at their deepest, copied, compared, shown and dropped.
+    // The deepest values, copied, compared, printed and dropped.
     let deep = "let a = []; for i in 0..9000 { a = [a]; } let b = a;";
     for use_of_it in ["a == b", "let c = a; c.push(1); c.len", "`${a}`.len", "a.contains(b)"] {
         run(&engine, &format!("{deep} {use_of_it}"));
@@ -135,7 +135,7 @@ fn the_deepest_that_the_limits_allow_fits_on_the_stack() {
 }
 
 #[test]
-fn deep_nesting_in_the_source_is_refused_not_followed() {
+fn deep_nesting_in_the_source_is_rejected() {
     const SIZE: usize = 1024 * 1024;
     let engine = osis();
     for part in [

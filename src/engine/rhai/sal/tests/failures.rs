@@ -1,10 +1,10 @@
-//! How functions fail: what is refused, what is named, and that all of them end with their job.
+//! Errors of functions: settings that forbid them, messages, and the end of their job.
 
 use super::*;
 
 #[test]
-fn what_the_configuration_forbids_is_refused_by_the_name_of_the_setting() {
-    let world = World::new();
+fn forbidden_operation_is_rejected_with_its_setting() {
+    let world = ExampleWorld::new();
     let allowed = world.path().join("allowed");
     std::fs::create_dir(&allowed).expect("made");
     std::fs::write(allowed.join("f"), "text").expect("written");
@@ -62,43 +62,43 @@ fn what_the_configuration_forbids_is_refused_by_the_name_of_the_setting() {
 }
 
 #[test]
-fn failures_name_the_operation_and_its_object() {
-    let world = World::new();
+fn errors_name_the_operation_and_its_object() {
+    let world = ExampleWorld::new();
     let curl = has_curl();
     for (source, expected) in [
         ("copy(\"no\", \"x\")", "copy no: no such file or directory"),
         ("copy(\"*.no\", \"x\")", "copy *.no: nothing matches"),
-        ("mkdir(\"a\"); copy(\"a\", \"a/b\")", "copy a: a folder is not copied into itself"),
-        ("file_write(\"a\", \"\"); copy(\"a\", \"a\")", "copy a: a file is not copied onto itself"),
+        ("mkdir(\"a\"); copy(\"a\", \"a/b\")", "copy a: a folder cannot be copied into itself"),
+        (
+            "file_write(\"a\", \"\"); copy(\"a\", \"a\")",
+            "copy a: a file cannot be copied onto itself",
+        ),
         ("mv(\"no\", \"x\")", "mv no: no such file or directory"),
         ("find_file(\".\", \"*.no\")", "find_file .: nothing matches `*.no`"),
         ("cmd_ensure_exists(\"sh, no-such\")", "cmd_ensure_exists sh, no-such: no no-such in PATH"),
         ("process_get(\"no such process\")", "process_get no such process: no process matches"),
-        ("kill(1)", "kill 1: it is not for a script to end"),
+        ("kill(1)", "kill 1: this process cannot be ended by a script"),
         ("kill(\"\")", "kill: the pattern is empty"),
-        ("tcp_check(\"-x y\", 80)", "tcp_check -x y:80: that is no name of a host"),
-        ("tcp_check(\"127.0.0.1\", 0)", "tcp_check 127.0.0.1:0: a port is a number"),
+        ("tcp_check(\"-x y\", 80)", "tcp_check -x y:80: invalid host name"),
+        ("tcp_check(\"127.0.0.1\", 0)", "tcp_check 127.0.0.1:0: a port must be a number"),
         (
             "http_status(\"file:///etc/passwd\")",
-            "http_status file:///etc/passwd: a url starts with",
+            "http_status file:///etc/passwd: a URL must start with",
         ),
-        (
-            "http_status(\"http://127.0.0.1:1/\")",
-            "http_status http://127.0.0.1:1/: it does not answer",
-        ),
+        ("http_status(\"http://127.0.0.1:1/\")", "http_status http://127.0.0.1:1/: no response"),
         ("http_status(\"http://127.0.0.1:8080/away\")", "http_status http://127.0.0.1"),
         ("download_file(\"http://127.0.0.1:8080/no\", \"x\", 0)", "download_file http://127.0.0.1"),
         ("download_file(\"http://127.0.0.1:8080/\", \"x\", 1)", "download_file http://127.0.0.1"),
         (
             "ssh_execute(\"-oProxyCommand=x\", \"u\", \"c\")",
-            "ssh_execute -oProxyCommand=x: that is no",
+            "ssh_execute -oProxyCommand=x: invalid host name",
         ),
-        ("package_install(\"--purge\")", "package_install --purge: that is no name of a package"),
-        ("systemd_stop(\"--all\")", "systemd_stop --all: that is no name of a unit"),
+        ("package_install(\"--purge\")", "package_install --purge: invalid package name"),
+        ("systemd_stop(\"--all\")", "systemd_stop --all: invalid unit name"),
         ("git_clone(\"ext::sh -c true\")", "git_clone ext::sh -c true: git: exit code 128"),
         ("git_tree_new(\".\").get(\"no\")", "git get no: no repository matches"),
         ("json_parse(\"{\")", "json_parse: EOF while parsing"),
-        ("redis_get(\"x\")", "redis_get x: not allowed: sal.redis_url names no redis"),
+        ("redis_get(\"x\")", "redis_get x: not allowed: sal.redis_url is not set"),
         ("exec(\"no.rhai\")", "exec no.rhai: no such file or directory"),
         (
             "exec(\"/etc/hostname\")",
@@ -108,18 +108,18 @@ fn failures_name_the_operation_and_its_object() {
         ("file_write(\"x.rhai\", \"let x = ;\"); exec(\"x.rhai\")", "exec x.rhai: syntax error"),
         (
             "file_write(\"x.rhai\", \"exec(`x.rhai`)\"); exec(\"x.rhai\")",
-            "exec x.rhai: exec x.rhai: exec x.rhai: exec x.rhai: scripts run scripts more than 3 deep",
+            "exec x.rhai: exec x.rhai: exec x.rhai: exec x.rhai: exec calls are nested deeper than 3",
         ),
         (
             "fn f(n) { if n > 0 { f(n - 1) } else { exec(\"x.rhai\") } } f(9)",
-            "exec x.rhai: called more than 8 functions deep",
+            "exec x.rhai: exec is called from functions nested deeper than 8",
         ),
         ("time_format(0, \"%!\")", "time_format %!: "),
-        ("time_iso(9223372036854775807)", "time_iso 9223372036854775807: a time so far away"),
+        ("time_iso(9223372036854775807)", "time_iso 9223372036854775807: the time is out of range"),
         ("text_replacer_new().build()", "text_replacer build: a pattern is empty"),
         (
             "file_write(\"t\", \"a\\n{{ b }}\"); template_builder_open(\"t\").render()",
-            "render t: undefined value (in line 2 of the template)",
+            "render t: undefined value (line 2 of the template)",
         ),
     ] {
         if !curl && source.contains("http://") {
@@ -131,20 +131,20 @@ fn failures_name_the_operation_and_its_object() {
 }
 
 #[test]
-fn what_a_link_leads_to_outlives_the_deletion_of_the_link() {
+fn deleting_a_link_keeps_its_target() {
     let source = r#"
         mkdir("kept"); file_write("kept/f", "here");
         mkdir("gone/deep"); symlink("../../kept", "gone/deep/link"); symlink("loop", "gone/loop");
         delete("gone");
         mkdir("a"); symlink("a", "a/self");
         [exist("gone"), file_read("kept/f"), find_files(".", "*")]"#;
-    let world = World::new();
+    let world = ExampleWorld::new();
     assert_eq!(world.run(sal(), source), Ok(r#"[false,"here",["./kept/f"]]"#.to_owned()));
 }
 
 #[test]
-fn whatever_takes_long_ends_with_the_job() {
-    let world = World::new();
+fn long_calls_end_with_the_job() {
+    let world = ExampleWorld::new();
     let curl = has_curl();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent = listener.local_addr().expect("an address");
@@ -169,7 +169,7 @@ fn whatever_takes_long_ends_with_the_job() {
     }
 }
 
-/// A template that writes a little for a very long time.
+/// Writes a template that renders for a very long time.
 fn file_of_loops(path: &Path) {
     let deep = 4;
     let open = "{% for i in range(100000) %}".repeat(deep);
@@ -177,18 +177,18 @@ fn file_of_loops(path: &Path) {
 }
 
 #[test]
-fn a_result_stays_within_the_longest_string() {
-    let world = World::new();
+fn result_larger_than_a_string_is_rejected() {
+    let world = ExampleWorld::new();
     for (source, expected) in [
         (
             "let t = \"a\"; t.pad(1000000, \"a\"); \
              text_replacer_new().pattern(\"a\").replacement(t).build().replace(t)",
-            "replace: the text becomes longer than 10000000 bytes",
+            "replace: the result is longer than 10000000 bytes",
         ),
         (
             "file_write(\"t\", \"{% for i in range(99999) %}{{ a }}{% endfor %}\"); \
              let a = \"a\"; a.pad(100000, \"a\"); template_builder_open(\"t\").add_var(\"a\", a).render()",
-            "render t: the text becomes longer than 10000000 bytes",
+            "render t: the result is longer than 10000000 bytes",
         ),
         (
             "let t = \"[1\"; for i in 0..10000 { t += \",1\"; } json_parse(t + \"]\")",

@@ -1,19 +1,19 @@
-//! Every function of the registry with arguments that it was not made for: it gives a value or an
-//! error, and never a panic. What comes into the registry is in these tests by itself.
+//! Calls every registered function with unsuitable arguments: it returns a value or an error, and
+//! never panics. New functions are included by themselves.
 
 use super::*;
 
-/// Kept by all cases: what one leaves does not trouble the next.
-static WORLD: OnceLock<World> = OnceLock::new();
+/// Shared by all cases.
+static WORLD: OnceLock<ExampleWorld> = OnceLock::new();
 
-/// What each case can name: texts of all kinds, a file that is no text, a link to itself.
+/// Prepares what arguments refer to: a long text, a binary file, a link to itself.
 const BEFORE: &str = r#"
     let long = "x"; long.pad(5000, "y");
     symlink("loop", "loop");
     run_silent(`printf '\377\376' > binary; touch empty`);
 "#;
 
-/// What takes too long to be made for each case.
+/// Prepares a deep value; too slow for every case.
 const DEEP: &str = "let deep = #{}; for level in 0..1000 { deep = #{deep: deep}; }";
 
 const STRINGS: &[&str] = &[
@@ -45,7 +45,7 @@ const MAPS: &[&str] =
 const ARRAYS: &[&str] = &["[]", "[(), [1]]", "[#{set: 1}]", "[deep]"];
 const OTHERS: &[&str] = &["()", "'c'", "blob(3)", "|| 1", "deep", "timestamp()"];
 
-/// Something of the type, most of the time.
+/// Returns a random argument, mostly of the type.
 fn argument(rng: &mut fastrand::Rng, kind: &str) -> String {
     let all = [STRINGS, NUMBERS, FLOATS, BOOLS, MAPS, ARRAYS, OTHERS];
     let of_kind = match kind {
@@ -61,9 +61,9 @@ fn argument(rng: &mut fastrand::Rng, kind: &str) -> String {
     values[rng.usize(0..values.len())].to_owned()
 }
 
-/// A value of a type that functions bring.
-fn object(of: &str, world: &World) -> String {
-    match of {
+/// Returns an expression for a value of a registered type.
+fn object(type_name: &str, world: &ExampleWorld) -> String {
+    match type_name {
         "Command" => "run(\"exit 1\")".to_owned(),
         "TextReplacerBuilder" => "text_replacer_new().pattern(\"a\")".to_owned(),
         "TextReplacer" => "text_replacer_new().pattern(\"a\").build()".to_owned(),
@@ -72,19 +72,19 @@ fn object(of: &str, world: &World) -> String {
         "GitRepo" => {
             format!("git_tree_new(\"{}\").get(\"repository\")", world.path().display())
         }
-        other => panic!("how is a value of {other} made?"),
+        other => panic!("add an expression for {other}"),
     }
 }
 
-/// All but `kill`: what it matches are the processes of whoever works on this machine.
+/// Returns all functions but `kill`, which could end any process of this machine.
 fn harmless() -> impl Iterator<Item = &'static Function> {
     functions().filter(|function| function.name != "kill")
 }
 
 #[test]
-fn kill_ends_what_its_pattern_names_and_nothing_for_a_wrong_argument() {
-    let world = World::new();
-    // A time that nobody else sleeps for.
+fn kill_ends_matching_processes_and_rejects_wrong_arguments() {
+    let world = ExampleWorld::new();
+    // A duration that no other process uses.
     let seconds = format!("{}.{}", fastrand::u32(100_000_000..), fastrand::u64(1_000_000_000..));
     let sleeper = || {
         Service::start(ServiceSpec {
@@ -109,13 +109,13 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2))]
 
     #[test]
-    fn no_argument_makes_a_function_panic(seed in proptest::prelude::any::<u64>()) {
+    fn unsuitable_arguments_do_not_make_a_function_panic(seed in proptest::prelude::any::<u64>()) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let world = WORLD.get_or_init(|| {
-            let world = World::new();
+            let world = ExampleWorld::new();
             let make = format!("git init --quiet {}/repository", world.path().display());
             world.run(sal(), &format!("run_silent(\"{make}\")")).expect("a repository");
-            world.run(sal(), BEFORE).expect("what each case can name");
+            world.run(sal(), BEFORE).expect("prepared");
             world
         });
         for function in harmless() {
@@ -129,8 +129,7 @@ proptest::proptest! {
                 let deep = if call.contains("deep") { DEEP } else { "" };
                 let source = format!("{BEFORE}{deep}{call}");
                 let result = world.run_for(sal(), &source, Duration::from_secs(1));
-                // Only a failure can be one: an output may hold that word from anywhere on the
-                // machine.
+                // Only errors are searched: an output may contain that word by chance.
                 let message = result.err().map(|failure| failure.to_string()).unwrap_or_default();
                 proptest::prop_assert!(
                     !message.contains("the engine panicked"), "{call}: {message}"

@@ -1,9 +1,9 @@
-//! The names and the order of arguments that existing scripts use. Who changes one of these breaks
-//! scripts that are not here to be changed with it.
+//! The function names and parameters that existing scripts use. Changing one of them breaks scripts
+//! outside of this project.
 
 use super::*;
 
-/// `function(types of its arguments)`, with the type that it is called on before a dot.
+/// The functions of `sal`: `name(parameter types)`, with the type of the receiver before a dot.
 const NAMES: &[&str] = &[
     "run(string)",
     "run(string, map)",
@@ -122,7 +122,7 @@ const NAMES: &[&str] = &[
     "json_parse(string)",
 ];
 
-/// The same for `osis`.
+/// The functions of `osis`.
 const NAMES_OF_OSIS: &[&str] = &[
     "osis_new(string)",
     "osis_set(string, map)",
@@ -148,18 +148,18 @@ fn called(engine: &RhaiEngine) -> Vec<String> {
 }
 
 #[test]
-fn every_name_that_scripts_use_is_there_with_its_arguments_in_order() {
+fn every_function_that_scripts_use_exists_with_its_parameters() {
     for (engine, names) in [(sal(), NAMES), (&osis(), NAMES_OF_OSIS)] {
         let called = called(engine);
         for name in names.iter().copied() {
-            assert!(called.iter().any(|call| call == name), "{name} is none of {called:#?}");
+            assert!(called.iter().any(|call| call == name), "{name} is missing in {called:#?}");
         }
     }
 }
 
 #[test]
-fn what_is_given_has_the_fields_that_scripts_read() {
-    let world = World::new();
+fn results_have_the_fields_that_scripts_read() {
+    let world = ExampleWorld::new();
     for (source, expected) in [
         ("run_command(\"true\")", "code stderr stdout success"),
         ("run(\"exit 3\", #{die: false, silent: true, log: false})", "code stderr stdout success"),

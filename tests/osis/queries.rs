@@ -1,4 +1,4 @@
-//! Finding objects, compared with a model that looks at every one of them.
+//! Queries, compared with a model that checks every object.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 
 use super::*;
 
-/// What a query means, found by looking at all objects.
+/// Returns the ids that match a query, by checking all objects.
 fn expected(all: &BTreeMap<String, Map<String, Value>>, query: &str) -> Vec<String> {
     let query = Query::parse(query).expect("a legal query");
     let mut found: Vec<(Option<Term>, &String)> = all
@@ -71,43 +71,43 @@ fn some_query() -> String {
 }
 
 #[tokio::test]
-async fn every_query_gives_what_a_look_at_all_objects_gives() {
-    let place = Place::with_indexes(&["n", "s", "deep.x"]);
+async fn every_query_returns_the_same_as_a_full_scan() {
+    let osis = ObjectStore::with_indexes(&["n", "s", "deep.x"]);
     let mut all: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for _ in 0..200 {
-        // Objects come, change and go.
+        // Objects are created, changed and deleted.
         let id = format!("o{}", fastrand::u8(0..60));
         if fastrand::u8(0..6) == 0 {
-            place.write(vec![deleting(&id, None)]).await.expect("deleted");
+            osis.write(vec![deleting(&id, None)]).await.expect("deleted");
             all.remove(&id);
         } else {
             let mut body = json!({ "n": some_value(), "s": some_value() });
             if fastrand::bool() {
                 body["deep"] = json!({ "x": some_value() });
             }
-            place.set(&id, body.clone()).await;
+            osis.set(&id, body.clone()).await;
             all.insert(id, body.as_object().expect("a map").clone());
         }
     }
     for _ in 0..400 {
         let query = some_query();
-        assert_eq!(place.found(&query).await, expected(&all, &query), "{query}\n{all:?}");
+        assert_eq!(osis.found(&query).await, expected(&all, &query), "{query}\n{all:?}");
         assert_eq!(
-            paged(&place, &query).await,
+            paged(&osis, &query).await,
             expected(&all, &query),
             "in pages: {query}\n{all:?}"
         );
     }
 }
 
-/// The same by pages, each after the last object of the one before.
-async fn paged(place: &Place, query: &str) -> Vec<String> {
+/// Returns the ids that match a query, page by page.
+async fn paged(osis: &ObjectStore, query: &str) -> Vec<String> {
     let limit = fastrand::usize(1..8);
     let query = Query::parse(query).expect("legal");
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
         let ask = Ask::Find { object_type: thing(), query: query.clone(), after, limit };
-        let Answer::Objects(objects) = place.ask(ask).await.expect("found") else { panic!() };
+        let Answer::Objects(objects) = osis.ask(ask).await.expect("found") else { panic!() };
         after = objects.last().map(|object| (object.id.clone(), object.body.clone()));
         let is_last = objects.len() < limit;
         ids.extend(objects.into_iter().map(|object| object.id.to_string()));
@@ -118,10 +118,10 @@ async fn paged(place: &Place, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn many_objects_are_found_along_the_order_and_along_the_narrowest_index() {
-    let place = Place::with_indexes(&["n", "kind"]);
+async fn queries_over_many_objects_use_the_order_or_the_narrowest_index() {
+    let osis = ObjectStore::with_indexes(&["n", "kind"]);
     let mut all: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-    // More than are ever collected and sorted.
+    // More than a query collects and sorts.
     for first in (0..12_000).step_by(1000) {
         let writes: Vec<Write> = (first..first + 1000)
             .map(|n| {
@@ -131,7 +131,7 @@ async fn many_objects_are_found_along_the_order_and_along_the_narrowest_index() 
                 setting(&format!("{n:05}"), body, None)
             })
             .collect();
-        place.write(writes).await.expect("written");
+        osis.write(writes).await.expect("written");
     }
     for query in [
         "kind = 'rare' order by n",
@@ -142,41 +142,41 @@ async fn many_objects_are_found_along_the_order_and_along_the_narrowest_index() 
         "kind = 'usual' limit 5",
         "n = 3 and id > '05000' or kind = 'rare' order by id desc",
     ] {
-        assert_eq!(place.found(query).await, expected(&all, query), "{query}");
+        assert_eq!(osis.found(query).await, expected(&all, query), "{query}");
     }
 }
 
 #[tokio::test]
-async fn long_texts_that_begin_alike_are_told_apart() {
-    let place = Place::with_indexes(&["t"]);
+async fn long_texts_with_the_same_start_are_distinguished() {
+    let osis = ObjectStore::with_indexes(&["t"]);
     let long = |end: &str| format!("{}{end}", "x".repeat(300));
     for (id, end) in [("a", "1"), ("b", "2"), ("c", "2"), ("d", "")] {
-        place.set(id, json!({ "t": long(end) })).await;
+        osis.set(id, json!({ "t": long(end) })).await;
     }
-    assert_eq!(place.found(&format!("t = '{}'", long("2"))).await, ["b", "c"]);
-    assert_eq!(place.found(&format!("t = '{}' limit 1", long("2"))).await, ["b"]);
-    assert_eq!(place.found(&format!("t < '{}'", long("2"))).await, ["a", "d"]);
-    assert_eq!(place.found(&format!("t starts with '{}'", long(""))).await, ["a", "b", "c", "d"]);
+    assert_eq!(osis.found(&format!("t = '{}'", long("2"))).await, ["b", "c"]);
+    assert_eq!(osis.found(&format!("t = '{}' limit 1", long("2"))).await, ["b"]);
+    assert_eq!(osis.found(&format!("t < '{}'", long("2"))).await, ["a", "d"]);
+    assert_eq!(osis.found(&format!("t starts with '{}'", long(""))).await, ["a", "b", "c", "d"]);
 }
 
 #[tokio::test]
-async fn a_field_without_an_index_is_named_with_what_to_write() {
-    let place = Place::with_indexes(&["n"]);
-    place.set("a", json!({ "n": 1, "m": 1 })).await;
+async fn field_without_an_index_is_rejected_with_the_setting_to_add() {
+    let osis = ObjectStore::with_indexes(&["n"]);
+    osis.set("a", json!({ "n": 1, "m": 1 })).await;
     for query in ["m = 1", "n = 1 or m = 1", "order by m"] {
-        let refused = place.find(query).await.expect_err(query).to_string();
-        assert_eq!(refused, "no index on thing.m; declare it: [osis.index] thing = [\"m\"]");
+        let rejected = osis.find(query).await.expect_err(query).to_string();
+        assert_eq!(rejected, "no index on thing.m; declare it: [osis.index] thing = [\"m\"]");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_refused_and_a_page_of_it_is_not() {
-    let place = Place::with_indexes(&[]);
+async fn result_that_is_too_large_is_rejected_but_a_page_is_returned() {
+    let osis = ObjectStore::with_indexes(&[]);
     let text = "x".repeat(9_000_000);
     for id in ["1", "2", "3", "4", "5", "6", "7", "8"] {
-        place.set(id, json!({ "t": text })).await;
+        osis.set(id, json!({ "t": text })).await;
     }
-    let refused = place.find("").await.expect_err("72 MB").to_string();
-    assert!(refused.contains("larger than 64MiB together"), "{refused}");
-    assert_eq!(place.found("limit 7").await.len(), 7);
+    let rejected = osis.find("").await.expect_err("72 MB").to_string();
+    assert!(rejected.contains("larger than 64MiB together"), "{rejected}");
+    assert_eq!(osis.found("limit 7").await.len(), 7);
 }

@@ -1,13 +1,13 @@
-//! The Redis that the configuration names for scripts of `sal`.
+//! The functions of `sal` on the Redis of `sal.redis_url`.
 
 use serde_json::Value;
 
 use crate::support::{Hero, Redis};
 
 #[test]
-fn every_example_of_redisclient_gives_what_it_says() {
-    let (redis, guest) = (Redis::start(), Redis::start());
-    let hero = Hero::on(&redis).set("sal.redis_url", &format!("{:?}", guest.url()));
+fn every_example_of_redisclient_returns_its_documented_output() {
+    let (redis, external) = (Redis::start(), Redis::start());
+    let hero = Hero::on(&redis).set("sal.redis_url", &format!("{:?}", external.url()));
     let _sal = hero.actor("sal-default-1").start();
     let documented = hero.run(&["--json", "script", "doc", "redisclient"]).code(0).stdout;
     let documented: Value = serde_json::from_str(&documented).expect("one JSON document");
@@ -15,17 +15,17 @@ fn every_example_of_redisclient_gives_what_it_says() {
     assert_eq!(functions.len(), 12);
     for function in functions {
         let example = function["example"].as_str().expect("an example");
-        let (_, told) = example.rsplit_once("// → ").expect("what it gives");
-        hero.run(&["exec", "-t", "sal", "-e", example]).code(0).stdout(&format!("{told}\n"));
+        let (_, output) = example.rsplit_once("// → ").expect("its output");
+        hero.run(&["exec", "-t", "sal", "-e", example]).code(0).stdout(&format!("{output}\n"));
     }
-    assert!(guest.ask::<u64>("DBSIZE") > 0);
+    assert!(external.ask::<u64>("DBSIZE") > 0);
     assert_eq!(redis.keys("greeting"), [] as [&str; 0]);
 }
 
 #[test]
-fn heros_own_keys_are_refused_and_other_failures_are_told() {
+fn own_keys_are_rejected_and_errors_are_named() {
     let redis = Redis::start();
-    // The worst choice of all: the Redis that has the jobs.
+    // The worst case: the Redis that holds the jobs.
     let hero = Hero::on(&redis).set("sal.redis_url", &format!("{:?}", redis.url()));
     let _sal = hero.actor("sal-default-1").start();
     for call in [
@@ -39,9 +39,9 @@ fn heros_own_keys_are_refused_and_other_failures_are_told() {
     ] {
         hero.run(&["exec", "-t", "sal", "-e", call])
             .code(1)
-            .says("not allowed: keys of this namespace");
+            .says("not allowed: the key is in Hero's own namespace");
     }
-    for (call, said) in [
+    for (call, message) in [
         (
             "redis_set(\"a\", 1); redis_llen(\"a\")",
             "redis_llen a: a command of a script: WRONGTYPE",
@@ -51,15 +51,15 @@ fn heros_own_keys_are_refused_and_other_failures_are_told() {
             "string too long",
         ),
     ] {
-        hero.run(&["exec", "-t", "sal", "-e", call]).code(1).says(said);
+        hero.run(&["exec", "-t", "sal", "-e", call]).code(1).says(message);
     }
     redis.run("SETRANGE large 10000000 x");
     hero.run(&["exec", "-t", "sal", "-e", "redis_get(\"large\")"])
         .code(1)
-        .says("redis_get large: it is larger than");
+        .says("redis_get large: larger than the limit");
     let none = Hero::on(&redis);
     let _other = none.actor("sal-default-2").start();
     none.run(&["exec", "-t", "sal", "-i", "2", "-e", "redis_ping()"])
         .code(1)
-        .says("sal.redis_url names no redis");
+        .says("sal.redis_url is not set");
 }
