@@ -79,10 +79,7 @@ async fn batch_that_empties_and_refills_a_type_keeps_its_indexes() {
     let writes = vec![deleting("a", None), setting("b", json!({ "n": 2 }), None)];
     osis.write(writes).await.expect("written");
     osis.set("b", json!({ "n": 3 })).await;
-    assert_eq!(
-        (osis.found("n = 3").await, osis.found("n < 3").await),
-        (vec!["b".into()], vec![])
-    );
+    assert_eq!((osis.found("n = 3").await, osis.found("n < 3").await), (vec!["b".into()], vec![]));
 }
 
 #[tokio::test]

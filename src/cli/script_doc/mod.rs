@@ -252,7 +252,7 @@ fn document(groups: &[Group]) -> Value {
 mod tests {
     use super::*;
 
-    fn told(script_type: &str, source: &str) -> Vec<String> {
+    fn reported(script_type: &str, source: &str) -> Vec<String> {
         let config = Config::default();
         let script_type = script_type.parse().expect("legal");
         let findings = findings(&config, &script_type, source).expect("checked");
@@ -293,27 +293,27 @@ mod tests {
     #[test]
     fn unknown_function_is_reported_with_its_place_and_the_nearest_name() {
         assert_eq!(
-            told("sal", "let text = file_raed(\"x\");\nfn f() {\n    text.len() + zzzzzz()\n}"),
+            reported("sal", "let text = file_raed(\"x\");\nfn f() {\n    text.len() + zzzzzz()\n}"),
             [
                 "1:12: unknown function `file_raed`; did you mean `file_read`?",
                 "3:18: unknown function `zzzzzz`",
             ]
         );
         assert_eq!(
-            told("osis", "if true { run(\"ls\") }"),
+            reported("osis", "if true { run(\"ls\") }"),
             ["1:11: `run` is a function of the script type sal alone"]
         );
-        assert_eq!(told("osis", "let x = ;"), ["1:9: syntax error: unexpected ';'"]);
+        assert_eq!(reported("osis", "let x = ;"), ["1:9: syntax error: unexpected ';'"]);
     }
 
     #[test]
     fn functions_of_the_script_itself_are_known() {
         let source = "fn own(x) { x } let m = #{f: |x| x + 1}; own(1); m.f(2); [1].map(|x| own(x)); \
                       print(type_of(m)); Fn(\"own\").call(3); `${own(4)}`";
-        assert_eq!(told("osis", source), [] as [&str; 0]);
+        assert_eq!(reported("osis", source), [] as [&str; 0]);
         for group in sal(&RhaiLimits::default()).expect("sal").groups() {
             for function in &group.functions {
-                assert_eq!(told("sal", function.example), [] as [&str; 0], "{}", function.name);
+                assert_eq!(reported("sal", function.example), [] as [&str; 0], "{}", function.name);
             }
         }
     }

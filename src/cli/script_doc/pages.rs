@@ -51,26 +51,26 @@ pub fn definitions(script_type: &str, groups: &[Group]) -> String {
 
 /// Formats `fn` and a signature with Rhai's names of types. The object of a method is its first
 /// parameter.
-fn definition(signature: &str, of: Option<&str>) -> String {
-    let (call, gives) = signature.split_once(" -> ").unwrap_or((signature, "()"));
+fn definition(signature: &str, receiver: Option<&str>) -> String {
+    let (call, returned) = signature.split_once(" -> ").unwrap_or((signature, "()"));
     let (name, parameters) = call.split_once('(').unwrap_or((call, ""));
     let parameters = parameters.trim_end_matches(')');
     let mut typed: Vec<String> = parameters
         .split(", ")
         .filter_map(|parameter| parameter.split_once(": "))
-        .map(|(name, kind)| format!("{name}: {}", spelled(kind)))
+        .map(|(name, kind)| format!("{name}: {}", rhai_type(kind)))
         .collect();
-    let name = match (name.split_once('.'), of) {
-        (Some((object, name)), Some(of)) => {
-            typed.insert(0, format!("{object}: {of}"));
+    let name = match (name.split_once('.'), receiver) {
+        (Some((object, name)), Some(receiver)) => {
+            typed.insert(0, format!("{object}: {receiver}"));
             name
         }
         _ => name,
     };
-    format!("fn {name}({}) -> {};", typed.join(", "), spelled(gives))
+    format!("fn {name}({}) -> {};", typed.join(", "), rhai_type(returned))
 }
 
-fn spelled(kind: &str) -> &str {
+fn rhai_type(kind: &str) -> &str {
     match kind {
         "string" => "String",
         "map" => "Map",
