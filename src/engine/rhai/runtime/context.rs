@@ -47,8 +47,8 @@ impl From<io::Error> for CallError {
     }
 }
 
-impl From<rustix::io::Errno> for CallError {
-    fn from(error: rustix::io::Errno) -> Self {
+impl From<nix::errno::Errno> for CallError {
+    fn from(error: nix::errno::Errno) -> Self {
         io::Error::from(error).into()
     }
 }

@@ -3,19 +3,19 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::rhai::{Dynamic, EvalAltResult, Map, Position};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use nix::unistd::{SysconfVar, sysconf};
 use scoped_tls_hkt::scoped_thread_local;
 
 use super::settings::{OsisSettings, SalSettings};
 use crate::engine::process::Scratch;
-use crate::engine::process::timeout_until;
 use crate::engine::{Cancel, Failure, Log, Script, StopReason, Stream};
 
 scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
@@ -200,16 +200,21 @@ impl<'a> ScriptRun<'a> {
 
     /// Waits for `time`, or until the script must stop.
     pub(crate) fn sleep(&self, time: Duration) -> io::Result<()> {
-        let now = Instant::now();
-        let until = now.checked_add(time).unwrap_or(self.script.deadline);
+        let until = Instant::now().checked_add(time).unwrap_or(self.script.deadline);
+        self.wait(None, until).map(|_| ())
+    }
+
+    /// Waits for an event until a time, or until the script must stop. Returns whether it came.
+    pub(crate) fn wait(&self, event: Option<PollFd<'_>>, until: Instant) -> io::Result<bool> {
         let until = until.min(self.script.deadline);
-        let cancelled = self.cancel.descriptor()?;
+        let cancelled = PollFd::new(self.cancel.descriptor()?, PollFlags::POLLIN);
+        let mut events: Vec<PollFd<'_>> = [Some(cancelled), event].into_iter().flatten().collect();
         loop {
-            let mut waits = [PollFd::from_borrowed_fd(cancelled.as_fd(), PollFlags::IN)];
-            match poll(&mut waits, Some(&timeout_until(until))) {
-                Err(Errno::INTR) => {}
+            let left = until.saturating_duration_since(Instant::now());
+            match ppoll(&mut events, Some(TimeSpec::from_duration(left)), None) {
+                Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(events.get(1).is_some_and(|event| event.any() == Some(true))),
             }
         }
     }
@@ -229,5 +234,10 @@ pub(crate) fn terminated() -> EvalAltResult {
 fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
+    Some(pages * system_value(SysconfVar::PAGE_SIZE)?)
+}
+
+/// Returns a value of `sysconf(3)`.
+pub(crate) fn system_value(name: SysconfVar) -> Option<u64> {
+    sysconf(name).ok().flatten().and_then(|value| value.try_into().ok())
 }

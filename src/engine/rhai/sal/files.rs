@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use ::rhai::INT;
-use rustix::fs::OFlags;
+use nix::fcntl::OFlag;
 
 use super::context::{CallError, CallResult, SalJob, operation};
 use super::remove::remove;
@@ -229,8 +229,7 @@ pub(super) fn write_text(path: &Path, text: &str) -> CallResult<()> {
 /// Opens a regular file. A pipe or a device could block past the deadline of the job, so it is
 /// opened without waiting and rejected.
 pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File> {
-    let not_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = options.custom_flags(not_waiting).open(path)?;
+    let file = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err("not a regular file".into()) }
 }
 

@@ -2,18 +2,20 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use ::rhai::INT;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, socket, sockopt,
+};
 
 use super::context::{CallResult, SalJob, operation};
 use super::external_program::ExternalProgram;
-use crate::engine::process::timeout_until;
+use super::ssh::check_host;
 use crate::engine::rhai::functions::Functions;
 
 /// The timeout of a connection.
@@ -42,7 +44,7 @@ print(`this machine answers: ${tcp_ping("127.0.0.1")}`);"#,
         |host: &str| {
             operation("tcp_ping", host, |job| {
                 job.settings.check_network()?;
-                super::ssh::check_host(host)?;
+                check_host(host)?;
                 let args = ["-c", "1", "-W", "5", "--", host];
                 Ok(ExternalProgram::new("ping").args(args).run(job)?.success())
             })
@@ -97,7 +99,7 @@ fn addresses(
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
-    super::ssh::check_host(host)?;
+    check_host(host)?;
     let (sender, receiver) = sync_channel(1);
     let name = host.to_owned();
     std::thread::Builder::new().name("sal-resolve".to_owned()).spawn(move || {
@@ -115,27 +117,16 @@ fn addresses(
 
 /// Returns whether a connection is accepted; closes it at once.
 fn connects(job: SalJob<'_>, address: SocketAddr, until: Instant) -> CallResult<bool> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
-    match connect(&socket, &address) {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(family, SockType::Stream, flags, None)?;
+    match connect(socket.as_raw_fd(), &SockaddrStorage::from(address)) {
         Ok(()) => return Ok(true),
-        Err(Errno::INPROGRESS) => {}
+        Err(Errno::EINPROGRESS) => {}
         Err(_) => return Ok(false),
     }
-    let cancelled = job.run.cancel.descriptor()?;
-    let until = until.min(job.run.script.deadline);
-    loop {
-        let mut waits = [
-            PollFd::new(&socket, PollFlags::OUT),
-            PollFd::from_borrowed_fd(cancelled.as_fd(), PollFlags::IN),
-        ];
-        match poll(&mut waits, Some(&timeout_until(until))) {
-            Err(Errno::INTR) => continue,
-            other => other?,
-        };
-        let is_ready = !waits[0].revents().is_empty();
-        job.check_stop()?;
-        return Ok(is_ready && matches!(sockopt::socket_error(&socket), Ok(Ok(()))));
-    }
+    let writable = PollFd::new(socket.as_fd(), PollFlags::POLLOUT);
+    let is_ready = job.run.wait(Some(writable), until)?;
+    job.check_stop()?;
+    Ok(is_ready && getsockopt(&socket, sockopt::SocketError)? == 0)
 }

@@ -3,10 +3,13 @@
 use std::fs;
 
 use ::rhai::{Array, FLOAT, INT, Map};
+use nix::errno::Errno;
+use nix::unistd::{SysconfVar, getpid};
 
 use super::context::{CallResult, RhaiResult, SalJob, operation};
 use crate::engine::process::ask_to_end;
 use crate::engine::rhai::functions::Functions;
+use crate::engine::rhai::runtime::run::system_value;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
@@ -76,11 +79,11 @@ impl Process {
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         // proc(5) counts from 1, and the first of these is field 3.
         let number = |nth: usize| fields.get(nth - 3).and_then(|field| field.parse::<u64>().ok());
-        let ticks_per_second = to_float(rustix::param::clock_ticks_per_second());
+        let ticks_per_second = to_float(system_value(SysconfVar::CLK_TCK)?);
         let busy_seconds = to_float(number(14)? + number(15)?) / ticks_per_second;
         let age_seconds = uptime_seconds - to_float(number(22)?) / ticks_per_second;
         let cpu_percent = if age_seconds > 0.0 { 100.0 * busy_seconds / age_seconds } else { 0.0 };
-        let memory_bytes = number(24)? * rustix::param::page_size() as u64;
+        let memory_bytes = number(24)? * system_value(SysconfVar::PAGE_SIZE)?;
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let command = String::from_utf8_lossy(&command).replace('\0', " ").trim_end().to_owned();
         Some(Self { pid, name, command, memory_bytes, cpu_percent })
@@ -114,7 +117,7 @@ fn kill(pattern: &str) -> RhaiResult<String> {
         if pattern.trim().is_empty() {
             return Err("the pattern is empty and would match every process".into());
         }
-        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let own = getpid().as_raw();
         let is_spared = |pid: i32| pid == own || pid <= 1;
         let named = pattern.trim().parse::<i32>().ok();
         let pids: Vec<i32> = match named {
@@ -142,7 +145,7 @@ fn kill(pattern: &str) -> RhaiResult<String> {
 }
 
 fn is_gone(error: &std::io::Error) -> bool {
-    error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+    error.raw_os_error() == Some(Errno::ESRCH as i32)
 }
 
 fn list(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {

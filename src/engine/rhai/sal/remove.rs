@@ -1,13 +1,16 @@
 //! Removes files and folders by descriptors, so a symbolic link that appears meanwhile is not
 //! followed.
 
-use std::ffi::CStr;
+use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
-use rustix::io::Errno;
-use rustix::path::Arg;
+use nix::NixPath;
+use nix::dir::{Dir, Type};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::context::{CallResult, SalJob};
 
@@ -19,13 +22,11 @@ pub(super) fn remove(job: SalJob<'_>, path: &Path) -> CallResult<()> {
     if is_root(path) {
         return Err("the root folder cannot be deleted".into());
     }
-    match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => Ok(()),
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error.into()),
-        Ok(data) if FileType::from_raw_mode(data.st_mode) == FileType::Directory => {
-            remove_folder(job, CWD, path, FOLDER_DEPTH_MAX)
-        }
-        Ok(_) => Ok(unlinkat(CWD, path, AtFlags::empty())?),
+        Ok(data) if data.is_dir() => remove_folder(job, AT_FDCWD, path, FOLDER_DEPTH_MAX),
+        Ok(_) => Ok(fs::remove_file(path)?),
     }
 }
 
@@ -36,37 +37,37 @@ fn is_root(path: &Path) -> bool {
 fn remove_folder(
     job: SalJob<'_>,
     parent: impl AsFd,
-    name: impl Arg + Copy,
+    name: &(impl NixPath + ?Sized),
     depth_left: usize,
 ) -> CallResult<()> {
     if depth_left == 0 {
         return Err(format!("folders are nested deeper than {FOLDER_DEPTH_MAX}").into());
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let folder: OwnedFd = openat(&parent, name, flags, Mode::empty())?;
-    for entry in Dir::read_from(&folder)? {
+    for entry in Dir::from_fd(folder.try_clone()?)?.iter() {
         job.check_stop()?;
         let entry = entry?;
-        let name: &CStr = entry.file_name();
+        let name = entry.file_name();
         if name == c"." || name == c".." {
             continue;
         }
-        if is_folder(&folder, name, entry.file_type())? {
+        let is_folder = match entry.file_type() {
+            Some(kind) => kind == Type::Directory,
+            // Some file systems do not store the type in the entry.
+            None => is_folder(fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode),
+        };
+        if is_folder {
             remove_folder(job, &folder, name, depth_left - 1)?;
         } else {
-            unlinkat(&folder, name, AtFlags::empty())?;
+            unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir)?;
         }
     }
-    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+    Ok(unlinkat(parent, name, UnlinkatFlags::RemoveDir)?)
 }
 
-/// Returns whether an entry is a folder; some file systems do not store the type in the entry.
-fn is_folder(folder: &OwnedFd, name: &CStr, kind: FileType) -> CallResult<bool> {
-    if kind != FileType::Unknown {
-        return Ok(kind == FileType::Directory);
-    }
-    let data = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(FileType::from_raw_mode(data.st_mode) == FileType::Directory)
+fn is_folder(mode: u32) -> bool {
+    mode & SFlag::S_IFMT.bits() == SFlag::S_IFDIR.bits()
 }
 
 #[cfg(test)]
