@@ -4,16 +4,6 @@ use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollTimeout, poll};
-use rustix::event::Timespec;
-
-/// Returns the time from now until `at` for `poll`, rounded up so that it never wakes early.
-pub(in crate::engine) fn timeout_until(at: Instant) -> Timespec {
-    let left = at.saturating_duration_since(Instant::now());
-    Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(left.subsec_nanos()),
-    }
-}
 
 /// Waits until a descriptor is ready. Returns false if none is by the time `until`.
 ///

@@ -14,7 +14,7 @@ mod service;
 mod start;
 mod watch;
 
-pub(in crate::engine) use deadline::timeout_until;
+pub(in crate::engine) use deadline::poll_until;
 pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program};
 pub(in crate::engine) use prepare::{check_variable, environment};

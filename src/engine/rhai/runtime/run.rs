@@ -8,14 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::rhai::{Dynamic, EvalAltResult, Map, Position};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
+use nix::poll::{PollFd, PollFlags};
 use nix::unistd::{SysconfVar, sysconf};
 use scoped_tls_hkt::scoped_thread_local;
 
 use super::settings::{OsisSettings, SalSettings};
-use crate::engine::process::Scratch;
+use crate::engine::process::{Scratch, poll_until};
 use crate::engine::{Cancel, Failure, Log, Script, StopReason, Stream};
 
 scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
@@ -206,17 +204,10 @@ impl<'a> ScriptRun<'a> {
 
     /// Waits for an event until a time, or until the script must stop. Returns whether it came.
     pub(crate) fn wait(&self, event: Option<PollFd<'_>>, until: Instant) -> io::Result<bool> {
-        let until = until.min(self.script.deadline);
         let cancelled = PollFd::new(self.cancel.descriptor()?, PollFlags::POLLIN);
         let mut events: Vec<PollFd<'_>> = [Some(cancelled), event].into_iter().flatten().collect();
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match ppoll(&mut events, Some(TimeSpec::from_duration(left)), None) {
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(events.get(1).is_some_and(|event| event.any() == Some(true))),
-            }
-        }
+        poll_until(&mut events, until.min(self.script.deadline))?;
+        Ok(events.get(1).is_some_and(|event| event.any() == Some(true)))
     }
 }
 
