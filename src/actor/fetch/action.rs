@@ -12,8 +12,8 @@ pub(super) enum Action {
     Start(usize, Attempt, Result<Inputs, InvalidJob>),
     /// Claim this popped job for this actor.
     Claim(usize, Woken),
-    /// Obey a control message of this actor.
-    Obey(usize, Vec<u8>),
+    /// Handle a control message of this actor.
+    Control(usize, Vec<u8>),
     /// Stop all running jobs.
     StopAll(StopReason),
     /// Claim no more jobs.

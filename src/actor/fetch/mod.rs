@@ -205,7 +205,7 @@ impl Fetch {
         match action {
             Action::Start(actor, attempt, inputs) => self.start(actor, attempt, inputs),
             Action::Claim(actor, woken) => self.claiming.push(actor, woken),
-            Action::Obey(actor, message) => self.obey(actor, &message),
+            Action::Control(actor, message) => self.on_control(actor, &message),
             Action::DrainAll => {
                 info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
                 self.jobs.slots.iter_mut().for_each(|slots| slots.drain(true));
@@ -282,8 +282,8 @@ impl Fetch {
         }
     }
 
-    /// Obeys a control message of an actor.
-    fn obey(&mut self, actor: usize, message: &[u8]) {
+    /// Handles a control message of an actor.
+    fn on_control(&mut self, actor: usize, message: &[u8]) {
         let id = self.jobs.slots[actor].id.clone();
         match Control::parse(message) {
             Err(error) => warn!(actor = %id, "dropped a control message: {error}"),

@@ -139,7 +139,7 @@ impl QueueWait {
 /// Decides about a popped entry. A pop is a wake-up, not ownership: the claim follows at once.
 fn route(woken: Woken, slots: &mut [Slots]) -> Action {
     if let Some(actor) = slots.iter().position(|slots| slots.control == woken.list) {
-        return Action::Obey(actor, woken.entry);
+        return Action::Control(actor, woken.entry);
     }
     let takes = |slots: &Slots| slots.wants_wait() && slots.reads(&woken.list);
     match slots.iter().position(takes) {
@@ -187,10 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn control_message_is_obeyed_by_its_actor_though_it_drains() {
+    fn control_message_reaches_its_actor_though_it_drains() {
         let mut slots = [slots("osis-default-1"), slots("sal-default-1")];
         slots[1].drain(true);
         let control = slots[1].control.clone();
-        assert!(matches!(route(popped(&control), &mut slots), Action::Obey(1, _)));
+        assert!(matches!(route(popped(&control), &mut slots), Action::Control(1, _)));
     }
 }
