@@ -94,7 +94,7 @@ impl ActorNames {
         for id in &named {
             client.tell_actor(id, message).await?;
             if !json {
-                output::line(&format!("{id} told"))?;
+                output::line(&format!("{id} notified"))?;
             }
         }
         if json {

@@ -1,5 +1,5 @@
-//! `hero check`: validates the configuration, prints the values in force, and says which script types can
-//! run on this machine.
+//! `hero check`: validates the configuration, prints the values in force, and says which script
+//! types can run on this machine.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

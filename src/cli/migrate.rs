@@ -28,7 +28,7 @@ pub(super) enum MigrateCommand {
     to an idle old worker may go unseen; a longer --quiet is safer. RUNNING ELSEWHERE counts the\n\
     jobs of the type that Hero knows of and other programs run.")]
 pub(super) struct MigrateStatus {
-    /// How long older programs must have been idle before the next phase is safe
+    /// The time that older programs must have been idle before the next phase is safe
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
     quiet: Duration,
 }
