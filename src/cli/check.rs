@@ -89,7 +89,7 @@ fn verdict(config: &Config, unit: Option<&Unit>) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a sandboxed unit process may still do; `None` if it is not sandboxed.
+/// The remaining rights of a sandboxed unit process; `None` if it is not sandboxed.
 fn own_sandbox(config: &Config, global: &Global, unit: &Unit) -> Result<Option<String>, Error> {
     if Support::of_this_kernel().landlock == 0 {
         return Ok(None);
