@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_job_knows_who_waits_for_it_within_the_whole_and_what_it_waits_for_outside() {
+    fn prerequisites_within_the_batch_are_told_apart_from_those_outside() {
         let parts = parts_of(&[
             job("c", &["a", "b"], &["a", "old"]),
             job("a", &[], &[]),

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_to_their_bound_and_start_anew_after_a_success() {
+    fn waits_grow_to_their_bound_and_restart_after_a_success() {
         let mut backoff = Backoff::default();
         assert!(backoff.failed() <= FIRST);
         for _ in 0..100 {

@@ -85,7 +85,7 @@ impl StoreError {
     }
 
     pub(super) fn unexpected(doing: &'static str) -> Self {
-        Self::Failed { doing, reason: "the answer is not of the expected shape".to_owned() }
+        Self::Failed { doing, reason: "unexpected answer of redis".to_owned() }
     }
 }
 
@@ -127,11 +127,9 @@ pub(super) fn describe(error: &RedisError) -> String {
 /// A hint on a TLS failure; the library has no error kinds for it.
 fn tls_hint(text: &str) -> Option<&'static str> {
     if text.contains("invalid peer certificate") {
-        Some(
-            "redis.tls_ca_file names who must have signed it, and it must name the host of redis.url",
-        )
+        Some("check redis.tls_ca_file, and that the certificate names the host of redis.url")
     } else if text.contains("CertificateRequired") || text.contains("alert: UnknownCA") {
-        Some("redis wants a certificate of ours; see redis.tls_cert_file and redis.tls_key_file")
+        Some("redis requires a client certificate; set redis.tls_cert_file and redis.tls_key_file")
     } else {
         None
     }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_claim_is_told_only_what_a_limit_says() {
+    fn absent_keys_of_a_limit_are_left_out() {
         assert_eq!(ClaimLimits::new(&BTreeMap::new()).as_argument(), "");
         let limit = LimitConfig {
             key: Some("api".parse().expect("legal")),

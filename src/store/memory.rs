@@ -19,7 +19,7 @@ impl Store {
             self.link.query("asking redis for its eviction policy", &command).await?;
         Ok(policy(&info).filter(|policy| *policy != SAFE).map(|policy| {
             format!(
-                "redis at {} may throw away accepted jobs when its memory is full: its \
+                "redis at {} may evict accepted jobs when its memory is full: its \
                  maxmemory-policy is {policy}; set it to {SAFE}",
                 self.address()
             )
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_is_read_from_what_redis_says_of_its_memory() {
+    fn eviction_policy_is_read_from_info() {
         let info = "# Memory\r\nused_memory:1\r\nmaxmemory_policy:allkeys-lru\r\nx:1\r\n";
         assert_eq!(policy(info), Some("allkeys-lru"));
         assert_eq!(policy("# Memory\r\n"), None);

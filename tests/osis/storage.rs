@@ -176,5 +176,5 @@ async fn object_that_another_program_damaged_is_rejected() {
     osis.set("a", json!({ "n": 1 })).await;
     osis.redis.run("HSET hero:meta:osis:body:%:thing a {");
     let rejected = osis.ask(Ask::Get(thing(), id_of("a"))).await.expect_err("no object");
-    assert_eq!(rejected.to_string(), "what redis holds of thing a is no object");
+    assert_eq!(rejected.to_string(), "cannot read thing a: its value in redis is no object");
 }

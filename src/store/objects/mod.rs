@@ -308,5 +308,7 @@ fn object_of(id: &str, head: &str, body: &[u8]) -> Option<Object> {
 
 fn damaged(object_type: &ObjectType, id: &str) -> ObjectError {
     let id = id.escape_debug();
-    ObjectError::Unavailable(format!("what redis holds of {object_type} {id} is no object"))
+    ObjectError::Unavailable(format!(
+        "cannot read {object_type} {id}: its value in redis is no object"
+    ))
 }
