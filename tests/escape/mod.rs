@@ -2,13 +2,13 @@
 //! shows that it is contained, the second that it can do harm. All targets are created by the test.
 
 mod files;
+mod job_groups;
 mod kernel;
 mod network;
 mod processes;
 mod resources;
 mod rhai;
 mod targets;
-mod whole;
 
 use std::fmt::Write as _;
 

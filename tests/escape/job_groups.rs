@@ -1,12 +1,12 @@
-//! A job as a whole: many processes that each keep within the limits of one, in an actor whose
-//! control group is its own to divide.
+//! Control groups of jobs: many processes that each stay within the limits of one, in an actor to which
+//! its control group is delegated.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::support::{Hero, Process, Redis, needs, wait_until};
 
-/// A control group for one actor, as systemd hands one to a unit with `Delegate=`.
+/// A control group that is delegated to an actor, as by `Delegate=` of systemd.
 struct Delegated {
     folder: PathBuf,
 }
@@ -39,7 +39,7 @@ impl Delegated {
         Ok(Self { folder })
     }
 
-    /// The groups of jobs.
+    /// Lists the groups of jobs.
     fn jobs(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).expect("the group is there").flatten();
         let names = entries.map(|entry| (entry.path(), entry.file_name()));
@@ -47,7 +47,7 @@ impl Delegated {
         of_jobs.map(|(path, _)| path).collect()
     }
 
-    /// The processes in them.
+    /// Lists the processes in them.
     fn members(&self) -> Vec<String> {
         let files = self.jobs().into_iter().map(|job| job.join("cgroup.procs"));
         let texts = files.map(|file| fs::read_to_string(file).unwrap_or_default());
@@ -68,13 +68,13 @@ impl Drop for Delegated {
     }
 }
 
-/// An actor of Python in its own group; the group goes after it.
+/// A Python actor in a delegated group, which is removed after it.
 struct Stage {
     actor: Process,
     hero: Hero,
     redis: Redis,
     delegated: Delegated,
-    /// True if jobs are forks of an interpreter, two of which wait.
+    /// True if jobs are forks of an interpreter, with two waiting forks.
     warm: bool,
 }
 
@@ -94,17 +94,17 @@ impl Stage {
         Some(stage)
     }
 
-    /// Waits until nobody is left but the interpreter and the forks that wait, which alone are in
-    /// groups of jobs; gives these.
+    /// Waits until only the interpreter and the waiting forks are left. Returns the forks, which alone are
+    /// in groups of jobs.
     fn is_idle(&self) -> Vec<String> {
         let (children, members) = if self.warm { (3, 2) } else { (0, 0) };
-        wait_until("nobody is left of the jobs", || {
+        wait_until("no process of a job is left", || {
             self.actor.children().len() == children && self.delegated.members().len() == members
         });
         self.delegated.members()
     }
 
-    /// Runs a script that fails, and gives the error and the fields of its job.
+    /// Runs a script that fails. Returns its error, its limit and its peak memory.
     fn fails(&self, id: &str, script: &str) -> (String, Option<String>, u64) {
         let done =
             self.hero.run(&["exec", "-t", "python", "--id", id, "--timeout", "20s", "-e", script]);
@@ -114,27 +114,27 @@ impl Stage {
         (done.stderr, field("limit"), peak)
     }
 
-    /// Nobody is left in any group but forks that next jobs are, and that job runs.
+    /// Checks that only the waiting forks are left in groups, and that the next job runs.
     fn goes_on(&self) {
         let waits = self.is_idle();
         let script = "import os; print(os.getpid())";
         let next = self.hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout;
         if self.warm {
             let next = next.trim().to_owned();
-            assert!(waits.contains(&next), "{waits:?}: what was left was not for the next job");
+            assert!(waits.contains(&next), "{waits:?}: not the fork of the next job");
         }
         self.is_idle();
         let jobs = self.delegated.jobs();
-        assert!(jobs.len() <= 2 + 2, "more groups than tasks and who waits: {jobs:?}");
+        assert!(jobs.len() <= 2 + 2, "more groups than tasks and waiting forks: {jobs:?}");
     }
 }
 
 #[test]
-fn many_processes_take_no_more_memory_than_their_job_may() {
-    [false, true].into_iter().for_each(takes_no_more_memory);
+fn memory_of_all_processes_of_a_job_is_bounded() {
+    [false, true].into_iter().for_each(memory_is_bounded);
 }
 
-fn takes_no_more_memory(warm: bool) {
+fn memory_is_bounded(warm: bool) {
     let bound = [("sandbox.job_memory", "\"64MiB\""), ("sandbox.memory", "\"1GiB\"")];
     let Some(stage) = Stage::new("memory", warm, &bound) else { return };
     // Each is far below the bound of one process.
@@ -149,11 +149,11 @@ fn takes_no_more_memory(warm: bool) {
 }
 
 #[test]
-fn a_fork_bomb_goes_no_further_than_its_job_may() {
-    [false, true].into_iter().for_each(forks_no_further);
+fn fork_bomb_is_stopped_at_the_limit_of_its_job() {
+    [false, true].into_iter().for_each(fork_bomb_is_stopped);
 }
 
-fn forks_no_further(warm: bool) {
+fn fork_bomb_is_stopped(warm: bool) {
     let bound = [("sandbox.job_processes", "16")];
     let Some(stage) = Stage::new("processes", warm, &bound) else { return };
     let script = "import os, time\nfor _ in range(64):\n    if os.fork() == 0:\n        \
@@ -162,7 +162,7 @@ fn forks_no_further(warm: bool) {
     assert!(error.contains("BlockingIOError"), "{error}");
     assert_eq!(limit.as_deref(), Some("job processes"));
     stage.goes_on();
-    // One that takes no refusal for an answer, and whose parents are gone before anybody looks.
+    // A fork bomb that repeats failed forks, and whose parents exit at once.
     let script = "import os\nwhile True:\n    try:\n        if os.fork(): os.setsid()\n    \
                   except OSError: pass\n";
     let args = ["exec", "-t", "python", "--id", "bomb", "--timeout", "2s", "-e", script];
@@ -171,12 +171,12 @@ fn forks_no_further(warm: bool) {
 }
 
 #[test]
-fn a_job_is_in_its_group_from_its_first_moment_and_cannot_change_it() {
-    [false, true].into_iter().for_each(is_in_its_group);
+fn script_starts_in_its_group_and_cannot_leave_it() {
+    [false, true].into_iter().for_each(starts_in_its_group);
 }
 
-fn is_in_its_group(warm: bool) {
-    // What is read here is closed by default: it shows where the script is.
+fn starts_in_its_group(warm: bool) {
+    // Closed by default; read here to find the group of the script.
     let open = [("sandbox.read", "[\"/proc\", \"/sys/fs/cgroup\"]")];
     let Some(stage) = Stage::new("place", warm, &open) else { return };
     let script = r"
@@ -202,11 +202,11 @@ print(os.path.basename(own)[:4], held, 'warm' if 'ctypes' in sys.modules else 'c
 }
 
 #[test]
-fn two_hundred_jobs_leave_no_group_behind() {
-    [false, true].into_iter().for_each(leave_no_group_behind);
+fn two_hundred_jobs_leave_no_group() {
+    [false, true].into_iter().for_each(leave_no_group_of);
 }
 
-fn leave_no_group_behind(warm: bool) {
+fn leave_no_group_of(warm: bool) {
     let Some(stage) = Stage::new("many", warm, &[]) else { return };
     let descriptors = || {
         let all = fs::read_dir(format!("/proc/{}/fd", stage.actor.pid())).expect("it runs");
@@ -214,7 +214,7 @@ fn leave_no_group_behind(warm: bool) {
     };
     stage.goes_on();
     let before = descriptors();
-    // Each leaves a process of a session of its own behind.
+    // Each leaves a process in another session.
     let script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n";
     let ids: Vec<String> = (0..200).map(|number| format!("job-{number}")).collect();
     for id in &ids {
@@ -231,7 +231,7 @@ fn leave_no_group_behind(warm: bool) {
 }
 
 #[test]
-fn an_actor_that_cannot_have_groups_serves_without() {
+fn actor_without_a_delegated_group_serves() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let actor = hero.actor("python-default-1").start();
@@ -243,7 +243,7 @@ fn an_actor_that_cannot_have_groups_serves_without() {
 }
 
 #[test]
-fn a_group_that_somebody_else_is_in_is_left_alone() {
+fn group_with_another_process_is_not_divided() {
     let Some(delegated) = Delegated::new("shared") else { return };
     let redis = Redis::start();
     let hero = Hero::on(&redis);
