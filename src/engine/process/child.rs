@@ -14,7 +14,7 @@ use crate::sandbox::{Limit, limit_hit, pidfd};
 
 /// The end of a child.
 #[derive(Debug)]
-pub struct Report {
+pub struct ChildReport {
     /// Why it ended.
     pub ended: Ended,
     /// Its exit code or signal.
@@ -35,7 +35,7 @@ pub struct Report {
 ///
 /// # Errors
 /// The errors of starting it. Once it runs, only the errors of `poll(2)`; it is killed then.
-pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<Report> {
+pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<ChildReport> {
     let cancelled = watch.cancel.descriptor()?;
     let Started { pid, run, registered, group, pipes } = start(spec, origin, watch.channel)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
@@ -55,7 +55,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     if let Some(group) = process.group() {
         group.report(&mut usage, ended == Ended::Itself && !status.success());
     }
-    Ok(Report { ended, status, stdout, stderr, stderr_tail, usage, reported_output: reported })
+    Ok(ChildReport { ended, status, stdout, stderr, stderr_tail, usage, reported_output: reported })
 }
 
 /// Watches a child until it has exited, and ends it where it has to.

@@ -27,7 +27,7 @@ use crate::config::{JobConfig, TypeConfig};
 use crate::error::reason;
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
-use child::{Ended, Origin, Report, Spec, Watch};
+use child::{ChildReport, Ended, Origin, Spec, Watch};
 use end::{error_of, log_output};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
@@ -79,7 +79,12 @@ impl CommandEngine {
     }
 
     /// Converts the end of a child to the result of its script.
-    fn outcome(&self, report: Report, script: &Path, log: &dyn Log) -> Result<Success, Failure> {
+    fn outcome(
+        &self,
+        report: ChildReport,
+        script: &Path,
+        log: &dyn Log,
+    ) -> Result<Success, Failure> {
         if report.ended == Ended::Itself && report.status.success() {
             let output = report.reported_output.unwrap_or_else(|| output_text(&report.stdout));
             return Ok(Success { output, exit_code: Some(0) });
@@ -102,7 +107,7 @@ impl CommandEngine {
     }
 
     /// Returns the error of a failed child.
-    fn failed(&self, report: &Report, script: &Path) -> Failure {
+    fn failed(&self, report: &ChildReport, script: &Path) -> Failure {
         if report.usage.limit == Some(Limit::JobMemory) {
             let message = "out of memory: the job as a whole took more than its \
                            sandbox.job_memory allows";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::child::{self, Ended, Origin, Report, Spec, Watch};
+use super::child::{self, ChildReport, Ended, Origin, Spec, Watch};
 use super::end::describe;
 use super::prepare::{Tool, ToolResult, Until, basic_environment};
 use crate::engine::{Failure, Log};
@@ -57,7 +57,7 @@ pub(super) fn run_tool(
 }
 
 /// Returns the messages of a failed tool, with the files in its folder by their names alone.
-fn messages(report: &Report, folder: &Path) -> String {
+fn messages(report: &ChildReport, folder: &Path) -> String {
     let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     let text = match (of(&report.stderr), of(&report.stdout)) {
         (stderr, stdout) if stderr.is_empty() => stdout,

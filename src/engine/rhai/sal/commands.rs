@@ -12,7 +12,7 @@ use super::context::{
 use super::external_program::run_in_sandbox;
 use super::text::dedented;
 use crate::engine::Stream;
-use crate::engine::process::child::{Ended, Report};
+use crate::engine::process::child::{ChildReport, Ended};
 use crate::engine::process::{
     Scratch, check_variable, environment, failed_message, find_in, output_text,
 };
@@ -230,7 +230,7 @@ impl BashCommand {
         })
     }
 
-    fn report(&self, job: SalJob<'_>) -> CallResult<Report> {
+    fn report(&self, job: SalJob<'_>) -> CallResult<ChildReport> {
         job.settings.check_run()?;
         let run = job.run;
         let mut env = environment(run.script, job.own_folder()?)?;
@@ -263,7 +263,7 @@ impl BashCommand {
 }
 
 /// Returns the result of an exited command for the script; a signal gives the exit code of a shell.
-fn result(report: &Report) -> Map {
+fn result(report: &ChildReport) -> Map {
     use std::os::unix::process::ExitStatusExt;
     let code = report.status.code().or_else(|| report.status.signal().map(|signal| 128 + signal));
     let success = report.ended == Ended::Itself && report.status.success();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::context::{CallError, CallResult, SalJob};
 use crate::engine::Log;
-use crate::engine::process::child::{self, Ended, Origin, Report, Spec, Watch};
+use crate::engine::process::child::{self, ChildReport, Ended, Origin, Spec, Watch};
 use crate::engine::process::{environment, failed_message, find_in, output_text};
 use crate::error::reason;
 
@@ -28,7 +28,7 @@ pub(super) struct ExternalProgram {
 /// A program that has exited, or has reached its own timeout.
 #[derive(Debug)]
 pub(super) struct Exited {
-    report: Report,
+    report: ChildReport,
 }
 
 impl ExternalProgram {
@@ -147,7 +147,7 @@ pub(super) fn run_in_sandbox(
     folder: &Path,
     timeout: Option<Duration>,
     log: Option<&dyn Log>,
-) -> io::Result<Report> {
+) -> io::Result<ChildReport> {
     let settings = job.settings;
     let (home, sandbox) = (job.run.scratch()?, &settings.sandbox);
     let spec = Spec { program, args, env, cwd: folder, home, sandbox, read: &[] };
