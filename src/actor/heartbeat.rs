@@ -11,7 +11,7 @@ use tracing::{debug, info, warn};
 use super::boot::Boot;
 use super::identity::presence_of_all;
 use super::machine;
-use crate::proto::report::Report;
+use crate::proto::report::ServiceReport;
 use crate::store::Backoff;
 
 /// A fetch loop without a turn for this long is stuck. It turns every two seconds when idle.
@@ -48,7 +48,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
             Err(error) => warn!("cannot renew presence and lease: {error}"),
         }
         if boot.health.since_turn() < STUCK_AFTER {
-            (boot.report)(Report::Alive(status(boot)));
+            (boot.report)(ServiceReport::Alive(status(boot)));
         } else {
             warn!("the fetch loop makes no progress: the watchdog is not fed");
         }

@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::proto::report::{Report, Reporter, Shutdown};
+use crate::proto::report::{ServiceReport, Reporter, Shutdown};
 use crate::store::{Backoff, Store};
 use boot::Boot;
 pub use error::ActorError;
@@ -63,7 +63,7 @@ impl Actors {
             let mut fetch = Fetch::new(&boot)?;
             let names: Vec<String> = boot.actors.iter().map(ToString::to_string).collect();
             info!(boot_id = %boot.id, "ready: {}", names.join(", "));
-            (boot.report)(Report::Ready);
+            (boot.report)(ServiceReport::Ready);
             tokio::select! {
                 () = fetch.run(&mut shutdown) => {}
                 () = heartbeat::run(&boot, self.heartbeat(), started_at) => {

@@ -6,14 +6,14 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tracing::warn;
 
-use crate::proto::report::{Report, Reporter};
+use crate::proto::report::{ServiceReport, Reporter};
 
 /// Returns a reporter that notifies systemd. Without systemd it has no effect.
 pub(super) fn reporter() -> Reporter {
     Arc::new(|report| match &report {
-        Report::Ready => notify(&[NotifyState::Ready]),
-        Report::Alive(status) => notify(&[NotifyState::Watchdog, NotifyState::Status(status)]),
-        Report::Stopping { status, within } => {
+        ServiceReport::Ready => notify(&[NotifyState::Ready]),
+        ServiceReport::Alive(status) => notify(&[NotifyState::Watchdog, NotifyState::Status(status)]),
+        ServiceReport::Stopping { status, within } => {
             let extend = u32::try_from(within.as_micros()).unwrap_or(u32::MAX);
             notify(&[
                 NotifyState::Stopping,

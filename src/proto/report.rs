@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A report of a role to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
+pub enum ServiceReport {
     /// Redis answered, and the role has started its work.
     Ready,
     /// The role makes progress; a line about its state.
@@ -20,7 +20,7 @@ pub enum Report {
 }
 
 /// The receiver of reports. It is called from the role's loops and must not block.
-pub type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
+pub type Reporter = Arc<dyn Fn(ServiceReport) + Send + Sync>;
 
 /// The urgency of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

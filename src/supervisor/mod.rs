@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::proto::report::{Report, Reporter, Shutdown};
+use crate::proto::report::{ServiceReport, Reporter, Shutdown};
 use crate::store::Store;
 use duty::{Duty, DutyCounts, repeat};
 
@@ -57,7 +57,7 @@ impl Supervisor {
         let counts = Arc::new(DutyCounts::default());
         let mut duties = self.start_duties(&counts);
         info!("ready: {} duties", duties.len());
-        (self.report)(Report::Ready);
+        (self.report)(ServiceReport::Ready);
 
         let every = self.beat_within.map_or(PULSE, |within| within.min(PULSE));
         let mut pulse = tokio::time::interval(every);
@@ -70,12 +70,12 @@ impl Supervisor {
                     if rounds.replace(now) == Some(now) {
                         warn!("no duty makes progress");
                     } else {
-                        (self.report)(Report::Alive(counts.status()));
+                        (self.report)(ServiceReport::Alive(counts.status()));
                     }
                 }
                 changed = shutdown.wait_for(|asked| *asked > Shutdown::No) => {
                     drop(changed);
-                    (self.report)(Report::Stopping { status: "shutting down".to_owned(), within: PULSE });
+                    (self.report)(ServiceReport::Stopping { status: "shutting down".to_owned(), within: PULSE });
                     duties.shutdown().await;
                     info!("stopped");
                     return;

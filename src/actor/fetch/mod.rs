@@ -33,7 +33,7 @@ use super::workers::RunOutcome;
 use crate::engine::{Inputs, StopReason};
 use crate::proto::job::InvalidJob;
 use crate::proto::message::Control;
-use crate::proto::report::{Report, Shutdown};
+use crate::proto::report::{ServiceReport, Shutdown};
 use crate::store::Attempt;
 use action::Action;
 use claiming::Claiming;
@@ -365,7 +365,7 @@ impl Fetch {
     fn report_stopping(&self) {
         let status = format!("draining, {} jobs still run", self.jobs.running.len());
         let (drain, kill) = (self.settings.actor.drain_timeout, self.settings.job.kill_grace);
-        (self.boot.report)(Report::Stopping { status, within: drain + kill + 3 * EXTRA });
+        (self.boot.report)(ServiceReport::Stopping { status, within: drain + kill + 3 * EXTRA });
     }
 
     fn update_health(&self) {

@@ -1,7 +1,10 @@
 //! The query language: `age >= 18 and (city = "Gent" or email starts with "a") order by age desc
 //! limit 20`. A query is normalized to a list of alternatives, each with one condition per field.
 
+mod error;
 mod words;
+
+pub use error::QueryError;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +12,7 @@ use serde_json::Value;
 
 use super::term::Relation;
 use super::{Field, Interval, Term};
+use error::wrong;
 use words::{Word, Words};
 
 /// The longest query.
@@ -43,16 +47,6 @@ pub enum Direction {
     Ascending,
     /// The highest first.
     Descending,
-}
-
-/// A mistake in a query.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("query, column {column}: {message}")]
-pub struct QueryError {
-    /// The column, in characters from 1.
-    pub column: usize,
-    /// The mistake.
-    pub message: String,
 }
 
 impl Query {
@@ -309,10 +303,6 @@ fn interval(field: &Field, relation: Relation, value: &Value) -> Result<Interval
         Value::String(id) => Ok(Interval::of_ids(relation, id)),
         _ => Err("an id is a text".to_owned()),
     }
-}
-
-fn wrong(column: usize, message: &str) -> QueryError {
-    QueryError { column, message: message.to_owned() }
 }
 
 impl Interval {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{QueryError, wrong};
+use super::error::{QueryError, wrong};
 
 /// One word.
 #[derive(Debug, Clone, PartialEq)]
