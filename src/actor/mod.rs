@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::proto::report::{ServiceReport, Reporter, Shutdown};
+use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::store::{Backoff, Store};
 use boot::Boot;
 pub use error::ActorError;

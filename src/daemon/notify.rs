@@ -6,13 +6,15 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tracing::warn;
 
-use crate::proto::report::{ServiceReport, Reporter};
+use crate::proto::report::{Reporter, ServiceReport};
 
 /// Returns a reporter that notifies systemd. Without systemd it has no effect.
 pub(super) fn reporter() -> Reporter {
     Arc::new(|report| match &report {
         ServiceReport::Ready => notify(&[NotifyState::Ready]),
-        ServiceReport::Alive(status) => notify(&[NotifyState::Watchdog, NotifyState::Status(status)]),
+        ServiceReport::Alive(status) => {
+            notify(&[NotifyState::Watchdog, NotifyState::Status(status)])
+        }
         ServiceReport::Stopping { status, within } => {
             let extend = u32::try_from(within.as_micros()).unwrap_or(u32::MAX);
             notify(&[

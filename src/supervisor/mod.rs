@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::proto::report::{ServiceReport, Reporter, Shutdown};
+use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::store::Store;
 use duty::{Duty, DutyCounts, repeat};
 

@@ -9,9 +9,6 @@ use std::fmt::Write as _;
 
 use super::source::{code_of, is_test};
 
-/// Folders that still have circles.
-const PENDING: &[&str] = &["src/cli/bench/", "src/engine/rhai/"];
-
 type ModulePath = Vec<String>;
 
 /// The files of `src`, and what each names.
@@ -45,7 +42,7 @@ struct Import<'a> {
 
 type Graph<'a> = BTreeMap<&'a str, Vec<Import<'a>>>;
 
-/// Returns one fault for each circle outside of the pending folders.
+/// Returns one fault for each circle.
 pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
     let tree = Tree::new(files);
     let mut graphs = vec![tree.between_files()];
@@ -55,16 +52,10 @@ pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
         .flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..=at]))
         .collect();
     graphs.extend(folders.iter().map(|folder| tree.side_by_side(folder)));
-    let mut faults = Vec::new();
-    for graph in &graphs {
-        for circle in circles(graph) {
-            let pending = |folder: &&str| circle.iter().all(|path| path.starts_with(*folder));
-            if !PENDING.iter().any(pending) {
-                faults.push(described(&circle, graph));
-            }
-        }
-    }
-    faults
+    let described = |graph| -> Vec<String> {
+        circles(graph).iter().map(|circle| described(circle, graph)).collect()
+    };
+    graphs.iter().flat_map(described).collect()
 }
 
 fn described(circle: &BTreeSet<&str>, graph: &Graph) -> String {

@@ -6,14 +6,6 @@ use regex::Regex;
 
 use super::source::{code_of, is_test, numbered};
 
-/// Names that are still declared more than once.
-const PENDING: &[&str] = &[
-    "Answer", "Builder", "Cache", "Check", "Cron", "Demand", "Entry", "Events", "Job", "Line",
-    "Lines", "List", "Made", "Order", "Parent", "Part", "Place", "Program", "Queue", "Ready",
-    "Report", "Run", "Running", "Settings", "Source", "State", "Table", "Waiting", "Which",
-    "Words",
-];
-
 /// Returns one fault for each name that is declared more than once.
 pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
     let declaration = r"^\s*(?:pub(?:\([^)]*\))? )?(?:unsafe )?(?:struct|enum|trait) (\w+)";
@@ -31,7 +23,7 @@ pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
     }
     places
         .into_iter()
-        .filter(|(name, places)| places.len() > 1 && !PENDING.contains(&name.as_str()))
+        .filter(|(_, places)| places.len() > 1)
         .map(|(name, places)| {
             let places = places.join(", ");
             format!("`{name}` is declared more than once: {places}: one name is one thing")
