@@ -113,7 +113,7 @@ impl RhaiEngine {
     /// Runs a script as [`Engine::run`] does, after those that ran in the session before.
     ///
     /// # Errors
-    /// Those of a run.
+    /// An error of the run.
     pub fn run_in(
         &self,
         session: &mut Session,
