@@ -74,14 +74,12 @@ impl LogWriter {
             return Err(NoLogFile::Unavailable(HANGS.to_owned()));
         }
         let state = file.wait_while(|state| state.opened.is_none());
-        match state.opened.clone() {
-            Some(Err(invalid)) => Err(NoLogFile::Invalid(invalid)),
-            // If the disk hangs, lines gather until the end of the job.
-            Some(Ok(())) | None => {
-                drop(state);
-                Ok(file)
-            }
+        // If the disk hangs, nothing is known yet, and lines gather until the end of the job.
+        if let Some(Err(invalid)) = &state.opened {
+            return Err(NoLogFile::Invalid(invalid.clone()));
         }
+        drop(state);
+        Ok(file)
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn reporter() -> Reporter {
     Arc::new(|report| match &report {
         ServiceReport::Ready => notify(&[NotifyState::Ready]),
         ServiceReport::Alive(status) => {
-            notify(&[NotifyState::Watchdog, NotifyState::Status(status)])
+            notify(&[NotifyState::Watchdog, NotifyState::Status(status)]);
         }
         ServiceReport::Stopping { status, within } => {
             let extend = u32::try_from(within.as_micros()).unwrap_or(u32::MAX);

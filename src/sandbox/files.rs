@@ -71,7 +71,7 @@ pub(super) fn rules(
     home: &Path,
     more: &[PathBuf],
 ) -> io::Result<Option<OwnedFd>> {
-    Ok(create(policy, program, home, more).map_err(io::Error::other)?)
+    create(policy, program, home, more).map_err(io::Error::other)
 }
 
 fn create(

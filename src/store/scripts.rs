@@ -119,12 +119,12 @@ impl LuaScript {
     fn text(&self) -> String {
         let mut needed = Vec::new();
         add_needs(self.body, &mut needed);
-        let mut text = format!("{FILE}proto/keys.rs\n{}", self.constants);
-        for (name, shared) in needed {
-            text.push_str(&format!("{FILE}shared/{name}.lua\n{shared}"));
-        }
-        text.push_str(&format!("{FILE}{}.lua\n{}", self.name, self.body));
-        text
+        let mut files = vec![format!("{FILE}proto/keys.rs\n{}", self.constants)];
+        files.extend(
+            needed.iter().map(|(name, shared)| format!("{FILE}shared/{name}.lua\n{shared}")),
+        );
+        files.push(format!("{FILE}{}.lua\n{}", self.name, self.body));
+        files.concat()
     }
 
     /// Replaces each `user_script:LINE` in an error by file and line.
@@ -231,10 +231,8 @@ mod tests {
         let names = |folder: String, prefix: &str| -> Vec<String> {
             let files = std::fs::read_dir(folder).unwrap();
             let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-            names
-                .filter(|name| name.ends_with(".lua"))
-                .map(|name| format!("{prefix}{name}"))
-                .collect()
+            let scripts = names.filter(|name| name.strip_suffix(".lua").is_some());
+            scripts.map(|name| format!("{prefix}{name}")).collect()
         };
         let mut found = names(folder.to_owned(), "");
         found.extend(names(format!("{folder}/shared"), "shared/"));

@@ -26,7 +26,9 @@ const SHOWN: usize = 12;
 #[test]
 fn random_operations_agree_with_the_model() {
     let steps = number("STEPS").unwrap_or(400);
-    seeds(number("SEQUENCES").unwrap_or(6)).into_iter().for_each(|seed| walk(seed, steps));
+    for seed in seeds(number("SEQUENCES").unwrap_or(6)) {
+        walk(seed, steps);
+    }
 }
 
 /// One sequence.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::source::{code_of, is_test};
+use super::source::{code_of, is_source};
 
 type ModulePath = Vec<String>;
 
@@ -75,11 +75,8 @@ fn described(circle: &BTreeSet<&str>, graph: &Graph) -> String {
 
 impl<'a> Tree<'a> {
     fn new(files: &'a [(String, String)]) -> Self {
-        let sources: Vec<&(String, String)> = files
-            .iter()
-            .filter(|(path, _)| path.starts_with("src/") && path.ends_with(".rs"))
-            .filter(|(path, _)| !is_test(path) && path != "src/main.rs")
-            .collect();
+        let sources: Vec<&(String, String)> =
+            files.iter().filter(|(path, _)| is_source(path) && path != "src/main.rs").collect();
         let mut tree = Self {
             files: sources.iter().map(|(path, _)| (module_path(path), path.as_str())).collect(),
             named: BTreeMap::new(),
@@ -90,7 +87,7 @@ impl<'a> Tree<'a> {
             let code = code_of(text);
             let mut all = Vec::new();
             for (at, words, form) in paths(&code) {
-                let Some(path) = tree.from_root(&own, &words) else { continue };
+                let Some(path) = tree.path_from_root(&own, &words) else { continue };
                 let line = code[..at].matches('\n').count() + 1;
                 if let (Form::PubUse, Some(name)) = (form, path.last()) {
                     let items = tree.reexports.entry(own.clone()).or_default();
@@ -105,7 +102,7 @@ impl<'a> Tree<'a> {
 
     /// Returns a path that begins in a module as one from the root, and `None` for another
     /// crate's.
-    fn from_root(&self, own: &[String], words: &[String]) -> Option<ModulePath> {
+    fn path_from_root(&self, own: &[String], words: &[String]) -> Option<ModulePath> {
         let first = words.first()?.as_str();
         let mut path = if ["crate", "hero"].contains(&first) { Vec::new() } else { own.to_vec() };
         let child = || own.iter().chain([&words[0]]).cloned().collect::<ModulePath>();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 
-use super::source::{code_of, is_test, numbered};
+use super::source::{code_of, is_source, numbered};
 
 /// Returns one fault for each name that is declared more than once.
 pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
@@ -12,7 +12,7 @@ pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
     let declaration = Regex::new(declaration).expect("a valid expression");
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (path, text) in files {
-        if !path.starts_with("src/") || !path.ends_with(".rs") || is_test(path) {
+        if !is_source(path) {
             continue;
         }
         for (number, line) in numbered(&code_of(text)) {

@@ -1,5 +1,7 @@
 //! Rust sources as the rules read them: without comments, literals and tests.
 
+use std::path::Path;
+
 /// Returns the code of a file with the same lines and columns: comments, the text of literals and
 /// items under `#[cfg(test)]` become spaces.
 pub(crate) fn code_of(text: &str) -> String {
@@ -117,6 +119,12 @@ pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 
 pub(crate) fn is_test(path: &str) -> bool {
     path.starts_with("tests/") || path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
+/// Returns whether this is Rust of the program, not of its tests.
+pub(crate) fn is_source(path: &str) -> bool {
+    let is_rust = Path::new(path).extension().is_some_and(|extension| extension == "rs");
+    is_rust && path.starts_with("src/") && !is_test(path)
 }
 
 #[test]

@@ -88,7 +88,8 @@ impl Bench {
         let (boot, limits) = (BootId::random(), ClaimLimits::default());
         for (more, among) in [(FEW, "1 000"), (MANY - FEW, "1 000 000")] {
             self.submit("bench", more).await?;
-            let page = || async { Ok(drop(self.client.list_jobs(&query).await?)) };
+            let page =
+                || async { self.client.list_jobs(&query).await.map(drop).map_err(Into::into) };
             print(&format!("page of 50 among {among}"), median(TIMES, page).await?, "ms");
             let claim = || async {
                 let claim = Claim {
@@ -115,7 +116,7 @@ impl Bench {
         let config = OsisConfig { objects_max: MANY as u64, index, ..OsisConfig::default() };
         let context = Context::default();
         let ask = async |ask: Ask| -> Done {
-            Ok(drop(self.store.objects(&context, ask, &config).await?))
+            self.store.objects(&context, ask, &config).await.map(drop).map_err(Into::into)
         };
         for (from, to, among) in [(0, FEW, "1 000"), (FEW, MANY, "1 000 000")] {
             for first in (from..to).step_by(Store::OBJECT_CHANGES_MAX) {

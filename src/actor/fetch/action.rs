@@ -9,7 +9,7 @@ use crate::store::{Attempt, StoreError, Woken};
 #[derive(Debug)]
 pub(super) enum Action {
     /// Run a job that this actor claimed, with these outputs of its prerequisites.
-    Start(usize, Attempt, Result<Inputs, InvalidJob>),
+    Start(usize, Box<Attempt>, Result<Inputs, InvalidJob>),
     /// Claim this popped job for this actor.
     Claim(usize, Woken),
     /// Handle a control message of this actor.

@@ -207,7 +207,7 @@ impl Claiming {
             }
             actions.extend(claimed.attempts.into_iter().map(|attempt| {
                 let inputs = inputs.remove(&attempt.id).unwrap_or_else(|| Ok(Inputs::new()));
-                Action::Start(actor, attempt, inputs)
+                Action::Start(actor, Box::new(attempt), inputs)
             }));
         }
         self.popped.extend(round.popped);

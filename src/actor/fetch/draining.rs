@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-    const TIMEOUT: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_mins(1);
 
     const NOTHING: Rest =
         Rest { running: 0, unrecorded: 0, other: false, redis_away: Duration::ZERO };

@@ -34,7 +34,7 @@ pub(super) enum Errand {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Done {
     /// Nothing follows.
-    Done,
+    Finished,
     /// The boot owns the job that should stop: its claim is still being answered.
     StopIsOwn(JobId),
     /// Jobs were given back, and no errand waits to give back more.
@@ -96,7 +96,7 @@ impl Errands {
             Ok(Done::GivenBack)
                 if self.waiting.iter().any(|errand| matches!(errand, Errand::GiveBack(_))) =>
             {
-                Ok(Done::Done)
+                Ok(Done::Finished)
             }
             Ok(done) => Ok(done),
             Err(error) => {
@@ -132,7 +132,7 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
         }
         Errand::Wake(waker) => store.wake(waker).await?,
     }
-    Ok(Done::Done)
+    Ok(Done::Finished)
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
         let mut errands = Errands::default();
         let give_back = || Errand::GiveBack(Vec::new());
         errands.push(give_back());
-        assert_eq!(errands.done((give_back(), Ok(Done::GivenBack))).ok(), Some(Done::Done));
+        assert_eq!(errands.done((give_back(), Ok(Done::GivenBack))).ok(), Some(Done::Finished));
         errands.waiting.clear();
         assert_eq!(errands.done((give_back(), Ok(Done::GivenBack))).ok(), Some(Done::GivenBack));
     }

@@ -150,7 +150,7 @@ impl Fetch {
                 Ok(Ok(())) => debug!(key = %woken.list, "put a popped id back"),
                 Ok(Err(error)) => warn!(key = %woken.list, "cannot put a popped id back: {error}"),
                 Err(_) => {
-                    warn!(key = %woken.list, "cannot put a popped id back: redis does not answer")
+                    warn!(key = %woken.list, "cannot put a popped id back: redis does not answer");
                 }
             }
         }
@@ -203,7 +203,7 @@ impl Fetch {
 
     fn apply(&mut self, action: Action) {
         match action {
-            Action::Start(actor, attempt, inputs) => self.start(actor, attempt, inputs),
+            Action::Start(actor, attempt, inputs) => self.start(actor, *attempt, inputs),
             Action::Claim(actor, woken) => self.claiming.push(actor, woken),
             Action::Control(actor, message) => self.on_control(actor, &message),
             Action::DrainAll => {
@@ -266,7 +266,7 @@ impl Fetch {
         match self.errands.done(end) {
             Ok(done) => {
                 match done {
-                    Done::Done => {}
+                    Done::Finished => {}
                     // Its claim is still being answered, unless it has just ended.
                     Done::StopIsOwn(id) => {
                         if !self.jobs.stop(&id) && !self.recording.holds(&id) {

@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn batch_is_bounded_and_the_rest_waits() {
         let mut endings = Endings::default();
-        endings.waiting.extend((0..BATCH_LEN_MAX + 1).map(ended));
+        endings.waiting.extend((0..=BATCH_LEN_MAX).map(ended));
         assert_eq!(endings.take_batch().len(), BATCH_LEN_MAX);
         assert_eq!(endings.under_way.len(), BATCH_LEN_MAX);
         assert_eq!(waiting(&endings), [id(BATCH_LEN_MAX)]);

@@ -68,8 +68,8 @@ fn from_options(setting: &Setting) -> Result<Job, String> {
 /// The lines of a table beside the setting, and its own.
 fn table(setting: &Setting, name: &str, others: &[(&str, &str)]) -> String {
     let others = others.iter().filter(|(key, _)| *key != setting.word);
-    let others: String = others.map(|(key, value)| format!("{key} = {value}\n")).collect();
-    format!("[{name}]\n{} = {}\n{others}", setting.word, sample(setting).2)
+    let others: Vec<String> = others.map(|(key, value)| format!("{key} = {value}")).collect();
+    format!("[{name}]\n{} = {}\n{}\n", setting.word, sample(setting).2, others.join("\n"))
 }
 
 fn from_graph(text: &str) -> Result<Job, String> {

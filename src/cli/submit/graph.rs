@@ -13,6 +13,7 @@ use crate::client::{ClientError, Graph, time_after};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration};
 use crate::error::{Error, Exit};
 use crate::proto::job::{Entrance, JobSpec};
+use crate::proto::target::ScriptType;
 
 /// The largest file that is read.
 const FILE_SIZE_MAX: u64 = 32 << 20;
@@ -55,6 +56,7 @@ pub(super) fn parse<'t>(path: &'t Path, text: &'t str) -> Result<Source<'t>, Err
 }
 
 /// A mistake in a graph is bad data, not a wrong configuration.
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes a value")]
 fn refused(error: impl ToString) -> Error {
     Error::new(Exit::Data, error.to_string())
 }
@@ -152,7 +154,7 @@ fn read_script(
         (None, Some(file)) => ("file", ScriptSource::of(Some(folder.join(file)), None)),
         _ => return Err(refused(table.wrong_table("needs either a script or a file"))),
     };
-    let named = spec.script_type.as_ref().map(|named| named.as_str());
+    let named = spec.script_type.as_ref().map(ScriptType::as_str);
     let at_type = if named.is_some() { "type" } else { key };
     let script_type = from.script_type(named, config).map_err(|error| {
         refused(table.wrong(at_type, error.message.replace("--type", "`type`")))

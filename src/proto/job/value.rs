@@ -57,13 +57,11 @@ pub(super) trait HashValue: Sized {
     /// Replaces the value by the one that the text spells; a map gains the text's entries.
     fn set(&mut self, text: &str) -> Result<(), String> {
         let value = Self::read(text)?;
-        match value.fault() {
-            Some(fault) => Err(fault),
-            None => {
-                *self = value;
-                Ok(())
-            }
+        if let Some(fault) = value.fault() {
+            return Err(fault);
         }
+        *self = value;
+        Ok(())
     }
 }
 

@@ -47,9 +47,16 @@ pub(super) struct ChildProcess {
 
 impl ChildProcess {
     pub(super) fn new(pid: Pid, run: Run, registered: Registered, group: Option<JobGroup>) -> Self {
-        let search_at = Instant::now() + SEARCH_EVERY;
-        let (_registered, why, kill_at, is_reaped) = (registered, None, None, false);
-        Self { pid, run, _registered, group, why, kill_at, search_at, is_reaped }
+        Self {
+            pid,
+            run,
+            _registered: registered,
+            group,
+            why: None,
+            kill_at: None,
+            search_at: Instant::now() + SEARCH_EVERY,
+            is_reaped: false,
+        }
     }
 
     /// Returns true once Hero ends the child.

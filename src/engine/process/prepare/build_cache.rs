@@ -210,15 +210,15 @@ fn build_in(
         fs::remove_dir_all(folder).map_err(unwritable)?;
     }
     create_private(folder).map_err(unwritable)?;
-    let built = build(folder).and_then(|()| {
+    let outcome = build(folder).and_then(|()| {
         write_private(&folder.join(MADE_OF), made_of).map_err(unwritable)?;
         let size = size_of(folder, FOLDERS_DEEP_MAX).to_string();
         write_private(&folder.join(COMPLETE), &size).map_err(unwritable)
     });
-    if built.is_err() {
+    if outcome.is_err() {
         let _ = fs::remove_dir_all(folder);
     }
-    built
+    outcome
 }
 
 /// Returns true if the entry is complete and was built from the same text; marks it as used.

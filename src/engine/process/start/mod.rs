@@ -20,7 +20,7 @@ use std::os::fd::AsFd;
 use crate::sandbox::{self, JobGroup, Restrictions};
 
 /// The way in which a child is started.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
     /// As a new process.
     Cold,
