@@ -183,7 +183,10 @@ mod tests {
                 format!("{any}compile = [\"x\", \"{{script}}\"]"),
                 "type.x.compile must have {binary}",
             ),
-            ("command = [\"{binary}\"]".to_owned(), "type.x.command has {binary}, but there is no"),
+            (
+                "command = [\"{binary}\"]".to_owned(),
+                "type.x.command has {binary}, but compile is not set",
+            ),
             (
                 format!("{any}warm = true"),
                 "4:8: type.x.warm is for Python only, and the command is not",

@@ -245,7 +245,10 @@ mod tests {
         assert!(config.tls().expect("not read").is_none());
         config.url = "rediss://host".into();
         let error = config.tls().err().expect("there is no such file").to_string();
-        assert_eq!(error, "reading the certificate authority of Redis from /none: no such file");
+        assert_eq!(
+            error,
+            "cannot read the certificate authority of Redis from /none: no such file"
+        );
     }
 
     fn redacted(url: &str) -> String {
@@ -307,7 +310,7 @@ mod tests {
         let error = read(&config).expect_err("there is no such file").to_string();
         assert_eq!(
             error,
-            format!("reading the Redis password from {}: no such file", file.display())
+            format!("cannot read the Redis password from {}: no such file", file.display())
         );
         for (content, password) in
             [(&b"a b\n"[..], "a b"), (b"a\r\n", "a"), (b"a\n\n", "a\n"), (b" a", " a")]

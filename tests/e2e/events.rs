@@ -114,5 +114,5 @@ fn time_in_the_past_means_now_and_a_negative_delay_is_rejected() {
     hero.run(&["submit", "-t", "osis", "-e", "1", "--at", "tomorrow"]).code(65).says("--at");
     hero.run(&["submit", "-t", "osis", "-e", ENDLESS, "--delay", "9999999d"])
         .code(65)
-        .says("too far ahead");
+        .says("too far in the future");
 }

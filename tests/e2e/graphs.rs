@@ -109,7 +109,10 @@ fn graph_file_of_a_hundred_megabytes_is_rejected_before_it_is_read() {
     let large = std::fs::OpenOptions::new().write(true).open(path).expect("the file");
     // A sparse file.
     large.set_len(100_000_000).expect("a large file");
-    Hero::on(&redis).run(&["submit", "--graph", "large.toml"]).code(65).says("larger than 32MiB");
+    Hero::on(&redis)
+        .run(&["submit", "--graph", "large.toml"])
+        .code(65)
+        .says("larger than the limit of 32MiB");
 }
 
 /// Builds a random graph, each job after up to three others, and returns it with its edges by name.

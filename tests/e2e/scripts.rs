@@ -259,7 +259,7 @@ fn objects_at_the_prompt_are_kept_in_the_given_context() {
     let asked = "osis_get(\"person\", \"a\").name\n";
     hero.run_with_input(&there, asked).code(0).stdout("Ada\n");
     hero.run_with_input(&there[..4], asked).code(0).stdout("");
-    hero.run(&["script", "repl", "-t", "python"]).code(2).says("no Rhai");
+    hero.run(&["script", "repl", "-t", "python"]).code(2).says("only osis and sal are Rhai");
 }
 
 #[test]
