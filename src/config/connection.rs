@@ -319,9 +319,9 @@ mod tests {
             assert_eq!(read(&config), Ok(Some(Password(password.to_owned()))));
         }
         for (content, reason) in [
-            (&b"\n"[..], "holds no password"),
+            (&b"\n"[..], "the file is empty"),
             (b"\xff", "not UTF-8 text"),
-            (&[b'x'; 4097], "larger than 4KiB"),
+            (&[b'x'; 4097], "larger than the limit of 4KiB"),
         ] {
             write(&file, content);
             let error = read(&config).expect_err(reason).to_string();
