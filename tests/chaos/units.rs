@@ -4,7 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::proxy::Lane;
 
@@ -109,17 +110,17 @@ impl Unit {
 
     /// Pauses it.
     pub(crate) fn pause(&self) {
-        self.signal(Signal::STOP);
+        self.signal(Signal::SIGSTOP);
     }
 
     /// Lets it go on.
     pub(crate) fn go_on(&self) {
-        self.signal(Signal::CONT);
+        self.signal(Signal::SIGCONT);
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(child) = &self.child {
-            let _ = kill_process(Pid::from_child(child), signal);
+            let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
         }
     }
 

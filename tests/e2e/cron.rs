@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 
 use crate::support::{Hero, Redis, wait_until};
 
@@ -94,7 +94,7 @@ fn reload_takes_over_changed_files_and_a_broken_file_disables_only_itself() {
     let mended = EACH_SECOND.replace("tick", "tock");
     fs::write(folder.join("broken.toml"), mended).expect("writing a file");
     fs::remove_file(folder.join("tick.toml")).expect("removing a file");
-    supervisor.signal(Signal::HUP);
+    supervisor.signal(Signal::SIGHUP);
     wait_until("the mended one fires", || !fired(&redis, "tock").is_empty());
     // A sweep that began before the reload may still fire the old job; the next cannot.
     let known = fired(&redis, "tick").len();

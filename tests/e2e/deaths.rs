@@ -3,6 +3,7 @@
 use hero::client::{Client, JobBuilder};
 use hero::config::JobConfig;
 use hero::proto::job::Job;
+use nix::sys::signal::Signal;
 
 use crate::support::{Hero, Redis, World, wait_until};
 
@@ -117,7 +118,7 @@ async fn no_job_is_lost_while_actors_are_restarted() {
     for _ in 0..5 {
         let actor = hero.actor("osis-default-1").start();
         some_more_end(&redis);
-        actor.signal(rustix::process::Signal::TERM);
+        actor.signal(Signal::SIGTERM);
         actor.ends().code(0);
         assert!(redis.keys("hero:meta:boot:").is_empty(), "the actor left keys behind");
     }

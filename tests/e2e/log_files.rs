@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 
 use super::{field, until};
 use crate::support::{Hero, Redis, wait_until};
@@ -46,6 +46,6 @@ fn log_file_that_hangs_stops_neither_its_job_nor_others_nor_the_heartbeat() {
     hero.run(&["job", "stop", "endless"]).code(0);
     until(&redis, "endless", "error");
     assert_eq!(field(&redis, "endless", "error").as_deref(), Some("stopped_by_request"));
-    actor.signal(Signal::TERM);
+    actor.signal(Signal::SIGTERM);
     actor.ends().code(0);
 }

@@ -1,6 +1,6 @@
 //! Redis is not running yet, goes away, and comes back.
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 
 use crate::support::{Hero, Redis, wait_until};
 
@@ -32,7 +32,7 @@ fn actor_that_waits_for_redis_ends_at_a_signal() {
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").begin();
     wait_until("it waits", || osis.err().contains("cannot be reached"));
-    osis.signal(Signal::TERM);
+    osis.signal(Signal::SIGTERM);
     osis.ends().code(0);
 }
 
@@ -49,7 +49,7 @@ fn idle_actor_ends_though_redis_is_away() {
             .iter()
             .any(|doing| osis.err().contains(doing))
     });
-    osis.signal(Signal::TERM);
+    osis.signal(Signal::SIGTERM);
     osis.ends().code(0);
 }
 

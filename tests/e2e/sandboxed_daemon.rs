@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
 use hero::sandbox::Support;
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 
 use super::until;
 use crate::support::{Hero, Process, Redis, wait_until};
@@ -37,7 +37,7 @@ fn is_sandboxed(actor: &Process) -> bool {
 #[track_caller]
 fn reload(actor: &Process) -> String {
     let before = actor.err().len();
-    actor.signal(Signal::HUP);
+    actor.signal(Signal::SIGHUP);
     let said = || actor.err()[before..].to_owned();
     wait_until("it has reloaded", || {
         ["read the configuration again", "changed nothing"].iter().any(|end| said().contains(end))

@@ -1,6 +1,6 @@
 //! Shutdown: drain, second signal, crash; and the identity of an actor.
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 
 use crate::support::{Hero, Process, Redis, wait_until};
 
@@ -29,7 +29,7 @@ fn drain_lets_the_running_job_end_claims_no_other_and_exits_with_0() {
     let osis = one_task(&hero);
     running(&redis, &hero, "a", &lasting(1000));
     hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
-    osis.signal(Signal::TERM);
+    osis.signal(Signal::SIGTERM);
     osis.ends().code(0);
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("finished"));
     assert_eq!(field(&redis, "b", "status").as_deref(), Some("dispatched"));
@@ -44,9 +44,9 @@ fn second_signal_requeues_the_running_job_in_front_without_a_crash_count() {
     let osis = one_task(&hero);
     running(&redis, &hero, "a", ENDLESS);
     hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
-    osis.signal(Signal::TERM);
+    osis.signal(Signal::SIGTERM);
     wait_until("it drains", || osis.err().contains("shutting down"));
-    osis.signal(Signal::TERM);
+    osis.signal(Signal::SIGTERM);
     osis.ends().code(0);
     assert_eq!(redis.list("hero:q:work:type:osis"), ["a", "b"]);
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
@@ -61,7 +61,7 @@ fn drain_ends_at_its_deadline() {
     let hero = Hero::on(&redis).set("actor.drain_timeout", "\"200ms\"");
     let osis = one_task(&hero);
     running(&redis, &hero, "a", ENDLESS);
-    osis.signal(Signal::INT);
+    osis.signal(Signal::SIGINT);
     osis.ends().code(0);
     assert_eq!(redis.list("hero:q:work:type:osis"), ["a"]);
 }
@@ -77,7 +77,7 @@ fn process_of_a_job_that_is_given_back_is_stopped() {
     hero.run(&["submit", "-t", "python", "--id", "a", "-e", &script]).code(0);
     let pid = || std::fs::read_to_string(&pid_file).ok().filter(|pid| !pid.is_empty());
     wait_until("the child runs", || pid().is_some());
-    python.signal(Signal::TERM);
+    python.signal(Signal::SIGTERM);
     python.ends().code(0);
     let gone = !std::path::Path::new("/proc").join(pid().expect("it ran")).exists();
     assert!(gone, "the child outlives its actor");
@@ -89,7 +89,8 @@ fn second_process_with_a_live_identity_is_rejected_with_host_and_pid() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let first = one_task(&hero);
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = nix::unistd::gethostname().expect("a name of this machine");
+    let host = host.to_string_lossy();
     hero.actor("osis-default-1")
         .begin()
         .ends()
@@ -130,6 +131,6 @@ fn supervisor_ends_at_the_first_signal() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let supervisor = hero.supervisor().start();
-    supervisor.signal(Signal::TERM);
+    supervisor.signal(Signal::SIGTERM);
     supervisor.ends().code(0);
 }

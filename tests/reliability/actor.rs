@@ -1,7 +1,7 @@
 //! Actors that were stopped for too long, or are told to come back on their way out; dead letters
 //! by the command line.
 
-use rustix::process::Signal;
+use nix::sys::signal::Signal;
 
 use crate::support::{Hero, Redis, wait_until};
 
@@ -23,10 +23,10 @@ fn an_actor_that_was_stopped_beyond_its_lease_writes_nothing_and_starts_anew() {
     let script = "sleep(1.0); print(\"said\"); \"done\"";
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", script]).code(0);
     until(&redis, "a", "started");
-    paused.signal(Signal::STOP);
+    paused.signal(Signal::SIGSTOP);
     let _other = hero.actor("osis-default-2").tasks(1).start();
     until(&redis, "a", "finished");
-    paused.signal(Signal::CONT);
+    paused.signal(Signal::SIGCONT);
     wait_until("it knows that it lost its lease", || paused.err().contains("lost the lease"));
     wait_until("it says which job it lost", || {
         let lost = |line: &str| line.contains("lost the job") && line.contains("job_id=a");
@@ -48,7 +48,7 @@ fn an_actor_on_its_way_out_is_not_called_back() {
     let osis = hero.actor("osis-default-1").tasks(1).start();
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "sleep(2.0)"]).code(0);
     until(&redis, "a", "started");
-    osis.signal(Signal::TERM);
+    osis.signal(Signal::SIGTERM);
     wait_until("it drains", || osis.err().contains("shutting down"));
     hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
     let control = "hero:q:ctl:type:osis:group:default:inst:1";
@@ -72,7 +72,7 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
     until(&redis, "a", "error");
     until(&redis, "b", "error");
     until(&redis, "c", "finished");
-    osis.signal(Signal::TERM);
+    osis.signal(Signal::SIGTERM);
     osis.ends().code(0);
     let listed = hero.run(&["dead", "list", "--limit", "1", "--json"]).code(0).stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::process::{Pid, Signal, kill_process};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::{Redis, wait_until};
 
@@ -234,7 +235,7 @@ impl Process {
     /// Sends it a signal.
     #[track_caller]
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("signalling a process");
+        kill(Pid::from_raw(self.pid().cast_signed()), signal).expect("signalling a process");
     }
 
     /// Ends it as a crash would.
@@ -267,7 +268,7 @@ impl Process {
         let listed = tasks.into_iter().flatten().flatten();
         let listed = listed.map(|task| fs::read_to_string(task.path().join("children")));
         let pids: String = listed.flatten().collect();
-        pids.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+        pids.split_whitespace().flat_map(str::parse).map(Pid::from_raw).collect()
     }
 }
 
@@ -281,7 +282,7 @@ impl Drop for Process {
             let _ = self.child.wait();
             // Its jobs would go on running.
             for job in jobs {
-                let _ = kill_process(job, Signal::KILL);
+                let _ = kill(job, Signal::SIGKILL);
             }
         }
         if std::thread::panicking() {
