@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::faults::FAULTS;
 use super::observer::Kind;
 use super::storm::Storm;
+use crate::support::keys;
 
 /// The jobs that did not end as they should.
 #[derive(Default)]
@@ -39,8 +40,8 @@ pub(crate) fn check(storm: &mut Storm) {
     assert!(account.never_ran.is_empty(), "never ran: {:?}; SEED={seed}", account.never_ran);
     let unexplained = &account.unexplained;
     assert!(unexplained.is_empty(), "ran more often than faults explain: {unexplained:?}; {seed}");
-    for prefix in ["hero:q:work:", "hero:meta:queue:ready:", "hero:meta:boot:running:"] {
-        let left = storm.world.redis.keys(prefix);
+    for kind in ["WORK", "READY", "RUNNING"] {
+        let left = storm.world.redis.all(kind);
         assert!(left.is_empty(), "all jobs have ended, and these are not empty: {left:?}");
     }
     storm.world.check();
@@ -55,7 +56,7 @@ fn account(storm: &Storm) -> Account {
     }
     let mut pipeline = redis::pipe();
     for id in storm.expected.keys() {
-        pipeline.cmd("HMGET").arg(format!("hero:job:{id}")).arg(&["status", "crashes"]);
+        pipeline.cmd("HMGET").arg(keys::job(id)).arg(&["status", "crashes"]);
     }
     let hashes: Vec<(Option<String>, Option<usize>)> =
         pipeline.query(&mut storm.world.redis.link()).expect("redis answers");
@@ -121,7 +122,7 @@ pub(crate) fn explain(storm: &mut Storm) {
     for id in stuck {
         let mut pipeline = redis::pipe();
         let fields = ["status", "attempt", "crashes", "boot_id", "actor", "updated_at"];
-        pipeline.cmd("HMGET").arg(format!("hero:job:{id}")).arg(&fields);
+        pipeline.cmd("HMGET").arg(keys::job(&id)).arg(&fields);
         let fields: Option<(Vec<Option<String>>,)> = storm.observer.ask(&pipeline);
         eprintln!("  {id}: {fields:?}");
     }

@@ -5,7 +5,7 @@ use hero::failpoint;
 use hero::proto::job::JobStatus;
 
 use super::units::{Settings, Unit};
-use crate::support::{Redis, World, wait_until};
+use crate::support::{Redis, World, keys, wait_until};
 
 /// The expected end of a job whose actor died at a fail point.
 struct Struck {
@@ -57,7 +57,7 @@ async fn strike(struck: &Struck) {
     let crashes = world.field(&id, "crashes").unwrap_or_default();
     assert_eq!((ran, crashes.as_str()), (struck.ran, struck.crashes), "struck {}", struck.point);
     assert_eq!(world.count("sal", "finished"), world.count("sal", "submitted"), "ends");
-    let replies: u64 = world.redis.ask(&format!("LLEN {}", world.key(&format!("q:reply:{id}"))));
+    let replies = world.redis.list(&keys::reply(&id)).len();
     assert_eq!(replies, 1, "struck {}", struck.point);
     world.check();
 }

@@ -8,7 +8,7 @@ use hero::proto::job::JobStatus;
 
 use super::proxy::Mode;
 use super::units::{Settings, Unit};
-use crate::support::{RETENTION, Redis, World, wait_until};
+use crate::support::{RETENTION, Redis, World, keys, wait_until};
 
 const UNIT: &str = "sal-default-1";
 
@@ -28,7 +28,7 @@ async fn submit(world: &World, id: &str, script: String) {
 }
 
 fn presence(world: &World) -> Option<String> {
-    world.redis.ask(&format!("GET {}", world.key("meta:actor:inst:sal:default:1")))
+    world.redis.get(&keys::presence("sal:default:1"))
 }
 
 fn is(world: &World, id: &str, status: JobStatus) -> bool {
@@ -79,8 +79,7 @@ async fn an_actor_that_loses_its_lease_while_redis_is_away_comes_back_by_itself(
     actor.start();
     wait_until("the actor is there", || presence(&world).is_some());
     actor.lane.set(Mode::Refuse);
-    let boots = world.key("meta:boot:index");
-    wait_until("its lease is over", || world.redis.ask::<u64>(&format!("ZCARD {boots}")) == 0);
+    wait_until("its lease is over", || world.redis.all("BOOTS").is_empty());
     actor.lane.set(Mode::Delay(Duration::from_millis(20)));
     actor.lane.set(Mode::Pass);
     submit(&world, "after", "1".to_owned()).await;
@@ -99,8 +98,7 @@ async fn a_full_redis_refuses_submissions_and_takes_no_lease_and_no_end_away() {
     let boot = world.field("running", "boot_id").expect("an owner");
     world.redis.run("CONFIG SET maxmemory-policy noeviction");
     world.redis.run("CONFIG SET maxmemory 1");
-    let lease =
-        || -> f64 { world.redis.ask(&format!("ZSCORE {} {boot}", world.key("meta:boot:index"))) };
+    let lease = || world.redis.score(&keys().boots(), &boot).expect("a lease");
     let (before, job) = (lease(), JobBuilder::new("sal", "1").build().expect("legal"));
     let refused = world.store.submit(&[job], true, RETENTION).await.expect_err("no memory");
     assert!(refused.is_transient() && refused.to_string().contains("memory is full"), "{refused}");

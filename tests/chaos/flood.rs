@@ -3,7 +3,7 @@
 use hero::proto::job::JobStatus;
 
 use super::units::{Settings, Unit};
-use crate::support::{RETENTION, Redis, World, job, wait_until};
+use crate::support::{RETENTION, Redis, World, job, keys, wait_until};
 
 const GARBAGE: usize = 100_000;
 const GOOD: usize = 20;
@@ -14,7 +14,7 @@ async fn a_flood_of_garbage_delays_good_jobs_by_no_more_than_skipping_it_and_fil
     let mut pipeline = redis::pipe();
     for batch in 0..100 {
         let ids = (0..GARBAGE / 100).map(|number| format!("nobody-{batch}-{number}"));
-        pipeline.cmd("RPUSH").arg(world.key("q:work:type:osis")).arg(ids.collect::<Vec<_>>());
+        pipeline.cmd("RPUSH").arg(keys::work("type:osis")).arg(ids.collect::<Vec<_>>());
     }
     pipeline.query::<redis::Value>(&mut world.redis.link()).expect("redis answers");
     let good: Vec<_> = (0..GOOD).map(|number| job(&format!("good-{number}"))).collect();

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue, Pipeline};
 
+use crate::support::keys;
+
 /// The time after an end at which a second end is looked for: well within the life of a reply.
 const SECOND_LOOK: Duration = Duration::from_secs(8);
 /// Jobs looked at in one round trip.
@@ -83,7 +85,7 @@ impl Observer {
         }
         let mut pipeline = redis::pipe();
         for id in ids {
-            pipeline.cmd("LLEN").arg(format!("hero:q:reply:{id}"));
+            pipeline.cmd("LLEN").arg(keys::reply(id));
         }
         self.ask(&pipeline)
     }
@@ -128,7 +130,7 @@ impl Observer {
     /// The boot that holds an identity, `type:group:instance`.
     pub(crate) fn boot_of(&mut self, actor: &str) -> Option<String> {
         let mut pipeline = redis::pipe();
-        pipeline.cmd("GET").arg(format!("hero:meta:actor:inst:{actor}"));
+        pipeline.cmd("GET").arg(keys::presence(actor));
         let (presence,): (Option<String>,) = self.ask(&pipeline)?;
         let presence: serde_json::Value = serde_json::from_str(&presence?).ok()?;
         Some(presence["boot_id"].as_str()?.to_owned())
@@ -152,7 +154,7 @@ impl Observer {
 
     fn left_of(&mut self, boot: &str) -> Option<usize> {
         let mut pipeline = redis::pipe();
-        pipeline.cmd("ZCARD").arg(format!("hero:meta:boot:running:{boot}"));
+        pipeline.cmd("ZCARD").arg(keys::running(boot));
         self.ask::<(usize,)>(&pipeline).map(|(left,)| left)
     }
 

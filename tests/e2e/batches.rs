@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{Hero, Redis};
+use crate::support::{Hero, Redis, keys};
 
 #[test]
 fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
@@ -44,7 +44,7 @@ fn large_batch_keeps_the_order_of_its_lines() {
     }
     std::fs::write(redis.folder().join("jobs.jsonl"), lines).expect("writing a file");
     hero.run(&["submit", "--batch", "jobs.jsonl"]).code(0).stdout(&ids);
-    assert_eq!(redis.list("hero:q:work:type:osis").concat(), ids.replace('\n', ""));
+    assert_eq!(redis.list(&keys::work("type:osis")).concat(), ids.replace('\n', ""));
     hero.run(&["submit", "--batch", "none.jsonl"]).code(66).says("no such file");
 }
 
@@ -67,7 +67,7 @@ fn atomic_batch_is_rejected_for_one_invalid_line() {
     submit(&circle).code(65).stdout("").says("in a cycle: a → b → a");
     let twice = [line("a", ""), line("a", "")];
     submit(&twice).code(65).stdout("").says("-:2: job id a is taken");
-    assert!(redis.keys("hero:job:").is_empty());
+    assert!(redis.all("JOB").is_empty());
     submit(&[line("b", "\"a\""), line("a", "")]).code(0).stdout("b\na\n");
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["job", "wait", "b"]).code(0);

@@ -37,7 +37,7 @@ fn exit_codes_are_those_of_the_help() {
             assert!(done.stdout.is_empty(), "{args:?} prints {}", done.stdout);
         }
     }
-    assert!(redis.keys("hero:job:").len() == 3, "only three of them were jobs");
+    assert!(redis.all("JOB").len() == 3, "only three of them were jobs");
 }
 
 #[test]
@@ -144,5 +144,5 @@ fn job_is_shown_deleted_and_run_again() {
     hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
     hero.run(&["job", "delete", "a"]).code(0);
     hero.run(&["job", "show", "a"]).code(66);
-    assert!(redis.keys("hero:job:").is_empty());
+    assert!(redis.all("JOB").is_empty());
 }

@@ -1,10 +1,8 @@
 //! Control messages to running actors: stop, drain, resume, ping, shutdown.
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
-use super::{ENDLESS, field, until};
-
-const CONTROL: &str = "hero:q:ctl:type:osis:group:default:inst:1";
+use super::{ENDLESS, field, ping, until};
 
 #[test]
 fn stopped_job_ends_at_once_and_the_next_one_runs() {
@@ -37,7 +35,7 @@ fn stop_at_the_wrong_actor_is_passed_on_to_the_actor_that_runs_the_job() {
     let submit = ["submit", "-t", "osis", "-i", "1", "--id", "a", "-e", ENDLESS];
     hero.run(&submit).code(0);
     until(&redis, "a", "started");
-    redis.run("RPUSH hero:q:ctl:type:osis:group:default:inst:2 a");
+    redis.push(&keys::control("osis:default:2"), &["a"]);
     until(&redis, "a", "error");
     assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped_by_request"));
 }
@@ -48,7 +46,7 @@ fn stop_at_an_actor_ends_a_queued_job() {
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["submit", "-t", "sal", "--id", "a", "-e", "1"]).code(0);
-    redis.ask_with::<i64, _>(&format!("RPUSH {CONTROL}"), &[r#"{"cmd":"stop","job_id":"a"}"#]);
+    redis.push(&keys::control("osis:default:1"), &[r#"{"cmd":"stop","job_id":"a"}"#]);
     until(&redis, "a", "error");
     assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped"));
 }
@@ -59,7 +57,7 @@ fn drained_actor_claims_nothing_until_it_resumes() {
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
     let state = |wanted: &str| {
-        let text: String = redis.ask("GET hero:meta:actor:inst:osis:default:1");
+        let text: String = redis.get(&keys::presence("osis:default:1"));
         text.contains(&format!("\"state\":\"{wanted}\""))
     };
     hero.run(&["actor", "drain", "osis-default-1"]).code(0);
@@ -78,10 +76,8 @@ fn ping_is_answered_while_all_tasks_are_busy() {
     let _osis = hero.actor("osis-default-1").tasks(1).start();
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", ENDLESS]).code(0);
     until(&redis, "a", "started");
-    let ping = r#"{"cmd":"ping","reply_to":"hero:q:reply:me"}"#;
-    redis.ask_with::<i64, _>(&format!("RPUSH {CONTROL}"), &[ping]);
-    let answer: Option<(String, String)> = redis.ask("BLPOP hero:q:reply:me 20");
-    assert_eq!(answer.map(|(_, text)| text).as_deref(), Some("pong"));
+    redis.push(&keys::control("osis:default:1"), &[ping(&keys::reply("me"))]);
+    assert_eq!(redis.awaited(&keys::reply("me")), "pong");
 }
 
 #[test]
@@ -89,16 +85,11 @@ fn ping_to_another_list_and_malformed_messages_are_dropped() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let osis = hero.actor("osis-default-1").start();
-    for message in [
-        r#"{"cmd":"ping","reply_to":"hero:q:work:type:sal"}"#,
-        r#"{"cmd":"dance"}"#,
-        "{",
-        r#"{"cmd":"ping","reply_to":"hero:q:reply:me"}"#,
-    ] {
-        redis.ask_with::<i64, _>(&format!("RPUSH {CONTROL}"), &[message]);
-    }
-    redis.run("BLPOP hero:q:reply:me 20");
-    assert!(redis.keys("hero:q:work:type:sal").is_empty());
+    let (own, other) = (keys::reply("me"), keys::work("type:sal"));
+    let messages = [&ping(&other), r#"{"cmd":"dance"}"#, "{", &ping(&own)];
+    redis.push(&keys::control("osis:default:1"), &messages);
+    redis.awaited(&own);
+    assert!(redis.list(&other).is_empty());
     assert_eq!(osis.err().matches("dropped a control message").count(), 2, "{}", osis.err());
 }
 
@@ -119,10 +110,7 @@ fn one_process_serves_several_actors_of_several_types() {
     let hero =
         Hero::on(&redis).set("unit.mixed.role", "\"actor\"").set("unit.mixed.actors", actors);
     let _mixed = hero.actor("mixed").start();
-    assert_eq!(
-        redis.keys("hero:meta:actor:inst:"),
-        ["hero:meta:actor:inst:osis:default:1", "hero:meta:actor:inst:sal:io:3"]
-    );
+    assert_eq!(redis.all("PRESENCE"), ["osis:default:1", "sal:io:3"].map(keys::presence));
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
     let sal = ["exec", "-t", "sal", "-g", "io", "-i", "3", "-e", "run_command(\"echo 2\").stdout"];
     hero.run(&sal).code(0).stdout("2\n");

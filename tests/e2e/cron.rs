@@ -5,7 +5,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::field;
 
@@ -21,8 +21,14 @@ fn with_cron(redis: &Redis, files: &[(&str, &str)]) -> Hero {
 
 /// Returns the due times that a periodic job has fired for, read from its job ids.
 fn fired(redis: &Redis, name: &str) -> BTreeSet<String> {
-    let prefix = format!("hero:job:cron-{name}-");
+    let prefix = keys::job(&format!("cron-{name}-"));
     redis.keys(&prefix).iter().map(|key| key[prefix.len()..].to_owned()).collect()
+}
+
+/// Returns the id of the job of the first firing.
+fn first(redis: &Redis, name: &str) -> String {
+    let due = fired(redis, name).pop_first().expect("it has fired");
+    format!("cron-{name}-{due}")
 }
 
 const EACH_SECOND: &str = "[cron.tick]\nschedule = \"* * * * * *\"\ntype = \"osis\"\nscript = \"ENV.HERO_CRON_DUE\"\noverlap = \"allow\"\n";
@@ -52,11 +58,11 @@ fn three_supervisors_fire_a_job_of_each_second_once_a_second() {
         .collect();
     // The due times do not depend on the speed of the machine: none twice, none missing.
     assert!(times.windows(2).all(|pair| pair[1] == pair[0] + 1), "{times:?}");
-    let stands = || redis.field("hero:meta:cron:tick", "fired").and_then(|n| n.parse().ok());
+    let stands = || redis.field(&keys::cron("tick"), "fired").and_then(|n| n.parse().ok());
     assert!(stands().is_some_and(|number: usize| number >= firings));
-    let id = &redis.keys("hero:job:cron-tick-")[0]["hero:job:".len()..];
-    super::until(&redis, id, "finished");
-    let due = field(&redis, id, "output").expect("it finished").replace(['-', ':'], "");
+    let id = first(&redis, "tick");
+    super::until(&redis, &id, "finished");
+    let due = field(&redis, &id, "output").expect("it finished").replace(['-', ':'], "");
     assert_eq!(format!("cron-tick-{due}"), id);
 }
 
@@ -116,7 +122,7 @@ fn pending_job_is_kept_or_replaced_by_the_next_firing() {
     let hero = with_cron(&redis, &[("a.toml", &kept), ("b.toml", &replaced)]);
     let _osis = hero.actor("osis-default-1").start();
     let _supervisor = hero.supervisor().start();
-    let left_out = || redis.field("hero:meta:cron:kept", "left_out").and_then(|n| n.parse().ok());
+    let left_out = || redis.field(&keys::cron("kept"), "left_out").and_then(|n| n.parse().ok());
     wait_until("firings are left out", || left_out().is_some_and(|number: u32| number >= 2));
     assert_eq!(fired(&redis, "kept").len(), 1);
     wait_until("firings replace each other", || fired(&redis, "replaced").len() >= 3);
@@ -134,12 +140,12 @@ fn a_firing_is_left_out_while_another_job_holds_its_unique_key() {
     let hero = with_cron(&redis, &[("tick.toml", &tick)]);
     hero.run(&["submit", "--id", "holder", "--unique-key", "k", "-t", "osis", "-e", "1"]).code(0);
     let supervisor = hero.supervisor().start();
-    wait_until("a firing is left out", || redis.field("hero:meta:cron:tick", "left_out").is_some());
+    wait_until("a firing is left out", || redis.field(&keys::cron("tick"), "left_out").is_some());
     assert!(supervisor.err().contains("holder"), "{}", supervisor.err());
     assert_eq!(fired(&redis, "tick"), BTreeSet::new());
     hero.run(&["job", "stop", "holder"]).code(0);
     wait_until("the next fires", || !fired(&redis, "tick").is_empty());
-    let id = &redis.keys("hero:job:cron-tick-")[0]["hero:job:".len()..];
-    let said = ["limit_key", "retention"].map(|name| field(&redis, id, name));
+    let id = first(&redis, "tick");
+    let said = ["limit_key", "retention"].map(|name| field(&redis, &id, name));
     assert_eq!(said, [Some("l".to_owned()), Some("604800".to_owned())]);
 }

@@ -5,7 +5,7 @@ use hero::config::JobConfig;
 use hero::proto::job::Job;
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Redis, World, wait_until};
+use crate::support::{Hero, Redis, World, keys, wait_until};
 
 /// Builds quick jobs and some slow ones, so that every crash hits a running job.
 fn jobs(number: usize) -> Vec<Job> {
@@ -29,7 +29,7 @@ fn hero_on(redis: &Redis) -> Hero {
 }
 
 fn ended(redis: &Redis) -> usize {
-    let count = |what| redis.field("hero:meta:queue:stats:type:osis", what);
+    let count = |what| redis.field(&keys::stats("osis"), what);
     ["finished", "failed"]
         .into_iter()
         .filter_map(count)
@@ -50,8 +50,8 @@ fn all_finished_once(redis: Redis, number: usize) {
     wait_until("all jobs have ended", || ended(&redis) >= number);
     let mut pipeline = redis::pipe();
     for n in 0..number {
-        pipeline.cmd("LLEN").arg(format!("hero:q:reply:j{n}"));
-        pipeline.cmd("HGET").arg(format!("hero:job:j{n}")).arg("status");
+        pipeline.cmd("LLEN").arg(keys::reply(&format!("j{n}")));
+        pipeline.cmd("HGET").arg(keys::job(&format!("j{n}"))).arg("status");
     }
     let found: Vec<(usize, String)> = pipeline.query(&mut redis.link()).expect("reading jobs");
     let odd: Vec<_> =
@@ -120,7 +120,10 @@ async fn no_job_is_lost_while_actors_are_restarted() {
         some_more_end(&redis);
         actor.signal(Signal::SIGTERM);
         actor.ends().code(0);
-        assert!(redis.keys("hero:meta:boot:").is_empty(), "the actor left keys behind");
+        assert!(
+            redis.all("BOOTS").is_empty() && redis.all("RUNNING").is_empty(),
+            "the actor left keys behind"
+        );
     }
     let _last = hero.actor("osis-default-1").start();
     all_finished_once(redis, NUMBER);

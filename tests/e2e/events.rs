@@ -1,6 +1,6 @@
 //! The event log of jobs, and the warning about long waits.
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::{ENDLESS, until};
 
@@ -70,14 +70,14 @@ fn no_event_is_kept_unless_enabled() {
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
-    assert_eq!(redis.keys("hero:meta:job:events"), [] as [&str; 0]);
+    assert_eq!(redis.all("EVENTS"), [] as [&str; 0]);
     hero.run(&["events"]).code(0).stdout("").says("job.events is false");
 }
 
 #[test]
 fn jobs_run_though_the_event_log_is_broken() {
     let redis = Redis::start();
-    redis.run("SET hero:meta:job:events x");
+    redis.spoil(&keys().events());
     let hero = with_events(&redis);
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
@@ -91,14 +91,14 @@ fn long_wait_in_a_queue_is_logged_once_at_its_begin_and_once_at_its_end() {
     hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "a"]).code(0);
     let long = "the first job of this queue waits for longer than 50ms";
     wait_until("the wait is told", || supervisor.err().contains(long));
-    let counted = || redis.field("hero:meta:queue:stats:type:osis", "long_waits");
+    let counted = || redis.field(&keys::stats("osis"), "long_waits");
     assert_eq!(counted().as_deref(), Some("1"));
     let _osis = hero.actor("osis-default-1").start();
     until(&redis, "a", "finished");
     let over = "no job of this queue waits for longer than 50ms any more";
     wait_until("its end is told", || supervisor.err().contains(over));
     assert_eq!(supervisor.err().matches(long).count(), 1, "once for each time");
-    assert_eq!(redis.keys("hero:meta:queue:slow"), [] as [&str; 0]);
+    assert_eq!(redis.all("SLOW"), [] as [&str; 0]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Fairness to background jobs, and actors on an overloaded machine.
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
-use super::{field, until};
+use super::{field, ping, until};
 
 /// Returns how many of many urgent jobs started before one background job.
 fn urgent_before_background(fair_every: &str) -> usize {
@@ -42,9 +42,8 @@ fn actor_claims_nothing_while_its_machine_is_overloaded_and_logs_why() {
     });
     strained.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
     // Its heartbeat goes on, and it answers pings; it only claims no jobs.
-    let ping = r#"{"cmd":"ping","reply_to":"hero:q:reply:me"}"#;
-    redis.ask_with::<i64, _>("RPUSH hero:q:ctl:type:osis:group:default:inst:1", &[ping]);
-    redis.run("BLPOP hero:q:reply:me 20");
+    redis.push(&keys::control("osis:default:1"), &[ping(&keys::reply("me"))]);
+    redis.awaited(&keys::reply("me"));
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
     assert_eq!(held.err().matches("claims no jobs while").count(), 1, "{}", held.err());
     let free = Hero::on(&redis).set("actor.load_max", "100000").set("actor.memory_min", "\"1B\"");

@@ -120,7 +120,7 @@ fn file_at_its_size_limit_fails_only_its_job() {
     let _actor = actor.start();
     let fill = "f = open('x', 'wb', buffering=0)\nwhile True: f.write(bytes(65536))";
     hero.run(&["exec", "-t", "python", "--id", "a", "-e", fill]).code(1).says("File too large");
-    assert_eq!(redis.field("hero:job:a", "limit").as_deref(), Some("file size"));
+    assert_eq!(super::field(&redis, "a", "limit").as_deref(), Some("file size"));
     assert!(is_empty(&folder));
     next_one_runs(&hero);
 }

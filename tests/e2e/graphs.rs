@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{field, until};
-use crate::support::{Hero, Redis, seed, wait_until};
+use crate::support::{Hero, Redis, keys, seed, wait_until};
 
 /// Writes a file in the folder of the test.
 fn file(redis: &Redis, name: &str, text: &str) -> PathBuf {
@@ -97,7 +97,7 @@ fn invalid_graph_is_rejected_with_line_and_column() {
     ] {
         file(&redis, "g.toml", &text);
         hero.run(&["submit", "--graph", "g.toml"]).code(65).stdout("").says(message);
-        assert_eq!(redis.keys("hero:job:"), ["hero:job:taken"], "{message}");
+        assert_eq!(redis.all("JOB"), [keys::job("taken")], "{message}");
     }
     hero.run(&["submit", "--graph", "none.toml"]).code(66).says("no such file: none.toml");
 }
@@ -165,7 +165,7 @@ fn runs_in_order(jobs: usize, kills: usize) {
     let done = hero.run(&["--json", "submit", "--graph", "g.toml"]).code(0);
     let ids = ids(&done.stdout);
     assert_eq!(ids.len(), jobs);
-    let finished = || redis.ask::<usize>("ZCARD hero:meta:job:index:finished:type:osis");
+    let finished = || redis.ask::<usize>(&format!("ZCARD {}", keys::index("finished", "osis")));
     let units = ["osis-default-1", "osis-default-2"];
     let mut actors = units.map(|unit| hero.actor(unit).tasks(2).start());
     // Some more jobs end within one wait on a slow machine too.

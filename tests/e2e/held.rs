@@ -64,7 +64,7 @@ fn limit_holds_across_four_actor_processes() {
         .map(|number| hero.actor(&format!("sal-default-{number}")).tasks(4).start())
         .collect();
     assert!((1..=3).contains(&most_together(&folder, JOBS)));
-    wait_until("every place is free again", || redis.keys("hero:meta:limit:running:").is_empty());
+    wait_until("every place is free again", || redis.all("LIMIT_RUNNING").is_empty());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Jobs of every script type, from the command line to their output.
 
-use crate::support::{Hero, Redis};
+use crate::support::{Hero, Redis, keys};
 
 #[test]
 fn script_of_every_type_returns_its_output() {
@@ -176,15 +176,15 @@ fn job_is_kept_for_its_retention() {
         hero.run(&["exec", "-t", "osis", "-e", "1", "--id", id, "--retention", kept])
     };
     exec("week", "7d").code(0);
-    let ttl_s: i64 = redis.ask("TTL hero:job:week");
+    let ttl_s: i64 = redis.ttl(&keys::job("week"));
     assert!((6 * 86_400..=7 * 86_400).contains(&ttl_s), "{ttl_s}");
     exec("more", "8d").code(65).says("retention `691200` is more than 604800 seconds");
     exec("soon", "0s").code(65).says("retention");
     // The hash of a foreign program is held to the same bound.
-    redis.run("HSET hero:job:raw script 1 status dispatched retention 691200");
-    redis.run("RPUSH hero:q:work:type:osis raw");
+    redis.set_job("raw", "script 1 status dispatched retention 691200");
+    redis.push(&keys::work("type:osis"), &["raw"]);
     hero.run(&["job", "wait", "raw"]).code(1).says("invalid job: retention");
-    assert!(redis.ask::<i64>("TTL hero:job:raw") <= 7 * 86_400);
+    assert!(redis.ttl(&keys::job("raw")) <= 7 * 86_400);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Scripts that exceed a limit are stopped; the actor goes on and runs the next job.
 
-use crate::support::{Hero, Process, Redis, wait_until};
+use crate::support::{Hero, Process, Redis, keys, wait_until};
 
 /// Runs a script that must fail with this message, then one that must succeed.
 #[track_caller]
@@ -106,7 +106,7 @@ fn endless_log_is_cut_off_and_the_job_finishes() {
     let _osis = started(&hero, "osis-default-1");
     let script = "for i in 0..20000 { print(\"xxxxxxxxxxxxxxxxxxxxxxxxx\"); } 1";
     hero.run(&["exec", "-t", "osis", "--id", "a", "-e", script]).code(0).stdout("1\n");
-    let bytes: usize = redis.ask("MEMORY USAGE hero:meta:job:log:a SAMPLES 0");
+    let bytes: usize = redis.ask(&format!("MEMORY USAGE {} SAMPLES 0", keys::log("a")));
     assert!(bytes < 1 << 20, "the log takes {bytes} bytes");
 }
 
@@ -129,8 +129,7 @@ fn script_above_the_size_limit_is_rejected_by_client_and_actor() {
     let _osis = started(&hero, "osis-default-1");
     let long = format!("\"{}\"", "x".repeat(2000));
     hero.run(&["exec", "-t", "osis", "-e", &long]).code(65);
-    redis.ask_with::<i64, _>("HSET hero:job:a id a status dispatched script", &[&long]);
-    redis.run("RPUSH hero:q:work:type:osis a");
+    redis.push_job("osis", "a", &long);
     super::until(&redis, "a", "error");
     let error = super::field(&redis, "a", "error").unwrap_or_default();
     assert!(error.starts_with("invalid job: script "), "{error}");

@@ -5,7 +5,7 @@ use hero::config::JobConfig;
 use hero::proto::job::{Job, JobStatus};
 use hero::store::Store;
 
-use crate::support::{Hero, RETENTION, Redis, World, wait_until};
+use crate::support::{Hero, RETENTION, Redis, World, keys, wait_until};
 
 const JOBS: usize = 10_000;
 
@@ -45,7 +45,7 @@ async fn ten_thousand_mixed_jobs_run_exactly_once_on_two_actors() {
         result.expect("every job is accepted");
     }
     let sum = |what: &str| -> usize {
-        let of = |t| redis.field(&format!("hero:meta:queue:stats:type:{t}"), what);
+        let of = |t| redis.field(&keys::stats(t), what);
         ["osis", "sal", "python"]
             .into_iter()
             .filter_map(of)
@@ -57,12 +57,12 @@ async fn ten_thousand_mixed_jobs_run_exactly_once_on_two_actors() {
 
     let mut pipeline = redis::pipe();
     for job in &jobs {
-        pipeline.cmd("XLEN").arg(format!("hero:meta:job:log:{}", job.id));
+        pipeline.cmd("XLEN").arg(keys().log(&job.id));
     }
     let lines: Vec<usize> = pipeline.query(&mut redis.link()).expect("counting side effects");
     assert!(lines.iter().all(|lines| *lines == 1), "some ran more than once, or not at all");
-    for prefix in ["hero:q:work:", "hero:meta:queue:ready:", "hero:meta:boot:running:"] {
-        assert_eq!(redis.keys(prefix), [] as [&str; 0], "left behind");
+    for kind in ["WORK", "READY", "RUNNING"] {
+        assert_eq!(redis.all(kind), [] as [&str; 0], "left behind");
     }
     World::on(redis, "hero").check();
 }

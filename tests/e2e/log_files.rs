@@ -5,17 +5,16 @@ use std::path::Path;
 use nix::sys::signal::Signal;
 
 use super::{field, until};
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 /// Queues an osis job that has a log file.
 fn submit(redis: &Redis, id: &str, script: &str) {
-    let fields = ["script", script, "status", "dispatched", "log_path", "below/job.log"];
-    redis.ask_with::<redis::Value, _>(&format!("HSET hero:job:{id} id {id}"), &fields);
-    redis.run(&format!("RPUSH hero:q:work:type:osis {id}"));
+    redis.set_job(id, "log_path below/job.log");
+    redis.push_job("osis", id, script);
 }
 
 fn last_heartbeat(redis: &Redis) -> String {
-    let text: String = redis.ask("GET hero:meta:actor:inst:osis:default:1");
+    let text: String = redis.get(&keys::presence("osis:default:1"));
     let presence: serde_json::Value = serde_json::from_str(&text).expect("a presence");
     presence["last_heartbeat"].as_str().expect("a time").to_owned()
 }
@@ -28,7 +27,7 @@ fn log_file_that_hangs_stops_neither_its_job_nor_others_nor_the_heartbeat() {
     let actor = actor.env("HERO_STALL", Path::new(hero::failpoint::LOG_FILE)).start();
     submit(&redis, "endless", "loop { print(\"line\"); sleep(0.01) }");
     wait_until("the endless job has logged", || {
-        redis.ask::<i64>("XLEN hero:meta:job:log:endless") > 0
+        redis.ask::<i64>(&format!("XLEN {}", keys::log("endless"))) > 0
     });
     let before = last_heartbeat(&redis);
     wait_until("the heartbeat goes on", || last_heartbeat(&redis) != before);

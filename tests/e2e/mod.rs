@@ -25,20 +25,25 @@ mod shutdown;
 mod supervisor;
 mod tls;
 
-use crate::support::{Redis, wait_until};
+use crate::support::{Redis, keys, wait_until};
 
 /// Waits until a job is in a state.
 #[track_caller]
 fn until(redis: &Redis, id: &str, status: &str) {
     wait_until(&format!("job {id} is {status}"), || {
-        redis.field(&format!("hero:job:{id}"), "status").as_deref() == Some(status)
+        redis.field(&keys::job(id), "status").as_deref() == Some(status)
     });
 }
 
 /// Returns a field of a job's hash.
 #[track_caller]
 fn field(redis: &Redis, id: &str, name: &str) -> Option<String> {
-    redis.field(&format!("hero:job:{id}"), name)
+    redis.field(&keys::job(id), name)
+}
+
+/// Returns the control message that asks an actor for an answer.
+fn ping(reply_to: &str) -> String {
+    format!(r#"{{"cmd":"ping","reply_to":"{reply_to}"}}"#)
 }
 
 /// An osis script that runs until it is stopped.

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::{field, until};
 
@@ -118,10 +118,10 @@ fn actor_without_its_lease_stops_its_jobs_and_restarts_with_a_new_boot_id() {
     until(&redis, "a", "started");
     let boot = || field(&redis, "a", "boot_id");
     let first = boot().expect("it has an owner");
-    redis.run(&format!("ZREM hero:meta:boot:index {first}"));
+    redis.remove(&keys().boots(), &first);
     wait_until("it notices", || osis.err().contains("lost the lease"));
     wait_until("the job runs again", || boot().is_some_and(|boot| boot != first));
     assert_eq!(field(&redis, "a", "crashes").as_deref(), Some("1"));
-    assert_eq!(redis.keys("hero:meta:boot:running:").len(), 1, "the first boot still owns jobs");
+    assert_eq!(redis.all("RUNNING").len(), 1, "the first boot still owns jobs");
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
 }

@@ -1,6 +1,6 @@
 //! The progress of jobs: reported by scripts of every type, shown while waiting.
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::{field, until};
 
@@ -73,7 +73,7 @@ fn frequent_progress_writes_few_entries() {
     let script = "for n in 0..20000 { progress(n / 19999.0, `${n}`); } print(\"end\")";
     hero.run(&["exec", "-t", "osis", "-e", script, "--id", "a"]).code(0).says("end\n");
     assert!(has_come(&redis, "a", "1", "19999"), "{:?}", field(&redis, "a", "progress"));
-    let entries: usize = redis.ask("XLEN hero:meta:job:log:a");
+    let entries: usize = redis.ask(&format!("XLEN {}", keys::log("a")));
     // At most four a second, and the job takes seconds.
     assert!(entries < 1000, "{entries} entries");
 }

@@ -1,6 +1,6 @@
 //! Commands for queues: pause, resume, purge.
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::{field, until};
 
@@ -46,7 +46,7 @@ fn actor_finds_a_resumed_queue_without_a_message() {
     let osis = hero.actor("osis-default-1").start();
     wait_until("the actor knows", || osis.err().contains("queues were paused"));
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
-    redis.run("DEL hero:meta:queue:paused");
+    redis.delete(&keys().paused());
     until(&redis, "a", "finished");
 }
 

@@ -69,9 +69,8 @@ fn sandboxed_osis_actor_serves_reconnects_and_reloads() {
     assert!(actor.err().contains("this process is sandboxed: it reads "), "{}", actor.err());
     serves(&hero);
     // The log of a job is written to its file too.
-    let logged = ["id", "logged", "script", "print(\"said\")", "log_path", "below/job.log"];
-    redis.ask_with::<redis::Value, _>("HSET hero:job:logged status dispatched", &logged);
-    redis.run("RPUSH hero:q:work:type:osis logged");
+    redis.set_job("logged", "log_path below/job.log");
+    redis.push_job("osis", "logged", "print(\"said\")");
     until(&redis, "logged", "finished");
     let log = fs::read_to_string(redis.folder().join("logs/below/job.log"));
     assert_eq!(log.expect("written"), "said\n");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{field, until};
-use crate::support::{Hero, Redis, needs};
+use crate::support::{Hero, Redis, keys, needs};
 
 #[test]
 fn script_is_checked_at_submission() {
@@ -17,7 +17,7 @@ fn script_is_checked_at_submission() {
     hero.run(&["submit", "--check", bad]).code(65).says("syntax error");
     hero.run(&["submit", "--check", "-t", "python", "-e", "1 +"]).code(65).says("SyntaxError");
     hero.run(&["submit", "--check", "-t", "osis", "-e", "let x = ;"]).code(65).says("1:9: ");
-    assert_eq!(redis.keys("hero:job:").len(), 0, "nothing was submitted");
+    assert_eq!(redis.all("JOB").len(), 0, "nothing was submitted");
     hero.run(&["script", "check", "-t", "bash", "-e", "echo 1"]).code(0).stdout("");
     hero.run(&["submit", "--check", "-t", "bash", "-e", "echo 1"]).code(0);
     hero.run(&["submit", bad]).code(0);
@@ -157,7 +157,7 @@ fn examples_of_the_page_on_scripts_give_their_output() {
         if !["output", "error"].contains(kind) || !there.contains(language) {
             continue;
         }
-        redis.run("DEL hero:job:example");
+        redis.delete(&keys::job("example"));
         let done = hero.run(&["exec", "--id", "example", "-t", language, "-e", script]);
         if *kind == "output" {
             let expected = format!("{expected}\n");

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Process, Redis, wait_until};
+use crate::support::{Hero, Process, Redis, keys, wait_until};
 
 use super::{ENDLESS, field, until};
 
@@ -33,8 +33,8 @@ fn drain_lets_the_running_job_end_claims_no_other_and_exits_with_0() {
     osis.ends().code(0);
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("finished"));
     assert_eq!(field(&redis, "b", "status").as_deref(), Some("dispatched"));
-    assert!(redis.keys("hero:meta:actor:inst:").is_empty(), "the actor left its presence");
-    assert!(redis.keys("hero:meta:boot:").is_empty(), "its lease is gone");
+    assert!(redis.all("PRESENCE").is_empty(), "the actor left its presence");
+    assert!(redis.all("BOOTS").is_empty() && redis.all("RUNNING").is_empty(), "its lease is gone");
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn second_signal_requeues_the_running_job_in_front_without_a_crash_count() {
     wait_until("it drains", || osis.err().contains("shutting down"));
     osis.signal(Signal::SIGTERM);
     osis.ends().code(0);
-    assert_eq!(redis.list("hero:q:work:type:osis"), ["a", "b"]);
+    assert_eq!(redis.list(&keys::work("type:osis")), ["a", "b"]);
     assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
     assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("0"));
     assert_eq!(field(&redis, "a", "crashes"), None);
-    assert!(redis.keys("hero:meta:boot:").is_empty());
+    assert!(redis.all("BOOTS").is_empty() && redis.all("RUNNING").is_empty());
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn drain_ends_at_its_deadline() {
     running(&redis, &hero, "a", ENDLESS);
     osis.signal(Signal::SIGINT);
     osis.ends().code(0);
-    assert_eq!(redis.list("hero:q:work:type:osis"), ["a"]);
+    assert_eq!(redis.list(&keys::work("type:osis")), ["a"]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn process_of_a_job_that_is_given_back_is_stopped() {
     python.ends().code(0);
     let gone = !std::path::Path::new("/proc").join(pid().expect("it ran")).exists();
     assert!(gone, "the child outlives its actor");
-    assert_eq!(redis.list("hero:q:work:type:python"), ["a"]);
+    assert_eq!(redis.list(&keys::work("type:python")), ["a"]);
 }
 
 #[test]
@@ -118,11 +118,11 @@ fn identity_on_another_machine_is_taken_only_after_its_presence_expired() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let presence = r#"{"pid":1,"hostname":"elsewhere","boot_id":"b-1","started_at":"","version":"","capabilities":[],"last_heartbeat":"","tasks":1,"running":0,"state":"ready"}"#;
-    let key = "SET hero:meta:actor:inst:osis:default:1";
-    redis.ask_with::<String, _>(key, &[presence]);
+    let key = keys::presence("osis:default:1");
+    redis.ask_with::<String, _>(&format!("SET {key}"), &[presence]);
     let refused = hero.actor("osis-default-1").begin().ends();
     refused.code(69).says("already running on elsewhere with pid 1");
-    redis.run("DEL hero:meta:actor:inst:osis:default:1");
+    redis.delete(&key);
     one_task(&hero);
 }
 

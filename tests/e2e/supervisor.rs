@@ -1,6 +1,6 @@
 //! The supervisor: schedules, retries, messages for all actors of a type, recovery.
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 use super::{field, until};
 
@@ -32,9 +32,9 @@ fn failed_job_is_retried_until_its_attempts_are_used_up() {
     let runs = std::fs::read_to_string(&counter).expect("it ran").len();
     assert_eq!(runs, 3);
     assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("3"));
-    assert_eq!(redis.list("hero:q:dead:type:python"), ["a"]);
-    let stats = "hero:meta:queue:stats:type:python";
-    let tally = ["retried", "failed", "dead"].map(|name| redis.field(stats, name));
+    assert_eq!(redis.list(&keys::dead("python")), ["a"]);
+    let stats = keys::stats("python");
+    let tally = ["retried", "failed", "dead"].map(|name| redis.field(&stats, name));
     assert_eq!(tally.map(Option::unwrap_or_default), ["2", "1", "1"]);
 }
 
@@ -44,7 +44,7 @@ fn message_for_a_type_without_jobs_reaches_all_of_its_actors() {
     let hero = Hero::on(&redis);
     let units = ["osis-default-1", "osis-io-2"].map(|unit| hero.actor(unit).start());
     let _supervisor = hero.supervisor().start();
-    redis.ask_with::<i64, _>("RPUSH hero:q:ctl:type:osis", &[r#"{"cmd":"shutdown"}"#]);
+    redis.push(&keys::control_of_type("osis"), &[r#"{"cmd":"shutdown"}"#]);
     for unit in units {
         unit.ends().code(0);
     }
@@ -71,7 +71,7 @@ fn popped_job_that_was_never_claimed_runs() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
-    redis.run("LPOP hero:q:work:type:osis");
+    redis.pop(&keys::work("type:osis"));
     let _osis = hero.actor("osis-default-1").start();
     let _supervisor = hero.supervisor().start();
     until(&redis, "a", "finished");
@@ -87,10 +87,7 @@ fn two_supervisors_dispatch_every_job_once() {
         let id = format!("j{n}");
         hero.run(&["submit", "-t", "osis", "--id", &id, "--delay", "300ms", "-e", "1"]).code(0);
     }
-    wait_until("all have finished", || {
-        let key = "hero:meta:queue:stats:type:osis";
-        redis.field(key, "finished").as_deref() == Some("20")
-    });
-    let key = "hero:meta:queue:stats:type:osis";
-    assert_eq!(redis.field(key, "started").as_deref(), Some("20"));
+    let stats = keys::stats("osis");
+    wait_until("all have finished", || redis.field(&stats, "finished").as_deref() == Some("20"));
+    assert_eq!(redis.field(&stats, "started").as_deref(), Some("20"));
 }

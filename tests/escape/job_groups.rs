@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Hero, Process, Redis, needs, wait_until};
+use crate::support::{Hero, Process, Redis, keys, needs, wait_until};
 
 /// A control group that is delegated to an actor, as by `Delegate=` of systemd.
 struct Delegated {
@@ -109,7 +109,7 @@ impl Stage {
         let done =
             self.hero.run(&["exec", "-t", "python", "--id", id, "--timeout", "20s", "-e", script]);
         assert_eq!(done.code, 1, "{}", done.stderr);
-        let field = |name| self.redis.field(&format!("hero:job:{id}"), name);
+        let field = |name| self.redis.field(&keys::job(id), name);
         let peak = field("memory_peak").and_then(|peak| peak.parse().ok()).unwrap_or_default();
         (done.stderr, field("limit"), peak)
     }
@@ -222,7 +222,7 @@ fn leave_no_group_of(warm: bool) {
     }
     for id in &ids {
         wait_until("a job has finished", || {
-            let status = stage.redis.field(&format!("hero:job:{id}"), "status");
+            let status = stage.redis.field(&keys::job(id), "status");
             status.as_deref() == Some("finished")
         });
     }

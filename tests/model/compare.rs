@@ -5,24 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use hero::proto::job::JobStatus;
 
 use super::reference::Model;
-use crate::support::World;
+use crate::support::{World, keys};
 
-/// Keys that stay without a TTL though no job needs them: they are bounded by the number of types,
+/// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 10] = [
-    "meta:queue:index",
-    "meta:queue:paused",
-    "meta:type:index",
-    "meta:actor:index",
-    "meta:boot:index",
-    "meta:queue:marks",
-    "meta:job:events",
-    "meta:queue:stats:",
-    "meta:boot:running:",
-    "q:dead:",
-];
-/// Keys that belong to one job each, whose id is the rest of the name.
-const OF_ONE_JOB: [&str; 4] = ["job:", "meta:job:pending:", "meta:job:log:", "q:reply:"];
+const LASTING: [&str; 10] =
+    ["QUEUES", "PAUSED", "TYPES", "ACTORS", "BOOTS", "MARKS", "EVENTS", "STATS", "RUNNING", "DEAD"];
+/// The kinds of keys that belong to one job each, whose id is their name.
+const OF_ONE_JOB: [&str; 4] = ["JOB", "PENDING", "LOG", "REPLY"];
 
 type Sets = BTreeMap<String, BTreeSet<String>>;
 type Lists = BTreeMap<String, Vec<String>>;
@@ -57,84 +47,81 @@ pub(super) fn check(world: &World, model: &Model) {
 fn read(world: &World) -> Seen {
     let mut seen = Seen::default();
     let mut link = world.redis.link();
-    let keys = world.redis.keys("");
+    let all = world.redis.keys("");
+    let kinds = keys::kinds(&keys());
+    let all: Vec<(&str, &str, &str)> = all.iter().map(|key| of_kind(key, &kinds)).collect();
     let mut pipeline = redis::pipe();
-    for key in &keys {
-        let rest = key.strip_prefix("hero:").expect("every key is in the namespace");
+    for (key, kind, _) in &all {
         pipeline.cmd("PTTL").arg(key);
-        match rest {
-            _ if is(rest, &["q:work:", "q:dead:"]) => {
-                pipeline.cmd("LRANGE").arg(key).arg(0).arg(-1)
-            }
-            _ if is(rest, &["meta:queue:ready:", "meta:boot:", "meta:job:index:"]) => {
+        match *kind {
+            "WORK" | "DEAD" => pipeline.cmd("LRANGE").arg(key).arg(0).arg(-1),
+            "READY" | "BOOTS" | "RUNNING" | "INDEX" => {
                 pipeline.cmd("ZRANGE").arg(key).arg(0).arg(-1)
             }
-            _ if is(rest, &["job:", "meta:queue:stats:"]) => pipeline.cmd("HGETALL").arg(key),
-            _ if is(rest, &["meta:job:pending:"]) => pipeline.cmd("SMEMBERS").arg(key),
-            _ if is(rest, &["meta:job:unique:"]) => pipeline.cmd("MGET").arg(key),
+            "JOB" | "STATS" => pipeline.cmd("HGETALL").arg(key),
+            "PENDING" => pipeline.cmd("SMEMBERS").arg(key),
+            "UNIQUE" => pipeline.cmd("MGET").arg(key),
             _ => pipeline.cmd("MGET").arg("none"),
         };
     }
-    let answers: Vec<redis::Value> = if keys.is_empty() {
-        Vec::new()
-    } else {
-        pipeline.query(&mut link).expect("redis answers")
-    };
-    for (key, answer) in keys.iter().zip(answers.chunks_exact(2)) {
+    let answers: Vec<redis::Value> =
+        if all.is_empty() { Vec::new() } else { pipeline.query(&mut link).expect("redis answers") };
+    for ((_, kind, name), answer) in all.iter().zip(answers.chunks_exact(2)) {
         let ttl: i64 = redis::from_redis_value(answer[0].clone()).expect("a TTL");
         let values: Vec<Option<String>> =
             redis::from_redis_value(answer[1].clone()).expect("strings");
         if ttl != -2 {
-            seen.add(&key["hero:".len()..], ttl > 0, values.into_iter().flatten().collect());
+            seen.add(kind, name, ttl > 0, values.into_iter().flatten().collect());
         }
     }
-    seen.nothing_outlives_its_job(&keys);
+    seen.nothing_outlives_its_job();
+    let told = all.iter().all(|(_, kind, _)| *kind != "SETTLING");
+    assert!(told, "dependents are left to be told though each had few");
     seen
 }
 
-fn is(rest: &str, prefixes: &[&str]) -> bool {
-    prefixes.iter().any(|prefix| rest.starts_with(prefix))
+/// Returns a key, its kind, and its name within the kind.
+fn of_kind<'a>(key: &'a str, kinds: &'a [(String, String)]) -> (&'a str, &'a str, &'a str) {
+    kinds
+        .iter()
+        .filter_map(|(kind, prefix)| Some((key, kind.as_str(), key.strip_prefix(prefix)?)))
+        .min_by_key(|(_, _, name)| name.len())
+        .expect("every key is in the namespace")
 }
 
 impl Seen {
-    fn add(&mut self, rest: &str, expires: bool, values: Vec<String>) {
-        let named = |prefix| rest.strip_prefix(prefix).map(str::to_owned);
-        if let Some(id) = named("job:") {
-            if expires {
-                self.retained.insert(id.clone());
+    fn add(&mut self, kind: &str, name: &str, expires: bool, values: Vec<String>) {
+        let name = name.to_owned();
+        match kind {
+            "JOB" => {
+                if expires {
+                    self.retained.insert(name.clone());
+                }
+                self.jobs.insert(name, pairs(values));
             }
-            self.jobs.insert(id, pairs(values));
-        } else if let Some(queue) = named("q:work:") {
-            self.lists.insert(queue, values);
-        } else if let Some(queue) = named("meta:queue:ready:") {
-            self.ready.insert(queue, values);
-        } else if let Some(boot) = named("meta:boot:running:") {
-            self.running.insert(boot, values);
-        } else if let Some(index) = named("meta:job:index:") {
-            self.indexes.insert(index, values.into_iter().collect());
-        } else if let Some(key) = named("meta:job:unique:") {
-            self.unique.insert(key, values.concat());
-        } else if let Some(id) = named("meta:job:pending:") {
-            self.pending.insert(id, values.into_iter().collect());
-        } else if let Some(of) = named("q:dead:type:") {
-            self.dead.insert(of, values);
-        } else if rest == "meta:boot:index" {
-            self.boots = values.into_iter().collect();
-        } else if let Some(of) = named("meta:queue:stats:type:") {
-            for (what, number) in pairs(values) {
-                let number = number.parse().expect("a counter is a number");
-                self.counts.insert((of.clone(), what), number);
+            "WORK" => _ = self.lists.insert(name, values),
+            "READY" => _ = self.ready.insert(name, values),
+            "RUNNING" => _ = self.running.insert(name, values),
+            "INDEX" => _ = self.indexes.insert(name, values.into_iter().collect()),
+            "UNIQUE" => _ = self.unique.insert(name, values.concat()),
+            "PENDING" => _ = self.pending.insert(name, values.into_iter().collect()),
+            "DEAD" => _ = self.dead.insert(name, values),
+            "BOOTS" => self.boots = values.into_iter().collect(),
+            "STATS" => {
+                for (what, number) in pairs(values) {
+                    let number = number.parse().expect("a counter is a number");
+                    self.counts.insert((name.clone(), what), number);
+                }
             }
-        } else {
-            assert!(
-                expires || is(rest, &LASTING) || is(rest, &OF_ONE_JOB),
-                "{rest} has no TTL, and nothing is known that would remove it"
-            );
+            _ => assert!(
+                expires || LASTING.contains(&kind) || OF_ONE_JOB.contains(&kind),
+                "{kind} {name} has no TTL, and nothing is known that would remove it"
+            ),
         }
     }
 
     /// A key without a TTL that belongs to one job must go with it.
-    fn nothing_outlives_its_job(&self, keys: &[String]) {
+    fn nothing_outlives_its_job(&self) {
         for id in self.pending.keys() {
             assert!(self.jobs.contains_key(id), "the pending set of {id} outlives it");
         }
@@ -146,10 +133,6 @@ impl Seen {
                 assert!(self.jobs.contains_key(id), "{id} stands in {index} and is gone");
             }
         }
-        assert!(
-            !keys.iter().any(|key| key == "hero:meta:job:settling"),
-            "dependents are left to be told though each had few"
-        );
     }
 
     fn field(&self, id: &str, name: &str) -> &str {
@@ -285,7 +268,7 @@ fn filled<'a>(lists: impl Iterator<Item = (&'a String, Vec<String>)>) -> Lists {
 /// by a foreign program has its event when a sweep notices it.
 pub(super) fn events_agree(world: &World, model: &Model) {
     let events: Vec<(String, BTreeMap<String, String>)> =
-        world.redis.ask(&format!("XRANGE {} - +", world.key("meta:job:events")));
+        world.redis.ask(&format!("XRANGE {} - +", keys().events()));
     let mut last: BTreeMap<&str, &str> = BTreeMap::new();
     for (_, event) in &events {
         let (id, from, to) = (&event["id"], &event["from"], &event["to"]);
@@ -296,7 +279,7 @@ pub(super) fn events_agree(world: &World, model: &Model) {
     }
     for (id, job) in &model.jobs {
         let is_noticed = job.retained || !job.status.is_terminal() && !job.is_foreign();
-        let is_ours = world.redis.field(&world.key(&format!("job:{id}")), "created_at").is_some();
+        let is_ours = world.field(id, "created_at").is_some();
         if is_noticed && (is_ours || job.status != JobStatus::Dispatched) {
             let told = last.get(id.as_str()).copied().unwrap_or("nothing");
             assert_eq!(told, job.status.as_str(), "what is told of {id} is not where it stands");

@@ -19,7 +19,7 @@ use hero::store::{
 use jiff::Timestamp;
 
 use super::reference::{self, CRASH_LIMIT, End, Job, Model};
-use crate::support::{Life, RETENTION, World};
+use crate::support::{Life, RETENTION, World, keys};
 
 const LEASE: Duration = Duration::from_hours(1);
 const UNITS: [&str; 4] = ["osis-default-1", "osis-default-2", "osis-io-1", "sal-default-1"];
@@ -226,10 +226,8 @@ impl Walk {
         );
         let lists: Vec<String> =
             queues.iter().flat_map(|queue| self.world.store.keys().work_as_read(queue)).collect();
-        let popped: Vec<(String, Vec<u8>)> = popped
-            .into_iter()
-            .map(|(queue, id)| (self.world.key(&format!("q:work:{queue}")), id.into_bytes()))
-            .collect();
+        let popped: Vec<(String, Vec<u8>)> =
+            popped.into_iter().map(|(queue, id)| (keys::work(&queue), id.into_bytes())).collect();
         let claim = Claim {
             boot: &life.boot,
             actor: &life.actor,
@@ -406,9 +404,8 @@ impl Walk {
             .filter(|(_, id)| wanted(model, id))
             .collect();
         let (queue, id) = self.rng.choice(heads)?;
-        let key = self.world.key(&format!("q:work:{queue}"));
-        let popped: Option<String> = self.world.redis.ask(&format!("LPOP {key}"));
-        assert_eq!(popped.as_ref(), Some(&id), "the head of {queue}");
+        let popped = self.world.redis.pop(&keys::work(&queue));
+        assert_eq!(popped, id, "the head of {queue}");
         self.model.lists.get_mut(&queue).expect("it has a head").pop_front();
         Some((queue, id))
     }
@@ -430,9 +427,7 @@ impl Walk {
         let Some((queue, id)) = self.popped(waits) else {
             return "a stranger takes nothing".to_owned();
         };
-        self.world
-            .redis
-            .run(&format!("HSET {} status started", self.world.key(&format!("job:{id}"))));
+        self.world.redis.set_job(&id, "status started");
         let job = self.model.jobs.get_mut(&id).expect("it waits");
         (job.status, job.boot) = (JobStatus::Started, None);
         format!("a stranger takes {id} from {queue}")
@@ -447,8 +442,7 @@ impl Walk {
         } else {
             (JobStatus::Error, "error")
         };
-        let key = self.world.key(&format!("job:{id}"));
-        self.world.redis.run(&format!("HSET {key} status {status} {field} theirs"));
+        self.world.redis.set_job(&id, &format!("status {status} {field} theirs"));
         self.model.jobs.get_mut(&id).expect("it runs").status = status;
         format!("a stranger ends {id} as {status}")
     }
@@ -459,8 +453,7 @@ impl Walk {
         // Its predecessor died or was paused: what it had is known from its presence.
         let place = self.lives.iter().position(|other| other.actor == life.actor);
         let replaced = place.map(|place| self.lives.swap_remove(place));
-        let key = self.world.key(&format!("meta:actor:inst:{}", life.actor));
-        let held: Option<String> = self.world.redis.ask(&format!("GET {key}"));
+        let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));
         let appearance = self
             .world
             .store
@@ -478,7 +471,7 @@ impl Walk {
     fn lose_lease(&mut self) -> String {
         let held: Vec<String> = self.model.leases.keys().cloned().collect();
         let Some(boot) = self.rng.choice(held) else { return "no lease to lose".to_owned() };
-        self.world.redis.run(&format!("ZADD {} 1 {boot}", self.world.key("meta:boot:index")));
+        self.world.redis.put(&keys().boots(), 1, &boot);
         self.model.leases.insert(boot.clone(), true);
         format!("the lease of {boot} runs out")
     }
@@ -507,8 +500,7 @@ impl Walk {
             if self.rng.bool() {
                 let job = self.model.jobs.get_mut(&id).expect("it is scheduled");
                 job.due = true;
-                let index = format!("meta:job:index:scheduled:type:{}", job.script_type);
-                let key = self.world.key(&index);
+                let key = keys::index("scheduled", &job.script_type);
                 self.world.redis.run(&format!("ZINCRBY {key} -{FAR} {id}"));
             }
         }
@@ -528,8 +520,7 @@ impl Walk {
             .collect();
         out.sort();
         for (place, boot) in out.iter().enumerate() {
-            let key = self.world.key("meta:boot:index");
-            self.world.redis.run(&format!("ZADD {key} {} {boot}", place + 1));
+            self.world.redis.put(&keys().boots(), place as u64 + 1, boot);
         }
         let recovered =
             self.world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await.expect("answers");
@@ -546,13 +537,13 @@ impl Walk {
     /// Two sweeps with the grace between them.
     async fn sweep_pops(&mut self) -> String {
         self.sweep_fresh_pops().await;
-        let marks = self.world.key("meta:queue:marks");
+        let marks = keys().marks();
         let all: Vec<(String, String)> = self.world.redis.ask(&format!("HGETALL {marks}"));
         for (queue, mark) in all {
             let Some((since, head)) = mark.split_once(' ') else { continue };
             let since: u64 = since.parse().expect("a mark holds a time");
-            let aged = [queue, format!("{} {head}", since - 3_000_000)];
-            self.world.redis.ask_with::<redis::Value, _>(&format!("HSET {marks}"), &aged);
+            let aged = format!("{} {head}", since - 3_000_000);
+            self.world.redis.set_field(&marks, &queue, aged);
         }
         self.world.store.recover_pops(RETENTION).await.expect("redis answers");
         let before = self.model.ready.clone();
@@ -566,13 +557,11 @@ impl Walk {
     fn take_over_order(&mut self, before: &BTreeMap<String, Vec<String>>) {
         for (queue, ready) in &mut self.model.ready {
             let known = before.get(queue).map_or(&[][..], Vec::as_slice);
-            let index = self.world.key(&format!("meta:queue:ready:{queue}"));
-            let list = self.world.key(&format!("q:work:{queue}"));
-            let real: Vec<String> = self.world.redis.ask(&format!("ZRANGE {index} 0 -1"));
+            let real = self.world.redis.members(&keys::ready(queue));
             if differ_in_news_alone(ready, &real, known) {
                 *ready = real;
             }
-            let real = self.world.redis.list(&list);
+            let real = self.world.work(queue);
             let own = self.model.lists.entry(queue.clone()).or_default();
             if differ_in_news_alone(own.make_contiguous(), &real, known) {
                 *own = real.into();
@@ -582,7 +571,7 @@ impl Walk {
 
     /// A first sweep only leaves marks: what was popped just now may yet be claimed.
     async fn sweep_fresh_pops(&mut self) -> String {
-        self.world.redis.run(&format!("DEL {}", self.world.key("meta:queue:marks")));
+        self.world.redis.delete(&keys().marks());
         self.world.store.recover_pops(RETENTION).await.expect("redis answers");
         "fresh pops are left alone".to_owned()
     }
@@ -598,12 +587,9 @@ impl Walk {
             .collect();
         for id in known {
             let job = &self.model.jobs[&id];
-            let index = format!("meta:job:index:started:type:{}", job.script_type);
-            self.world.redis.run(&format!("ZADD {} 1 {id}", self.world.key(&index)));
+            self.world.redis.put(&keys::index("started", &job.script_type), 1, &id);
             if self.rng.bool() {
-                let key = self.world.key(&format!("job:{id}"));
-                let past = "2020-01-31T12:00:00.000Z";
-                self.world.redis.run(&format!("HSET {key} started_at {past}"));
+                self.world.redis.set_job(&id, "started_at 2020-01-31T12:00:00.000Z");
                 overdue.insert(id);
             }
         }
@@ -630,8 +616,7 @@ impl Walk {
     async fn beat(&mut self) -> String {
         let Some(life) = self.any_life() else { return "nobody beats".to_owned() };
         let presence = [PresenceOf { actor: life.actor.clone(), presence: life.presence() }];
-        let key = self.world.key(&format!("meta:actor:inst:{}", life.actor));
-        let held: Option<String> = self.world.redis.ask(&format!("GET {key}"));
+        let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));
         let taken = held.is_some_and(|held| !held.contains(life.boot.as_str()));
         let kept = self.world.store.heartbeat(&life.boot, LEASE, &presence).await;
         let kept = kept.expect("redis answers");
@@ -644,11 +629,10 @@ impl Walk {
 
     fn push_garbage(&mut self) -> String {
         let queue = ["type:osis", "type:sal", "type:osis:group:io"][self.rng.usize(..3)];
-        let key = self.world.key(&format!("q:work:{queue}"));
         let list = self.model.lists.entry(queue.to_owned()).or_default();
         let number = self.rng.usize(1..60);
         let garbage: Vec<String> = (0..number).map(|number| format!("nobody-{number}")).collect();
-        self.world.redis.ask_with::<redis::Value, _>(&format!("LPUSH {key}"), &garbage);
+        self.world.redis.push_front(&keys::work(queue), &garbage);
         for id in garbage {
             list.push_front(id);
         }
@@ -662,11 +646,9 @@ impl Walk {
         };
         let job = &self.model.jobs[&id];
         let (status, script_type) = (job.status, job.script_type.clone());
-        let index = self.world.key(&format!("meta:job:index:{status}:type:{script_type}"));
-        self.world.redis.run(&format!("DEL {}", self.world.key(&format!("job:{id}"))));
-        self.world.redis.run(&format!("ZREM {index} {id}"));
-        let dead = self.world.key(&format!("q:dead:type:{script_type}"));
-        self.world.redis.run(&format!("LREM {dead} 0 {id}"));
+        self.world.redis.delete(&keys::job(&id));
+        self.world.redis.remove(&keys::index(status.as_str(), &script_type), &id);
+        self.world.redis.run(&format!("LREM {} 0 {id}", keys::dead(&script_type)));
         self.model.expire(&id);
         format!("{id} expires")
     }

@@ -3,10 +3,10 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 fn status(redis: &Redis, id: &str) -> String {
-    redis.field(&format!("hero:job:{id}"), "status").unwrap_or_default()
+    redis.field(&keys::job(id), "status").unwrap_or_default()
 }
 
 #[track_caller]
@@ -34,11 +34,11 @@ fn an_actor_that_was_stopped_beyond_its_lease_writes_nothing_and_starts_anew() {
     });
     // It serves again, under its old name.
     hero.run(&["exec", "-t", "osis", "-i", "1", "-e", "1"]).code(0).stdout("1\n");
-    let lines: i64 = redis.ask("XLEN hero:meta:job:log:a");
+    let lines: i64 = redis.ask(&format!("XLEN {}", keys::log("a")));
     assert_eq!(lines, 1, "only the run that counts has written");
-    let replies: i64 = redis.ask("LLEN hero:q:reply:a");
+    let replies = redis.list(&keys::reply("a")).len();
     assert_eq!(replies, 1);
-    assert_eq!(redis.field("hero:job:a", "crashes").as_deref(), Some("1"));
+    assert_eq!(redis.field(&keys::job("a"), "crashes").as_deref(), Some("1"));
 }
 
 #[test]
@@ -51,8 +51,7 @@ fn an_actor_on_its_way_out_is_not_called_back() {
     osis.signal(Signal::SIGTERM);
     wait_until("it drains", || osis.err().contains("shutting down"));
     hero.run(&["submit", "-t", "osis", "--id", "b", "-e", "1"]).code(0);
-    let control = "hero:q:ctl:type:osis:group:default:inst:1";
-    redis.ask_with::<i64, _>(&format!("RPUSH {control}"), &[r#"{"cmd":"resume"}"#]);
+    redis.push(&keys::control("osis:default:1"), &[r#"{"cmd":"resume"}"#]);
     wait_until("it has read the message", || osis.err().contains("does not resume"));
     osis.ends().code(0);
     assert_eq!(

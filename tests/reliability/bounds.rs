@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use hero::client::JobBuilder;
 use hero::store::Verdict;
 
-use crate::support::{Hero, Life, RETENTION, Redis, World, wait_until};
+use crate::support::{Hero, Life, RETENTION, Redis, World, keys, wait_until};
 
 const SAMPLED: Duration = Duration::from_secs(1);
 
 fn types(world: &World) -> Vec<String> {
-    let mut types: Vec<String> = world.redis.ask("SMEMBERS hero:meta:type:index");
+    let mut types: Vec<String> = world.redis.ask(&format!("SMEMBERS {}", keys().types()));
     types.sort();
     types
 }
@@ -33,7 +33,7 @@ async fn a_type_that_no_job_and_no_actor_has_any_more_is_given_up_and_can_come_b
     world.store.delete(&id, RETENTION).await.expect("deleting");
     world.store.sample(SAMPLED).await.expect("a sample");
     assert_eq!(types(&world), ["b", "python"], "an actor keeps its type");
-    let ttl = |world: &World| world.redis.ask::<i64>("TTL hero:meta:queue:stats:type:a");
+    let ttl = |world: &World| world.redis.ttl(&keys::stats("a"));
     assert!(ttl(&world) > 0, "its counters go too");
     world.accepts(&[JobBuilder::new("a", "1").build().expect("legal")]).await;
     assert_eq!((types(&world).len(), ttl(&world)), (3, -1));
@@ -46,14 +46,14 @@ fn a_flood_of_garbage_costs_good_jobs_no_more_than_the_work_of_skipping_it() {
     let hero = Hero::on(&redis);
     let garbage: Vec<String> = (0..100_000).map(|n| format!("garbage{n}")).collect();
     for some in garbage.chunks(10_000) {
-        redis.ask_with::<i64, _>("RPUSH hero:q:work:type:osis", some);
+        redis.push(&keys::work("type:osis"), some);
     }
     hero.run(&["submit", "-t", "osis", "--id", "good", "-e", "1"]).code(0);
     let _supervisor = hero.supervisor().start();
     let began = Instant::now();
     let osis = hero.actor("osis-default-1").start();
     wait_until("the good job has ended", || {
-        redis.field("hero:job:good", "status").as_deref() == Some("finished")
+        redis.field(&keys::job("good"), "status").as_deref() == Some("finished")
     });
     let took = began.elapsed();
     let lines = osis.err().lines().filter(|line| line.contains("skipped ids")).count();

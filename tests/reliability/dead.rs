@@ -5,7 +5,7 @@ use hero::config::JobConfig;
 use hero::proto::job::JobStatus;
 use hero::store::{DeadFilter, Verdict};
 
-use crate::support::{Life, RETENTION, World, script_type};
+use crate::support::{Life, RETENTION, World, keys, script_type};
 
 fn client(world: &World) -> Client {
     Client::with(&world.redis.config("hero"), JobConfig::default()).expect("a client")
@@ -65,10 +65,11 @@ async fn dead_letters_are_listed_page_by_page_the_newest_first() {
 async fn ids_in_a_dead_list_whose_job_is_gone_are_skipped_and_removed() {
     let world = World::new();
     letters(&world, "no", &["a", "b", "c"]).await;
-    world.redis.run("DEL hero:job:b hero:meta:job:index:error:type:osis");
-    world.redis.run("RPUSH hero:q:dead:type:osis not:legal");
+    world.redis.delete(&keys::job("b"));
+    world.redis.delete(&keys::index("error", "osis"));
+    world.redis.push(&keys::dead("osis"), &["not:legal"]);
     assert_eq!(listed(&client(&world), &of(None), 1).await, ["c", "a"]);
-    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["a", "c"]);
+    assert_eq!(world.redis.list(&keys::dead("osis")), ["a", "c"]);
 }
 
 #[tokio::test]
@@ -94,11 +95,11 @@ async fn dead_letters_are_run_again_in_bulk_by_what_their_error_says() {
     world.check();
     assert_eq!(tally, DeadTally { done: 2, left: 0 });
     assert_eq!((world.status("a"), world.status("c")), (JobStatus::Dispatched, JobStatus::Error));
-    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["c"]);
+    assert_eq!(world.redis.list(&keys::dead("osis")), ["c"]);
     assert_eq!(world.field("a", "attempt"), None);
     let tally = client.retry_dead(&of(None)).await.expect("retrying");
     assert_eq!(tally, DeadTally { done: 1, left: 0 });
-    assert!(world.redis.keys("hero:q:dead:").is_empty());
+    assert!(world.redis.all("DEAD").is_empty());
 }
 
 #[tokio::test]
@@ -126,8 +127,8 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
     let client = client(&world);
     let tally = client.delete_dead(&of(Some("no"))).await.expect("deleting");
     assert_eq!(tally, DeadTally { done: 1200, left: 0 });
-    assert!(world.redis.keys("hero:job:").is_empty());
-    assert!(world.redis.keys("hero:q:dead:").is_empty());
+    assert!(world.redis.all("JOB").is_empty());
+    assert!(world.redis.all("DEAD").is_empty());
 }
 
 #[tokio::test]

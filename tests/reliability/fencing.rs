@@ -5,7 +5,7 @@ use std::time::Duration;
 use hero::proto::job::JobStatus;
 use hero::store::{Claim, Claimed, Recorded, StopOutcome, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job};
+use crate::support::{Life, RETENTION, World, ids, job, keys};
 
 const CRASH_LIMIT: u32 = 3;
 
@@ -24,7 +24,7 @@ async fn claim(world: &World, life: &Life, popped: &[(String, Vec<u8>)]) -> Clai
     let claim = Claim {
         boot: &life.boot,
         actor: &life.actor,
-        lists: &["hero:q:work:type:osis".to_owned()],
+        lists: &[keys::work("type:osis")],
         wanted: 8,
         popped,
         size_max_bytes: 1 << 20,
@@ -43,8 +43,8 @@ async fn a_boot_that_was_declared_dead_claims_nothing_and_its_pops_go_back() {
     appear(&world, &life, RETENTION).await;
     dies(&world, &life).await;
     world.accepts(&[job("a")]).await;
-    world.redis.run("HSET hero:job:foreign id foreign script 1 status dispatched");
-    let list = "hero:q:work:type:osis".to_owned();
+    world.redis.set_job("foreign", "id foreign script 1 status dispatched");
+    let list = keys::work("type:osis");
     let claimed = claim(&world, &life, &[(list, b"foreign".to_vec())]).await;
     assert!(claimed.fenced && claimed.attempts.is_empty());
     assert_eq!(world.work("type:osis"), ["foreign", "a"]);
@@ -56,7 +56,7 @@ async fn a_boot_with_jobs_still_to_be_put_back_is_dead_all_the_same() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     appear(&world, &life, RETENTION).await;
     // What a sweep leaves behind that could not put back all jobs in one step.
-    world.redis.run(&format!("ZADD hero:meta:boot:index 0 {}", life.boot));
+    world.set_lease(&life, 0);
     let presence = [];
     assert!(!world.store.heartbeat(&life.boot, RETENTION, &presence).await.expect("beating"));
     assert!(claim(&world, &life, &[]).await.fenced);
@@ -66,7 +66,7 @@ async fn a_boot_with_jobs_still_to_be_put_back_is_dead_all_the_same() {
 async fn a_finish_after_the_lease_counts_until_somebody_has_recovered_the_job() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let (a, b) = (world.started(&life, "a").await, world.started(&life, "b").await);
-    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.set_lease(&life, 1);
     let done = || Verdict::Finished { output: "1".to_owned(), exit_code: None };
     assert_eq!(world.finish(&life, &a, done()).await, Recorded::Recorded);
     let found = world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await.expect("recovering");
@@ -88,14 +88,14 @@ async fn a_retry_that_a_foreign_actor_takes_is_watched_like_any_other_of_its_job
     // Its first attempt was ours, long ago.
     assert_eq!(world.field("a", "started_at"), None);
     assert_eq!(world.field("a", "boot_id"), None);
-    world.redis.run("LPOP hero:q:work:type:osis");
-    world.redis.run("HSET hero:job:a status started");
-    world.redis.run("RPUSH hero:q:work:type:osis a");
+    world.redis.pop(&keys::work("type:osis"));
+    world.redis.set_job("a", "status started");
+    world.redis.push(&keys::work("type:osis"), &["a"]);
     let other = Life::of("osis-default-2");
     assert_eq!(world.claim(&other, 1).await.skipped, 1);
-    assert_eq!(world.indexes_of("a"), ["meta:job:index:started:type:osis"]);
-    world.redis.run("HSET hero:job:a status finished output 1");
-    world.redis.run("ZADD hero:meta:job:index:started:type:osis 0 a");
+    assert_eq!(world.indexes_of("a"), [keys::index("started", "osis")]);
+    world.redis.set_job("a", "status finished output 1");
+    world.redis.put(&keys::index("started", "osis"), 0, "a");
     let every = Duration::from_secs(1);
     let found = world.store.recover_foreign(RETENTION, every, CRASH_LIMIT, RETENTION).await;
     assert_eq!(found.expect("looking").foreign, 1);
@@ -107,16 +107,15 @@ async fn a_retry_that_a_foreign_actor_takes_is_watched_like_any_other_of_its_job
 async fn a_job_whose_end_a_foreign_actor_wrote_is_noticed_though_its_copy_is_skipped() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a")]).await;
-    world.redis.run("HSET hero:job:a status finished output 1");
-    world.redis.run(&format!("ZADD hero:meta:boot:index 9e15 {}", life.boot));
+    world.redis.set_job("a", "status finished output 1");
+    world.set_lease(&life, 9_000_000_000_000_000);
     assert_eq!(claim(&world, &life, &[]).await.skipped, 1);
     // A mark that is older than a pop may be.
-    let mark = ["1 9000000000000000"];
-    world.redis.ask_with::<i64, _>("HSET hero:meta:queue:marks type:osis", &mark);
+    world.redis.set_field(&keys().marks(), "type:osis", "1 9000000000000000");
     let found = world.store.recover_pops(RETENTION).await.expect("a sweep");
     assert_eq!(found.foreign, 1);
     world.check();
-    let ttl: i64 = world.redis.ask("TTL hero:job:a");
+    let ttl = world.redis.ttl(&keys::job("a"));
     assert!(ttl > 0, "it does not expire");
     assert_eq!(world.count("osis", "finished"), 1);
 }
@@ -126,11 +125,11 @@ async fn a_foreign_timeout_of_no_legal_number_ends_all_the_same() {
     for timeout in ["inf", "nan", "1e300", "-1", "x"] {
         let world = World::new();
         world.accepts(&[job("a")]).await;
-        world.redis.run("LPOP hero:q:work:type:osis");
-        world.redis.run("ZREM hero:meta:queue:ready:type:osis a");
-        world.redis.run(&format!("HSET hero:job:a status started timeout {timeout}"));
-        world.redis.run("HSET hero:job:a started_at 2026-01-01T00:00:00.000Z");
-        world.redis.run("ZADD hero:meta:job:index:started:type:osis 1 a");
+        world.redis.pop(&keys::work("type:osis"));
+        world.redis.remove(&keys::ready("type:osis"), "a");
+        world.redis.set_job("a", &format!("status started timeout {timeout}"));
+        world.redis.set_job("a", "started_at 2026-01-01T00:00:00.000Z");
+        world.redis.put(&keys::index("started", "osis"), 1, "a");
         let (default, every) = (Duration::from_secs(1), Duration::from_secs(1));
         let found = world.store.recover_foreign(default, every, CRASH_LIMIT, RETENTION).await;
         assert_eq!(found.expect("looking").put_back, 1, "{timeout}");
@@ -145,16 +144,16 @@ async fn a_stop_that_finds_its_actor_dead_waits_for_the_recovery_and_comes_back_
     let id = world.started(&life, "a").await;
     // Its successor has the name by now, and is handed the stop.
     let successor = Life::of("osis-default-1");
-    world.redis.run("DEL hero:meta:actor:inst:osis:default:1");
+    world.redis.delete(&keys::presence("osis:default:1"));
     appear(&world, &successor, RETENTION).await;
     let asking = Some(&successor.boot);
     let outcome = world.store.stop(&id, RETENTION, asking).await.expect("stopping");
     assert_eq!(outcome, StopOutcome::Requested);
-    assert!(world.redis.keys("hero:q:ctl:").is_empty(), "it would come back for ever");
+    assert!(world.redis.all("CONTROL").is_empty(), "it would come back for ever");
     dies(&world, &life).await;
     assert_eq!(world.status("a"), JobStatus::Error);
     assert_eq!(world.field("a", "error").as_deref(), Some("stopped_by_request"));
-    assert!(world.redis.keys("hero:q:dead:").is_empty());
+    assert!(world.redis.all("DEAD").is_empty());
     world.store.retry(&id).await.expect("running again");
     assert_eq!(world.field("a", "stop_requested"), None);
 }
@@ -164,8 +163,7 @@ async fn a_key_that_a_stranger_made_no_hash_does_not_keep_other_jobs_from_being_
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.started(&life, "a").await;
     world.started(&life, "b").await;
-    world.redis.run("DEL hero:job:b");
-    world.redis.run("SET hero:job:b text");
+    world.redis.spoil(&keys::job("b"));
     dies(&world, &life).await;
     assert_eq!(world.work("type:osis"), ["a"]);
 }
@@ -173,9 +171,9 @@ async fn a_key_that_a_stranger_made_no_hash_does_not_keep_other_jobs_from_being_
 #[tokio::test]
 async fn a_given_back_job_that_names_no_legal_queue_is_ended_with_its_boot() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("HSET hero:job:a id a script 1 status dispatched group NO");
-    world.redis.run("RPUSH hero:q:work:type:osis a");
-    world.redis.run(&format!("ZADD hero:meta:boot:index 9e15 {}", life.boot));
+    world.redis.set_job("a", "id a script 1 status dispatched group NO");
+    world.redis.push(&keys::work("type:osis"), &["a"]);
+    world.set_lease(&life, 9_000_000_000_000_000);
     let claimed = claim(&world, &life, &[]).await;
     assert_eq!(ids(&claimed.attempts), ["a"]);
     let back = [(claimed.attempts[0].id.clone(), None)];

@@ -8,7 +8,7 @@ use hero::error::Exit;
 use hero::proto::job::JobStatus;
 use hero::store::{PresenceOf, Recorded, StoreError, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job};
+use crate::support::{Life, RETENTION, World, ids, job, keys};
 
 const FULL: &str = "CONFIG SET maxmemory 1";
 const ROOM: &str = "CONFIG SET maxmemory 0";
@@ -26,7 +26,7 @@ async fn a_submission_to_a_full_redis_is_refused_in_words_and_with_its_exit_code
     let error = client.submit(job).await.expect_err("there is no room");
     assert_eq!(error.exit(), Exit::Unavailable);
     assert!(error.to_string().contains("memory is full"), "{error}");
-    assert!(world.redis.keys("hero:").is_empty(), "nothing is half written");
+    assert!(world.redis.all("HERO").is_empty(), "nothing is half written");
 }
 
 #[tokio::test]
@@ -48,16 +48,13 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     assert_eq!(world.store.dispatch_due(9).await.expect("dispatching").0, 1);
     let queue = world.work("type:osis");
     assert_eq!(queue, ["b", "again"]);
-    let list = world.key("q:work:type:osis");
-    let popped: Vec<String> = world.redis.ask(&format!("LPOP {list} 2"));
+    let popped: Vec<String> = world.redis.ask(&format!("LPOP {} 2", keys::work("type:osis")));
     assert_eq!(popped, queue);
     world.store.recover_pops(RETENTION).await.expect("a sweep");
     // A mark that is older than a pop may be.
     world.redis.run(ROOM);
     let future = "9000000000000000";
-    world
-        .redis
-        .ask_with::<i64, _>("HSET hero:meta:queue:marks type:osis", &[format!("1 {future}")]);
+    world.redis.set_field(&keys().marks(), "type:osis", format!("1 {future}"));
     world.redis.run(FULL);
     let found = world.store.recover_pops(RETENTION).await.expect("a sweep");
     assert_eq!((found.put_back, world.work("type:osis")), (2, queue));

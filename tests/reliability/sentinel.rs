@@ -8,7 +8,7 @@ use hero::proto::job::JobStatus;
 use hero::store::{Store, StoreError, Submitted};
 use tempfile::TempDir;
 
-use crate::support::{RETENTION, job, wait_until};
+use crate::support::{RETENTION, job, keys, wait_until};
 
 /// A server on a port of this machine, gone with the value.
 struct Server {
@@ -93,8 +93,9 @@ async fn after_a_failover_jobs_go_to_the_new_master_and_the_old_one_is_left() {
     let accepted = [Submitted::Accepted(JobStatus::Dispatched)];
     let submitted = store.submit(&[job("before")], true, RETENTION).await;
     assert_eq!(submitted.expect("the master takes it"), accepted);
-    assert_eq!(old.ask::<i64>("LLEN hero:q:work:type:osis"), Some(1));
-    wait_until("the replica has it too", || new.ask("LLEN hero:q:work:type:osis") == Some(1_i64));
+    let depth = format!("LLEN {}", keys::work("type:osis"));
+    assert_eq!(old.ask::<i64>(&depth), Some(1));
+    wait_until("the replica has it too", || new.ask(&depth) == Some(1_i64));
 
     wait_until("the sentinel begins", || {
         sentinel.ask::<String>("SENTINEL failover main").is_some()
@@ -115,7 +116,7 @@ async fn after_a_failover_jobs_go_to_the_new_master_and_the_old_one_is_left() {
         }
     };
     assert_eq!(submitted, accepted);
-    assert_eq!(new.ask::<i64>("LLEN hero:q:work:type:osis"), Some(2));
+    assert_eq!(new.ask::<i64>(&depth), Some(2));
 }
 
 #[tokio::test]

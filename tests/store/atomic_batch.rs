@@ -5,7 +5,7 @@ use hero::proto::job::{Job, JobId, JobStatus};
 use hero::store::{BatchOutcome, Submitted, Verdict};
 use jiff::Timestamp;
 
-use crate::support::{Life, RETENTION, World, ids, job};
+use crate::support::{Life, RETENTION, World, ids, job, keys};
 
 fn after(id: &str, prerequisites: &[&str]) -> Job {
     let job = JobBuilder::new("osis", "1").id(id);
@@ -23,9 +23,7 @@ fn done() -> Verdict {
 async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {
     let whole = world.store.submit_atomic_batch(jobs, RETENTION).await.expect("submitting");
     world.check();
-    assert!(
-        world.redis.keys("hero:meta:job:staged:").is_empty() || whole != BatchOutcome::Accepted
-    );
+    assert!(world.redis.all("STAGED").is_empty() || whole != BatchOutcome::Accepted);
     whole
 }
 
@@ -49,13 +47,13 @@ async fn jobs_of_a_batch_are_dispatched_in_any_order() {
         ("later", JobStatus::Scheduled),
     ] {
         assert_eq!(world.status(id), status, "{id}");
-        let ttl: i64 = world.redis.ask(&format!("TTL hero:job:{id}"));
+        let ttl = world.redis.ttl(&keys::job(id));
         assert_eq!(ttl, -1, "{id} does not expire before it has ended");
     }
     assert_eq!(world.field("first", "dependents").as_deref(), Some(r#"["last","mid"]"#));
     assert!(world.field("last", "created_at").is_some_and(|at| at.parse::<Timestamp>().is_ok()));
     assert_eq!(world.count("osis", "submitted"), 5);
-    let pending: i64 = world.redis.ask("TTL hero:meta:job:pending:last");
+    let pending = world.redis.ttl(&keys::pending("last"));
     assert_eq!(pending, -1);
     let claimed = world.claim(&life, 9).await;
     assert_eq!(ids(&claimed.attempts), ["first", "other"]);
@@ -68,23 +66,23 @@ async fn one_refused_job_refuses_the_batch_and_writes_nothing() {
     let world = World::new();
     let key = |id: &str| JobBuilder::new("osis", "1").id(id).unique_key("k").build();
     world.accepts(&[job("taken"), key("holder").expect("legal")]).await;
-    let before = (world.redis.keys("hero:job:"), world.work("type:osis"));
-    world.redis.run("SET hero:q:work:type:broken x");
+    let before = (world.redis.all("JOB"), world.work("type:osis"));
+    world.redis.spoil(&keys::work("type:broken"));
     let broken = JobBuilder::new("broken", "1").id("x").build().expect("legal");
     let holder: JobId = "holder".parse().expect("legal");
     for (wrong, why) in [
         (job("taken"), Submitted::Exists),
         (after("b", &["nobody"]), Submitted::UnknownPrerequisite("nobody".to_owned())),
         (key("c").expect("legal"), Submitted::Duplicate(holder)),
-        (broken, Submitted::BrokenQueue("hero:q:work:type:broken".to_owned())),
+        (broken, Submitted::BrokenQueue(keys::work("type:broken"))),
     ] {
         let jobs = [job("a"), wrong, after("d", &["a"])];
         assert_eq!(submit(&world, &jobs).await, BatchOutcome::Refused { place: 1, why });
-        let now = (world.redis.keys("hero:job:"), world.work("type:osis"));
+        let now = (world.redis.all("JOB"), world.work("type:osis"));
         assert_eq!(now, before);
     }
-    for key in world.redis.keys("hero:meta:job:staged:") {
-        assert!(world.redis.ask::<i64>(&format!("TTL {key}")) > 0, "{key} would stay for ever");
+    for key in world.redis.all("STAGED") {
+        assert!(world.redis.ttl(&key) > 0, "{key} would stay for ever");
     }
     assert_eq!(world.count("osis", "submitted"), 2);
 }
@@ -146,7 +144,7 @@ async fn fan_out_and_fan_in_of_ten_thousand_jobs_are_one_batch() {
     world.check();
     assert_eq!(ended, 10_000);
     assert_eq!(world.status("end"), JobStatus::Finished);
-    for left in ["pending:", "dependents:", "staged:", "settling"] {
-        assert!(world.redis.keys(&format!("hero:meta:job:{left}")).is_empty(), "{left} is left");
+    for left in ["PENDING", "DEPENDENTS", "STAGED", "SETTLING"] {
+        assert!(world.redis.all(left).is_empty(), "{left} is left");
     }
 }

@@ -3,7 +3,7 @@
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
 
-use crate::support::{Life, World, ids, job, queue};
+use crate::support::{Life, World, ids, job, keys, queue};
 
 fn targeted(id: &str, group: &str, instance: u16, priority: u8) -> Job {
     let mut job = JobBuilder::new("osis", "1").id(id).priority(priority);
@@ -65,9 +65,10 @@ async fn an_instance_without_a_group_is_one_of_the_default_group() {
 #[tokio::test]
 async fn normal_priority_is_read_in_both_spellings() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    for (id, list) in [("a", "type:osis"), ("b", "type:osis:prio:1")] {
-        world.redis.run(&format!("HSET hero:job:{id} id {id} script 1 status dispatched"));
-        world.redis.run(&format!("RPUSH hero:q:work:{list} {id}"));
+    let lists = keys().work_as_read(&queue("type:osis"));
+    for (id, list) in ["b", "a"].into_iter().zip(&lists) {
+        world.redis.set_job(id, "script 1 status dispatched");
+        world.redis.push(list, &[id]);
     }
     let claimed = world.claim(&life, 2).await;
     assert_eq!(ids(&claimed.attempts), ["b", "a"]);
@@ -103,7 +104,8 @@ async fn one_claim_brings_many_jobs_and_writes_whose_they_are() {
 async fn a_popped_id_is_claimed_first_and_counts_as_one_wanted() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b"), job("c")]).await;
-    let (list, id): (String, Vec<u8>) = world.redis.ask("BLPOP hero:q:work:type:osis 1");
+    let list = keys::work("type:osis");
+    let id = world.redis.pop(&list).into_bytes();
     let claimed = world.claim_popped(&life, 2, &[(list, id)]).await;
     assert_eq!(ids(&claimed.attempts), ["a", "b"]);
     assert_eq!(world.work("type:osis"), ["c"]);
@@ -113,8 +115,8 @@ async fn a_popped_id_is_claimed_first_and_counts_as_one_wanted() {
 async fn an_id_that_was_popped_twice_is_claimed_once() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a")]).await;
-    world.redis.run("DEL hero:q:work:type:osis");
-    let popped = ("hero:q:work:type:osis".to_owned(), b"a".to_vec());
+    world.redis.delete(&keys::work("type:osis"));
+    let popped = (keys::work("type:osis"), b"a".to_vec());
     let claimed = world.claim_popped(&life, 4, &[popped.clone(), popped]).await;
     assert_eq!((ids(&claimed.attempts), claimed.skipped), (vec!["a"], 1));
 }
@@ -123,15 +125,15 @@ async fn an_id_that_was_popped_twice_is_claimed_once() {
 async fn void_ids_are_skipped_and_counted_and_jobs_behind_them_are_claimed() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("done"), job("a"), job("b")]).await;
-    world.redis.run("HSET hero:job:done status finished");
-    world.redis.run("ZREM hero:meta:queue:ready:type:osis done");
-    world.redis.run("ZADD hero:meta:job:index:finished:type:osis 1 done");
-    world.redis.run("SET hero:job:text no-hash");
+    world.redis.set_job("done", "status finished");
+    world.redis.remove(&keys::ready("type:osis"), "done");
+    world.redis.put(&keys::index("finished", "osis"), 1, "done");
+    world.redis.spoil(&keys::job("text"));
     let huge = "x".repeat(100_000);
     let garbage: [&[u8]; 6] =
         [b"a", b"gone", b"text", b"\xff\x00\n", b"with:colon", huge.as_bytes()];
-    world.redis.ask_with::<i64, _>("LPUSH hero:q:work:type:osis", &garbage);
-    world.redis.run("RPUSH hero:q:work:type:osis a");
+    world.redis.push_front(&keys::work("type:osis"), &garbage);
+    world.redis.push(&keys::work("type:osis"), &["a"]);
     let claimed = world.claim(&life, 8).await;
     assert_eq!(ids(&claimed.attempts), ["a", "b"]);
     assert_eq!((claimed.skipped, world.count("osis", "skipped")), (8, 8));
@@ -152,7 +154,7 @@ async fn void_ids_are_skipped_and_counted_and_jobs_behind_them_are_claimed() {
 async fn a_flood_of_void_ids_is_worked_off_in_bounded_steps() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let void: Vec<String> = (0..1500).map(|n| format!("void{n}")).collect();
-    world.redis.ask_with::<i64, _>("RPUSH hero:q:work:type:osis", &void);
+    world.redis.push(&keys::work("type:osis"), &void);
     world.accepts(&[job("a")]).await;
     let first = world.claim(&life, 4).await;
     assert!(first.attempts.is_empty() && first.more);
@@ -164,20 +166,20 @@ async fn a_flood_of_void_ids_is_worked_off_in_bounded_steps() {
 #[tokio::test]
 async fn a_work_list_of_another_type_is_named_and_the_other_queues_go_on() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("SET hero:q:work:type:osis:group:default:inst:1 text");
+    world.redis.spoil(&keys::work("type:osis:group:default:inst:1"));
     world.accepts(&[job("a")]).await;
     let claimed = world.claim(&life, 4).await;
     assert_eq!(ids(&claimed.attempts), ["a"]);
     let (list, error) = &claimed.broken[0];
-    assert_eq!(list, "hero:q:work:type:osis:group:default:inst:1");
+    assert_eq!(*list, keys::work("type:osis:group:default:inst:1"));
     assert!(error.contains("WRONGTYPE"), "{error}");
 }
 
 #[tokio::test]
 async fn a_job_that_names_no_type_gets_that_of_the_actor_that_takes_it() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("HSET hero:job:a id a script 1 status dispatched");
-    world.redis.run("LPUSH hero:q:work:type:osis a");
+    world.redis.set_job("a", "id a script 1 status dispatched");
+    world.redis.push_front(&keys::work("type:osis"), &["a"]);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
     assert_eq!(world.field("a", "script_type").as_deref(), Some("osis"));
 }
@@ -185,9 +187,7 @@ async fn a_job_that_names_no_type_gets_that_of_the_actor_that_takes_it() {
 #[tokio::test]
 async fn a_hash_that_is_too_large_is_claimed_without_it_so_that_it_can_be_ended() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let script = ["x".repeat(2 << 20)];
-    world.redis.ask_with::<i64, _>("HSET hero:job:big id big status dispatched script", &script);
-    world.redis.run("RPUSH hero:q:work:type:osis big");
+    world.redis.push_job("osis", "big", &"x".repeat(2 << 20));
     world.accepts(&[job("a")]).await;
     let claimed = world.claim(&life, 4).await;
     assert_eq!(ids(&claimed.attempts), ["big", "a"]);
@@ -200,11 +200,11 @@ async fn a_hash_that_is_too_large_is_claimed_without_it_so_that_it_can_be_ended(
 #[tokio::test]
 async fn a_hash_that_is_no_job_is_claimed_with_the_field_at_fault() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("HSET hero:job:a script 1 status dispatched timeout soon");
-    let invalid_utf8: [&[u8]; 1] = [b"\xff\xfe"];
-    world.redis.ask_with::<i64, _>("HSET hero:job:b status dispatched script", &invalid_utf8);
-    world.redis.run("HSET hero:job:c id c status dispatched");
-    world.redis.run("RPUSH hero:q:work:type:osis a b c");
+    world.redis.set_job("a", "script 1 status dispatched timeout soon");
+    world.redis.set_job("b", "status dispatched");
+    world.redis.set_field(&keys::job("b"), "script", b"\xff\xfe".as_slice());
+    world.redis.set_job("c", "id c status dispatched");
+    world.redis.push(&keys::work("type:osis"), &["a", "b", "c"]);
     let claimed = world.claim(&life, 4).await;
     assert_eq!(ids(&claimed.attempts), ["a", "b", "c"]);
     let said: Vec<String> = claimed
@@ -240,7 +240,7 @@ async fn a_job_is_claimed_by_exactly_one_of_two_boots() {
 async fn a_foreign_producer_that_pushes_left_goes_to_the_front() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b")]).await;
-    world.redis.run("HSET hero:job:c id c script 1 status dispatched");
-    world.redis.run("LPUSH hero:q:work:type:osis c");
+    world.redis.set_job("c", "id c script 1 status dispatched");
+    world.redis.push_front(&keys::work("type:osis"), &["c"]);
     assert_eq!(ids(&world.claim(&life, 3).await.attempts), ["c", "a", "b"]);
 }

@@ -6,7 +6,7 @@ use hero::proto::job::JobId;
 use hero::proto::message::Control;
 use hero::store::{LogEntry, Verdict, Woken};
 
-use crate::support::{Life, RETENTION, World, job, line, script_type, wait_until};
+use crate::support::{Life, RETENTION, World, job, keys, line, script_type, wait_until};
 
 #[tokio::test]
 async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
@@ -23,12 +23,12 @@ async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
     assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 2);
     assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 0);
     for (list, expected) in [
-        ("hero:q:ctl:type:osis:group:default:inst:1", vec![Control::Drain, Control::Resume]),
-        ("hero:q:ctl:type:osis:group:io:inst:2", vec![Control::Drain, Control::Resume]),
-        ("hero:q:ctl:type:sal:group:default:inst:1", Vec::new()),
-        ("hero:q:ctl:type:osis", Vec::new()),
+        (keys::control("osis:default:1"), vec![Control::Drain, Control::Resume]),
+        (keys::control("osis:io:2"), vec![Control::Drain, Control::Resume]),
+        (keys::control("sal:default:1"), Vec::new()),
+        (keys::control_of_type("osis"), Vec::new()),
     ] {
-        let messages = world.redis.list(list);
+        let messages = world.redis.list(&list);
         let messages: Vec<Control> = messages
             .iter()
             .map(|message| Control::parse(message.as_bytes()).expect("a legible message"))
@@ -42,10 +42,10 @@ async fn an_actor_that_has_not_been_heard_of_gets_no_message() {
     let world = World::new();
     let life = Life::of("osis-default-1");
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
-    world.redis.run("ZADD hero:meta:actor:index 1 osis:default:1");
+    world.redis.put(&keys().actors(), 1, "osis:default:1");
     world.store.tell_type(&script_type("osis"), &Control::Drain).await.expect("telling");
     assert_eq!(world.store.fan_out(RETENTION).await.expect("handing on"), 1);
-    assert!(world.redis.list("hero:q:ctl:type:osis:group:default:inst:1").is_empty());
+    assert!(world.redis.list(&keys::control("osis:default:1")).is_empty());
 }
 
 #[tokio::test]
@@ -54,20 +54,22 @@ async fn control_list_without_a_reader_expires_and_is_bounded() {
     let own = world.started(&life, "a").await;
     world.store.stop(&own, RETENTION, None).await.expect("stopping");
     world.store.tell_actor(&life.actor, &Control::Drain).await.expect("telling");
-    let list = "hero:q:ctl:type:osis:group:default:inst:1";
-    assert_eq!(world.redis.list(list).len(), 2);
-    let ttl_s: i64 = world.redis.ask(&format!("TTL {list}"));
+    let list = keys::control("osis:default:1");
+    assert_eq!(world.redis.list(&list).len(), 2);
+    let ttl_s = world.redis.ttl(&list);
     assert!((1..=86_400).contains(&ttl_s), "{ttl_s}");
 }
 
 #[tokio::test]
 async fn a_ping_is_answered_into_reply_lists_alone() {
     let world = World::new();
-    assert!(world.store.pong("hero:q:reply:me", "pong").await.expect("answering"));
-    assert_eq!(world.redis.list("hero:q:reply:me"), ["pong"]);
-    assert!(world.redis.ask::<i64>("TTL hero:q:reply:me") > 0);
-    for list in ["hero:q:work:type:osis", "hero:job:a", "qa_hero:q:reply:me", "hero:q:reply:a:b"] {
-        assert!(!world.store.pong(list, "pong").await.expect("answering"), "{list}");
+    let own = keys::reply("me");
+    assert!(world.store.pong(&own, "pong").await.expect("answering"));
+    assert_eq!(world.redis.list(&own), ["pong"]);
+    assert!(world.redis.ttl(&own) > 0);
+    let (others, longer) = (format!("qa_{own}"), format!("{own}:b"));
+    for list in [keys::work("type:osis"), keys::job("a"), others, longer] {
+        assert!(!world.store.pong(&list, "pong").await.expect("answering"), "{list}");
     }
     assert_eq!(world.redis.keys("").len(), 1);
 }
@@ -75,14 +77,14 @@ async fn a_ping_is_answered_into_reply_lists_alone() {
 #[tokio::test]
 async fn a_wait_brings_the_first_entry_of_the_first_list_that_has_one() {
     let world = World::new();
-    world.redis.run("RPUSH hero:b two three");
+    let lists = ["type:a", "type:b"].map(keys::work);
+    world.redis.push(&lists[1], &["two", "three"]);
     let mut blocking = world.store.blocking();
-    let lists = ["hero:a".to_owned(), "hero:b".to_owned()];
     let woken = blocking.pop(&lists, Duration::from_secs(20)).await.expect("waiting");
-    let expected = Woken { list: "hero:b".to_owned(), entry: b"two".to_vec() };
+    let expected = Woken { list: lists[1].clone(), entry: b"two".to_vec() };
     assert_eq!(woken.as_ref(), Some(&expected));
     world.store.put_back(&expected).await.expect("putting back");
-    assert_eq!(world.redis.list("hero:b"), ["two", "three"]);
+    assert_eq!(world.redis.list(&lists[1]), ["two", "three"]);
     let none = blocking.pop(&lists[..1], Duration::from_millis(1)).await.expect("waiting");
     assert_eq!(none, None);
 }
@@ -93,10 +95,9 @@ async fn a_wait_can_be_woken_from_another_connection() {
     let mut blocking = world.store.blocking();
     let waker = blocking.waker();
     world.store.wake(&waker).await.expect("waking nobody");
-    let waiting =
-        tokio::spawn(
-            async move { blocking.pop(&["hero:a".to_owned()], Duration::from_mins(10)).await },
-        );
+    let waiting = tokio::spawn(async move {
+        blocking.pop(&[keys::work("type:a")], Duration::from_mins(10)).await
+    });
     let blocked = || world.redis.ask::<String>("INFO clients").contains("blocked_clients:1");
     while !blocked() {
         tokio::task::yield_now().await;
@@ -125,7 +126,7 @@ async fn log_lines_are_read_in_order_and_followed() {
     let last = Some(read[1].id.as_str());
     let none = world.store.follow_log(&mut link, &own, last, wait).await.expect("following");
     assert!(none.is_empty());
-    assert!(world.redis.ask::<i64>("TTL hero:meta:job:log:a") > 0);
+    assert!(world.redis.ttl(&keys::log("a")) > 0);
     world
         .store
         .append_logs(&life.boot, [(&own, &line(1, "three"))], RETENTION)
@@ -151,7 +152,7 @@ async fn progress_is_in_the_log_and_only_of_an_owned_job_in_the_hash() {
     let shown: Vec<_> = read.iter().map(|l| (l.fd, l.line.as_str(), l.progress)).collect();
     let expected = [(1, "one", None), (3, "at it", Some(0.1235)), (3, "at it", Some(0.5))];
     assert_eq!(shown, expected);
-    let field = |id: &str, name: &str| world.redis.field(&format!("hero:job:{id}"), name);
+    let field = |id: &str, name: &str| world.redis.field(&keys::job(id), name);
     assert_eq!(field("a", "progress").as_deref(), Some("0.5"));
     assert_eq!(field("a", "progress_text").as_deref(), Some("at it"));
     // A late report creates no hash and changes none.
@@ -171,8 +172,8 @@ async fn the_progress_of_an_attempt_goes_with_it() {
     world.store.append_logs(&life.boot, [(&own, &progress)], RETENTION).await.expect("logging");
     let done = Verdict::Finished { output: String::new(), exit_code: None };
     world.finish(&life, &own, done).await;
-    assert!(world.redis.field("hero:job:a", "progress").is_some());
+    assert!(world.field("a", "progress").is_some());
     world.store.retry(&own).await.expect("running it again");
-    assert_eq!(world.redis.field("hero:job:a", "progress"), None);
-    assert_eq!(world.redis.field("hero:job:a", "progress_text"), None);
+    assert_eq!(world.field("a", "progress"), None);
+    assert_eq!(world.field("a", "progress_text"), None);
 }

@@ -4,7 +4,7 @@ use hero::proto::cron::Overlap;
 use hero::store::{Fired, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::support::{Life, RETENTION, World, job};
+use crate::support::{Life, RETENTION, World, job, keys};
 
 fn second(number: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(4_000_000_000 + number)
@@ -22,11 +22,11 @@ async fn firing_happens_once_and_never_for_an_earlier_time() {
     assert_eq!(fire("a", 10).await, Fired::Job("a".parse().expect("legal")));
     assert_eq!(fire("a", 10).await, Fired::Past);
     assert_eq!(fire("b", 9).await, Fired::Past);
-    assert_eq!(world.redis.field("hero:job:b", "status"), None);
+    assert_eq!(world.field("b", "status"), None);
     assert_eq!(fire("c", 11).await, Fired::Job("c".parse().expect("legal")));
     assert_eq!(world.work("type:osis"), ["a", "c"]);
-    assert_eq!(world.redis.field("hero:meta:cron:tick", "fired").as_deref(), Some("2"));
-    assert!(world.redis.ask::<i64>("TTL hero:meta:cron:tick") > 0, "it is bounded");
+    assert_eq!(world.redis.field(&keys::cron("tick"), "fired").as_deref(), Some("2"));
+    assert!(world.redis.ttl(&keys::cron("tick")) > 0, "it is bounded");
     world.check();
 }
 
@@ -59,21 +59,21 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     fire("a", 1, Overlap::Skip).await;
     let a = "a".parse().expect("legal");
     assert_eq!(fire("b", 2, Overlap::Skip).await, Fired::LeftOut(a));
-    assert_eq!(world.redis.field("hero:job:b", "status"), None);
+    assert_eq!(world.field("b", "status"), None);
     fire("c", 3, Overlap::Allow).await;
     assert_eq!(world.work("type:osis"), ["a", "c"]);
     // A waiting job ends at once, a running one through its actor.
     fire("d", 4, Overlap::Replace).await;
-    assert_eq!(world.redis.field("hero:job:c", "error").as_deref(), Some("stopped"));
+    assert_eq!(world.field("c", "error").as_deref(), Some("stopped"));
     assert_eq!(world.work("type:osis"), ["a", "d"]);
     world.check();
     let world = World::new();
     let own = world.started(&life, "e").await;
     let job = job("f");
-    world.redis.run("HSET hero:meta:cron:tick id e");
+    world.redis.set_field(&keys::cron("tick"), "id", "e");
     let fired = world.store.fire(&name, second(5), Overlap::Replace, &job, RETENTION.into());
     assert_eq!(fired.await.expect("firing"), Fired::Job(job.id.clone()));
-    let told = world.redis.list("hero:q:ctl:type:osis:group:default:inst:1");
+    let told = world.redis.list(&keys::control("osis:default:1"));
     assert_eq!(told, ["e"], "a bare id is told to stop");
     let done = Verdict::Finished { output: String::new(), exit_code: None };
     world.finish(&life, &own, done).await;
@@ -84,13 +84,13 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
 async fn refused_periodic_job_is_reported_and_not_tried_again() {
     let world = World::new();
     let name = "tick".parse().expect("legal");
-    world.redis.run("SET hero:q:work:type:osis x");
+    world.redis.spoil(&keys::work("type:osis"));
     let fire = async |id: &str, at: i64| {
         let job = job(id);
         let fired = world.store.fire(&name, second(at), Overlap::Allow, &job, RETENTION.into());
         fired.await.expect("firing")
     };
-    assert_eq!(fire("a", 1).await, Fired::Failed("hero:q:work:type:osis".to_owned()));
+    assert_eq!(fire("a", 1).await, Fired::Failed(keys::work("type:osis")));
     assert_eq!(fire("a", 1).await, Fired::Past);
-    assert_eq!(world.redis.field("hero:job:a", "status"), None);
+    assert_eq!(world.field("a", "status"), None);
 }

@@ -7,7 +7,7 @@ use hero::proto::job::{BootId, JobId, JobStatus, Retention};
 use hero::proto::message::{Reply, ReplyOutcome as Ended};
 use hero::store::{AttemptEnd, Recorded, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job, line, wait_until};
+use crate::support::{Life, RETENTION, World, ids, job, keys, line, wait_until};
 
 fn finished(output: &str) -> Verdict {
     Verdict::Finished { output: output.to_owned(), exit_code: None }
@@ -37,7 +37,7 @@ async fn a_finished_job_has_its_output_and_its_times_and_is_counted() {
     assert_eq!(field("exit_code").as_deref(), Some("0"));
     assert_eq!(field("error"), None);
     assert!(field("finished_at").is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()));
-    assert_eq!(world.indexes_of("a"), ["meta:job:index:finished:type:osis"]);
+    assert_eq!(world.indexes_of("a"), [keys::index("finished", "osis")]);
     assert_eq!((world.count("osis", "finished"), world.count("osis", "failed")), (1, 0));
     assert!(world.store.running(&life.boot, 9).await.expect("reading").is_empty());
 }
@@ -46,7 +46,7 @@ async fn a_finished_job_has_its_output_and_its_times_and_is_counted() {
 async fn an_ended_job_is_kept_for_its_retention_and_no_longer() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "a", finished("1")).await;
-    let ttl_ms: i64 = world.redis.ask("PTTL hero:job:a");
+    let ttl_ms: i64 = world.redis.ask(&format!("PTTL {}", keys::job("a")));
     let most = i64::try_from(RETENTION.as_millis()).expect("it fits");
     assert!((most - 60_000..=most).contains(&ttl_ms), "{ttl_ms}");
 }
@@ -64,10 +64,12 @@ async fn a_call_that_ends_sixteen_jobs_trims_the_indexes_of_their_ends() {
             used: Vec::new(),
         });
     }
-    world.redis.run("ZADD hero:meta:job:index:finished:type:osis 1 past 9000000000000000 kept");
+    let index = keys::index("finished", "osis");
+    world.redis.put(&index, 1, "past");
+    world.redis.put(&index, 9_000_000_000_000_000, "kept");
     let recorded = world.store.finish(&life.boot, RETENTION, &endings).await.expect("recording");
     assert_eq!(recorded, vec![Recorded::Recorded; 16]);
-    let left: Vec<String> = world.redis.ask("ZRANGE hero:meta:job:index:finished:type:osis 0 -1");
+    let left = world.redis.members(&index);
     assert_eq!(left.len(), 17, "{left:?}");
     assert!(!left.contains(&"past".to_owned()), "{left:?}");
 }
@@ -83,7 +85,7 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     world.accepts(&[kept("short", half), kept("long", 2 * RETENTION), job("plain")]).await;
     world.accepts(&[kept("longest", 1000 * RETENTION), kept("stopped", half)]).await;
     world.accepts(&[job("odd")]).await;
-    world.redis.run("HSET hero:job:odd retention soon");
+    world.redis.set_job("odd", "retention soon");
     let long: JobId = "long".parse().expect("legal");
     world
         .store
@@ -106,15 +108,15 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
     world.check();
     for (key, asked) in [
-        ("job:short", half),
-        ("job:stopped", half),
-        ("job:plain", RETENTION),
-        ("job:long", 2 * RETENTION),
-        ("meta:job:log:long", 2 * RETENTION),
-        ("job:longest", 3 * RETENTION),
-        ("job:odd", RETENTION),
+        (keys::job("short"), half),
+        (keys::job("stopped"), half),
+        (keys::job("plain"), RETENTION),
+        (keys::job("long"), 2 * RETENTION),
+        (keys::log("long"), 2 * RETENTION),
+        (keys::job("longest"), 3 * RETENTION),
+        (keys::job("odd"), RETENTION),
     ] {
-        let ttl_ms: i64 = world.redis.ask(&format!("PTTL hero:{key}"));
+        let ttl_ms: i64 = world.redis.ask(&format!("PTTL {key}"));
         let most = i64::try_from(asked.as_millis()).expect("it fits");
         assert!((most - 60_000..=most).contains(&ttl_ms), "{key}: {ttl_ms}");
     }
@@ -129,12 +131,12 @@ async fn the_reply_holds_the_output_or_the_error_and_lasts_a_minute() {
     for (id, ending) in
         [("a", Ended::Finished(odd.to_owned())), ("b", Ended::Error("broke".to_owned()))]
     {
-        let key = format!("hero:q:reply:{id}");
+        let key = keys::reply(id);
         let replies = world.redis.list(&key);
         assert_eq!(replies.len(), 1);
         let reply = Reply::parse(replies[0].as_bytes()).expect("a legible reply");
         assert_eq!((reply.job_id.as_str(), reply.ending), (id, ending));
-        let ttl_s: i64 = world.redis.ask(&format!("TTL {key}"));
+        let ttl_s = world.redis.ttl(&key);
         assert!((50..=60).contains(&ttl_s), "{ttl_s}");
     }
 }
@@ -147,13 +149,13 @@ async fn job_submitted_without_reply_pushes_none() {
     let id = world.claim(&life, 1).await.attempts.remove(0).id;
     world.finish(&life, &id, finished("1")).await;
     assert_eq!(world.status("a"), JobStatus::Finished);
-    assert!(world.redis.keys("hero:q:reply:").is_empty());
+    assert!(world.redis.all("REPLY").is_empty());
 }
 
 #[tokio::test]
 async fn a_reply_list_of_another_type_costs_the_reply_and_not_the_job() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("SET hero:q:reply:a text");
+    world.redis.spoil(&keys::reply("a"));
     world.ended(&life, "a", finished("1")).await;
     assert_eq!(world.status("a"), JobStatus::Finished);
 }
@@ -163,10 +165,10 @@ async fn another_boot_cannot_finish_a_job_and_writes_nothing() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     let other = Life { boot: BootId::random(), ..life.clone() };
-    let before: Vec<String> = world.redis.ask("HGETALL hero:job:a");
+    let before: Vec<String> = world.redis.ask(&format!("HGETALL {}", keys::job("a")));
     assert_eq!(world.finish(&other, &id, finished("stolen")).await, Recorded::Lost);
-    assert_eq!(world.redis.ask::<Vec<String>>("HGETALL hero:job:a"), before);
-    assert!(world.redis.keys("hero:q:reply:").is_empty());
+    assert_eq!(world.redis.ask::<Vec<String>>(&format!("HGETALL {}", keys::job("a"))), before);
+    assert!(world.redis.all("REPLY").is_empty());
     assert_eq!(world.count("osis", "finished"), 0);
     assert_eq!(world.finish(&life, &id, finished("mine")).await, Recorded::Recorded);
     assert_eq!(world.field("a", "output").as_deref(), Some("mine"));
@@ -179,8 +181,8 @@ async fn an_ending_that_is_recorded_twice_counts_once() {
         let id = world.ended(&life, id, verdict.clone()).await;
         assert_eq!(world.finish(&life, &id, verdict).await, Recorded::Before, "{id}");
     }
-    assert_eq!(world.redis.list("hero:q:reply:a").len(), 1);
-    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["b"]);
+    assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
+    assert_eq!(world.redis.list(&keys::dead("osis")), ["b"]);
     let counted = ["finished", "failed", "dead", "retried"].map(|what| world.count("osis", what));
     assert_eq!(counted, [1; 4]);
 }
@@ -189,10 +191,11 @@ async fn an_ending_that_is_recorded_twice_counts_once() {
 async fn a_job_whose_hash_was_removed_while_it_ran_is_lost_and_leaves_nothing_behind() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
-    world.redis.run("DEL hero:job:a");
+    world.redis.delete(&keys::job("a"));
     assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Lost);
-    let exists: i64 = world.redis.ask("EXISTS hero:job:a hero:q:reply:a");
-    assert_eq!(exists, 0);
+    for kind in ["JOB", "REPLY"] {
+        assert_eq!(world.redis.all(kind), [] as [&str; 0]);
+    }
 }
 
 #[tokio::test]
@@ -234,9 +237,9 @@ async fn a_failed_attempt_waits_in_the_schedule_and_comes_back_with_its_attempt_
     assert_eq!(world.field("a", "error").as_deref(), Some("no luck"));
     assert_eq!(world.field("a", "exit_code").as_deref(), Some("4"));
     assert_eq!(world.count("osis", "retried"), 1);
-    assert!(world.redis.keys("hero:q:reply:").is_empty(), "a retry is no end");
+    assert!(world.redis.all("REPLY").is_empty(), "a retry is no end");
     let mut dispatched = 0;
-    let due: f64 = world.redis.ask("ZSCORE hero:meta:job:index:scheduled:type:osis a");
+    let due = world.redis.score(&keys::index("scheduled", "osis"), "a").expect("it is scheduled");
     wait_until("the retry is due", || {
         let (s, us): (f64, f64) = world.redis.ask("TIME");
         s * 1e6 + us > due
@@ -267,7 +270,7 @@ async fn a_job_that_used_up_its_attempts_is_a_dead_letter() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "a", dead("boom")).await;
     world.ended(&life, "b", error("invalid")).await;
-    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["a"]);
+    assert_eq!(world.redis.list(&keys::dead("osis")), ["a"]);
     assert_eq!((world.count("osis", "dead"), world.count("osis", "failed")), (1, 2));
     assert_eq!(world.field("a", "error").as_deref(), Some("boom"));
     assert_eq!(world.field("a", "exit_code").as_deref(), Some("3"));
@@ -276,7 +279,7 @@ async fn a_job_that_used_up_its_attempts_is_a_dead_letter() {
 #[tokio::test]
 async fn a_dead_letter_list_of_another_type_costs_no_job() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("SET hero:q:dead:type:osis text");
+    world.redis.spoil(&keys::dead("osis"));
     world.ended(&life, "a", dead("boom")).await;
     assert_eq!(world.status("a"), JobStatus::Error);
     world.store.sample(Duration::ZERO).await.expect("sampling goes on");
@@ -293,7 +296,7 @@ async fn jobs_given_back_are_at_the_front_in_order_with_no_attempt_charged() {
     assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 3);
     world.check();
     assert_eq!(world.work("type:osis"), ["a", "b", "c", "d", "e"]);
-    let ready: Vec<String> = world.redis.ask("ZRANGE hero:meta:queue:ready:type:osis 0 -1");
+    let ready = world.redis.members(&keys::ready("type:osis"));
     assert_eq!(ready, ["a", "b", "c", "d", "e"]);
     for name in ["started_at", "actor", "boot_id"] {
         assert_eq!(world.field("a", name), None, "{name}");
@@ -322,8 +325,8 @@ async fn a_job_given_back_twice_or_by_another_boot_is_in_its_queue_once() {
 #[tokio::test]
 async fn a_job_without_a_type_of_its_own_goes_back_to_the_queue_it_came_from() {
     let (world, life) = (World::new(), Life::of("osis-io-3"));
-    world.redis.run("HSET hero:job:a id a script 1 status dispatched");
-    world.redis.run("RPUSH hero:q:work:type:osis:group:io:prio:2 a");
+    world.redis.set_job("a", "id a script 1 status dispatched");
+    world.redis.push(&keys::work("type:osis:group:io:prio:2"), &["a"]);
     let attempt = world.claim(&life, 1).await.attempts.remove(0);
     let back = [(attempt.id, Some(attempt.queue))];
     world.store.requeue(&life.boot, &back).await.expect("giving back");
@@ -334,8 +337,8 @@ async fn a_job_without_a_type_of_its_own_goes_back_to_the_queue_it_came_from() {
 #[tokio::test]
 async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and_can_be_deleted() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("HSET hero:job:a id a script 1 status dispatched script_type Osis");
-    world.redis.run("RPUSH hero:q:work:type:osis a");
+    world.redis.set_job("a", "id a script 1 status dispatched script_type Osis");
+    world.redis.push(&keys::work("type:osis"), &["a"]);
     let attempt = world.claim(&life, 1).await.attempts.remove(0);
     let invalid = attempt.job.expect_err("an illegal type");
     let ending = AttemptEnd {
@@ -345,7 +348,7 @@ async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and
         used: Vec::new(),
     };
     world.store.finish(&life.boot, RETENTION, &[ending]).await.expect("finishing");
-    assert_eq!(world.indexes_of("a"), ["meta:job:index:error:type:osis"]);
+    assert_eq!(world.indexes_of("a"), [keys::index("error", "osis")]);
     world.store.delete(&attempt.id, RETENTION).await.expect("deleting");
     world.check();
 }

@@ -6,10 +6,9 @@ use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobId, JobStatus};
 use hero::store::{ListQuery, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job, queue};
+use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
 
 const ONE: &str = "[limit.one]\nrunning = 1";
-const HELD: &str = "meta:queue:held:type:osis";
 
 fn world(limits: &str) -> World {
     let mut world = World::new();
@@ -35,8 +34,8 @@ fn serial(name: &str) -> Job {
 
 /// Makes every limit that holds jobs due.
 async fn tend(world: &World) {
-    for limit in world.redis.ask::<Vec<String>>("ZRANGE hero:meta:limit:index 0 -1") {
-        world.redis.run(&format!("ZADD hero:meta:limit:index 1 {limit}"));
+    for limit in world.redis.members(&keys::limits()) {
+        world.redis.put(&keys::limits(), 1, &limit);
     }
     world.store.tend_limits(100).await.expect("looking after limits");
     world.check();
@@ -49,7 +48,7 @@ async fn no_more_run_than_the_limit_and_each_end_lets_the_next_go_in_order() {
     world.accepts(&jobs).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
     assert_eq!(world.status("c"), JobStatus::Dispatched);
-    assert_eq!(world.indexes_of("c"), [HELD]);
+    assert_eq!(world.indexes_of("c"), [keys::held("type:osis")]);
     assert_eq!(world.field("c", "held_by").as_deref(), Some("two"));
     assert!(world.work("type:osis").is_empty(), "held jobs block no other");
     assert!(world.claim(&life, 9).await.attempts.is_empty());
@@ -65,7 +64,7 @@ async fn no_more_run_than_the_limit_and_each_end_lets_the_next_go_in_order() {
         world.finish(&life, &id(name), done()).await;
         assert_eq!(world.field(name, "limits"), None);
     }
-    assert!(world.redis.keys("hero:meta:limit:running:").is_empty());
+    assert!(world.redis.all("LIMIT_RUNNING").is_empty());
 }
 
 #[tokio::test]
@@ -76,7 +75,7 @@ async fn jobs_behind_held_jobs_are_claimed() {
         .accepts(&[with_key("a", "api"), with_key("b", "api"), job("c"), with_key("d", "other")])
         .await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "c", "d"]);
-    assert_eq!(world.indexes_of("b"), [HELD]);
+    assert_eq!(world.indexes_of("b"), [keys::held("type:osis")]);
 }
 
 #[tokio::test]
@@ -137,11 +136,11 @@ async fn no_job_overtakes_one_that_has_waited_longer() {
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
     world.finish(&life, &id("a"), done()).await;
     // Its slot is free and a slow actor pops it; a more urgent job comes.
-    let popped: String = world.redis.ask("LPOP hero:q:work:type:osis");
+    let popped = world.redis.pop(&keys::work("type:osis"));
     assert_eq!(popped, "b");
     let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
     world.accepts(&[urgent]).await;
-    let list = "hero:q:work:type:osis".to_owned();
+    let list = keys::work("type:osis");
     let claimed = world.claim_popped(&life, 9, &[(list, popped.into_bytes())]).await;
     assert_eq!(ids(&claimed.attempts), ["b"]);
     world.finish(&life, &id("b"), done()).await;
@@ -178,12 +177,12 @@ async fn every_end_of_a_run_frees_its_slot() {
     world.store.requeue(&life.boot, &[(third.clone(), None)]).await.expect("giving back");
     world.check();
     assert_eq!(next(&life).await, third, "it is in front of those that were held");
-    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.set_lease(&life, 1);
     world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
     world.check();
     life = Life::of("osis-default-2");
     assert_eq!(next(&life).await, third, "a crash keeps the order as well");
-    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.set_lease(&life, 1);
     world.store.recover_boots(None, 1, RETENTION).await.expect("recovering");
     world.check();
     assert_eq!(world.status(third.as_str()), JobStatus::Error);
@@ -191,8 +190,8 @@ async fn every_end_of_a_run_frees_its_slot() {
     let fourth = next(&life).await;
     assert_eq!(fourth, id("j3"));
     // A foreign program ends it while it runs.
-    world.redis.run("HSET hero:job:j3 status finished");
-    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
+    world.redis.set_job("j3", "status finished");
+    world.set_lease(&life, 1);
     world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
     world.check();
     life = Life::of("osis-default-4");
@@ -204,9 +203,9 @@ async fn slot_of_a_removed_job_is_freed() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b")]).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
-    world.redis.run("DEL hero:job:a");
-    world.redis.run(&format!("ZREM hero:meta:boot:running:{} a", life.boot));
-    world.redis.run("ZADD hero:meta:limit:index 1 one");
+    world.redis.delete(&keys::job("a"));
+    world.redis.remove(&keys().running(&life.boot), "a");
+    world.redis.put(&keys::limits(), 1, "one");
     let tended = world.store.tend_limits(100).await.expect("looking after limits");
     world.check();
     assert_eq!((tended.taken_back, tended.released), (1, 1));
@@ -236,10 +235,12 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     world.check();
     assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 3);
     world.check();
-    assert!(world.redis.keys("hero:meta:limit:held:").is_empty());
+    assert!(world.redis.all("LIMIT_HELD").is_empty());
     world.finish(&life, &id("a"), done()).await;
     tend(&world).await;
-    assert!(world.redis.keys("hero:meta:limit:").is_empty(), "an unused limit leaves no key");
+    for kind in ["LIMITS", "LIMIT_PROBES", "LIMIT_HELD", "LIMIT_RUNNING", "LIMIT_STARTS"] {
+        assert_eq!(world.redis.all(kind), [] as [&str; 0], "an unused limit leaves no key");
+    }
 }
 
 #[tokio::test]
@@ -248,9 +249,9 @@ async fn a_rate_lets_so_many_start_within_its_time_and_the_next_when_it_has_pass
     let jobs: Vec<Job> = ["a", "b", "c", "d", "e"].map(job).into();
     world.accepts(&jobs).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
-    let look: f64 = world.redis.ask("ZSCORE hero:meta:limit:index slow");
-    let first: Vec<(String, f64)> =
-        world.redis.ask("ZRANGE hero:meta:limit:starts:slow 0 0 WITHSCORES");
+    let starts = keys::limit_starts("slow");
+    let look = world.redis.score(&keys::limits(), "slow").expect("it is known");
+    let first: Vec<(String, f64)> = world.redis.ask(&format!("ZRANGE {starts} 0 0 WITHSCORES"));
     assert!(
         (look - first[0].1 - 3_600_000_000.0).abs() < 1.0,
         "the next look is when it may start"
@@ -259,13 +260,11 @@ async fn a_rate_lets_so_many_start_within_its_time_and_the_next_when_it_has_pass
     tend(&world).await;
     assert!(world.claim(&life, 9).await.attempts.is_empty(), "an end frees no start");
     // The hour has passed for one of the two.
-    world
-        .redis
-        .run(&format!("ZADD hero:meta:limit:starts:slow 1 {}", first[0].0.replace(' ', "_")));
-    world.redis.ask_with::<i64, _>("ZREM hero:meta:limit:starts:slow", &[&first[0].0]);
+    world.redis.put(&starts, 1, &first[0].0.replace(' ', "_"));
+    world.redis.ask_with::<i64, _>(&format!("ZREM {starts}"), &[&first[0].0]);
     tend(&world).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
-    world.redis.run("DEL hero:meta:limit:starts:slow");
+    world.redis.delete(&starts);
     tend(&world).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["d", "e"]);
 }
@@ -368,13 +367,12 @@ async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
 async fn illegal_job_is_under_no_limit() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     world.accepts(&[job("a")]).await;
-    world.redis.run(
-        "HSET hero:job:b script 1 status dispatched group Not:Legal limits garbage held_by a:b",
-    );
-    world.redis.run("HSET hero:job:c script 1 status dispatched");
-    world.redis.run("RPUSH hero:q:work:type:osis b c c");
+    let illegal = "script 1 status dispatched group Not:Legal limits garbage held_by a:b";
+    world.redis.set_job("b", illegal);
+    world.redis.set_job("c", "script 1 status dispatched");
+    world.redis.push(&keys::work("type:osis"), &["b", "c", "c"]);
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a", "b"]);
-    assert_eq!(world.indexes_of("c"), [HELD], "also one that names no type");
+    assert_eq!(world.indexes_of("c"), [keys::held("type:osis")], "also one that names no type");
     world.finish(&life, &id("b"), done()).await;
     world.finish(&life, &id("a"), done()).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);

@@ -8,7 +8,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobId, JobStatus};
 use hero::store::Verdict;
 
-use crate::support::{Life, RETENTION, World, queue, seed};
+use crate::support::{Life, RETENTION, World, keys, queue, seed};
 
 const LIMITS: &str = "[limit.all]\nrunning = 5\n[limit.keys]\nper = \"key\"\nrunning = 2\n\
                       [limit.callers]\nper = \"caller\"\nrunning = 1\nrate = \"1000/s\"";
@@ -106,30 +106,28 @@ impl Walk {
         if self.rng.bool() {
             self.world.store.requeue(&life.boot, &jobs).await.expect("giving back");
         } else {
-            let boots = self.world.key("meta:boot:index");
-            self.world.redis.run(&format!("ZADD {boots} 1 {}", life.boot));
+            self.world.set_lease(&life, 1);
             self.world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
             self.lives[place] = self.new_life();
         }
     }
 
     async fn tend(&self) {
-        let index = self.world.key("meta:limit:index");
-        for limit in self.world.redis.ask::<Vec<String>>(&format!("ZRANGE {index} 0 -1")) {
-            self.world.redis.run(&format!("ZADD {index} 1 {limit}"));
+        for limit in self.world.redis.members(&keys::limits()) {
+            self.world.redis.put(&keys::limits(), 1, &limit);
         }
         self.world.store.tend_limits(100).await.expect("looking after limits");
     }
 
     fn no_limit_is_exceeded(&self) {
-        let prefix = self.world.key("meta:limit:running:");
+        let prefix = keys::prefix("LIMIT_RUNNING");
         for key in self.world.redis.keys(&prefix) {
             let most = match &key[prefix.len()..] {
                 "all" => 5,
                 name if name.starts_with("keys=") => 2,
                 _ => 1,
             };
-            let number: u64 = self.world.redis.ask(&format!("ZCARD {key}"));
+            let number = self.world.redis.members(&key).len();
             assert!(number <= most, "{number} run in {key}");
         }
     }
@@ -181,7 +179,6 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
     }
     assert_eq!(walk.world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);
     walk.tend().await;
-    for part in ["running:", "held:"] {
-        assert!(walk.world.redis.keys(&walk.world.key(&format!("meta:limit:{part}"))).is_empty());
-    }
+    assert!(walk.world.redis.all("LIMIT_RUNNING").is_empty());
+    assert!(walk.world.redis.all("LIMIT_HELD").is_empty());
 }

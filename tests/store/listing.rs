@@ -7,7 +7,7 @@ use hero::proto::job::{Job, JobStatus};
 use hero::store::{Cursor, JobSummary, ListQuery, Store, Verdict};
 use jiff::Timestamp;
 
-use crate::support::{Life, RETENTION, World, job, queue, script_type};
+use crate::support::{Life, RETENTION, World, job, keys, queue, script_type};
 
 /// Every page of a list, one after the other, each cursor through its text.
 async fn all(store: &Store, query: &ListQuery) -> Vec<JobSummary> {
@@ -135,7 +135,7 @@ async fn a_job_that_expired_is_not_listed_and_does_not_end_the_list() {
     for name in ["a", "b", "c"] {
         world.ended(&life, name, done()).await;
     }
-    world.redis.run("DEL hero:job:b");
+    world.redis.delete(&keys::job("b"));
     let listed = all(&world.store, &ListQuery { limit: 1, ..ListQuery::default() }).await;
     assert_eq!(names(&listed), ["c", "a"]);
 }
@@ -162,7 +162,7 @@ async fn a_queue_list_of_another_type_hides_no_other_queue() {
     let world = World::new();
     let sal = JobBuilder::new("sal", "1").build().expect("legal");
     world.accepts(&[job("a"), sal]).await;
-    world.redis.run("SET hero:q:work:type:osis text");
+    world.redis.spoil(&keys::work("type:osis"));
     let states = world.store.queue_states().await;
     let states = states.expect("the other queues are listed");
     assert!(states.iter().any(|state| state.queue == queue("type:sal") && state.depth == 1));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::support::{RETENTION, Redis, World};
+use crate::support::{RETENTION, Redis, World, keys};
 
 const SHARED: [&str; 3] = [
     include_str!("../../src/store/scripts/shared/time.lua"),
@@ -135,7 +135,7 @@ async fn redis_and_the_program_spell_the_time_of_a_transition_alike() {
 #[tokio::test]
 async fn error_of_a_script_names_its_file_and_line() {
     let world = World::new();
-    world.redis.run("SET hero:meta:queue:index text");
+    world.redis.spoil(&keys().queues());
     let job = crate::support::job("a");
     let error = world.store.submit(&[job], true, RETENTION).await.expect_err("no set").to_string();
     assert!(error.contains("shared/index.lua:"), "{error}");

@@ -7,7 +7,7 @@ use hero::proto::message::Control;
 use hero::store::{DeleteOutcome, RetryOutcome, StopOutcome, Submitted, Verdict};
 use jiff::Timestamp;
 
-use crate::support::{Life, RETENTION, World, ids, job, line};
+use crate::support::{Life, RETENTION, World, ids, job, keys, line};
 
 fn id(name: &str) -> JobId {
     name.parse().expect("a legal id")
@@ -76,7 +76,7 @@ async fn a_created_job_that_is_started_goes_to_its_schedule_if_its_time_has_not_
 #[tokio::test]
 async fn foreign_created_hash_without_a_queue_cannot_be_started() {
     let world = World::new();
-    world.redis.run("HSET hero:job:a id a script 1 status created");
+    world.redis.set_job("a", "id a script 1 status created");
     let moved = world.store.start(&id("a"), RETENTION).await.expect("starting");
     assert_eq!(moved, RetryOutcome::Illegal);
 }
@@ -99,13 +99,13 @@ async fn stop_ends_a_waiting_job_and_tells_the_actor_of_a_running_one() {
         assert_eq!((outcome, world.status(name)), (expected, status), "{name}");
         if expected == StopOutcome::Stopped {
             assert_eq!(world.field(name, "error").as_deref(), Some("stopped"));
-            assert_eq!(world.redis.list(&format!("hero:q:reply:{name}")).len(), 1);
+            assert_eq!(world.redis.list(&keys::reply(name)).len(), 1);
         }
     }
     let missing = world.store.stop(&id("nobody"), RETENTION, None).await.expect("stopping");
     assert_eq!(missing, StopOutcome::Missing);
     assert!(world.work("type:osis").is_empty());
-    let messages = world.redis.list("hero:q:ctl:type:osis:group:default:inst:1");
+    let messages = world.redis.list(&keys::control("osis:default:1"));
     assert_eq!(messages.len(), 1);
     assert_eq!(Control::parse(messages[0].as_bytes()), Ok(Control::Stop(id("started"))));
 }
@@ -117,13 +117,13 @@ async fn a_boot_that_asks_about_its_own_job_is_told_so_and_no_message_is_sent() 
     let asking = Some(&life.boot);
     let outcome = world.store.stop(&own, RETENTION, asking).await.expect("stopping");
     assert_eq!(outcome, StopOutcome::Own);
-    assert!(world.redis.keys("hero:q:ctl:").is_empty());
+    assert!(world.redis.all("CONTROL").is_empty());
 }
 
 #[tokio::test]
 async fn a_running_job_of_an_unknown_actor_is_unowned() {
     let world = World::new();
-    world.redis.run("HSET hero:job:a id a script 1 status started actor some:where");
+    world.redis.set_job("a", "id a script 1 status started actor some:where");
     let outcome = world.store.stop(&id("a"), RETENTION, None).await.expect("stopping");
     assert_eq!(outcome, StopOutcome::Unowned);
 }
@@ -143,8 +143,7 @@ async fn a_stopped_job_in_a_long_queue_is_skipped_where_it_stands() {
 #[tokio::test]
 async fn a_foreign_job_without_a_type_is_stopped_and_then_skipped() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("HSET hero:job:a id a script 1 status dispatched");
-    world.redis.run("RPUSH hero:q:work:type:osis a");
+    world.redis.push_job("osis", "a", "1");
     let outcome = world.store.stop(&id("a"), RETENTION, None).await.expect("stopping");
     assert_eq!((outcome, world.status("a")), (StopOutcome::Stopped, JobStatus::Error));
     assert_eq!(world.claim(&life, 1).await.skipped, 1);
@@ -168,9 +167,10 @@ async fn every_job_that_does_not_run_can_be_deleted_and_leaves_nothing() {
     }
     let missing = world.store.delete(&id("nobody"), RETENTION).await.expect("deleting");
     assert_eq!(missing, DeleteOutcome::Missing);
-    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:started"]);
-    for prefix in ["hero:q:reply:", "hero:q:dead:", "hero:q:work:", "hero:meta:job:"] {
-        assert_eq!(world.redis.keys(prefix), [] as [&str; 0]);
+    assert_eq!(world.redis.all("JOB"), [keys::job("started")]);
+    let gone = "REPLY DEAD WORK INDEX LOG UNIQUE PENDING DEPENDENTS STAGED SETTLING";
+    for kind in gone.split(' ') {
+        assert_eq!(world.redis.all(kind), [] as [&str; 0]);
     }
 }
 
@@ -216,10 +216,10 @@ async fn retried_job_is_reset_and_is_no_dead_letter() {
         for field in ["error", "output", "exit_code", "attempt", "actor", "finished_at"] {
             assert_eq!(world.field(name, field), None, "{field} of {name}");
         }
-        let ttl: i64 = world.redis.ask(&format!("TTL hero:job:{name}"));
+        let ttl = world.redis.ttl(&keys::job(name));
         assert_eq!(ttl, -1, "a job on its way does not expire");
     }
-    assert!(world.redis.list("hero:q:dead:type:osis").is_empty());
+    assert!(world.redis.list(&keys::dead("osis")).is_empty());
     assert_eq!(world.work("type:osis"), ["dispatched", "error", "finished"]);
     let claimed = world.claim(&life, 3).await;
     assert_eq!(claimed.attempts[1].job.as_ref().expect("a job").attempt, 1);
@@ -237,7 +237,9 @@ async fn a_job_whose_unique_key_another_holds_cannot_run_again_until_that_one_is
     let moved = world.store.retry(&first).await.expect("running again");
     assert_eq!(moved, RetryOutcome::Duplicate(id("b")));
     // It was removed by hand, and its key stayed.
-    world.redis.run("DEL hero:job:b hero:q:work:type:osis hero:meta:queue:ready:type:osis");
+    for key in [keys::job("b"), keys::work("type:osis"), keys::ready("type:osis")] {
+        world.redis.delete(&key);
+    }
     let moved = world.store.retry(&first).await.expect("running again");
     assert_eq!(moved, RetryOutcome::Moved(JobStatus::Dispatched));
 }
@@ -251,5 +253,5 @@ async fn the_client_deletes_every_job_but_those_that_run() {
     let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("a client");
     assert_eq!(client.clear_all_jobs().await.expect("clearing"), 6);
     world.check();
-    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:started"]);
+    assert_eq!(world.redis.all("JOB"), [keys::job("started")]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hero::proto::job::JobStatus;
 use hero::store::{Recorded, Store, StoreError, Verdict};
 
-use crate::support::{Life, RETENTION, Redis, World, ids, job};
+use crate::support::{Life, RETENTION, Redis, World, ids, job, keys};
 
 fn done() -> Verdict {
     Verdict::Finished { output: "1".to_owned(), exit_code: None }
@@ -51,10 +51,10 @@ async fn lost_connection_is_reopened_by_the_next_call() {
 async fn lost_blocking_connection_is_reopened_by_the_next_wait() {
     let world = World::new();
     let mut blocking = world.store.blocking();
-    let (lists, wait) = (["hero:a".to_owned()], Duration::from_millis(1));
+    let (lists, wait) = ([keys::work("type:a")], Duration::from_millis(1));
     blocking.pop(&lists, wait).await.expect("waiting");
     world.redis.run("CLIENT KILL TYPE normal");
-    world.redis.run("RPUSH hero:a x");
+    world.redis.push(&lists[0], &["x"]);
     let woken = again(async || blocking.pop(&lists, wait).await).await;
     assert_eq!(woken.map(|woken| woken.entry), Some(b"x".to_vec()));
 }

@@ -3,9 +3,7 @@
 use hero::client::JobBuilder;
 use hero::proto::message::Control;
 
-use crate::support::{Life, RETENTION, World, ids, job, queue};
-
-const LIST: &str = "hero:q:work:type:osis";
+use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
 
 #[tokio::test]
 async fn nothing_is_claimed_from_a_paused_queue_and_the_claim_says_so() {
@@ -17,26 +15,27 @@ async fn nothing_is_claimed_from_a_paused_queue_and_the_claim_says_so() {
     let claimed = world.claim(&life, 9).await;
     assert_eq!(ids(&claimed.attempts), ["urgent"], "the other priorities go on");
     // Normal priority is read in both spellings.
-    assert_eq!(claimed.paused, [format!("{LIST}:prio:1"), LIST.to_owned()]);
+    assert_eq!(claimed.paused, keys().work_as_read(&queue("type:osis")));
     assert_eq!(world.work("type:osis"), ["a", "b"]);
     assert_eq!(world.store.resume(&[queue("type:osis")]).await.expect("resuming"), [true]);
     assert_eq!(world.store.resume(&[queue("type:osis")]).await.expect("resuming"), [false]);
     let claimed = world.claim(&life, 9).await;
     assert_eq!((ids(&claimed.attempts), claimed.paused), (vec!["a", "b"], Vec::new()));
-    assert!(world.redis.keys("hero:meta:queue:paused").is_empty());
+    assert!(world.redis.all("PAUSED").is_empty());
 }
 
 #[tokio::test]
 async fn popped_ids_of_a_paused_queue_go_back_to_its_front_in_order() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b"), job("c")]).await;
-    let pop = || (LIST.to_owned(), world.redis.ask::<String>(&format!("LPOP {LIST}")).into_bytes());
+    let list = keys::work("type:osis");
+    let pop = || (list.clone(), world.redis.pop(&list).into_bytes());
     let popped = [pop(), pop()];
     world.store.pause(&[queue("type:osis")]).await.expect("pausing");
     let claimed = world.claim_popped(&life, 4, &popped).await;
     assert!(claimed.attempts.is_empty());
     assert_eq!(world.work("type:osis"), ["a", "b", "c"]);
-    assert_eq!(world.indexes_of("a"), ["meta:queue:ready:type:osis"]);
+    assert_eq!(world.indexes_of("a"), [keys::ready("type:osis")]);
     world.store.resume(&[queue("type:osis")]).await.expect("resuming");
     assert_eq!(ids(&world.claim(&life, 4).await.attempts), ["a", "b", "c"]);
 }
@@ -50,7 +49,7 @@ async fn live_actors_of_the_type_are_told_of_a_pause_and_of_its_end_and_others_a
         appeared.expect("appearing");
     }
     let queues = ["type:osis:prio:0", "type:osis"].map(queue);
-    let told = || world.redis.list("hero:q:ctl:type:osis:group:io:inst:1");
+    let told = || world.redis.list(&keys::control("osis:io:1"));
     world.store.pause(&queues).await.expect("pausing");
     assert_eq!(told().len(), 1, "once a call");
     world.store.pause(&queues).await.expect("pausing");
@@ -58,7 +57,7 @@ async fn live_actors_of_the_type_are_told_of_a_pause_and_of_its_end_and_others_a
     world.store.resume(&queues).await.expect("resuming");
     assert_eq!(told().len(), 2);
     assert!(told().iter().all(|text| Control::parse(text.as_bytes()) == Ok(Control::Wake)));
-    assert!(world.redis.keys("hero:q:ctl:type:sal").is_empty());
+    assert!(world.redis.keys(&keys::control_of_type("sal")).is_empty());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use hero::proto::job::{Job, JobId, JobStatus};
 use hero::store::{DeleteOutcome, RetryOutcome, Submitted, Verdict};
 use jiff::Timestamp;
 
-use crate::support::{Life, RETENTION, World, ids, job};
+use crate::support::{Life, RETENTION, World, ids, job, keys};
 
 fn after(id: &str, prerequisites: &[&str]) -> Job {
     let job = JobBuilder::new("osis", "1").id(id);
@@ -44,7 +44,7 @@ async fn a_job_waits_for_all_of_its_prerequisites() {
     assert_eq!(world.status("c"), JobStatus::WaitingForPrerequisites);
     world.finish(&life, &claimed.attempts[1].id, done()).await;
     assert_eq!(world.status("c"), JobStatus::Dispatched);
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c"]);
 }
 
@@ -80,10 +80,10 @@ async fn a_failure_spreads_through_every_level_and_names_the_one_before() {
         assert_eq!(world.status(name), JobStatus::Error);
         let error = world.field(name, "error");
         assert_eq!(error, Some(format!("prerequisite failed: {before}")));
-        assert_eq!(world.redis.list(&format!("hero:q:reply:{name}")).len(), 1);
+        assert_eq!(world.redis.list(&keys::reply(name)).len(), 1);
     }
     assert_eq!(world.status("free"), JobStatus::Dispatched);
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
     assert_eq!(world.count("osis", "failed"), 4);
 }
 
@@ -110,7 +110,7 @@ async fn job_after_any_runs_once_the_others_have_ended() {
     world.store.stop(&stopped, RETENTION, None).await.expect("stopping");
     world.check();
     assert_eq!(world.status("x"), JobStatus::Dispatched);
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn after_and_after_any_mix_and_after_is_the_stricter() {
         assert_eq!(world.status(name), status, "{name}");
     }
     assert_eq!(world.field("both", "error").as_deref(), Some("prerequisite failed: b"));
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
 }
 
 #[tokio::test]
@@ -189,8 +189,8 @@ async fn a_prerequisite_that_has_ended_counts_at_once() {
     );
     assert_eq!(world.field("b", "error").as_deref(), Some("prerequisite failed: bad"));
     assert_eq!(world.field("c", "error").as_deref(), Some("prerequisite failed: b"));
-    assert_eq!(world.redis.list("hero:q:reply:b").len(), 1);
-    assert!(world.redis.ask::<i64>("TTL hero:job:b") > 0);
+    assert_eq!(world.redis.list(&keys::reply("b")).len(), 1);
+    assert!(world.redis.ttl(&keys::job("b")) > 0);
 }
 
 #[tokio::test]
@@ -278,7 +278,7 @@ async fn deleted_dependent_delays_no_other() {
     world.check();
     world.finish(&life, &own, done()).await;
     assert_eq!(world.work("type:osis"), ["c"]);
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
 }
 
 /// A world in which `a` runs and this many jobs, named `j0000` and on, wait for it.
@@ -302,7 +302,7 @@ async fn more_dependents_than_one_step_tells_are_settled_later_each_once() {
     assert_eq!(settle(&world).await, 2);
     let expected: Vec<String> = (0..3000).map(|n| format!("j{n:04}")).collect();
     assert_eq!(world.work("type:osis"), expected);
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
 }
 
 #[tokio::test]
@@ -346,7 +346,7 @@ async fn deleting_a_job_with_very_many_dependents_fails_all_of_them() {
     world.store.delete(&"a".parse().expect("legal"), RETENTION).await.expect("deleting");
     settle(&world).await;
     assert_eq!(world.count("osis", "failed"), 2500);
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
 }
 
 #[tokio::test]
@@ -360,7 +360,7 @@ async fn a_job_may_wait_for_very_many_others() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let waits = world.accepts(&[after("last", &names), job("other")]).await;
     assert_eq!(waits, [JobStatus::WaitingForPrerequisites, JobStatus::Dispatched]);
-    let pending: usize = world.redis.ask("SCARD hero:meta:job:pending:last");
+    let pending: usize = world.redis.ask(&format!("SCARD {}", keys::pending("last")));
     assert_eq!(pending, 9000);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["j0"]);
 }
@@ -401,8 +401,8 @@ async fn field_of_very_many_dependents_is_bounded_and_all_are_told() {
     assert!((9..=10).contains(&settle(&world).await));
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     assert_eq!(world.work("type:osis"), names);
-    assert!(world.redis.keys("hero:meta:job:dependents:").is_empty());
-    assert!(world.redis.keys("hero:meta:job:pending:").is_empty());
+    assert!(world.redis.all("DEPENDENTS").is_empty());
+    assert!(world.redis.all("PENDING").is_empty());
 }
 
 #[tokio::test]
@@ -420,7 +420,7 @@ async fn very_many_dependents_are_settled_though_their_prerequisite_is_deleted_o
         }
         settle(&world).await;
         assert_eq!(world.count("osis", "failed"), 1 + names.len() as u64, "deleted: {deleted}");
-        assert!(world.redis.keys("hero:meta:job:pending:").iter().all(|key| key.ends_with("late")));
+        assert!(world.redis.all("PENDING").iter().all(|key| key.ends_with("late")));
         if !deleted {
             let claimed = world.claim(&life, 1).await;
             assert_eq!(ids(&claimed.attempts), ["a"]);
@@ -428,6 +428,6 @@ async fn very_many_dependents_are_settled_though_their_prerequisite_is_deleted_o
             settle(&world).await;
             assert_eq!(world.status("late"), JobStatus::Dispatched);
         }
-        assert!(world.redis.keys("hero:meta:job:dependents:").is_empty());
+        assert!(world.redis.all("DEPENDENTS").is_empty());
     }
 }

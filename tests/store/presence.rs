@@ -6,10 +6,13 @@ use hero::proto::job::BootId;
 use hero::proto::message::Presence;
 use hero::store::{Appearance, PresenceOf, Verdict};
 
-use crate::support::{Life, World, script_type};
+use crate::support::{Life, World, keys, script_type};
 
 const LEASE: Duration = Duration::from_secs(15);
-const KEY: &str = "hero:meta:actor:inst:osis:default:1";
+
+fn key() -> String {
+    keys::presence("osis:default:1")
+}
 
 async fn appear(world: &World, life: &Life, replacing: Option<&str>) -> Appearance {
     let appeared = world.store.appear(&life.actor, &life.presence(), LEASE, replacing).await;
@@ -22,7 +25,7 @@ async fn beat(world: &World, life: &Life) -> bool {
 }
 
 fn boot_of_presence(world: &World) -> Option<BootId> {
-    let text: Option<String> = world.redis.ask(&format!("GET {KEY}"));
+    let text: Option<String> = world.redis.get(&key());
     text.map(|text| Presence::parse(text.as_bytes()).expect("a legible presence").boot_id)
 }
 
@@ -31,7 +34,7 @@ async fn an_actor_that_appeared_is_present_for_fifteen_seconds() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     assert_eq!(appear(&world, &life, None).await, Appearance::Taken);
     assert_eq!(boot_of_presence(&world), Some(life.boot.clone()));
-    let ttl_s: i64 = world.redis.ask(&format!("TTL {KEY}"));
+    let ttl_s = world.redis.ttl(&key());
     assert!((10..=15).contains(&ttl_s), "{ttl_s}");
     let actors = world.store.actors(None).await.expect("listing");
     assert_eq!(actors, [PresenceOf { actor: life.actor.clone(), presence: life.presence() }]);
@@ -67,13 +70,12 @@ async fn the_presence_of_a_process_that_is_gone_can_be_replaced_as_it_was_read()
 async fn a_heartbeat_extends_the_presence_and_the_lease() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     appear(&world, &life, None).await;
-    let lease =
-        || -> f64 { world.redis.ask(&format!("ZSCORE hero:meta:boot:index {}", life.boot)) };
+    let lease = || world.redis.score(&keys().boots(), life.boot.as_str()).expect("a lease");
     let before = lease();
-    world.redis.run(&format!("EXPIRE {KEY} 1"));
+    world.redis.run(&format!("EXPIRE {} 1", key()));
     assert!(beat(&world, &life).await);
     assert!(lease() > before);
-    let ttl_s: i64 = world.redis.ask(&format!("TTL {KEY}"));
+    let ttl_s = world.redis.ttl(&key());
     assert!(ttl_s > 10, "{ttl_s}");
 }
 
@@ -81,8 +83,8 @@ async fn a_heartbeat_extends_the_presence_and_the_lease() {
 async fn a_boot_that_was_declared_dead_learns_it_from_its_heartbeat() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     appear(&world, &life, None).await;
-    world.redis.run("DEL hero:meta:boot:index");
-    world.redis.run(&format!("DEL {KEY}"));
+    world.redis.delete(&keys().boots());
+    world.redis.delete(&key());
     assert!(!beat(&world, &life).await);
     assert_eq!(boot_of_presence(&world), None, "the dead show no presence");
 }
@@ -91,7 +93,7 @@ async fn a_boot_that_was_declared_dead_learns_it_from_its_heartbeat() {
 async fn boot_whose_name_was_taken_learns_it_and_leaves_the_name_alone() {
     let (world, one, two) = (World::new(), Life::of("osis-default-1"), Life::of("osis-default-1"));
     appear(&world, &one, None).await;
-    world.redis.run(&format!("DEL {KEY}"));
+    world.redis.delete(&key());
     appear(&world, &two, None).await;
     assert!(!beat(&world, &one).await, "its lease had not run out, but its name is another's");
     assert_eq!(boot_of_presence(&world), Some(two.boot.clone()));
@@ -105,7 +107,7 @@ async fn an_actor_that_disappears_is_gone_at_once() {
     let gone = world.store.disappear(&life.boot, std::slice::from_ref(&life.actor)).await;
     assert_eq!(gone.expect("disappearing"), 0);
     assert!(world.store.actors(None).await.expect("listing").is_empty());
-    assert!(world.redis.keys("hero:meta:boot:").is_empty());
+    assert!(world.redis.all("BOOTS").is_empty() && world.redis.all("RUNNING").is_empty());
     assert!(!beat(&world, &life).await);
 }
 
@@ -117,12 +119,7 @@ async fn a_boot_that_leaves_jobs_behind_keeps_its_lease_for_them() {
     let actors = [life.actor.clone()];
     assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 1);
     assert_eq!(boot_of_presence(&world), None);
-    assert!(
-        world
-            .redis
-            .ask::<Option<f64>>(&format!("ZSCORE hero:meta:boot:index {}", life.boot))
-            .is_some()
-    );
+    assert!(world.redis.score(&keys().boots(), life.boot.as_str()).is_some());
     let done = Verdict::Finished { output: String::new(), exit_code: None };
     world.finish(&life, &own, done).await;
     assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 0);
@@ -142,9 +139,9 @@ async fn identity_taken_over_by_another_boot_is_left_alone() {
 #[tokio::test]
 async fn unreadable_foreign_presence_counts_as_held_and_is_not_listed() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run(&format!("SET {KEY} nonsense"));
-    world.redis.run("ZADD hero:meta:actor:index 1 osis:default:1");
-    world.redis.run("ZADD hero:meta:actor:index 1 nonsense");
+    world.redis.run(&format!("SET {} nonsense", key()));
+    world.redis.put(&keys().actors(), 1, "osis:default:1");
+    world.redis.put(&keys().actors(), 1, "nonsense");
     assert_eq!(appear(&world, &life, None).await, Appearance::Held("nonsense".to_owned()));
     assert!(world.store.actors(None).await.expect("listing").is_empty());
 }

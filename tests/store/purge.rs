@@ -3,7 +3,7 @@
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
 
-use crate::support::{Life, RETENTION, World, ids, job, queue};
+use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
 
 #[tokio::test]
 async fn purge_ends_waiting_jobs_like_a_stop_and_tells_dependents() {
@@ -19,7 +19,7 @@ async fn purge_ends_waiting_jobs_like_a_stop_and_tells_dependents() {
     for name in ["a", "b"] {
         assert_eq!(world.status(name), JobStatus::Error);
         assert_eq!(world.field(name, "error").as_deref(), Some("stopped"));
-        assert_eq!(world.redis.list(&format!("hero:q:reply:{name}")).len(), 1);
+        assert_eq!(world.redis.list(&keys::reply(name)).len(), 1);
     }
     assert_eq!(world.field("after", "error").as_deref(), Some("prerequisite failed: b"));
     assert_eq!(world.status("runs"), JobStatus::Started);
@@ -34,24 +34,25 @@ async fn a_long_queue_is_purged_in_steps_and_both_spellings_of_normal_priority_a
     for batch in jobs.chunks(1000) {
         world.store.submit(batch, true, RETENTION).await.expect("submitting");
     }
-    world.redis.run("HSET hero:job:raw id raw script 1 status dispatched");
-    world.redis.run("RPUSH hero:q:work:type:osis:prio:1 raw nobody not:legal");
+    world.redis.set_job("raw", "id raw script 1 status dispatched");
+    let other = &keys().work_as_read(&queue("type:osis"))[0];
+    world.redis.push(other, &["raw", "nobody", "not:legal"]);
     let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
     world.check();
     assert_eq!(purged, 1301);
-    assert!(world.redis.keys("hero:q:work:").is_empty());
-    assert!(world.redis.keys("hero:meta:queue:ready:").is_empty());
+    assert!(world.redis.all("WORK").is_empty());
+    assert!(world.redis.all("READY").is_empty());
 }
 
 #[tokio::test]
 async fn jobs_of_foreign_actors_and_ended_jobs_are_not_purged() {
     let world = World::new();
     world.accepts(&[job("a"), job("b")]).await;
-    world.redis.run("HSET hero:job:a status started");
-    world.redis.run("HSET hero:job:b status finished output theirs");
+    world.redis.set_job("a", "status started");
+    world.redis.set_job("b", "status finished output theirs");
     let purged = world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging");
     assert_eq!(purged, 0);
-    assert_eq!(world.indexes_of("a"), ["meta:job:index:started:type:osis"]);
+    assert_eq!(world.indexes_of("a"), [keys::index("started", "osis")]);
     assert_eq!(world.field("b", "output").as_deref(), Some("theirs"));
     world.store.recover_pops(RETENTION).await.expect("sweeping");
     assert_eq!(world.status("b"), JobStatus::Finished);
@@ -60,6 +61,6 @@ async fn jobs_of_foreign_actors_and_ended_jobs_are_not_purged() {
 #[tokio::test]
 async fn a_list_of_another_type_is_nothing_to_purge() {
     let world = World::new();
-    world.redis.run("SET hero:q:work:type:osis text");
+    world.redis.spoil(&keys::work("type:osis"));
     assert_eq!(world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hero::proto::job::{BootId, JobStatus};
 use hero::store::{Recorded, Recovered, Verdict};
 
-use crate::support::{Life, RETENTION, World, ids, job, wait_until};
+use crate::support::{Life, RETENTION, World, ids, job, keys, wait_until};
 
 const CRASH_LIMIT: u32 = 3;
 
@@ -13,8 +13,8 @@ const CRASH_LIMIT: u32 = 3;
 async fn dies(world: &World, life: &Life) {
     let lease = Duration::from_millis(1);
     world.store.appear(&life.actor, &life.presence(), lease, None).await.expect("appearing");
-    world.redis.run(&format!("ZADD hero:meta:boot:index 1 {}", life.boot));
-    world.redis.run(&format!("DEL hero:meta:actor:inst:{}", life.actor));
+    world.set_lease(life, 1);
+    world.redis.delete(&keys().presence(&life.actor));
 }
 
 async fn recover_boots(world: &World) -> Recovered {
@@ -79,8 +79,8 @@ async fn job_that_crashes_actor_after_actor_becomes_a_dead_letter() {
         assert_eq!(recover_boots(&world).await.given_up, given_up);
     }
     assert_eq!(world.field("a", "error").as_deref(), Some("crashed: 3 actors died running it"));
-    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["a"]);
-    assert_eq!(world.redis.list("hero:q:reply:a").len(), 1);
+    assert_eq!(world.redis.list(&keys::dead("osis")), ["a"]);
+    assert_eq!(world.redis.list(&keys::reply("a")).len(), 1);
     assert_eq!(world.work("type:osis"), ["b"]);
 }
 
@@ -103,8 +103,8 @@ async fn one_boot_that_is_known_to_be_gone_is_recovered_at_once() {
 #[tokio::test]
 async fn an_invalid_job_of_a_dead_boot_ends_instead_of_running_for_ever() {
     let (world, dead) = (World::new(), Life::of("osis-default-1"));
-    world.redis.run("HSET hero:job:a id a script 1 status dispatched group a:b");
-    world.redis.run("RPUSH hero:q:work:type:osis a");
+    world.redis.set_job("a", "id a script 1 status dispatched group a:b");
+    world.redis.push(&keys::work("type:osis"), &["a"]);
     world.claim(&dead, 1).await;
     dies(&world, &dead).await;
     assert_eq!(recover_boots(&world).await.given_up, 1);
@@ -116,7 +116,7 @@ async fn popped_job_without_a_claim_goes_back_in_front_after_the_grace() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let jobs: Vec<_> = ["a", "b", "c"].map(job).into();
     world.accepts(&jobs).await;
-    let lost: Vec<String> = world.redis.ask("LPOP hero:q:work:type:osis 2");
+    let lost: Vec<String> = world.redis.ask(&format!("LPOP {} 2", keys::work("type:osis")));
     assert_eq!(lost, ["a", "b"]);
     assert_eq!(recover_pops(&world).await.put_back, 2);
     assert_eq!(world.work("type:osis"), ["a", "b", "c"]);
@@ -127,11 +127,11 @@ async fn popped_job_without_a_claim_goes_back_in_front_after_the_grace() {
 async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_mended() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
-    world.redis.run("SET hero:q:work:type:osis text");
+    world.redis.spoil(&keys::work("type:osis"));
     let back = [(own, None)];
     assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
     world.check();
-    world.redis.run("DEL hero:q:work:type:osis");
+    world.redis.delete(&keys::work("type:osis"));
     assert_eq!(recover_pops(&world).await.put_back, 1);
     assert_eq!(world.work("type:osis"), ["a"]);
 }
@@ -140,29 +140,29 @@ async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_mended()
 async fn start_and_end_by_a_foreign_actor_are_noted() {
     let world = World::new();
     world.accepts(&[job("a"), job("b")]).await;
-    world.redis.run("LPOP hero:q:work:type:osis 2");
-    world.redis.run("HSET hero:job:a status started");
-    world.redis.run("HSET hero:job:b status finished output 42");
+    world.redis.run(&format!("LPOP {} 2", keys::work("type:osis")));
+    world.redis.set_job("a", "status started");
+    world.redis.set_job("b", "status finished output 42");
     assert_eq!(recover_pops(&world).await.foreign, 2);
-    assert_eq!(world.indexes_of("a"), ["meta:job:index:started:type:osis"]);
-    assert_eq!(world.indexes_of("b"), ["meta:job:index:finished:type:osis"]);
-    assert!(world.redis.ask::<i64>("TTL hero:job:b") > 0, "its retention is that of any job");
-    world.redis.run("HSET hero:job:a status error error no");
+    assert_eq!(world.indexes_of("a"), [keys::index("started", "osis")]);
+    assert_eq!(world.indexes_of("b"), [keys::index("finished", "osis")]);
+    assert!(world.redis.ttl(&keys::job("b")) > 0, "its retention is that of any job");
+    world.redis.set_job("a", "status error error no");
     let second = Duration::from_secs(1);
     let noticed = world.store.recover_foreign(second, second, CRASH_LIMIT, RETENTION).await;
     world.check();
     assert_eq!(noticed.expect("recovering").foreign, 1);
-    assert_eq!(world.indexes_of("a"), ["meta:job:index:error:type:osis"]);
+    assert_eq!(world.indexes_of("a"), [keys::index("error", "osis")]);
 }
 
 #[tokio::test]
 async fn a_foreign_job_that_ran_past_its_timeout_goes_back() {
     let world = World::new();
-    world.redis.run("HSET hero:job:a id a script 1 status started script_type osis");
-    world.redis.run("HSET hero:job:a created_at 2026-01-31T12:00:00.000Z timeout 1");
-    world.redis.run("HSET hero:job:a started_at 2026-01-31T12:00:00.000Z");
-    world.redis.run("SADD hero:meta:type:index osis");
-    world.redis.run("ZADD hero:meta:job:index:started:type:osis 1 a");
+    world.redis.set_job("a", "id a script 1 status started script_type osis");
+    world.redis.set_job("a", "created_at 2026-01-31T12:00:00.000Z timeout 1");
+    world.redis.set_job("a", "started_at 2026-01-31T12:00:00.000Z");
+    world.redis.run(&format!("SADD {} osis", keys().types()));
+    world.redis.put(&keys::index("started", "osis"), 1, "a");
     let second = Duration::from_secs(1);
     let found = world.store.recover_foreign(second, second, CRASH_LIMIT, RETENTION).await;
     world.check();
@@ -175,11 +175,11 @@ async fn a_foreign_job_that_ran_past_its_timeout_goes_back() {
 async fn entries_of_removed_jobs_are_orphans() {
     let world = World::new();
     world.create(&[job("a"), job("b")]).await;
-    world.redis.run("DEL hero:job:a");
+    world.redis.delete(&keys::job("a"));
     let found = world.store.recover_orphans().await.expect("recovering");
     world.check();
     assert_eq!(found.orphans, 1);
-    assert_eq!(world.indexes_of("b"), ["meta:job:index:created:type:osis"]);
+    assert_eq!(world.indexes_of("b"), [keys::index("created", "osis")]);
 }
 
 #[tokio::test]

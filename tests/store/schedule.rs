@@ -6,7 +6,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::support::{Life, RETENTION, World, ids, wait_until};
+use crate::support::{Life, RETENTION, World, ids, keys, wait_until};
 
 fn at(id: &str, time: Timestamp) -> Job {
     JobBuilder::new("osis", "1").id(id).run_at(time).build().expect("a legal job")
@@ -59,10 +59,10 @@ async fn queue_of_another_type_delays_no_other_scheduled_job() {
     let due = now + Duration::from_millis(200);
     let sal = JobBuilder::new("osis", "1").id("a").group("io").run_at(due).build().expect("legal");
     world.accepts(&[sal, at("b", due)]).await;
-    world.redis.run("SET hero:q:work:type:osis:group:io text");
+    world.redis.spoil(&keys::work("type:osis:group:io"));
     wait_until("both are due", || Timestamp::now() > due + Duration::from_millis(5));
     world.store.dispatch_due(10).await.expect("dispatching goes on");
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
     // The other one is not lost: it stands where recovery looks for it.
-    assert_eq!(world.indexes_of("a"), ["meta:queue:ready:type:osis:group:io"]);
+    assert_eq!(world.indexes_of("a"), [keys::ready("type:osis:group:io")]);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hero::store::Verdict;
 
-use crate::support::{Life, World, job, script_type, wait_until};
+use crate::support::{Life, World, job, keys, script_type, wait_until};
 
 fn done() -> Verdict {
     Verdict::Finished { output: String::new(), exit_code: None }
@@ -27,7 +27,7 @@ async fn a_queue_that_is_empty_is_retired_and_comes_back_with_its_next_job() {
 async fn popped_job_without_a_claim_keeps_its_queue_listed() {
     let world = World::new();
     world.accepts(&[job("a")]).await;
-    world.redis.run("LPOP hero:q:work:type:osis");
+    world.redis.pop(&keys::work("type:osis"));
     world.store.sample(Duration::ZERO).await.expect("sampling");
     assert_eq!(world.store.queue_states().await.expect("listing").len(), 1);
 }
@@ -40,12 +40,13 @@ async fn entries_of_expired_jobs_are_trimmed_from_indexes_and_dead_letters() {
         world.ended(&life, name, dead()).await;
     }
     world.ended(&life, "c", done()).await;
-    world.redis.run("DEL hero:job:a hero:job:c");
-    world.redis.run("ZADD hero:meta:job:index:error:type:osis 1 a");
-    world.redis.run("ZADD hero:meta:job:index:finished:type:osis 1 c");
+    world.redis.delete(&keys::job("a"));
+    world.redis.delete(&keys::job("c"));
+    world.redis.put(&keys::index("error", "osis"), 1, "a");
+    world.redis.put(&keys::index("finished", "osis"), 1, "c");
     world.store.sample(Duration::ZERO).await.expect("sampling");
     world.check();
-    assert_eq!(world.redis.list("hero:q:dead:type:osis"), ["b"]);
+    assert_eq!(world.redis.list(&keys::dead("osis")), ["b"]);
     assert_eq!(world.indexes_of("c"), [] as [&str; 0]);
 }
 
@@ -62,7 +63,7 @@ async fn throughput_is_what_ended_between_two_samples() {
     world.accepts(&[job("d")]).await;
     wait_until("the next sample is due", || {
         let (s, us): (i64, i64) = world.redis.ask("TIME");
-        let at = world.redis.field("hero:meta:queue:rate:type:osis", "at_us").expect("sampled");
+        let at = world.redis.field(&keys::rate("osis"), "at_us").expect("sampled");
         s * 1_000_000 + us > at.parse::<i64>().expect("a number") + 1000
     });
     assert_eq!(world.store.sample(Duration::from_millis(1)).await.expect("sampling"), 1);

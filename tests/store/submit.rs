@@ -8,7 +8,7 @@ use hero::error::Exit;
 use hero::proto::job::{Job, JobStatus};
 use hero::store::{Submitted, Verdict};
 
-use crate::support::{Life, RETENTION, Redis, World, ids, job};
+use crate::support::{Life, RETENTION, Redis, World, ids, job, keys, queue};
 
 fn unique(id: &str, key: &str) -> Job {
     JobBuilder::new("osis", "1").id(id).unique_key(key).build().expect("a legal job")
@@ -23,10 +23,10 @@ async fn a_submitted_job_is_in_its_queue_and_writes_no_field_at_its_default() {
     let world = World::new();
     assert_eq!(world.accepts(&[job("a")]).await, [JobStatus::Dispatched]);
     assert_eq!(world.work("type:osis"), ["a"]);
-    let mut names: Vec<String> = world.redis.ask("HKEYS hero:job:a");
+    let mut names: Vec<String> = world.redis.ask(&format!("HKEYS {}", keys::job("a")));
     names.sort();
     assert_eq!(names, ["created_at", "id", "script", "script_type", "status"]);
-    let queues: Vec<String> = world.redis.ask("SMEMBERS hero:meta:queue:index");
+    let queues: Vec<String> = world.redis.ask(&format!("SMEMBERS {}", keys().queues()));
     assert_eq!(queues, ["type:osis"]);
 }
 
@@ -83,7 +83,7 @@ async fn jobs_of_one_call_are_accepted_or_refused_each_by_itself_and_keep_their_
         ]
     );
     assert_eq!(world.work("type:osis"), ["a", "b"]);
-    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:a", "hero:job:b"]);
+    assert_eq!(world.redis.all("JOB"), [keys::job("a"), keys::job("b")]);
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn while_a_job_holds_a_unique_key_another_creates_nothing() {
     assert_eq!(world.submit(&[unique("b", "daily report")]).await, [holder]);
     world.finish(&life, &id, finished()).await;
     world.accepts(&[unique("b", "daily report")]).await;
-    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:a", "hero:job:b", "hero:job:c"]);
+    assert_eq!(world.redis.all("JOB"), [keys::job("a"), keys::job("b"), keys::job("c")]);
 }
 
 #[tokio::test]
@@ -119,8 +119,8 @@ async fn a_unique_key_is_free_again_after_a_stop_a_delete_and_a_removed_hash() {
     submit("b").await;
     world.store.delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
     submit("c").await;
-    world.redis.run("DEL hero:job:c");
-    world.redis.run("ZREM hero:meta:queue:ready:type:osis c");
+    world.redis.delete(&keys::job("c"));
+    world.redis.remove(&keys::ready("type:osis"), "c");
     submit("d").await;
 }
 
@@ -137,28 +137,28 @@ async fn a_unique_key_is_kept_by_a_job_that_waits_for_its_retry() {
 #[tokio::test]
 async fn a_work_list_of_another_type_refuses_its_jobs_by_name_and_no_others() {
     let world = World::new();
-    world.redis.run("SET hero:q:work:type:sal text");
+    world.redis.spoil(&keys::work("type:sal"));
     let sal = JobBuilder::new("sal", "1").id("s").build().expect("legal");
     let jobs = [sal.clone(), job("a")];
     let submitted = world.submit(&jobs).await;
     assert_eq!(
         submitted,
         [
-            Submitted::BrokenQueue("hero:q:work:type:sal".to_owned()),
+            Submitted::BrokenQueue(keys::work("type:sal")),
             Submitted::Accepted(JobStatus::Dispatched)
         ]
     );
-    assert_eq!(world.redis.keys("hero:job:"), ["hero:job:a"]);
+    assert_eq!(world.redis.all("JOB"), [keys::job("a")]);
     let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("a client");
     let error = client.submit(sal).await.expect_err("its queue is broken");
-    assert!(error.to_string().contains("hero:q:work:type:sal"), "{error}");
+    assert!(error.to_string().contains(&keys::work("type:sal")), "{error}");
     assert_eq!(error.exit(), Exit::Unavailable);
 }
 
 #[tokio::test]
 async fn a_prerequisite_whose_key_is_no_hash_is_unknown() {
     let world = World::new();
-    world.redis.run("SET hero:job:odd text");
+    world.redis.spoil(&keys::job("odd"));
     let after = JobBuilder::new("osis", "1").id("b").after("odd").build().expect("legal");
     let submitted = world.submit(&[job("a"), after]).await;
     assert_eq!(submitted[1], Submitted::UnknownPrerequisite("odd".to_owned()));
@@ -176,10 +176,12 @@ async fn namespaces_beside_each_other_share_nothing() {
     hero.accepts(&[job("a")]).await;
     other.submit(&[job("a"), job("b")], true, RETENTION).await.expect("submitting");
     assert_eq!(ids(&hero.claim(&life, 9).await.attempts), ["a"]);
-    assert_eq!(hero.redis.list("qa_hero:q:work:type:osis"), ["a", "b"]);
-    assert_eq!(hero.redis.keys("hero:job:"), ["hero:job:a"]);
+    assert_eq!(hero.redis.list(&other.keys().work(&queue("type:osis"))), ["a", "b"]);
+    assert_eq!(hero.redis.all("JOB"), [keys::job("a")]);
     let all = hero.redis.keys("");
-    assert!(all.iter().all(|key| key.starts_with("hero:") || key.starts_with("qa_hero:")));
+    assert!(
+        all.iter().all(|key| keys().is_own(key.as_bytes()) || other.keys().is_own(key.as_bytes()))
+    );
 }
 
 #[tokio::test]

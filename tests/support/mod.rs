@@ -1,6 +1,8 @@
-//! Shared by the tests: a private Redis, waits for conditions, seeds, and a world of jobs.
+//! Shared by the tests: a private Redis and its keys, waits for conditions, seeds, and a world of
+//! jobs.
 
 mod hero;
+pub(crate) mod keys;
 #[path = "../../src/test_support.rs"]
 mod needs;
 mod redis;
@@ -9,6 +11,7 @@ mod wait;
 mod world;
 
 pub(crate) use hero::{Hero, Process};
+pub(crate) use keys::keys;
 pub(crate) use needs::needs;
 pub(crate) use redis::Redis;
 pub(crate) use seed::{number, seed, seeds};

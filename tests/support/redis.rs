@@ -7,7 +7,7 @@ use hero::config::RedisConfig;
 use redis::{FromRedisValue, ToRedisArgs};
 use tempfile::TempDir;
 
-use super::wait_until;
+use super::{keys, wait_until};
 
 /// The redis-server of one test.
 pub(crate) struct Redis {
@@ -150,9 +150,99 @@ impl Redis {
     /// Submits a job as a client of the plain protocol does.
     #[track_caller]
     pub(crate) fn push_job(&self, script_type: &str, id: &str, script: &str) {
-        let fields = ["id", id, "script", script, "status", "dispatched"];
-        self.ask_with::<i64, _>(&format!("HSET hero:job:{id}"), &fields);
-        self.run(&format!("RPUSH hero:q:work:type:{script_type} {id}"));
+        self.set_job(id, &format!("id {id} status dispatched"));
+        self.set_field(&keys::job(id), "script", script);
+        self.push(&keys::work(&format!("type:{script_type}")), &[id]);
+    }
+
+    /// Writes fields of a job's hash: names and values, separated by spaces.
+    #[track_caller]
+    pub(crate) fn set_job(&self, id: &str, fields: &str) {
+        self.run(&format!("HSET {} {fields}", keys::job(id)));
+    }
+
+    /// Writes a field of a hash, of any bytes.
+    #[track_caller]
+    pub(crate) fn set_field<A: ToRedisArgs>(&self, key: &str, name: &str, value: A) {
+        self.ask_with::<i64, _>(&format!("HSET {key} {name}"), &[value]);
+    }
+
+    /// A string.
+    #[track_caller]
+    pub(crate) fn get<T: FromRedisValue>(&self, key: &str) -> T {
+        self.ask(&format!("GET {key}"))
+    }
+
+    /// Puts a string where Hero has a value of another kind.
+    #[track_caller]
+    pub(crate) fn spoil(&self, key: &str) {
+        self.run(&format!("SET {key} text"));
+    }
+
+    #[track_caller]
+    pub(crate) fn delete(&self, key: &str) {
+        self.run(&format!("DEL {key}"));
+    }
+
+    /// The seconds until a key expires; negative if it does not.
+    #[track_caller]
+    pub(crate) fn ttl(&self, key: &str) -> i64 {
+        self.ask(&format!("TTL {key}"))
+    }
+
+    /// Appends to a list.
+    #[track_caller]
+    pub(crate) fn push<A: ToRedisArgs>(&self, key: &str, entries: &[A]) {
+        self.ask_with::<i64, _>(&format!("RPUSH {key}"), entries);
+    }
+
+    /// Puts entries one by one in front of a list.
+    #[track_caller]
+    pub(crate) fn push_front<A: ToRedisArgs>(&self, key: &str, entries: &[A]) {
+        self.ask_with::<i64, _>(&format!("LPUSH {key}"), entries);
+    }
+
+    /// Takes the head of a list.
+    #[track_caller]
+    pub(crate) fn pop(&self, key: &str) -> String {
+        self.ask(&format!("LPOP {key}"))
+    }
+
+    /// Takes the head of a list as soon as it has one.
+    #[track_caller]
+    pub(crate) fn awaited(&self, key: &str) -> String {
+        let taken: Option<(String, String)> = self.ask(&format!("BLPOP {key} 20"));
+        taken.unwrap_or_else(|| panic!("nothing came into {key}")).1
+    }
+
+    /// The members of a sorted set, lowest first.
+    #[track_caller]
+    pub(crate) fn members(&self, key: &str) -> Vec<String> {
+        self.ask(&format!("ZRANGE {key} 0 -1"))
+    }
+
+    /// The score of a member of a sorted set.
+    #[track_caller]
+    pub(crate) fn score(&self, key: &str, member: &str) -> Option<f64> {
+        self.ask(&format!("ZSCORE {key} {member}"))
+    }
+
+    /// Puts a member into a sorted set.
+    #[track_caller]
+    pub(crate) fn put(&self, key: &str, score: u64, member: &str) {
+        self.run(&format!("ZADD {key} {score} {member}"));
+    }
+
+    /// Removes a member of a sorted set.
+    #[track_caller]
+    pub(crate) fn remove(&self, key: &str, member: &str) {
+        self.run(&format!("ZREM {key} {member}"));
+    }
+
+    /// All keys of a kind; see [`keys::prefix`].
+    #[track_caller]
+    pub(crate) fn all(&self, kind: &str) -> Vec<String> {
+        self.keys(&keys::prefix(kind))
     }
 
     /// All keys that begin with `prefix`.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hero::client::JobBuilder;
 use hero::config::Config;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
+use hero::proto::keys::Keys;
 use hero::proto::message::{ActorState, Presence};
 use hero::proto::queue::Queue;
 use hero::proto::target::{ActorId, ScriptType};
@@ -14,7 +15,7 @@ use hero::store::{
     Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded, Store, Submitted, Verdict,
 };
 
-use super::Redis;
+use super::{Redis, keys};
 
 /// The retention of ended jobs in these tests.
 pub(crate) const RETENTION: Duration = Duration::from_hours(1);
@@ -82,7 +83,6 @@ impl Life {
 pub(crate) struct World {
     pub(crate) redis: Redis,
     pub(crate) store: Store,
-    namespace: String,
     limits: ClaimLimits,
 }
 
@@ -101,7 +101,7 @@ impl World {
     /// One in a namespace of an own Redis.
     pub(crate) fn on(redis: Redis, namespace: &str) -> Self {
         let store = Store::open(&redis.config(namespace)).expect("settings that lead to redis");
-        Self { redis, store, namespace: namespace.to_owned(), limits: ClaimLimits::default() }
+        Self { redis, store, limits: ClaimLimits::default() }
     }
 
     /// With these limits, as the configuration writes them, for every claim from now on.
@@ -209,8 +209,13 @@ impl World {
 
     /// Gives a life the lease that its first heartbeat would have given it, unless it has one.
     fn hold_lease(&self, life: &Life) {
-        let boots = self.key("meta:boot:index");
+        let boots = self.store.keys().boots();
         self.redis.run(&format!("ZADD {boots} NX 99999999999999999 {}", life.boot));
+    }
+
+    /// Sets the end of a life's lease, in microseconds of Redis's clock.
+    pub(crate) fn set_lease(&self, life: &Life, end_us: u64) {
+        self.redis.put(&self.store.keys().boots(), end_us, life.boot.as_str());
     }
 
     /// Records how an attempt ended.
@@ -232,28 +237,29 @@ impl World {
     /// A field of a job's hash.
     #[track_caller]
     pub(crate) fn field(&self, id: &str, name: &str) -> Option<String> {
-        self.redis.field(&self.key(&format!("job:{id}")), name)
+        let id = id.parse().expect("a legal id");
+        self.redis.field(&self.store.keys().job(&id), name)
     }
 
-    /// The key that ends like this.
-    pub(crate) fn key(&self, rest: &str) -> String {
-        format!("{}:{rest}", self.namespace)
+    /// The start of all keys of a kind; see [`keys::prefix`].
+    fn prefix(&self, kind: &str) -> String {
+        keys::prefix_in(self.store.keys(), kind)
     }
 
     /// A work list, head first.
     #[track_caller]
-    pub(crate) fn work(&self, queue: &str) -> Vec<String> {
-        self.redis.list(&self.key(&format!("q:work:{queue}")))
+    pub(crate) fn work(&self, name: &str) -> Vec<String> {
+        self.redis.list(&self.store.keys().work(&queue(name)))
     }
 
     /// A counter of a script type.
     #[track_caller]
-    pub(crate) fn count(&self, script_type: &str, what: &str) -> u64 {
-        let key = self.key(&format!("meta:queue:stats:type:{script_type}"));
-        self.redis.field(&key, what).map_or(0, |number| number.parse().expect("a number"))
+    pub(crate) fn count(&self, of: &str, what: &str) -> u64 {
+        let stats = self.store.keys().stats(&script_type(of));
+        self.redis.field(&stats, what).map_or(0, |number| number.parse().expect("a number"))
     }
 
-    /// The indexes in which a job stands, as the ends of their keys.
+    /// The keys of the indexes in which a job stands.
     #[track_caller]
     pub(crate) fn indexes_of(&self, id: &str) -> Vec<String> {
         self.indexes().remove(id).unwrap_or_default()
@@ -264,10 +270,8 @@ impl World {
     fn indexes(&self) -> BTreeMap<String, Vec<String>> {
         let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut link = self.redis.link();
-        for part in
-            ["meta:queue:ready:", "meta:queue:held:", "meta:boot:running:", "meta:job:index:"]
-        {
-            for key in self.redis.keys(&self.key(part)) {
+        for kind in ["READY", "HELD", "RUNNING", "INDEX"] {
+            for key in self.redis.keys(&self.prefix(kind)) {
                 let members: Vec<String> = redis::cmd("ZRANGE")
                     .arg(&key)
                     .arg(0)
@@ -275,8 +279,7 @@ impl World {
                     .query(&mut link)
                     .expect("an index is a sorted set");
                 for id in members {
-                    let name = key[self.namespace.len() + 1..].to_owned();
-                    of.entry(id).or_default().push(name);
+                    of.entry(id).or_default().push(key.clone());
                 }
             }
         }
@@ -288,7 +291,7 @@ impl World {
     #[track_caller]
     pub(crate) fn check(&self) {
         let mut indexes = self.indexes();
-        let prefix = self.key("job:");
+        let prefix = self.prefix("JOB");
         let keys = self.redis.keys(&prefix);
         let mut pipeline = redis::pipe();
         let names = ["status", "script_type", "group", "instance", "priority", "boot_id"];
@@ -312,7 +315,7 @@ impl World {
             let stands = indexes.remove(id).unwrap_or_default();
             let foreign = fields[6].is_none() && fields[0].as_deref() == Some("dispatched");
             if !(foreign && stands.is_empty()) {
-                assert_stands(id, &fields, &stands);
+                assert_stands(self.store.keys(), id, &fields, &stands);
             }
         }
         assert!(indexes.is_empty(), "indexes hold what is no job: {indexes:?}");
@@ -324,9 +327,9 @@ impl World {
     /// Places in limits are those of jobs that run, and what a limit holds back is held.
     #[track_caller]
     fn check_limits(&self) {
-        let prefix = self.key("meta:limit:running:");
+        let prefix = self.prefix("LIMIT_RUNNING");
         for key in self.redis.keys(&prefix) {
-            for id in self.redis.ask::<Vec<String>>(&format!("ZRANGE {key} 0 -1")) {
+            for id in self.redis.members(&key) {
                 let limits = self.field(&id, "limits").unwrap_or_default();
                 let has_place = limits.split(' ').any(|name| name == &key[prefix.len()..]);
                 assert!(has_place, "{id} has a place in {key} and only {limits}");
@@ -334,18 +337,18 @@ impl World {
             }
         }
         let (mut by_limit, mut by_queue) = (BTreeSet::new(), BTreeSet::new());
-        let prefix = self.key("meta:limit:held:");
+        let prefix = self.prefix("LIMIT_HELD");
         for key in self.redis.keys(&prefix) {
-            for entry in self.redis.ask::<Vec<String>>(&format!("ZRANGE {key} 0 -1")) {
+            for entry in self.redis.members(&key) {
                 let id = entry.split(' ').nth(1).expect("a queue and an id");
                 assert_eq!(self.field(id, "held_by").as_deref(), Some(&key[prefix.len()..]));
                 by_limit.insert(entry);
             }
         }
-        let prefix = self.key("meta:queue:held:");
+        let prefix = self.prefix("HELD");
         for key in self.redis.keys(&prefix) {
             let queue = &key[prefix.len()..];
-            let ids: Vec<String> = self.redis.ask(&format!("ZRANGE {key} 0 -1"));
+            let ids = self.redis.members(&key);
             by_queue.extend(ids.into_iter().map(|id| format!("{queue} {id}")));
         }
         assert_eq!(by_limit, by_queue, "what limits hold back, and what is held");
@@ -355,12 +358,12 @@ impl World {
     /// prerequisites left.
     #[track_caller]
     fn check_beside(&self) {
-        for key in self.redis.keys(&self.key("meta:job:unique:")) {
+        for key in self.redis.keys(&self.prefix("UNIQUE")) {
             let holder: String = self.redis.ask_with("GET", &[&key]);
             let status = self.field(&holder, "status").unwrap_or_default();
             assert!(!["finished", "error"].contains(&status.as_str()), "{holder} holds {key}");
         }
-        let prefix = self.key("meta:job:pending:");
+        let prefix = self.prefix("PENDING");
         for key in self.redis.keys(&prefix) {
             let id = &key[prefix.len()..];
             let status = self.field(id, "status");
@@ -370,14 +373,13 @@ impl World {
 
     #[track_caller]
     fn check_order(&self) {
-        let prefix = self.key("meta:queue:ready:");
+        let prefix = self.prefix("READY");
         for key in self.redis.keys(&prefix) {
             let queue = &key[prefix.len()..];
-            let kind: String =
-                self.redis.ask(&format!("TYPE {}", self.key(&format!("q:work:{queue}"))));
+            let kind: String = self.redis.ask(&format!("TYPE {}{queue}", self.prefix("WORK")));
             // Tests break lists on purpose.
             let list = if kind == "list" { self.work(queue) } else { Vec::new() };
-            let ready: Vec<String> = self.redis.ask(&format!("ZRANGE {key} 0 -1"));
+            let ready = self.redis.members(&key);
             let in_list: BTreeSet<&String> = list.iter().collect();
             let in_ready: BTreeSet<&String> = ready.iter().collect();
             let list: Vec<&String> = list.iter().filter(|id| in_ready.contains(id)).collect();
@@ -389,7 +391,7 @@ impl World {
 
 /// `fields` are the status, the script type, the group, the instance, the priority, the boot.
 #[track_caller]
-fn assert_stands(id: &str, fields: &[Option<String>], stands: &[String]) {
+fn assert_stands(keys: &Keys, id: &str, fields: &[Option<String>], stands: &[String]) {
     let text = |place: usize| fields[place].clone().unwrap_or_default();
     let status = text(0);
     let expected = match status.as_str() {
@@ -404,12 +406,14 @@ fn assert_stands(id: &str, fields: &[Option<String>], stands: &[String]) {
                 "" | "1" => String::new(),
                 other => format!(":prio:{other}"),
             };
-            let index = if fields[7].is_some() { "held" } else { "ready" };
-            format!("meta:queue:{index}:type:{}{target}{priority}", text(1))
+            let queue = queue(&format!("type:{}{target}{priority}", text(1)));
+            if fields[7].is_some() { keys.held(&queue) } else { keys.ready(&queue) }
         }
-        "started" if !text(5).is_empty() => format!("meta:boot:running:{}", text(5)),
-        _ if text(1).is_empty() => format!("meta:job:index:{status}:type:unknown"),
-        _ => format!("meta:job:index:{status}:type:{}", text(1)),
+        "started" if !text(5).is_empty() => keys.running(&text(5).parse().expect("a legal boot")),
+        _ => {
+            let of = if text(1).is_empty() { "unknown".to_owned() } else { text(1) };
+            keys.index(status.parse().expect("a legal status"), &script_type(&of))
+        }
     };
     assert_eq!(stands, [expected], "job {id} is {status} and stands elsewhere");
 }

@@ -2,6 +2,7 @@
 //! one place only, the form of files. Each message names the place, the rule and its reason.
 
 mod circles;
+mod keys;
 mod names;
 mod source;
 mod words;
@@ -303,6 +304,7 @@ fn the_sources_keep_the_rules() {
     let mut faults: Vec<String> =
         files.iter().flat_map(|(path, text)| faults(path, text)).collect();
     faults.extend(circles::faults(&files));
+    faults.extend(keys::faults(&files));
     faults.extend(names::faults(&files));
     faults.extend(words::faults(&files));
     assert!(faults.is_empty(), "{} rules broken:\n{}", faults.len(), faults.join("\n"));

@@ -1,5 +1,6 @@
 //! Rust sources as the rules read them: without comments, literals and tests.
 
+use std::ops::Range;
 use std::path::Path;
 
 /// Returns the code of a file with the same lines and columns: comments, the text of literals and
@@ -8,10 +9,31 @@ pub(crate) fn code_of(text: &str) -> String {
     without_tests(blanked(text))
 }
 
+/// Returns the literals of a file with the numbers of their first lines.
+pub(crate) fn literals(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let line_of = |at: usize| text[..at].matches('\n').count() + 1;
+    let spans = comments_and_literals(text).into_iter();
+    let literals = spans.filter(|span| !text[span.clone()].starts_with('/'));
+    literals.map(move |span| (line_of(span.start), &text[span]))
+}
+
 /// Replaces comments and the text of literals by spaces.
 fn blanked(text: &str) -> Vec<u8> {
+    let mut out = text.as_bytes().to_vec();
+    for span in comments_and_literals(text) {
+        for byte in &mut out[span] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    out
+}
+
+/// Returns the bytes of each comment and of each literal.
+fn comments_and_literals(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
-    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut spans = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
@@ -25,15 +47,12 @@ fn blanked(text: &str) -> Vec<u8> {
             b'\'' => char_end(rest).unwrap_or(0),
             _ => 0,
         };
-        if end == 0 {
-            out.push(rest[0]);
-            at += 1;
-        } else {
-            out.extend(rest[..end].iter().map(|byte| if *byte == b'\n' { b'\n' } else { b' ' }));
-            at += end;
+        if end > 0 {
+            spans.push(at..at + end);
         }
+        at += end.max(1);
     }
-    out
+    spans
 }
 
 fn line_end(rest: &[u8]) -> usize {
@@ -135,4 +154,6 @@ fn comments_literals_and_tests_become_spaces() {
     let words: Vec<&str> = identifiers(&code).collect();
     assert_eq!(words, ["let", "a", "let", "b", "let", "c", "let", "d", "a", "str", "fn", "h"]);
     assert_eq!(code.lines().count(), text.lines().count());
+    let literals: Vec<(usize, &str)> = literals(text).collect();
+    assert_eq!(literals, [(1, "\"x::y\""), (2, "r#\"q\"u\"#"), (2, "'\"'")]);
 }
