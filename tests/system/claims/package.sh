@@ -25,6 +25,15 @@ holds_what_it_should() {
     ls target/debian/hero-dbgsym_*.deb
 }
 
+# The pages to which README links, as files beside it.
+holds_the_linked_pages() {
+    local files page
+    files=$(dpkg-deb --contents "$deb")
+    for page in $(grep -oE '\]\((docs|[A-Z]+)[^)#]*' README.md | cut -c 3- | sort -u); do
+        has "$files" " ./usr/share/doc/hero/$page"
+    done
+}
+
 # Both ways: the page has every key of the file that ships, and no key that is not there.
 documents_every_key() {
     local keys
@@ -53,5 +62,6 @@ names_no_place_of_the_build() {
 claim "lintian finds nothing in the package" lintian_is_silent
 claim "the package holds the program, units, man pages, completions; version as in Cargo.toml" \
     holds_what_it_should
+claim "the package holds the pages to which README links" holds_the_linked_pages
 claim "hero.toml(5) has every key of the shipped hero.toml, with its default" documents_every_key
 claim "no file of it names the place it was built at" names_no_place_of_the_build

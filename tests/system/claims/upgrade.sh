@@ -2,11 +2,12 @@
 
 JOBS=20
 
-# The same files under a higher version: what is looked at is what the package does.
+# The same files under a higher version, with a changed unit.
 make_newer_package() {
     local tree=$run_dir/newer
     dpkg-deb --raw-extract "$deb" "$tree"
     sed -i 's/^Version: .*/&+newer/' "$tree/DEBIAN/control"
+    sed -i 's/^Description=.*/& (newer)/' "$tree/lib/systemd/system/hero@.service"
     dpkg-deb --root-owner-group --build "$tree" "$run_dir/root/root/newer.deb"
     rm -rf "$tree"
 }
@@ -48,6 +49,8 @@ loses_nothing() {
         pid=$(property "$unit" MainPID)
         lacks " $(echo "$before" | tr '\n' ' ')" " $pid "
         is 0 property "$unit" NRestarts
+        has "$(property "$unit" Description)" "(newer)"
+        is no property "$unit" NeedDaemonReload
     done
     is inactive property hero@osis-default-2 ActiveState
     eventually 90 all_ended
@@ -61,5 +64,19 @@ loses_nothing() {
     is "640 root hero" inside stat -c '%a %U %G' /etc/hero/hero.toml
 }
 
+says_that_units_wait_for_redis() {
+    inside systemctl stop redis-server
+    local printed
+    printed=$(inside apt-get install -y -q --reinstall /root/newer.deb)
+    has "$printed" "Units of Hero still restart: they wait for jobs, or for Redis"
+    inside systemctl start redis-server
+    local unit
+    for unit in $UNITS; do
+        eventually 30 unit_is "$unit" active
+    done
+}
+
 claim "an upgrade while $JOBS jobs are on their way loses none and keeps the edited hero.toml" \
     loses_nothing
+claim "an upgrade without Redis ends, and says that the units still restart" \
+    says_that_units_wait_for_redis
