@@ -251,12 +251,36 @@ impl Client {
         }
     }
 
-    /// Runs an ended job again, with attempts and crashes counted from 0.
+    /// Runs an ended job again, with attempts and crashes counted from 0. It waits for those of its
+    /// prerequisites that have not finished. Returns its new state.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has not ended.
+    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has not ended;
+    /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
+    /// without an input.
     pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
         moved("retry", id, self.store.retry(id).await?)
+    }
+
+    /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that
+    /// failed because a prerequisite did. Returns each with its new state, the job itself first,
+    /// or the reason why a dependent stays as it is.
+    ///
+    /// # Errors
+    /// As [`Client::retry_job`]; the job may have any state.
+    pub async fn retry_job_with_dependents(
+        &self,
+        id: &JobId,
+    ) -> Result<Vec<(JobId, Result<JobStatus, ClientError>)>, ClientError> {
+        let graph = self.store.retry_with_dependents(id).await?;
+        let own = moved("retry", id, graph.outcome)?;
+        let mut jobs = vec![(id.clone(), Ok(own))];
+        jobs.extend(graph.retried.into_iter().map(|(id, status)| (id, Ok(status))));
+        jobs.extend(graph.stay.into_iter().map(|(id, why)| {
+            let why = moved("retry", &id, why);
+            (id, why)
+        }));
+        Ok(jobs)
     }
 
     /// Deletes a job that is not running, and its log. Its waiting dependents fail.
@@ -356,6 +380,12 @@ fn moved(doing: &'static str, id: &JobId, outcome: RetryOutcome) -> Result<JobSt
         RetryOutcome::Illegal => Err(wrong("without a legal queue".to_owned())),
         RetryOutcome::Duplicate(other) => {
             Err(wrong(format!("blocked: job {other} holds its unique key")))
+        }
+        RetryOutcome::FailedPrerequisite(cause) => {
+            Err(ClientError::FailedPrerequisite { id: id.clone(), cause })
+        }
+        RetryOutcome::LostPrerequisite(lost) => {
+            Err(ClientError::LostPrerequisite { id: id.clone(), lost })
         }
     }
 }

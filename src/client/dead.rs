@@ -9,8 +9,8 @@ use crate::store::{DeadCursor, DeadFilter, DeadPage, DeleteOutcome, RetryOutcome
 pub struct DeadTally {
     /// Dead letters that were retried or deleted.
     pub done: u64,
-    /// Dead letters that could not be: another job holds their unique key, or their fields name
-    /// no legal queue.
+    /// Dead letters that could not be: another job holds their unique key, their fields name no
+    /// legal queue, or a prerequisite failed or is gone.
     pub left: u64,
 }
 
@@ -57,7 +57,10 @@ impl Client {
         self.each_dead(filter, async |id| {
             Ok(match self.store.retry(id).await? {
                 RetryOutcome::Moved(_) => Some(true),
-                RetryOutcome::Illegal | RetryOutcome::Duplicate(_) => Some(false),
+                RetryOutcome::Illegal
+                | RetryOutcome::Duplicate(_)
+                | RetryOutcome::FailedPrerequisite(_)
+                | RetryOutcome::LostPrerequisite(_) => Some(false),
                 // Another client was faster.
                 RetryOutcome::Missing | RetryOutcome::Refused(_) => None,
             })

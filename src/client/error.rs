@@ -96,6 +96,28 @@ pub enum ClientError {
         /// Its state.
         status: String,
     },
+    /// The job cannot run again before one that failed.
+    #[error(
+        "cannot retry job {id}: it needs job {cause}, which failed; \
+             retry both: hero job retry --with-dependents {cause}"
+    )]
+    FailedPrerequisite {
+        /// The job.
+        id: JobId,
+        /// Its prerequisite, or the job that made this one fail.
+        cause: JobId,
+    },
+    /// The job cannot run again, as a prerequisite does not exist any more.
+    #[error(
+        "cannot retry job {id}: its prerequisite {lost} does not exist any more, so its output \
+             is lost; submit both again"
+    )]
+    LostPrerequisite {
+        /// The job.
+        id: JobId,
+        /// Its prerequisite.
+        lost: JobId,
+    },
     /// The job is not a dead letter.
     #[error("job {id} is not a dead letter: it is {status}; `hero job` is for all jobs")]
     NoDeadLetter {
@@ -142,6 +164,8 @@ impl ClientError {
             | Self::TooMany { .. }
             | Self::TooManyOthers { .. }
             | Self::WrongState { .. }
+            | Self::FailedPrerequisite { .. }
+            | Self::LostPrerequisite { .. }
             | Self::NoDeadLetter { .. } => Exit::Data,
             Self::Refused { error, .. } => error.exit(),
             Self::NoSuchJob(_) => Exit::NotFound,

@@ -1,5 +1,7 @@
 //! Jobs as their submitters see them: submit, start, read, retry, delete.
 
+use std::collections::BTreeMap;
+
 use redis::{ScriptInvocation, Value};
 
 use super::attempts::kept;
@@ -9,6 +11,12 @@ use crate::proto::target::ScriptType;
 
 /// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
 pub(super) const ANY: char = '?';
+
+const RETRYING: &str = "retrying a job";
+/// The values by which one step of a retry continues another: an id and a place for each job.
+const CONTINUED_MAX: usize = 2000;
+/// The values that `retry.lua` returns.
+type RetryStep = (String, String, Vec<String>, Vec<String>, usize, Vec<String>);
 
 /// The answer to the submission of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +46,22 @@ pub enum RetryOutcome {
     Illegal,
     /// Another job holds its unique key.
     Duplicate(JobId),
+    /// One of its prerequisites failed; the failure of this job was the cause.
+    FailedPrerequisite(JobId),
+    /// This prerequisite does not exist any more.
+    LostPrerequisite(JobId),
+}
+
+/// The answer to a retry of a job and its dependents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetriedGraph {
+    /// The answer for the job itself; [`RetryOutcome::Moved`] with its state also if it had not
+    /// failed, and stays as it is.
+    pub outcome: RetryOutcome,
+    /// Its dependents that were retried, with their new states.
+    pub retried: Vec<(JobId, JobStatus)>,
+    /// Dependents that failed because of a prerequisite and were not retried, and why.
+    pub stay: Vec<(JobId, RetryOutcome)>,
 }
 
 /// The answer to a deletion.
@@ -96,15 +120,59 @@ impl Store {
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
     }
 
-    /// Runs an ended job again; its attempts and crashes are reset.
+    /// Runs an ended job again, or lets it wait again for its prerequisites; its attempts and
+    /// crashes are reset.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
+        let (code, detail, ..) = self.retry_step(id.as_str(), "alone", &[]).await?;
+        moved(&code, &detail).ok_or_else(|| StoreError::unexpected(RETRYING))
+    }
+
+    /// Retries a job if it failed, and all its dependents that failed because a prerequisite did.
+    /// Each step is atomic and takes bounded time.
+    ///
+    /// # Errors
+    /// [`StoreError`]; some of the dependents may have been retried.
+    pub async fn retry_with_dependents(&self, id: &JobId) -> Result<RetriedGraph, StoreError> {
+        let unexpected = || StoreError::unexpected(RETRYING);
+        let mut step = self.retry_step(id.as_str(), "dependents", &[]).await?;
+        let outcome = moved(&step.0, &step.1).ok_or_else(unexpected)?;
+        let (mut retried, mut stay) = (Vec::new(), BTreeMap::new());
+        let mut left = Vec::new();
+        loop {
+            let (_, _, moves, stays, done, more) = step;
+            for pair in moves.chunks_exact(2) {
+                let (id, state) = (pair[0].parse(), pair[1].parse());
+                retried.push((id.map_err(|_| unexpected())?, state.map_err(|_| unexpected())?));
+            }
+            for row in stays.chunks_exact(3) {
+                let id = row[0].parse().map_err(|_| unexpected())?;
+                stay.insert(id, moved(&row[1], &row[2]).ok_or_else(unexpected)?);
+            }
+            left.extend(more.into_iter().skip(done));
+            if left.is_empty() {
+                break;
+            }
+            let next = left.split_off(left.len().saturating_sub(CONTINUED_MAX));
+            step = self.retry_step("", "dependents", &next).await?;
+        }
+        for (id, _) in &retried {
+            stay.remove(id);
+        }
+        Ok(RetriedGraph { outcome, retried, stay: stay.into_iter().collect() })
+    }
+
+    async fn retry_step(
+        &self,
+        id: &str,
+        what: &str,
+        left: &[String],
+    ) -> Result<RetryStep, StoreError> {
         let mut script = self.scripts.retry.prepare_invoke();
-        script.arg(id.as_str());
-        let (code, detail): (String, String) = self.invoke("retrying a job", &script).await?;
-        moved(&code, &detail).ok_or_else(|| StoreError::unexpected("retrying a job"))
+        script.arg(id).arg(what).arg(left);
+        self.invoke(RETRYING, &script).await
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
@@ -225,6 +293,8 @@ fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
         "illegal" => Some(RetryOutcome::Illegal),
         "refused" => detail.parse().ok().map(RetryOutcome::Refused),
         "duplicate" => detail.parse().ok().map(RetryOutcome::Duplicate),
+        "failed_prerequisite" => detail.parse().ok().map(RetryOutcome::FailedPrerequisite),
+        "lost_prerequisite" => detail.parse().ok().map(RetryOutcome::LostPrerequisite),
         status => status.parse().ok().map(RetryOutcome::Moved),
     }
 }

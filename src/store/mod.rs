@@ -41,7 +41,7 @@ pub use error::StoreError;
 pub use events::JobEvent;
 pub use external_redis::ExternalRedis;
 pub use inputs::Outputs;
-pub use jobs::{DeleteOutcome, RetryOutcome, Submitted};
+pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome, Submitted};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use limits::{ClaimLimits, Tended};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};

@@ -296,3 +296,30 @@ fn dependent_of_a_stopped_job_fails_with_the_name_of_that_job() {
     hero.run(&["job", "stop", "a"]).code(0);
     hero.run(&["job", "wait", "b"]).code(1).says("prerequisite failed: a");
 }
+
+#[test]
+fn failed_graph_is_resumed_and_its_jobs_get_their_inputs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _sal = hero.actor("sal-default-1").start();
+    let gate = redis.folder().join("gate");
+    let text = format!(
+        "[defaults]\ntype = \"sal\"\n[job.a]\nid = \"a\"\n\
+         script = '''if !exist({gate:?}) {{ throw \"not yet\" }} \"from a\"'''\n\
+         [job.b]\nid = \"b\"\nafter = [\"a\"]\nscript = \"INPUTS.a\"\n\
+         [job.c]\nid = \"c\"\nafter = [\"b\"]\nscript = \"INPUTS.b + ' to c'\"\n"
+    );
+    file(&redis, "g.toml", &text.replace("' to c'", "` to c`"));
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    hero.run(&["job", "wait", "c"]).code(1).says("prerequisite failed: b");
+    let refused = hero.run(&["job", "retry", "c"]).code(65);
+    refused.says(
+        "cannot retry job c: it needs job a, which failed; retry both: \
+                  hero job retry --with-dependents a",
+    );
+    std::fs::write(&gate, "").expect("opening the gate");
+    hero.run(&["job", "retry", "--with-dependents", "a"])
+        .code(0)
+        .stdout("a dispatched\nb waiting_for_prerequisites\nc waiting_for_prerequisites\n");
+    hero.run(&["job", "wait", "c"]).code(0).stdout("from a to c\n");
+}

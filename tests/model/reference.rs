@@ -37,6 +37,8 @@ pub(super) struct Job {
     pub(super) crashes: u32,
     /// The last boot that claimed it; `None` for a foreign actor.
     pub(super) boot: Option<String>,
+    /// True if it failed because a prerequisite did.
+    pub(super) failed_in_vain: bool,
     /// True once Hero knows of its end: one that a foreign actor wrote must be noticed.
     pub(super) retained: bool,
 }
@@ -57,6 +59,7 @@ impl Job {
             attempt: 0,
             crashes: 0,
             boot: None,
+            failed_in_vain: false,
             retained: false,
         }
     }
@@ -91,6 +94,17 @@ pub(super) enum Recorded {
     Stands,
     Before,
     Lost,
+}
+
+/// The expected answer to a retry.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Retried {
+    Moved(JobStatus),
+    Missing,
+    Refused(JobStatus),
+    Duplicate(String),
+    FailedPrerequisite,
+    LostPrerequisite,
 }
 
 /// Everything in Redis, as it should be.
@@ -171,7 +185,7 @@ impl Model {
         self.enter(if finished { Finished } else { Error }, id);
         self.release_unique(id);
         let job = self.jobs.get_mut(id).expect("a job ends");
-        job.retained = true;
+        (job.retained, job.failed_in_vain) = (true, false);
         let (script_type, dependents) = (job.script_type.clone(), job.dependents.clone());
         self.count(&script_type, if finished { "finished" } else { "failed" });
         (id.to_owned(), finished, dependents)
@@ -206,6 +220,7 @@ impl Model {
                     job.pending.clear();
                     self.leave(&id);
                     let end = self.conclude(&id, false);
+                    self.jobs.get_mut(&id).expect("it was looked at").failed_in_vain = true;
                     ended.push_back(end);
                 } else if job.pending.is_empty() {
                     self.leave(&id);
@@ -242,15 +257,26 @@ impl Model {
         Submitted::Accepted(self.jobs[id].status)
     }
 
+    /// A prerequisite of the job that failed or is gone.
+    fn failed_prerequisite(&self, id: &str) -> Option<&String> {
+        let mut prerequisites = self.jobs[id].prerequisites.iter();
+        prerequisites.find(|id| self.jobs.get(*id).is_none_or(|job| job.status == Error))
+    }
+
     /// A job that stands nowhere goes where it belongs.
     fn go(&mut self, id: &str) {
-        let prerequisites = self.jobs[id].prerequisites.clone();
-        let status = |id: &String| self.jobs.get(id).map_or(Error, |job| job.status);
-        if prerequisites.iter().any(|id| status(id) == Error) {
+        if self.failed_prerequisite(id).is_some() {
             let ended = self.conclude(id, false);
+            self.jobs.get_mut(id).expect("it was looked at").failed_in_vain = true;
             self.tell_dependents([ended].into());
             return;
         }
+        self.wait_or_run(id);
+    }
+
+    fn wait_or_run(&mut self, id: &str) {
+        let prerequisites = self.jobs[id].prerequisites.clone();
+        let status = |id: &String| self.jobs.get(id).map_or(Error, |job| job.status);
         let mut pending: BTreeSet<String> =
             prerequisites.into_iter().filter(|id| status(id) != Finished).collect();
         let on_its_way = |id: &&String| !status(id).is_terminal();
@@ -263,7 +289,9 @@ impl Model {
         for prerequisite in &pending {
             let prerequisite = prerequisite.trim_start_matches(ANY);
             let prerequisite = self.jobs.get_mut(prerequisite).expect("it was looked at");
-            prerequisite.dependents.push(id.to_owned());
+            if !prerequisite.dependents.iter().any(|known| known == id) {
+                prerequisite.dependents.push(id.to_owned());
+            }
         }
         self.jobs.get_mut(id).expect("a job waits").pending = pending;
         self.enter(WaitingForPrerequisites, id);
@@ -461,17 +489,21 @@ impl Model {
         }
     }
 
-    pub(super) fn retry(&mut self, id: &str) -> Option<Result<(), String>> {
-        let job = self.jobs.get(id)?;
+    pub(super) fn retry(&mut self, id: &str) -> Retried {
+        let Some(job) = self.jobs.get(id) else { return Retried::Missing };
         if !job.status.is_terminal() {
-            return Some(Err(job.status.to_string()));
+            return Retried::Refused(job.status);
+        }
+        if let Some(failed) = self.failed_prerequisite(id) {
+            let is_gone = !self.jobs.contains_key(failed);
+            return if is_gone { Retried::LostPrerequisite } else { Retried::FailedPrerequisite };
         }
         if let Some(key) = &job.unique {
             let holder = self.unique.get(key).filter(|holder| *holder != id);
             if let Some(holder) = holder.filter(|holder| {
                 self.jobs.get(*holder).is_some_and(|job| !job.status.is_terminal())
             }) {
-                return Some(Err(holder.clone()));
+                return Retried::Duplicate(holder.clone());
             }
             self.unique.insert(key.clone(), id.to_owned());
         }
@@ -479,9 +511,32 @@ impl Model {
         self.dead.values_mut().for_each(|dead| dead.retain(|entry| entry != id));
         let job = self.jobs.get_mut(id).expect("it was looked at");
         (job.attempt, job.crashes, job.boot, job.run_at) = (0, 0, None, None);
-        job.retained = false;
-        self.push_back(id);
-        Some(Ok(()))
+        (job.retained, job.failed_in_vain) = (false, false);
+        self.wait_or_run(id);
+        Retried::Moved(self.jobs[id].status)
+    }
+
+    /// The state of the job if it was retried or had not failed, and the dependents retried.
+    pub(super) fn retry_with_dependents(&mut self, id: &str) -> (Retried, Vec<String>) {
+        let own = match self.jobs.get(id).map(|job| job.status) {
+            None | Some(Error) => self.retry(id),
+            Some(status) => Retried::Moved(status),
+        };
+        let mut retried = Vec::new();
+        let mut turns = VecDeque::new();
+        if matches!(own, Retried::Moved(_)) {
+            turns.push_back(id.to_owned());
+        }
+        while let Some(turn) = turns.pop_front() {
+            for id in self.jobs[&turn].dependents.clone() {
+                let failed = self.jobs.get(&id).is_some_and(|job| job.failed_in_vain);
+                if failed && matches!(self.retry(&id), Retried::Moved(_)) {
+                    retried.push(id.clone());
+                    turns.push_back(id);
+                }
+            }
+        }
+        (own, retried)
     }
 
     /// `"deleted"`, `"running"` or `"missing"`.

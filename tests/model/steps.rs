@@ -18,7 +18,7 @@ use hero::store::{
 };
 use jiff::Timestamp;
 
-use super::reference::{self, CRASH_LIMIT, End, Job, Model};
+use super::reference::{self, CRASH_LIMIT, End, Job, Model, Retried};
 use crate::support::{Life, RETENTION, World, keys};
 
 const LEASE: Duration = Duration::from_hours(1);
@@ -369,16 +369,17 @@ impl Walk {
         else {
             return "retry nothing".to_owned();
         };
+        if self.rng.bool() {
+            let graph = self.world.store.retry_with_dependents(&legal(&id)).await;
+            let graph = graph.expect("redis answers");
+            let (expected, dependents) = self.model.retry_with_dependents(&id);
+            assert_eq!(retried(&graph.outcome), expected, "retry {id} with dependents");
+            let answer: Vec<&str> = graph.retried.iter().map(|(id, _)| id.as_str()).collect();
+            assert_eq!(answer, dependents, "retry {id} with dependents");
+            return format!("retry {id} with dependents: {expected:?}, {dependents:?}");
+        }
         let answer = self.world.store.retry(&legal(&id)).await.expect("redis answers");
-        let expected = match self.model.retry(&id) {
-            None => RetryOutcome::Missing,
-            Some(Ok(())) => RetryOutcome::Moved(JobStatus::Dispatched),
-            Some(Err(why)) => match why.parse() {
-                Ok(status) => RetryOutcome::Refused(status),
-                Err(_) => RetryOutcome::Duplicate(legal(&why)),
-            },
-        };
-        assert_eq!(answer, expected, "retry {id}");
+        assert_eq!(retried(&answer), self.model.retry(&id), "retry {id}");
         format!("retry {id}: {answer:?}")
     }
 
@@ -683,4 +684,16 @@ fn differ_in_news_alone(model: &[String], real: &[String], known: &[String]) -> 
 
 fn legal(id: &str) -> JobId {
     id.parse().expect("a legal id")
+}
+
+fn retried(outcome: &RetryOutcome) -> Retried {
+    match outcome {
+        RetryOutcome::Moved(status) => Retried::Moved(*status),
+        RetryOutcome::Missing => Retried::Missing,
+        RetryOutcome::Refused(status) => Retried::Refused(*status),
+        RetryOutcome::Duplicate(holder) => Retried::Duplicate(holder.to_string()),
+        RetryOutcome::FailedPrerequisite(_) => Retried::FailedPrerequisite,
+        RetryOutcome::LostPrerequisite(_) => Retried::LostPrerequisite,
+        RetryOutcome::Illegal => panic!("every job has a legal queue"),
+    }
 }

@@ -431,3 +431,115 @@ async fn very_many_dependents_are_settled_though_their_prerequisite_is_deleted_o
         assert!(world.redis.all("DEPENDENTS").is_empty());
     }
 }
+
+async fn retry(world: &World, name: &str) -> RetryOutcome {
+    let outcome = world.store.retry(&name.parse().expect("legal")).await.expect("retrying");
+    world.check();
+    outcome
+}
+
+#[tokio::test]
+async fn retried_job_waits_again_for_its_prerequisites() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.accepts(&[after("b", &["a"]), after("c", &["b"]), after_any("x", &["c"])]).await;
+    world.finish(&life, &own, failed()).await;
+    for name in ["b", "c"] {
+        assert_eq!(retry(&world, name).await, RetryOutcome::FailedPrerequisite(own.clone()));
+        assert_eq!(world.status(name), JobStatus::Error);
+    }
+    assert_eq!(retry(&world, "a").await, RetryOutcome::Moved(JobStatus::Dispatched));
+    for name in ["b", "c"] {
+        let waits = RetryOutcome::Moved(JobStatus::WaitingForPrerequisites);
+        assert_eq!(retry(&world, name).await, waits);
+        assert_eq!(world.field(name, "error"), None);
+    }
+    assert_eq!(world.field("a", "dependents").as_deref(), Some(r#"["b"]"#));
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["x", "a"]);
+    world.finish(&life, &own, done()).await;
+    assert_eq!(world.status("b"), JobStatus::Dispatched);
+    assert_eq!(world.status("c"), JobStatus::WaitingForPrerequisites);
+    let ran = world.claim(&life, 1).await.attempts.remove(0).id;
+    world.finish(&life, &ran, failed()).await;
+    assert_eq!(world.field("c", "error").as_deref(), Some("prerequisite failed: b"));
+}
+
+#[tokio::test]
+async fn job_whose_prerequisite_is_gone_is_not_retried() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.accepts(&[after("b", &["a"]), after_any("c", &["a"])]).await;
+    world.finish(&life, &own, done()).await;
+    for attempt in world.claim(&life, 2).await.attempts {
+        world.finish(&life, &attempt.id, failed()).await;
+    }
+    world.store.delete(&own, RETENTION).await.expect("deleting");
+    assert_eq!(retry(&world, "b").await, RetryOutcome::LostPrerequisite(own));
+    assert_eq!(retry(&world, "c").await, RetryOutcome::Moved(JobStatus::Dispatched));
+}
+
+/// Retries a job with its dependents. Returns its outcome, the retried dependents, those that stay.
+async fn resume(world: &World, name: &str) -> (RetryOutcome, Vec<String>, Vec<String>) {
+    let id = name.parse().expect("legal");
+    let graph = world.store.retry_with_dependents(&id).await.expect("retrying");
+    world.check();
+    let retried = graph.retried.iter().map(|(id, _)| id.to_string()).collect();
+    (graph.outcome, retried, graph.stay.iter().map(|(id, _)| id.to_string()).collect())
+}
+
+#[tokio::test]
+async fn failed_part_of_a_graph_is_resumed_and_the_rest_stays() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[job("a"), job("other"), job("good")]).await;
+    world
+        .accepts(&[
+            after("b", &["a", "good"]),
+            after("c", &["a"]),
+            after("join", &["b", "c"]),
+            after("both", &["a", "other"]),
+            after("stopped", &["a"]),
+            after_any("always", &["a"]),
+        ])
+        .await;
+    world.store.stop(&"stopped".parse().expect("legal"), RETENTION, None).await.expect("stopping");
+    for (attempt, end) in
+        world.claim(&life, 3).await.attempts.iter().zip([failed(), failed(), done()])
+    {
+        world.finish(&life, &attempt.id, end).await;
+    }
+    let dispatched = RetryOutcome::Moved(JobStatus::Dispatched);
+    let (outcome, retried, stay) = resume(&world, "a").await;
+    assert_eq!((outcome, stay), (dispatched.clone(), vec!["both".to_owned()]));
+    assert_eq!(retried, ["b", "c", "join"]);
+    for name in retried {
+        assert_eq!(world.status(&name), JobStatus::WaitingForPrerequisites);
+    }
+    assert_eq!(world.status("good"), JobStatus::Finished);
+    // It was retried before, so only its dependents are left to do.
+    assert_eq!(resume(&world, "a").await.0, dispatched);
+    assert_eq!(resume(&world, "other").await, (dispatched, vec!["both".to_owned()], vec![]));
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["always", "a", "other"]);
+    for name in ["a", "other"] {
+        world.finish(&life, &name.parse().expect("legal"), done()).await;
+    }
+    let claimed = world.claim(&life, 9).await.attempts;
+    assert_eq!(ids(&claimed), ["b", "c", "both"]);
+    for attempt in claimed {
+        world.finish(&life, &attempt.id, done()).await;
+    }
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["join"]);
+    let missing = resume(&world, "nobody").await;
+    assert_eq!(missing, (RetryOutcome::Missing, vec![], vec![]));
+}
+
+#[tokio::test]
+async fn more_dependents_than_one_step_looks_at_are_resumed() {
+    let life = Life::of("osis-default-1");
+    let (world, own) = with_dependents(&life, 3000).await;
+    world.accepts(&[after("last", &["j2999"])]).await;
+    world.finish(&life, &own, failed()).await;
+    settle(&world).await;
+    let (outcome, retried, stay) = resume(&world, "a").await;
+    assert_eq!(outcome, RetryOutcome::Moved(JobStatus::Dispatched));
+    assert_eq!((retried.len(), stay.len()), (3001, 0));
+}

@@ -16,7 +16,7 @@ use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobStatus};
 use crate::store::LogLine;
 
 /// List jobs, wait for them, stop, retry or delete them
@@ -32,9 +32,7 @@ pub(super) enum JobCommand {
     /// Stop jobs, waiting or running
     #[command(after_help = "Example:\n  hero job stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Stop(Many),
-    /// Run ended jobs again
-    #[command(after_help = "Example:\n  hero job retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
-    Retry(Many),
+    Retry(RetryJobs),
     /// Delete jobs that are not running, with their logs
     #[command(after_help = "Example:\n  hero job delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Delete(Many),
@@ -52,6 +50,22 @@ pub(super) struct Many {
     /// The jobs
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+}
+
+/// Run ended jobs again
+///
+/// A job waits again for those of its prerequisites that have not finished. It is rejected if one
+/// failed or does not exist any more, as it would run without an input.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero job retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                        hero job retry --with-dependents 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+pub(super) struct RetryJobs {
+    #[command(flatten)]
+    jobs: Many,
+    /// Resume the failed part of a graph: retry the jobs that failed, and all their dependents
+    /// that failed because of a prerequisite
+    #[arg(long)]
+    with_dependents: bool,
 }
 
 /// Wait for the end of a job and print its output
@@ -109,8 +123,18 @@ impl JobCommand {
                 })
                 .await
             }
-            Self::Retry(many) => {
-                many.each(global, async |id| Ok(client.retry_job(id).await?.to_string())).await
+            Self::Retry(RetryJobs { jobs, with_dependents: true }) => {
+                jobs.all(global, async |id| {
+                    let graph = client.retry_job_with_dependents(id).await?;
+                    let told = |(id, status): (_, Result<JobStatus, _>)| {
+                        (id, status.map(|status| status.to_string()))
+                    };
+                    Ok(graph.into_iter().map(told).collect())
+                })
+                .await
+            }
+            Self::Retry(RetryJobs { jobs, with_dependents: false }) => {
+                jobs.each(global, async |id| Ok(client.retry_job(id).await?.to_string())).await
             }
             Self::Delete(many) => {
                 many.each(global, async |id| {
@@ -132,6 +156,9 @@ impl JobCommand {
     }
 }
 
+/// A job, and what was done to it.
+type Told = (JobId, Result<String, ClientError>);
+
 impl Many {
     /// Applies an operation to each job, also after failures. The exit code is that of the first
     /// failure.
@@ -140,17 +167,29 @@ impl Many {
         global: &Global,
         act: impl AsyncFn(&JobId) -> Result<String, ClientError>,
     ) -> Result<ExitCode, Error> {
+        self.all(global, async |id| Ok(vec![(id.clone(), act(id).await)])).await
+    }
+
+    /// Applies an operation that may concern further jobs to each job, as [`Many::each`].
+    async fn all(
+        &self,
+        global: &Global,
+        act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
+    ) -> Result<ExitCode, Error> {
         let ids: Vec<JobId> = self.ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
         let mut document = Vec::new();
         let mut worst = Exit::Ok;
         for id in ids {
-            match act(&id).await.map_err(Error::from) {
-                Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
-                Ok(done) => output::line(&format!("{id} {done}"))?,
-                Err(error) => {
-                    output::print_error(&error);
-                    document.push(json!({ "id": id, "problem": error.message }));
-                    worst = if worst == Exit::Ok { error.exit } else { worst };
+            let told = act(&id).await.unwrap_or_else(|error| vec![(id, Err(error))]);
+            for (id, result) in told {
+                match result.map_err(Error::from) {
+                    Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
+                    Ok(done) => output::line(&format!("{id} {done}"))?,
+                    Err(error) => {
+                        output::print_error(&error);
+                        document.push(json!({ "id": id, "problem": error.message }));
+                        worst = if worst == Exit::Ok { error.exit } else { worst };
+                    }
                 }
             }
         }

@@ -70,7 +70,7 @@ impl JobStatus {
             // Back to its queue when the actor drains or dies, to the schedule for a retry.
             Started => matches!(next, Dispatched | Scheduled | Finished | Error),
             // A person may run it again.
-            Finished | Error => matches!(next, Dispatched),
+            Finished | Error => matches!(next, WaitingForPrerequisites | Dispatched),
         }
     }
 }
@@ -140,7 +140,9 @@ mod tests {
                 "started dispatched",
                 "started finished",
                 "started error",
+                "finished waiting_for_prerequisites",
                 "finished dispatched",
+                "error waiting_for_prerequisites",
                 "error dispatched",
             ]
         );

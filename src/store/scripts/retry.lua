@@ -1,30 +1,116 @@
--- Runs an ended job again on request: at the end of its queue, attempts and crashes reset.
+-- Retries ended jobs on request, attempts and crashes reset: at the end of their queues, or once
+-- their prerequisites have finished.
 --
--- ARGV: 1 id
--- returns 'dispatched', 'missing', 'illegal' if its fields name no queue, 'duplicate' if another
---         job holds its unique key, or 'refused' and its state
--- needs: time names routing job events unique queue leave
+-- ARGV: 1 id, or '' to continue  2 'alone', or 'dependents' to retry the job only if it failed, and
+--       all dependents that failed because a prerequisite did  3... to continue: what was left to do
+-- returns { state or refusal, detail, retried dependents, dependents that stay, done, left to do }
+--       state: 'dispatched', 'waiting_for_prerequisites'
+--       refusal: 'missing'; 'illegal' if its fields name no queue; 'duplicate' and the job that holds
+--         its unique key; 'refused' and the state that forbids it; 'failed_prerequisite' and the job
+--         whose failure was the cause; 'lost_prerequisite' and the one that does not exist any more
+--       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
+--       left to do: id, place in its dependents, …, from the entry after `done` on
+-- needs: time names routing job events unique queue leave prerequisites waiting
 
-local id, at = ARGV[1], now_us()
-local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key')
-local status = f[1]
-if not status then return { 'missing', '' } end
-if status ~= 'finished' and status ~= 'error' then return { 'refused', status } end
-local queue = queue_of(f[2], f[3], f[4], f[5])
-if not queue then return { 'illegal', '' } end
-if present(f[6]) then
-  local holder = holder_of(f[6])
-  if holder and holder ~= id then return { 'duplicate', holder } end
-  redis.call('SET', UNIQUE .. f[6], id)
+local at = now_us()
+-- Jobs that one call looks at, and failures that one chain of causes has.
+local LOOKED_MAX = 5000
+local CAUSES_MAX = 1000
+local looked = 0
+local retried, stay, left = {}, {}, {}
+
+local function append(list, ...)
+  for _, value in ipairs({ ... }) do list[#list + 1] = value end
 end
-leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5] })
-redis.call('LREM', DEAD .. f[2], 1, id)
-redis.call('PERSIST', JOB .. id)
-redis.call('DEL', REPLY .. id)
-redis.call('HDEL', JOB .. id, 'attempt', 'crashes', 'error', 'output', 'exit_code', 'started_at',
-  'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text',
-  'limits', 'held_by')
-log_event(id, 'dispatched')
-redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
-push_back(id, queue, at)
-return { 'dispatched', '' }
+
+-- The prerequisite that made a job fail; nil if it failed by itself.
+local function cause_of(id)
+  looked = looked + 1
+  local f = read(id, 'status', 'error', 'started_at')
+  local cause = f[1] == 'error' and not f[3] and f[2]
+  if not cause or string.sub(cause, 1, #PREREQUISITE_FAILED) ~= PREREQUISITE_FAILED then return nil end
+  return legal_id(string.sub(cause, #PREREQUISITE_FAILED + 1))
+end
+
+local function refusal_for(failed)
+  if not read(failed, 'status')[1] then return 'lost_prerequisite', failed end
+  for _ = 1, CAUSES_MAX do
+    local cause = cause_of(failed)
+    if not cause or read(cause, 'status')[1] ~= 'error' then break end
+    failed = cause
+  end
+  return 'failed_prerequisite', failed
+end
+
+local function retry(id)
+  local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key',
+    'prerequisites', 'after_any', 'dependencies')
+  local status = f[1]
+  if not status then return 'missing', '' end
+  if status ~= 'finished' and status ~= 'error' then return 'refused', status end
+  local queue = queue_of(f[2], f[3], f[4], f[5])
+  if not queue then return 'illegal', '' end
+  local pending, failed, number = look_at_own_prerequisites(f[7] or f[9], f[8])
+  looked = looked + number
+  if failed then return refusal_for(failed) end
+  if present(f[6]) then
+    local holder = holder_of(f[6])
+    if holder and holder ~= id then return 'duplicate', holder end
+    redis.call('SET', UNIQUE .. f[6], id)
+  end
+  leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5] })
+  redis.call('LREM', DEAD .. f[2], 1, id)
+  redis.call('PERSIST', JOB .. id)
+  redis.call('DEL', REPLY .. id)
+  redis.call('HDEL', JOB .. id, 'attempt', 'crashes', 'error', 'output', 'exit_code', 'started_at',
+    'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text',
+    'limits', 'held_by')
+  local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'
+  log_event(id, state)
+  redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))
+  if #pending > 0 then
+    enter(state, f[2], id, at)
+    add_dependent(id, pending)
+  else
+    push_back(id, queue, at)
+  end
+  return state, '', true
+end
+
+-- Retries the dependents of the jobs in `left`, and theirs in turn.
+local function retry_dependents()
+  local turn = 1
+  while left[turn] and looked < LOOKED_MAX do
+    local dependents = list_of_ids(read(left[turn], 'dependents')[1])
+    local place = tonumber(left[turn + 1])
+    while dependents[place] and looked < LOOKED_MAX do
+      local id = dependents[place]
+      place = place + 1
+      if cause_of(id) then
+        local state, detail, is_done = retry(id)
+        if is_done then
+          append(retried, id, state)
+          append(left, id, '1')
+        else
+          append(stay, id, state, detail)
+        end
+      end
+    end
+    left[turn + 1] = integer(place)
+    if not dependents[place] then turn = turn + 2 end
+  end
+  return turn - 1
+end
+
+local id, state, detail = ARGV[1], '', ''
+if id == '' then
+  append(left, unpack(ARGV, 3))
+else
+  local is_done = true
+  state = read(id, 'status')[1] or 'missing'
+  if ARGV[2] == 'alone' or state == 'error' or state == 'missing' then
+    state, detail, is_done = retry(id)
+  end
+  if ARGV[2] == 'dependents' and is_done then append(left, id, '1') end
+end
+return { state, detail, retried, stay, retry_dependents(), left }

@@ -14,30 +14,14 @@ local script_type = f[2]
 local queue = queue_of(script_type, f[3], f[4], f[5])
 if not queue then return { 'illegal', '' } end
 
-local pending, failed = {}, nil
-for _, prerequisite in ipairs(list_of_ids(f[7])) do
-  local status = read(prerequisite, 'status')[1]
-  if not status or status == 'error' then
-    -- A missing one cannot finish.
-    failed = failed or prerequisite
-  elseif status ~= 'finished' then
-    pending[#pending + 1] = prerequisite
-  end
-end
-for _, prerequisite in ipairs(list_of_ids(f[11])) do
-  local status = read(prerequisite, 'status')[1]
-  if status and status ~= 'finished' and status ~= 'error' then
-    pending[#pending + 1] = ANY .. prerequisite
-  end
-end
-
+local pending, failed = look_at_own_prerequisites(f[7], f[11])
 redis.call('ZREM', index_of('created', script_type), id)
 redis.call('HSET', JOB .. id, 'updated_at', rfc3339(at))
 local state
 if failed then
   state = 'error'
   local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[12] }
-  end_job(id, job, 'error', 'prerequisite failed: ' .. failed, nil, at, retention)
+  end_job(id, job, 'error', PREREQUISITE_FAILED .. failed, nil, at, retention)
   if present(f[10]) then
     tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)
   end

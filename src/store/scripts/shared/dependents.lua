@@ -55,7 +55,7 @@ local function tell_dependents(ended, at, retention)
     if in_vain then
       redis.call('DEL', PENDING .. id)
       redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
-      end_job(id, job, 'error', 'prerequisite failed: ' .. prerequisite, nil, at, retention)
+      end_job(id, job, 'error', PREREQUISITE_FAILED .. prerequisite, nil, at, retention)
       return present(f[9])
     end
     if redis.call('SCARD', PENDING .. id) == 0 then

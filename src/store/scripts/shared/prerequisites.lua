@@ -3,6 +3,8 @@
 
 -- Prefix, in a pending set, of a prerequisite that only has to end.
 local ANY = '?'
+-- Start of the error of a job that cannot run any more.
+local PREREQUISITE_FAILED = 'prerequisite failed: '
 -- Bytes of ids in the field `dependents`; further ids go to a list, as a field is rewritten whole.
 local DEPENDENTS_FIELD_BYTES = 32768
 

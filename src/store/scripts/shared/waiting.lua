@@ -19,6 +19,26 @@ local function look_at_prerequisites(entries, first, last)
   return pending, failed, unknown
 end
 
+-- Looks at the prerequisites in the fields of a job. Returns the entries of its pending set, the
+-- first one that failed or is gone, and how many it looked at.
+local function look_at_own_prerequisites(prerequisites, after_any)
+  local pending, looked = {}, 0
+  for _, prerequisite in ipairs(list_of_ids(prerequisites)) do
+    local status = read(prerequisite, 'status')[1]
+    looked = looked + 1
+    if not status or status == 'error' then return pending, prerequisite, looked end
+    if status ~= 'finished' then pending[#pending + 1] = prerequisite end
+  end
+  for _, prerequisite in ipairs(list_of_ids(after_any)) do
+    local status = read(prerequisite, 'status')[1]
+    looked = looked + 1
+    if status and status ~= 'finished' and status ~= 'error' then
+      pending[#pending + 1] = ANY .. prerequisite
+    end
+  end
+  return pending, nil, looked
+end
+
 -- Makes a job wait for prerequisites, given as entries of its pending set.
 local function add_dependent(id, pending)
   local function register_at(prerequisite)
@@ -30,6 +50,8 @@ local function add_dependent(id, pending)
     end
     local known = redis.call('HGET', key, 'dependents')
     local entry = '"' .. id .. '"'
+    -- A retried job is there already.
+    if known and string.find(known, entry, 1, true) then return end
     local list = '[' .. entry .. ']'
     if known and string.match(known, '^%[".*"%]$') then
       list = string.sub(known, 1, -2) .. ',' .. entry .. ']'
