@@ -29,7 +29,7 @@ pub struct SandboxConfig {
     pub ports: Vec<u16>,
     /// Allows connections to the sockets of other programs on this machine.
     pub unix_sockets: bool,
-    /// Allows to change the modes of files by name.
+    /// Allows to change the modes of files.
     pub chmod: bool,
     /// The CPU time of one process; zero leaves it to the job's timeout.
     #[serde(with = "units::duration")]

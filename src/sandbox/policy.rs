@@ -14,7 +14,7 @@ pub(super) struct Policy {
     pub(super) network: Network,
     /// True if named Unix sockets may be used.
     pub(super) unix_sockets: bool,
-    /// True if modes may be changed by path, which Landlock does not control.
+    /// True if modes may be changed, which Landlock does not control.
     pub(super) chmod: bool,
     /// True if signals to other processes are forbidden.
     pub(super) own_signals: bool,

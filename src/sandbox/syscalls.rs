@@ -82,11 +82,12 @@ const DENIED_OF_PROCESSOR: [i64; 0] = [];
 
 /// Calls that programs can do without. Answered with "no such call".
 ///
-/// `clone3` hides its flags from a filter. Queues and memory of System V and POSIX outlive a job and
+/// `clone3` hides its flags from a filter, and `openat2` the mode of a new file. Queues and memory of System V and POSIX outlive a job and
 /// are shared with the next; `io_uring` bypasses filters; `inotify` reports files that may not be
 /// read.
-const ABSENT: [i64; 12] = [
+const ABSENT: [i64; 13] = [
     libc::SYS_clone3,
+    libc::SYS_openat2,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -115,10 +116,37 @@ const UNSUPPORTED: [i64; 6] = [
     466,
 ];
 
+/// The calls that set the mode of a file or make one, with the place of the mode.
+const MODES: [(i64, u8); 4] = [
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mknodat, 2),
+];
 #[cfg(target_arch = "x86_64")]
-const CHMOD: [i64; 3] = [libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_chmod];
+const MODES_OF_PROCESSOR: [(i64, u8); 3] =
+    [(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
 #[cfg(not(target_arch = "x86_64"))]
-const CHMOD: [i64; 2] = [libc::SYS_fchmodat, libc::SYS_fchmodat2];
+const MODES_OF_PROCESSOR: [(i64, u8); 0] = [];
+
+/// The calls that open a file, with the place of the flags. The mode of a new file comes after them.
+#[cfg(target_arch = "x86_64")]
+const OPENS: [(i64, u8); 2] = [(libc::SYS_openat, 2), (libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS: [(i64, u8); 1] = [(libc::SYS_openat, 2)];
+
+/// The calls that change modes. An access list of `fsetxattr` changes the mode as well.
+#[cfg(target_arch = "x86_64")]
+const CHMOD: [i64; 5] = [
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fsetxattr,
+    libc::SYS_chmod,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const CHMOD: [i64; 4] =
+    [libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_fsetxattr];
 
 /// Flags for new namespaces, and for a process that would be the daemon's own child.
 const CLONE_FLAGS: [i32; 8] = [
@@ -173,9 +201,27 @@ fn rules(policy: &Policy, support: Support) -> Result<Rules, BackendError> {
     let mut rules = Rules::new();
     let flags = CLONE_FLAGS.map(|flag| vec![has(0, number(flag))]);
     rules.insert(libc::SYS_clone, all(flags)?);
+    modes(&mut rules)?;
     processes(&mut rules, policy)?;
     sockets(&mut rules, policy, support)?;
     Ok(rules)
+}
+
+/// Denies the mode bits that make a program run as its owner or group: whoever starts such a program
+/// becomes the daemon's user.
+fn modes(rules: &mut Rules) -> Result<(), BackendError> {
+    const SET_ID: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
+    const NEW: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+    for (call, mode) in MODES.into_iter().chain(MODES_OF_PROCESSOR) {
+        rules.insert(call, all(SET_ID.map(|bit| vec![has(mode, bit)]))?);
+    }
+    for (call, flags) in OPENS {
+        let denied = NEW
+            .into_iter()
+            .flat_map(|new| SET_ID.map(|bit| vec![has(flags, number(new)), has(flags + 1, bit)]));
+        rules.insert(call, all(denied)?);
+    }
+    Ok(())
 }
 
 /// A process may change only itself, and may not signal all processes at once.
@@ -364,7 +410,7 @@ mod tests {
             assert_eq!(answer, expected.unwrap_or(libc::SECCOMP_RET_ALLOW), "{call}");
             assert!(steps < 30, "{call} takes {steps} steps");
         }
-        assert!(program.len() < 400, "{} instructions", program.len());
+        assert!(program.len() < 600, "{} instructions", program.len());
     }
 
     #[test]
@@ -397,6 +443,17 @@ mod tests {
             (libc::SYS_ioctl, &[0, 0x5412], denied),
             (libc::SYS_ioctl, &[0, 0x5401], allowed),
             (libc::SYS_read, &[], allowed),
+            (libc::SYS_fchmod, &[3, 0o1777], allowed),
+            (libc::SYS_fchmod, &[3, 0o4755], denied),
+            (libc::SYS_fchmodat, &[0, 0, 0o2755], denied),
+            (libc::SYS_fchmodat2, &[0, 0, 0o6755], denied),
+            (libc::SYS_mknodat, &[0, 0, 0o10_4755], denied),
+            (libc::SYS_openat, &[0, 0, 0o101, 0o4755], denied),
+            (libc::SYS_openat, &[0, 0, 0o2020_0002, 0o2755], denied),
+            (libc::SYS_openat, &[0, 0, 0o101, 0o1777], allowed),
+            // Without a new file the mode has no meaning, and may be anything.
+            (libc::SYS_openat, &[0, 0, 0o20_0000, 0o7777], allowed),
+            (libc::SYS_openat2, &[], error(libc::ENOSYS)),
         ] {
             assert_eq!(answer(call, arguments), expected, "{call} {arguments:x?}");
         }

@@ -2,7 +2,7 @@
 
 use super::{Escape, Open, bash, python, try_all};
 
-const ESCAPES: [Escape; 37] = [
+const ESCAPES: [Escape; 50] = [
     python("read a secret", "return open(SECRET).read() == TOKEN"),
     python("read a secret by a link", "os.symlink(SECRET, 'x')\nreturn open('x').read() == TOKEN"),
     python("read a secret by a hard link", "os.link(SECRET, 'x')\nreturn open('x').read() == TOKEN"),
@@ -35,9 +35,23 @@ const ESCAPES: [Escape; 37] = [
     python("make a link outside", "os.symlink('/', OUTSIDE + '/x')\nreturn True"),
     python("make a pipe outside", "os.mkfifo(OUTSIDE + '/x')\nreturn True"),
     python("make the node of a disk", "os.mknod('disk', stat.S_IFBLK | 0o600, os.makedev(8, 0))\nreturn True").open(Open::EscapesAsRoot),
-    python("open a file outside to anybody (chmod = false)", "os.chmod(FILE, 0o777)\nreturn True"),
+    python("open a file outside to anybody (chmod = false)", "os.chmod(FILE, 0o777)\nreturn True").with_settings(),
+    python("change the mode of its open file (chmod = false)", "f = open('x', 'w')\nos.fchmod(f.fileno(), 0o777)\nreturn True").with_settings(),
+    python("change a mode by an access list (chmod = false)", "a = struct.pack('<IHHIHHIHHI', 2, 1, 7, 0xffffffff, 4, 7, 0xffffffff, 0x20, 7, 0xffffffff)\nf = open('x', 'w')\nos.setxattr(f.fileno(), 'system.posix_acl_access', a)\nreturn True").with_settings().open(Open::HeldToo),
     python("change the owner of a file outside", "os.chown(FILE, os.getuid(), os.getgid())\nreturn True"),
-    python("put a setuid program into its folder", "open('x', 'w').write('x')\nos.chmod('x', 0o4755)\nreturn True"),
+    python("make a set-uid program with chmod", "open('x', 'w').write('x')\nos.chmod('x', 0o4755)\nreturn True"),
+    python("make a set-gid program with chmod", "open('x', 'w').write('x')\nos.chmod('x', 0o2755)\nreturn True"),
+    python("make a set-uid program with fchmod", "f = open('x', 'w')\nos.fchmod(f.fileno(), 0o4755)\nreturn True"),
+    python("make a set-uid program with fchmodat2", "open('x', 'w').write('x')\nreturn call(452, -100, b'x', 0o4755, 0) == 0").open(Open::HeldToo),
+    python("create a set-uid program", "return os.fstat(os.open('x', os.O_CREAT | os.O_WRONLY, 0o4755)).st_mode & 0o4000"),
+    python("create a set-uid program with openat2", "h = struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o4755, 0)\nreturn os.fstat(call(437, -100, b'x', h, 24)).st_mode & 0o4000"),
+    python("create a set-uid program with creat", "return os.fstat(checked(libc.creat(b'x', 0o4755))).st_mode & 0o4000"),
+    python("create a set-uid program with mknod", "os.mknod('x', stat.S_IFREG | 0o4755)\nreturn os.stat('x').st_mode & 0o4000"),
+    python("create a set-gid program without a name", "return os.fstat(os.open('.', os.O_TMPFILE | os.O_RDWR, 0o2755)).st_mode & 0o2000").open(Open::HeldToo),
+    bash("make a set-uid copy of bash", "cp /bin/bash b && chmod 755 b && chmod u+s b 2> /dev/null && echo ESCAPED || echo held"),
+    bash("install a set-gid copy of bash", "install -m 2755 /bin/bash b 2> /dev/null; [ -g b ] && echo ESCAPED || echo held"),
+    bash("change modes, keep them in copies and archives", "mkdir d && echo '#!/bin/sh' > d/p && chmod 751 d/p && chmod 1770 d && cp -r --preserve=mode d e && tar -cf t d && mkdir u && tar --no-same-owner -xpf t -C u && [ \"$(stat -c %a d e u/d d/p e/p u/d/p | xargs)\" = '1770 1770 1770 751 751 751' ] && echo held || echo ESCAPED")
+        .open(Open::HeldToo),
     bash("read a secret with bash", "read -r line < \"$SECRET\"\n[ -n \"$line\" ] && echo ESCAPED || echo held"),
     bash("write by a link with bash", "ln -s \"$FILE\" l && (echo x > l) 2> /dev/null && echo ESCAPED || echo held"),
     bash("copy a secret with cp", "cp \"$SECRET\" x 2> /dev/null && echo ESCAPED || echo held"),

@@ -35,8 +35,8 @@ struct Escape {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Python,
-    /// With TCP to one port that the test does not use; started cold.
-    PythonWithPorts,
+    /// With TCP to one port that the test does not use, and without `chmod`; started cold.
+    PythonWithSettings,
     Bash,
     Osis,
 }
@@ -94,14 +94,14 @@ impl Escape {
         Self { held_by, ..self }
     }
 
-    const fn with_ports(self) -> Self {
-        Self { kind: Kind::PythonWithPorts, ..self }
+    const fn with_settings(self) -> Self {
+        Self { kind: Kind::PythonWithSettings, ..self }
     }
 
     fn text(&self) -> String {
         match self.kind {
             Kind::Bash | Kind::Osis => self.script.to_owned(),
-            Kind::Python | Kind::PythonWithPorts => {
+            Kind::Python | Kind::PythonWithSettings => {
                 let mut body = String::new();
                 for line in self.script.lines() {
                     let _ = writeln!(body, "    {line}");
@@ -115,7 +115,7 @@ impl Escape {
         match self.kind {
             Kind::Python if start == Start::Fork => WARM,
             Kind::Python => "sandboxed_python",
-            Kind::PythonWithPorts => "ports_python",
+            Kind::PythonWithSettings => "settings_python",
             Kind::Bash => "sandboxed_bash",
             Kind::Osis => "osis",
         }
@@ -126,7 +126,7 @@ impl Escape {
             return None;
         }
         match self.kind {
-            Kind::Python | Kind::PythonWithPorts => Some("open_python"),
+            Kind::Python | Kind::PythonWithSettings => Some("open_python"),
             Kind::Bash => Some("open_bash"),
             Kind::Osis => None,
         }
@@ -193,7 +193,7 @@ impl World {
         for (of_type, command) in [
             interpreter("sandboxed_python", command),
             interpreter("warm_python", command),
-            interpreter("ports_python", command),
+            interpreter("settings_python", command),
             interpreter("open_python", command),
             interpreter("sandboxed_bash", bash),
             interpreter("open_bash", bash),
@@ -205,7 +205,6 @@ impl World {
                 continue;
             }
             for (key, value) in [
-                ("chmod", "false"),
                 ("cpu", "\"1s\""),
                 ("memory", "\"512MiB\""),
                 ("open_files", "128"),
@@ -215,12 +214,13 @@ impl World {
                 hero = hero.set(&format!("{of_type}.sandbox.{key}"), value);
             }
         }
-        hero = hero.set("type.ports_python.sandbox.ports", "[1]");
+        hero = hero.set("type.settings_python.sandbox.ports", "[1]");
+        hero = hero.set("type.settings_python.sandbox.chmod", "false");
         hero = hero.set("type.warm_python.warm", "true");
         let types: &[&str] = match start {
             Start::Cold => &[
                 "sandboxed_python",
-                "ports_python",
+                "settings_python",
                 "open_python",
                 "sandboxed_bash",
                 "open_bash",

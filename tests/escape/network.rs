@@ -18,12 +18,12 @@ const ESCAPES: [Escape; 21] = [
     python("make a socket to the host of a machine", "socket.socket(40, socket.SOCK_STREAM)\nreturn True").open(Open::NotTried),
     bash("connect with bash", "(echo > \"/dev/tcp/127.0.0.1/$TCP\") 2> /dev/null && echo ESCAPED || echo held"),
     bash("send a datagram with bash", "(echo > \"/dev/udp/127.0.0.1/$UDP\") 2> /dev/null && echo ESCAPED || echo held"),
-    python("connect to a port that is not listed", "socket.create_connection(('127.0.0.1', TCP), 5)\nreturn True").with_ports(),
-    python("open such a connection by its first data", "s = socket.socket()\ns.sendto(b'x', 0x20000000, ('127.0.0.1', TCP))\nreturn True").with_ports(),
-    python("take another protocol for it", "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)\nreturn True").with_ports().open(Open::NotTried),
-    python("send a datagram where ports are listed", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', UDP))\nreturn True").with_ports(),
-    python("listen where ports are listed", "s = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\nreturn True").with_ports(),
-    python("reach Redis where ports are listed", "s = socket.socket(socket.AF_UNIX)\ns.connect(REDIS)\nreturn True").with_ports(),
+    python("connect to a port that is not listed", "socket.create_connection(('127.0.0.1', TCP), 5)\nreturn True").with_settings(),
+    python("open such a connection by its first data", "s = socket.socket()\ns.sendto(b'x', 0x20000000, ('127.0.0.1', TCP))\nreturn True").with_settings(),
+    python("take another protocol for it", "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)\nreturn True").with_settings().open(Open::NotTried),
+    python("send a datagram where ports are listed", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', UDP))\nreturn True").with_settings(),
+    python("listen where ports are listed", "s = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\nreturn True").with_settings(),
+    python("reach Redis where ports are listed", "s = socket.socket(socket.AF_UNIX)\ns.connect(REDIS)\nreturn True").with_settings(),
 ];
 
 #[test]
