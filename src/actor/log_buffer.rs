@@ -45,6 +45,21 @@ struct Entries {
     /// The earliest time of the next write of progress.
     progress_at: Option<Instant>,
     used: Option<Usage>,
+    /// Lines that Redis refused.
+    missing: u64,
+    /// Some of them are not marked in the log yet.
+    unmarked: bool,
+}
+
+impl Entries {
+    /// Takes the lines, behind a mark if some before them are missing.
+    fn take(&mut self) -> Vec<LogEntry> {
+        let mut entries = std::mem::take(&mut self.waiting);
+        if !entries.is_empty() && std::mem::take(&mut self.unmarked) {
+            entries.insert(0, LogEntry::Missing { lines: self.missing });
+        }
+        entries
+    }
 }
 
 impl LogBuffer {
@@ -88,7 +103,7 @@ impl LogBuffer {
     pub(super) fn take(&self, now: Instant) -> (Vec<LogEntry>, Option<Instant>) {
         let mut inner = self.lock();
         let later = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
-        let mut entries = std::mem::take(&mut inner.waiting);
+        let mut entries = inner.take();
         if later.is_none()
             && let Some(progress) = inner.progress.take()
         {
@@ -103,7 +118,7 @@ impl LogBuffer {
     pub(super) fn take_rest(&self) -> Vec<LogEntry> {
         let mut inner = self.lock();
         let progress = inner.progress.take();
-        std::mem::take(&mut inner.waiting).into_iter().chain(progress).collect()
+        inner.take().into_iter().chain(progress).collect()
     }
 
     /// Returns the resources that the job's process used, as fields of its hash; none if it had no
@@ -124,6 +139,18 @@ impl LogBuffer {
         let mut inner = self.lock();
         entries.append(&mut inner.waiting);
         inner.waiting = entries;
+    }
+
+    /// Counts lines that Redis refused; the next lines follow a mark.
+    pub(super) fn refused(&self, lines: u64) {
+        let mut inner = self.lock();
+        inner.missing += lines;
+        inner.unmarked |= inner.missing > 0;
+    }
+
+    /// Returns how many lines Redis refused.
+    pub(super) fn missing(&self) -> u64 {
+        self.lock().missing
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
@@ -211,6 +238,20 @@ mod tests {
         log.line(Stream::Stderr, "b");
         log.put_back(taken);
         assert_eq!(log.take_rest(), [line(1, "a"), line(2, "b")]);
+    }
+
+    #[test]
+    fn lines_that_redis_refused_are_marked_with_their_count_before_the_next_line() {
+        let log = LogBuffer::new(1000, Arc::default());
+        log.refused(2);
+        assert!(log.take_rest().is_empty(), "a mark waits for a line");
+        log.line(Stream::Stdout, "a");
+        assert_eq!(log.take_rest(), [LogEntry::Missing { lines: 2 }, line(1, "a")]);
+        log.refused(1);
+        log.line(Stream::Stdout, "b");
+        assert_eq!(log.take_rest(), [LogEntry::Missing { lines: 3 }, line(1, "b")]);
+        log.line(Stream::Stdout, "c");
+        assert_eq!(log.take_rest(), [line(1, "c")]);
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub struct AttemptEnd {
     pub script_type: ScriptType,
     /// The outcome.
     pub verdict: Verdict,
-    /// Fields of the hash for the resource usage of a process.
+    /// Fields of the hash: the resource usage of a process, the missing lines of the log.
     pub used: Vec<(&'static str, String)>,
 }
 

@@ -130,9 +130,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn put_back(&self, woken: &Woken) -> Result<(), StoreError> {
-        let mut command = redis::cmd("LPUSH");
-        command.arg(&woken.list).arg(woken.entry.as_slice());
-        self.link.query("putting an entry back", &command).await
+        let mut script = self.scripts.put_back.prepare_invoke();
+        script.key(&woken.list).arg(woken.entry.as_slice());
+        self.invoke::<Value>("putting an entry back", &script).await?;
+        Ok(())
     }
 
     /// Wakes a command that blocks on another connection. What it popped in the same instant

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use redis::RedisResult;
 use redis::streams::{StreamRangeReply, StreamReadReply};
 
 use super::attempts::millis;
 use super::connection::Blocking;
+use super::error::describe;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};
 
@@ -32,6 +34,22 @@ pub enum LogEntry {
         /// The current step; may be empty.
         text: String,
     },
+    /// The number of lines so far that Redis refused.
+    Missing {
+        /// The lines.
+        lines: u64,
+    },
+}
+
+/// The lines of one job's log that Redis refused; they are dropped.
+#[derive(Debug)]
+pub struct RefusedLines {
+    /// The job.
+    pub id: JobId,
+    /// The lines.
+    pub lines: u64,
+    /// The key, and the error of Redis.
+    pub reason: String,
 }
 
 /// One line of a log.
@@ -72,29 +90,39 @@ impl Store {
     }
 
     /// Appends to the logs of jobs that `boot` runs, in one round trip. `keep` is the TTL of a log
-    /// after its last line.
+    /// after its last line. Returns the lines that Redis refused, because its memory is full or the
+    /// key has the wrong type: nothing else depends on a log.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; nothing was written.
     pub async fn append_logs<'a>(
         &self,
         boot: &BootId,
         entries: impl IntoIterator<Item = (&'a JobId, &'a LogEntry)>,
         keep: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<RefusedLines>, StoreError> {
         let mut pipeline = redis::pipe();
-        let (mut last, mut loaded): (Option<&JobId>, bool) = (None, false);
+        // For each command that may be refused: its job, and the lines that are lost with it.
+        let mut sent: Vec<(&JobId, u64)> = Vec::new();
+        let mut loaded = false;
         for (id, entry) in entries {
             let log = self.keys.log(id);
+            let is_first = sent.last().is_none_or(|(last, _)| *last != id);
             let command = pipeline.cmd("XADD").arg(&log).arg("MAXLEN").arg("~").arg(LINES_MAX);
+            command.arg("*").arg("fd");
+            sent.push((id, u64::from(matches!(entry, LogEntry::Line { .. }))));
             match entry {
                 LogEntry::Line { fd, line } => {
-                    command.arg("*").arg("fd").arg(fd).arg("line").arg(line).ignore();
+                    command.arg(fd).arg("line").arg(line);
+                }
+                LogEntry::Missing { lines } => {
+                    let line = format!("{lines} lines of this log are missing: redis refused them");
+                    command.arg(2).arg("line").arg(line);
                 }
                 LogEntry::Progress { fraction, text } => {
                     let fraction = ((fraction * 10_000.0).round() / 10_000.0).to_string();
-                    command.arg("*").arg("fd").arg(PROGRESS_FD).arg("line").arg(text);
-                    command.arg("progress").arg(&fraction).ignore();
+                    command.arg(PROGRESS_FD).arg("line").arg(text);
+                    command.arg("progress").arg(&fraction);
                     // A pipeline cannot load a script that Redis has forgotten, so it carries
                     // this short one, once.
                     if !std::mem::replace(&mut loaded, true) {
@@ -105,15 +133,31 @@ impl Store {
                     pipeline.invoke_script(&script).ignore();
                 }
             }
-            if last != Some(id) {
+            if is_first {
                 pipeline.cmd("PEXPIRE").arg(&log).arg(millis(keep)).ignore();
-                last = Some(id);
             }
         }
-        if last.is_none() {
-            return Ok(());
+        if sent.is_empty() {
+            return Ok(Vec::new());
         }
-        self.link.pipeline::<()>("writing the log of a job", &pipeline).await
+        let doing = "writing the log of a job";
+        let answers: Vec<RedisResult<()>> =
+            self.link.pipeline(doing, pipeline.ignore_errors()).await?;
+        let mut refused: Vec<RefusedLines> = Vec::new();
+        for ((id, lines), answer) in sent.into_iter().zip(answers) {
+            let Err(error) = answer else { continue };
+            let said = StoreError::new(self.address(), doing, &error);
+            if said.is_transient() && error.code() != Some("OOM") {
+                return Err(said);
+            }
+            if let Some(last) = refused.last_mut().filter(|last| last.id == *id) {
+                last.lines += lines;
+            } else {
+                let reason = format!("{}: {}", self.keys.log(id), describe(&error));
+                refused.push(RefusedLines { id: id.clone(), lines, reason });
+            }
+        }
+        Ok(refused)
     }
 
     /// Reads up to `limit` lines of a log after the one named, or from the start.

@@ -45,7 +45,7 @@ pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome, Submitted};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use limits::{ClaimLimits, Tended};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};
-pub use logs::{LogEntry, LogLine};
+pub use logs::{LogEntry, LogLine, RefusedLines};
 pub use objects::{Reindexed, TendedIndex, TendedIndexes};
 pub use presence::{Appearance, PresenceOf};
 pub use queues::QueueState;

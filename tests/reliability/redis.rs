@@ -6,9 +6,9 @@ use hero::client::{Client, JobBuilder};
 use hero::config::JobConfig;
 use hero::error::Exit;
 use hero::proto::job::JobStatus;
-use hero::store::{PresenceOf, Recorded, StoreError, Verdict};
+use hero::store::{PresenceOf, Recorded, StoreError, Verdict, Woken};
 
-use crate::support::{Life, RETENTION, World, ids, job, keys};
+use crate::support::{Hero, Life, RETENTION, Redis, World, ids, job, keys, wait_until};
 
 const FULL: &str = "CONFIG SET maxmemory 1";
 const ROOM: &str = "CONFIG SET maxmemory 0";
@@ -66,6 +66,75 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     world.redis.run(ROOM);
     world.check();
     assert_eq!(world.status("a"), JobStatus::Finished);
+}
+
+#[tokio::test]
+async fn popped_job_is_claimed_or_put_back_though_the_memory_is_full() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.started(&life, "first").await;
+    world.accepts(&[job("a"), job("b")]).await;
+    let list = keys::work("type:osis");
+    let popped = vec![(list.clone(), world.redis.pop(&list).into_bytes())];
+    let entry = world.redis.pop(&list).into_bytes();
+    world.redis.run(FULL);
+    let claimed = world.claim_popped(&life, 1, &popped).await;
+    world.store.put_back(&Woken { list, entry }).await.expect("putting back");
+    assert_eq!(ids(&claimed.attempts), ["a"]);
+    assert_eq!(world.work("type:osis"), ["b"]);
+}
+
+#[test]
+fn running_jobs_end_once_while_the_memory_is_full_and_the_log_stays_short() {
+    const JOBS: usize = 60;
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.lease", "\"2s\"");
+    let supervisor = hero.supervisor().start();
+    let ids: Vec<String> = (0..JOBS).map(|number| format!("j{number}")).collect();
+    let script = "for n in 0..20 { print(`line ${n}`); sleep(0.01); } 1";
+    ids.iter().for_each(|id| redis.push_job("osis", id, script));
+    let osis = hero.actor("osis-default-1").tasks(4).start();
+    let finished = || redis.count("osis", "finished");
+    wait_until("a job has ended", || finished() > 0);
+    redis.run(FULL);
+    wait_until("all have ended", || finished() == JOBS as u64);
+    assert_eq!(redis.count("osis", "started"), JOBS as u64, "no job ran twice");
+    let missing = |id: &String| redis.field(&keys::job(id), "log_missing");
+    assert_eq!(missing(&ids[JOBS - 1]).as_deref(), Some("20"));
+    let gone: i64 = redis.ask(&format!("EXISTS {}", keys::log(&ids[JOBS - 1])));
+    assert_eq!(gone, 0, "its log was dropped");
+    for process in [&osis, &supervisor] {
+        let of_jobs = |line: &&str| line.contains("job started") || line.contains("job ended");
+        let lines = process.err().lines().filter(|line| !of_jobs(line)).count();
+        assert!(lines < 100, "{lines} lines");
+    }
+}
+
+#[test]
+fn log_marks_the_lines_that_a_full_redis_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let python = hero.actor("python-default-1").start();
+    let (first, second) = (redis.folder().join("first"), redis.folder().join("second"));
+    let script = format!(
+        "import os, sys, time\ndef log(line): print(line, file=sys.stderr, flush=True)\ndef until(f):\n    while not os.path.exists(f): time.sleep(0.01)\n\
+         log('one'); until({first:?}); log('two')\n\
+         until({second:?}); log('three')"
+    );
+    redis.push_job("python", "a", &script);
+    let log = keys::log("a");
+    let lines = || redis.ask::<i64>(&format!("XLEN {log}"));
+    wait_until("it has written a line", || lines() == 1);
+    redis.run(FULL);
+    std::fs::write(&first, "").expect("a file");
+    wait_until("a line was refused", || python.err().contains("redis refuses lines"));
+    redis.run(ROOM);
+    std::fs::write(&second, "").expect("a file");
+    wait_until("it has ended", || redis.count("python", "finished") == 1);
+    let log: Vec<(String, Vec<String>)> = redis.ask(&format!("XRANGE {log} - +"));
+    let lines: Vec<&str> = log.iter().map(|(_, fields)| fields[3].as_str()).collect();
+    let mark = "1 lines of this log are missing: redis refused them";
+    assert_eq!(lines, ["one", mark, "three"]);
+    assert_eq!(redis.field(&keys::job("a"), "log_missing").as_deref(), Some("1"));
 }
 
 #[tokio::test]

@@ -141,6 +141,12 @@ impl Redis {
         self.ask(&format!("HGET {key} {name}"))
     }
 
+    /// A counter of a script type.
+    #[track_caller]
+    pub(crate) fn count(&self, script_type: &str, what: &str) -> u64 {
+        self.field(&keys::stats(script_type), what).map_or(0, |n| n.parse().expect("a number"))
+    }
+
     /// A list, head first.
     #[track_caller]
     pub(crate) fn list(&self, key: &str) -> Vec<String> {

@@ -210,7 +210,9 @@ impl World {
     /// Gives a life the lease that its first heartbeat would have given it, unless it has one.
     fn hold_lease(&self, life: &Life) {
         let boots = self.store.keys().boots();
-        self.redis.run(&format!("ZADD {boots} NX 99999999999999999 {}", life.boot));
+        if self.redis.score(&boots, life.boot.as_str()).is_none() {
+            self.set_lease(life, 99_999_999_999_999_999);
+        }
     }
 
     /// Sets the end of a life's lease, in microseconds of Redis's clock.

@@ -226,7 +226,8 @@ impl Claiming {
         self.compared_at = Instant::now();
         let unknown: Vec<_> =
             owned.into_iter().filter(|id| !is_known(id)).map(|id| (id, None)).collect();
-        let mut actions = vec![Action::RedisAnswered];
+        // A read is no sign that Redis accepts writes again.
+        let mut actions = Vec::new();
         if !unknown.is_empty() {
             warn!(
                 jobs = unknown.len(),

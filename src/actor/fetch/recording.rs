@@ -16,7 +16,7 @@ use crate::actor::workers::RunningJob;
 use crate::failpoint;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
-use crate::store::{AttemptEnd, LogEntry, Recorded, StoreError, Verdict};
+use crate::store::{AttemptEnd, LogEntry, Recorded, RefusedLines, StoreError, Verdict};
 
 /// The ends of one batch.
 const BATCH_LEN_MAX: usize = 256;
@@ -24,6 +24,8 @@ const BATCH_LEN_MAX: usize = 256;
 const BACKED_UP_LEN: usize = 1024;
 /// The time that log lines gather before they are written.
 const LOG_LATENCY: Duration = Duration::from_millis(50);
+/// The shortest time between two warnings about refused log lines.
+const WARN_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The running jobs by id.
 type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
@@ -32,6 +34,8 @@ type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
 pub(super) struct UnrecordedEnd {
     ending: AttemptEnd,
     lines: Vec<LogEntry>,
+    /// Lines that Redis refused.
+    missing: u64,
 }
 
 /// The ends that are not known to be recorded.
@@ -42,8 +46,8 @@ struct Endings {
     under_way: Vec<JobId>,
 }
 
-type RecordEnd = (Vec<UnrecordedEnd>, Result<Vec<Recorded>, StoreError>);
-type FlushEnd = (Vec<(JobId, Vec<LogEntry>)>, Result<(), StoreError>);
+type RecordEnd = (Vec<UnrecordedEnd>, Vec<RefusedLines>, Result<Vec<Recorded>, StoreError>);
+type FlushEnd = (Vec<(JobId, Vec<LogEntry>)>, Result<Vec<RefusedLines>, StoreError>);
 
 /// The end of a call.
 pub(super) enum RecordingEnd {
@@ -59,6 +63,8 @@ pub(super) struct Recording {
     endings: Endings,
     /// When log lines of running jobs have to be written.
     flush_at: Option<Instant>,
+    /// When refused log lines were last warned about.
+    warned_at: Option<Instant>,
     record: Pending<RecordEnd>,
     flush: Pending<FlushEnd>,
 }
@@ -70,6 +76,7 @@ impl Recording {
             boot: Arc::clone(boot),
             endings: Endings::default(),
             flush_at: None,
+            warned_at: None,
             record: Pending::default(),
             flush: Pending::default(),
         }
@@ -84,7 +91,8 @@ impl Recording {
         log: &LogBuffer,
     ) {
         let ending = AttemptEnd { id, script_type, verdict, used: log.used_fields() };
-        self.endings.waiting.push(UnrecordedEnd { ending, lines: log.take_rest() });
+        let lines = log.take_rest();
+        self.endings.waiting.push(UnrecordedEnd { ending, lines, missing: log.missing() });
     }
 
     /// Returns whether Redis is slower than the scripts.
@@ -126,8 +134,9 @@ impl Recording {
         let mut batch = self.endings.take_batch();
         let boot = Arc::clone(&self.boot);
         self.record.start(async move {
-            let recorded = record(&boot, &mut batch).await;
-            (batch, recorded)
+            let mut refused = Vec::new();
+            let recorded = record(&boot, &mut batch, &mut refused).await;
+            (batch, refused, recorded)
         });
     }
 
@@ -165,16 +174,27 @@ impl Recording {
     /// Takes the end of a call.
     pub(super) fn done(&mut self, end: RecordingEnd, running: &RunningJobs) -> Action {
         match end {
-            RecordingEnd::Recorded((batch, Ok(recorded))) => {
+            RecordingEnd::Recorded((batch, refused, Ok(recorded))) => {
+                self.warn_of_refused(&refused);
                 let count = self.endings.recorded(&batch, &recorded);
                 self.boot.health.done.fetch_add(count, Ordering::Relaxed);
                 Action::RedisAnswered
             }
-            RecordingEnd::Recorded((batch, Err(error))) => {
+            RecordingEnd::Recorded((batch, refused, Err(error))) => {
+                self.warn_of_refused(&refused);
                 self.endings.failed(batch, &error);
                 Action::RedisFailed("recording how jobs ended", error)
             }
-            RecordingEnd::Flushed((_, Ok(()))) => Action::RedisAnswered,
+            RecordingEnd::Flushed((_, Ok(refused))) => {
+                self.warn_of_refused(&refused);
+                for RefusedLines { id, lines, .. } in refused {
+                    match running.get(&id) {
+                        Some(run) => run.log.refused(lines),
+                        None => self.endings.add_missing(&id, lines),
+                    }
+                }
+                Action::RedisAnswered
+            }
             RecordingEnd::Flushed((lines, Err(error))) => {
                 if error.is_transient() {
                     for (id, lines) in lines {
@@ -188,6 +208,26 @@ impl Recording {
                 Action::RedisFailed("writing logs of jobs", error)
             }
         }
+    }
+
+    /// Warns of refused log lines, now and then.
+    fn warn_of_refused(&mut self, refused: &[RefusedLines]) {
+        let Some(RefusedLines { id, reason, .. }) = refused.first() else { return };
+        if self.warned_at.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
+            self.warned_at = Some(Instant::now());
+            warn!(job_id = %id, jobs = refused.len(), "redis refuses lines of jobs' logs, which are dropped: {reason}");
+        }
+    }
+}
+
+impl UnrecordedEnd {
+    /// The end, with the number of its missing log lines.
+    fn ending(&self) -> AttemptEnd {
+        let mut ending = self.ending.clone();
+        if self.missing > 0 {
+            ending.used.push(("log_missing", self.missing.to_string()));
+        }
+        ending
     }
 }
 
@@ -232,15 +272,27 @@ impl Endings {
             ended.lines.splice(0..0, lines);
         }
     }
+
+    fn add_missing(&mut self, id: &JobId, lines: u64) {
+        if let Some(ended) = self.waiting.iter_mut().find(|ended| ended.ending.id == *id) {
+            ended.missing += lines;
+        }
+    }
 }
 
-async fn record(boot: &Boot, batch: &mut [UnrecordedEnd]) -> Result<Vec<Recorded>, StoreError> {
+async fn record(
+    boot: &Boot,
+    batch: &mut [UnrecordedEnd],
+    refused: &mut Vec<RefusedLines>,
+) -> Result<Vec<Recorded>, StoreError> {
     // The log is complete before the reply tells of the end.
-    append(boot, batch.iter().map(|ended| (&ended.ending.id, &ended.lines))).await?;
+    *refused = append(boot, batch.iter().map(|ended| (&ended.ending.id, &ended.lines))).await?;
     for ended in batch.iter_mut() {
         ended.lines.clear();
+        let own = refused.iter().filter(|refused| refused.id == ended.ending.id);
+        ended.missing += own.map(|refused| refused.lines).sum::<u64>();
     }
-    let endings: Vec<AttemptEnd> = batch.iter().map(|ended| ended.ending.clone()).collect();
+    let endings: Vec<AttemptEnd> = batch.iter().map(UnrecordedEnd::ending).collect();
     failpoint::reached(failpoint::BEFORE_FINISH);
     let retention = boot.settings().job.kept();
     let recorded = boot.store.finish(&boot.id, retention, &endings).await;
@@ -251,7 +303,7 @@ async fn record(boot: &Boot, batch: &mut [UnrecordedEnd]) -> Result<Vec<Recorded
 async fn append<'a>(
     boot: &Boot,
     logs: impl Iterator<Item = (&'a JobId, &'a Vec<LogEntry>)>,
-) -> Result<(), StoreError> {
+) -> Result<Vec<RefusedLines>, StoreError> {
     let entries = logs.flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)));
     let job = &boot.settings().job;
     boot.store.append_logs(&boot.id, entries, job.retention + job.timeout_max).await
@@ -269,7 +321,7 @@ mod tests {
         let verdict = Verdict::Finished { output: String::new(), exit_code: None };
         let script_type = "osis".parse().expect("legal");
         let ending = AttemptEnd { id: id(number), script_type, verdict, used: Vec::new() };
-        UnrecordedEnd { ending, lines: vec![line("last")] }
+        UnrecordedEnd { ending, lines: vec![line("last")], missing: 0 }
     }
 
     fn line(line: &str) -> LogEntry {

@@ -39,7 +39,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 31] = [
+const ORDER: [&str; 32] = [
     "id",
     "status",
     "script_type",
@@ -71,6 +71,7 @@ const ORDER: [&str; 31] = [
     "limit",
     "cpu_time",
     "memory_peak",
+    "log_missing",
 ];
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];

@@ -15,7 +15,7 @@
 --                popped ids that have no ready entry go back
 --       paused   work lists of paused queues: nothing was taken from them, and ids popped from one
 --                went back to its front
--- needs: time names routing job owner counters index events legacy foreign_start claim_limits claim_legacy
+-- needs: time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -28,6 +28,7 @@ local jobs, skipped, broken = {}, { 0 }, {}
 local claims, taken = {}, {}
 local unready = {}
 
+despite_full_memory()
 if not may_own(boot) then
   for i = last_popped, 7, -2 do
     -- The sweep for lost pops finds, or has found, an id with a ready entry.

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
 --       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
---       exit code or '', for a retry the delay in us, resource usage or '': lines of FIELD=VALUE
+--       exit code or '', for a retry the delay in us, '' or its usage of resources and missing log lines: lines of FIELD=VALUE
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
 --       made before, or an error
@@ -26,9 +26,10 @@ local function retry(id, script_type, text, exit_code, at, delay_us)
   count(script_type, 'retried')
 end
 
--- Replaces the resource usage of an earlier attempt.
+-- Replaces the usage of an earlier attempt.
 local function note_usage(id, attempt, used)
-  if attempt ~= '1' then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit') end
+  if attempt ~= '1' then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit',
+    'log_missing') end
   for name, value in string.gmatch(used, '([^=\n]+)=([^\n]*)\n') do
     redis.call('HSET', JOB .. id, name, value)
   end

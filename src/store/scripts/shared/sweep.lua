@@ -11,5 +11,5 @@ end
 -- first write that takes memory; a write that takes none lifts the check. A boot that could not
 -- renew its lease would lose its jobs.
 local function despite_full_memory()
-  redis.call('ZREM', BOOTS, '')
+  redis.pcall('ZREM', BOOTS, '')
 end
