@@ -13,6 +13,9 @@ use crate::proto::report::Reporter;
 use crate::proto::target::ActorId;
 use crate::store::Store;
 
+/// The time after which an actor tries again to start jobs on a machine that was full.
+const SHORTAGE_LASTS: Duration = Duration::from_secs(3);
+
 /// One life of an actor process. A process that loses its lease starts a new boot.
 pub(super) struct Boot {
     /// Redis.
@@ -73,8 +76,10 @@ pub(super) struct Health {
     pub(super) actors: Vec<ActorHealth>,
     /// The presence should be renewed before the next heartbeat.
     pub(super) presence_changed: Notify,
-    /// Why the actors claim no jobs, while the machine is overloaded.
+    /// Why the actors claim no jobs, while the machine is overloaded or full.
     overload: Mutex<Option<String>>,
+    /// What the machine lacked to start a job, and until when no more are claimed for that.
+    shortage: Mutex<Option<(String, Instant)>>,
     /// An overload began or ended.
     pub(super) overload_changed: Notify,
     /// When Redis stopped answering, while it does not answer.
@@ -103,6 +108,7 @@ impl Health {
             actors: std::iter::repeat_with(ActorHealth::default).take(actors).collect(),
             presence_changed: Notify::new(),
             overload: Mutex::new(None),
+            shortage: Mutex::new(None),
             overload_changed: Notify::new(),
             redis_away_since: Mutex::new(None),
         }
@@ -131,9 +137,21 @@ impl Health {
         Duration::from_millis(millis(self.started.elapsed()).saturating_sub(last))
     }
 
-    /// Returns why the actors claim no jobs, if the machine is overloaded.
+    /// Returns why the actors claim no jobs, if the machine is overloaded or full.
     pub(super) fn overload(&self) -> Option<String> {
         lock(&self.overload).clone()
+    }
+
+    /// Notes what the machine lacked to start a job. It may have it again after [`SHORTAGE_LASTS`].
+    pub(super) fn set_shortage(&self, message: &str) {
+        *lock(&self.shortage) = Some((message.to_owned(), Instant::now() + SHORTAGE_LASTS));
+    }
+
+    /// Returns what the machine lacked to start a job, if that was just now.
+    pub(super) fn shortage(&self) -> Option<String> {
+        let shortage = lock(&self.shortage);
+        let recent = shortage.as_ref().filter(|(_, until)| Instant::now() < *until);
+        recent.map(|(message, _)| message.clone())
     }
 
     /// Sets the overload. Returns whether one began or ended.

@@ -55,15 +55,15 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
     }
 }
 
-/// Checks whether the machine is overloaded, and tells the fetch loop.
+/// Checks whether the machine is overloaded or full, and tells the fetch loop.
 pub(super) fn check_overload(boot: &Boot) {
-    let overload = machine::overload(&boot.settings().actor);
+    let overload = boot.health.shortage().or_else(|| machine::overload(&boot.settings().actor));
     let reason = overload.clone();
     if boot.health.set_overload(overload) {
         if let Some(reason) = reason {
-            warn!("claims no jobs while the machine is overloaded: {reason}");
+            warn!("claims no jobs while the machine is overloaded or full: {reason}");
         } else {
-            info!("claims jobs again: the machine is no longer overloaded");
+            info!("claims jobs again: the machine is no longer overloaded or full");
         }
         boot.health.overload_changed.notify_one();
     }

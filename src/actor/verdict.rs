@@ -10,7 +10,7 @@ use crate::store::Verdict;
 /// The jitter of a retry's delay, as a share of it.
 const JITTER: f64 = 0.2;
 
-/// Decides how an attempt is recorded. `None` if this boot no longer owns the job: it was given
+/// Decides how an attempt is recorded. `None` if it is not: the job goes back to its queue, was given
 /// back, or the lease was lost. `dice` is a random number from 0 to 1.
 pub(super) fn decide(
     job: &Job,
@@ -20,7 +20,10 @@ pub(super) fn decide(
 ) -> Option<Verdict> {
     let (error, exit_code) = match result {
         Ok(Success { output, exit_code }) => return Some(Verdict::Finished { output, exit_code }),
-        Err(Failure::Stopped(StopReason::Shutdown | StopReason::LeaseLost)) => return None,
+        Err(
+            Failure::Stopped(StopReason::Shutdown | StopReason::LeaseLost)
+            | Failure::Machine { .. },
+        ) => return None,
         Err(Failure::Stopped(StopReason::Requested)) => {
             let error = "stopped_by_request".to_owned();
             return Some(Verdict::Error { error, exit_code: None, dead: false });

@@ -12,18 +12,25 @@ pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
+use crate::error::reason;
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
 /// The stack of a thread that runs an engine. Rhai recurses on it for each nested call, expression
 /// and value. Tests run the deepest nesting that the default limits allow, 128 calls and 10 000
-/// nested arrays: it takes 16 to 32 MiB in a release build, 64 to 128 MiB without optimization. This
-/// is twice as much. It is address space: only used pages become memory.
-pub const STACK_SIZE_BYTES: usize = if cfg!(debug_assertions) { 256 } else { 64 } * 1024 * 1024;
+/// nested arrays: it takes 16 to 32 MiB. This is twice as much. It is address space: only used pages
+/// become memory.
+pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
+
+/// The errors of a machine that has no more disk, memory, open files or processes.
+const FULL: [i32; 6] =
+    [libc::ENOSPC, libc::EDQUOT, libc::ENOMEM, libc::EMFILE, libc::ENFILE, libc::EAGAIN];
 
 /// Returns the engine that is configured for a script type.
 pub fn build(
@@ -88,6 +95,12 @@ pub enum Failure {
         /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
+    /// The machine could not start the script: it lacks disk, memory, open files or processes.
+    /// Nothing of the script ran.
+    Machine {
+        /// What could not be done, and why.
+        message: String,
+    },
     /// The job is invalid: no attempt can run it.
     Invalid {
         /// The error of the job: `invalid job: FIELD …`.
@@ -104,12 +117,22 @@ impl Failure {
     pub fn script(message: impl Into<String>) -> Self {
         Self::Script { message: message.into(), exit_code: None }
     }
+
+    /// Returns the failure of something that was done before the script began: of the machine if
+    /// that is full, else of the script.
+    pub fn before_start(what: impl Display, error: &io::Error) -> Self {
+        let message = format!("{what}: {}", reason(error));
+        let is_full = error.raw_os_error().is_some_and(|number| FULL.contains(&number));
+        if is_full { Self::Machine { message } } else { Self::script(message) }
+    }
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Script { message, .. } | Self::Invalid { message } => f.write_str(message),
+            Self::Script { message, .. }
+            | Self::Machine { message }
+            | Self::Invalid { message } => f.write_str(message),
             Self::Timeout => f.write_str("timeout"),
             Self::Stopped(StopReason::Requested) => f.write_str("stopped_by_request"),
             Self::Stopped(StopReason::Shutdown) => f.write_str("stopped by the shutdown"),

@@ -1,10 +1,10 @@
-//! Full disks: the job that needs space fails with the reason, and the next one runs.
+//! Full disks: a job that fills one fails with the reason; one that cannot start waits for space.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Hero, Redis, needs};
+use crate::support::{Hero, Redis, needs, wait_until};
 
 /// A small disk in memory.
 struct Disk {
@@ -59,20 +59,33 @@ fn script_that_fills_the_disk_fails_without_harm_to_the_next() {
 }
 
 #[test]
-fn job_on_a_full_disk_fails_before_its_script_begins() {
+fn job_on_a_full_disk_waits_uncharged_until_there_is_space() {
     let redis = Redis::start();
     let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
     let hero = Hero::on(&redis);
     let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
-    let _actor = actor.start();
+    let actor = actor.start();
     let other = disk.folder.join("of-another-user");
     let filled = fs::write(&other, vec![0_u8; 4 << 20]);
     assert!(filled.is_err(), "the disk is not full");
-    let failed = hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(1);
-    failed.says("no space left on device");
+    for id in ["a", "b", "c"] {
+        hero.run(&["submit", "-t", "python", "--id", id, "-e", "print(1)"]).code(0);
+    }
+    let reason = "no space left on device";
+    wait_until("a job went back", || actor.err().contains("it goes back to its queue"));
+    wait_until("the actor says why it claims no jobs", || {
+        hero.run(&["actor", "list"]).code(0).stdout.contains(reason)
+    });
+    for id in ["a", "b", "c"] {
+        assert_eq!(super::field(&redis, id, "status").as_deref(), Some("dispatched"));
+    }
     fs::remove_file(&other).expect("removed");
+    for id in ["a", "b", "c"] {
+        hero.run(&["job", "wait", id]).code(0).stdout("1\n");
+        assert_eq!(super::field(&redis, id, "attempt").as_deref(), Some("1"));
+        assert_eq!(super::field(&redis, id, "crashes"), None);
+    }
     assert!(disk.is_empty());
-    next_one_runs(&hero);
 }
 
 #[test]

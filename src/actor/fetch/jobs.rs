@@ -195,6 +195,7 @@ fn log_start(job: &Job, actor: &ActorId) {
 fn log_end(job: &Job, actor: &ActorId, result: &Result<Success, Failure>, took: Duration) {
     let result = match result {
         Ok(_) => "finished".to_owned(),
+        Err(Failure::Machine { message }) => format!("{message}: it goes back to its queue"),
         Err(failure) => failure.to_string(),
     };
     info!(

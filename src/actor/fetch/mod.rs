@@ -27,10 +27,11 @@ use tokio::time::{Instant as Deadline, sleep_until, timeout, timeout_at};
 use tracing::{debug, error, info, warn};
 
 use super::boot::Boot;
+use super::heartbeat::check_overload;
 use super::settings::ActorSettings;
 use super::verdict;
-use super::workers::RunOutcome;
-use crate::engine::{Inputs, StopReason};
+use super::workers::{RunOutcome, RunningJob};
+use crate::engine::{Failure, Inputs, StopReason};
 use crate::proto::job::InvalidJob;
 use crate::proto::message::Control;
 use crate::proto::report::{ServiceReport, Shutdown};
@@ -251,15 +252,26 @@ impl Fetch {
     fn on_outcomes(&mut self, first: RunOutcome) {
         let mut next = Some(first);
         while let Some(RunOutcome { run, result, took }) = next {
-            if self.jobs.end(&run, &result, took)
-                && let Some(verdict) =
-                    verdict::decide(&run.job, result, &self.settings.job, fastrand::f64())
-            {
-                let script_type = self.jobs.slots[run.actor].id.script_type.clone();
-                self.recording.add(run.job.id.clone(), script_type, verdict, &run.log);
+            if self.jobs.end(&run, &result, took) {
+                if let Err(Failure::Machine { message }) = &result {
+                    self.not_started(&run, message);
+                }
+                let dice = fastrand::f64();
+                if let Some(verdict) = verdict::decide(&run.job, result, &self.settings.job, dice) {
+                    let script_type = self.jobs.slots[run.actor].id.script_type.clone();
+                    self.recording.add(run.job.id.clone(), script_type, verdict, &run.log);
+                }
             }
             next = self.outcomes.try_recv().ok();
         }
+    }
+
+    /// Gives back a job that the machine could not start, and claims no others for a while.
+    fn not_started(&mut self, run: &RunningJob, message: &str) {
+        let back = vec![(run.job.id.clone(), Some(run.queue.clone()))];
+        self.errands.push(Errand::GiveBack(back));
+        self.boot.health.set_shortage(message);
+        check_overload(&self.boot);
     }
 
     fn on_errand(&mut self, end: ErrandEnd) {

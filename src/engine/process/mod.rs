@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, TypeConfig};
-use crate::error::reason;
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
 use child::{ChildReport, Ended, Origin, Spec, Watch};
@@ -150,7 +149,7 @@ impl Engine for CommandEngine {
             channel: true,
         };
         let report = child::run(&spec, &watch, origin).map_err(|error| {
-            Failure::script(format!("cannot run {}: {}", spec.program.display(), reason(&error)))
+            Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
         })?;
         log.used(&report.usage);
         self.outcome(report, &prepared.script, log)

@@ -6,7 +6,6 @@ use super::child::{self, ChildReport, Ended, Origin, Spec, Watch};
 use super::end::describe;
 use super::prepare::{Tool, ToolResult, Until, basic_environment};
 use crate::engine::{Failure, Log};
-use crate::error::reason;
 
 /// The bytes that are kept of each output stream of a tool.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
@@ -41,8 +40,7 @@ pub(super) fn run_tool(
         channel: false,
     };
     let report = child::run(&spec, &watch, Origin::Cold).map_err(|error| {
-        let (program, why) = (spec.program.display(), reason(&error));
-        Failure::script(format!("cannot run {program}: {why}"))
+        Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
     })?;
     match report.ended {
         Ended::Timeout => Err(Failure::Timeout),

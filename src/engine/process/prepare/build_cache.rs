@@ -20,7 +20,6 @@ use nix::sys::time::TimeSpec;
 use tracing::warn;
 
 use crate::engine::{Cancel, Failure};
-use crate::error::reason;
 
 /// The file of an entry that is written last.
 const COMPLETE: &str = "complete";
@@ -69,7 +68,8 @@ impl Until<'_> {
             return Err(Failure::Timeout);
         }
         let cancelled = self.cancel.descriptor();
-        let cancelled = cancelled.map_err(|error| Failure::script(reason(&error)))?;
+        let cancelled =
+            cancelled.map_err(|error| Failure::before_start("cannot wait for a stop", &error))?;
         let mut waits = [PollFd::new(cancelled.as_fd(), PollFlags::POLLIN)];
         // An error, such as that of an interruption, only makes the next try earlier.
         let _ = poll(&mut waits, TRY_EVERY_MS);
@@ -96,8 +96,8 @@ impl BuildCache {
         build: impl FnOnce(&Path) -> Result<(), Failure>,
     ) -> Result<CacheEntry, Failure> {
         let at = |error: io::Error| {
-            let (folder, why) = (self.folder.display(), reason(&error));
-            Failure::script(format!("cannot use the cache {folder}: {why}; see job.cache_dir"))
+            let folder = self.folder.display();
+            Failure::before_start(format!("cannot use the cache {folder} (job.cache_dir)"), &error)
         };
         let kind_folder = self.folder.join(kind);
         create_private(&kind_folder).map_err(at)?;
@@ -202,8 +202,7 @@ fn build_in(
     build: impl FnOnce(&Path) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let unwritable = |error: io::Error| {
-        let (folder, why) = (folder.display(), reason(&error));
-        Failure::script(format!("cannot write to the cache {folder}: {why}"))
+        Failure::before_start(format!("cannot write to the cache {}", folder.display()), &error)
     };
     // A process that died while it built the entry left an incomplete one.
     if folder.exists() {

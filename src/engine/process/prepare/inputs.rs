@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::scratch::Scratch;
-use crate::engine::Inputs;
+use crate::engine::{Failure, Inputs};
 
 /// The variable with the path of the file.
 const VARIABLE: &str = "HERO_INPUTS";
@@ -13,19 +13,19 @@ const FILE: &str = "inputs.json";
 /// Writes the file if the job has prerequisites, and sets [`VARIABLE`], which no job can override.
 ///
 /// # Errors
-/// A message, if the file cannot be written.
+/// The file cannot be written.
 pub(super) fn provide(
     env: &mut Vec<(OsString, OsString)>,
     inputs: &Inputs,
     scratch: &Scratch,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     env.retain(|(name, _)| name != VARIABLE);
     if inputs.is_empty() {
         return Ok(());
     }
     let file = scratch
         .file(FILE, &text(inputs))
-        .map_err(|error| format!("cannot write the inputs of the script: {error}"))?;
+        .map_err(|error| Failure::before_start("cannot write the inputs of the script", &error))?;
     env.push((VARIABLE.into(), file.into()));
     Ok(())
 }

@@ -115,7 +115,7 @@ impl Preparer {
         let (source, scratch) = (script.source, new_scratch()?);
         let env = environment_over(&self.options.env, script, scratch.path());
         let mut env = env.map_err(Failure::script)?;
-        inputs::provide(&mut env, script.inputs, &scratch).map_err(Failure::script)?;
+        inputs::provide(&mut env, script.inputs, &scratch)?;
         let script = self.write(source, &scratch)?;
         let mut entries = Vec::new();
         let mut binary = None;
@@ -233,9 +233,8 @@ impl Preparer {
             let kept = folder.join("program");
             let copied = fs::copy(&built, &kept)
                 .and_then(|_| fs::set_permissions(&kept, Permissions::from_mode(0o500)));
-            copied.map_err(|error| {
-                Failure::script(format!("cannot store the compiled program: {}", reason(&error)))
-            })
+            copied
+                .map_err(|error| Failure::before_start("cannot store the compiled program", &error))
         })
     }
 
@@ -262,13 +261,12 @@ impl Preparer {
 }
 
 fn new_scratch() -> Result<Scratch, Failure> {
-    Scratch::new().map_err(|error| {
-        Failure::script(format!("cannot create the script's folder: {}", reason(&error)))
-    })
+    Scratch::new()
+        .map_err(|error| Failure::before_start("cannot create the script's folder", &error))
 }
 
 fn cannot_write(error: &std::io::Error) -> Failure {
-    Failure::script(format!("cannot write the script's file: {}", reason(error)))
+    Failure::before_start("cannot write the script's file", error)
 }
 
 /// Replaces the placeholders in a word of a command by files.

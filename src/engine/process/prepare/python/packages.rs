@@ -249,9 +249,8 @@ impl Installer<'_> {
     }
 
     fn tool(&self, program: &Path, args: Vec<OsString>) -> Result<ToolResult, Failure> {
-        let scratch = Scratch::new().map_err(|error| {
-            Failure::script(format!("cannot create a folder: {}", reason(&error)))
-        })?;
+        let scratch = Scratch::new()
+            .map_err(|error| Failure::before_start("cannot create a folder", &error))?;
         let tool = Tool {
             program: program.to_owned(),
             args,
