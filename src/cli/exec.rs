@@ -14,12 +14,12 @@ use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
-use crate::proto::target::ScriptType;
+use crate::store::Hindrance;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
 const SIGNALLED: u8 = 128;
-/// The time after which a missing actor is reported.
-const ACTOR_CHECK_AFTER: Duration = Duration::from_secs(2);
+/// The time between looks at what a job waits for.
+const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 
 /// Run a script and print its output; its log goes to standard error meanwhile
 #[derive(Debug, Args)]
@@ -40,27 +40,36 @@ impl Exec {
         let config = global.config()?;
         let job = self.options.job(&config)?;
         let client = Client::open(&config)?;
-        let script_type = job.spec.script_type.clone();
         let id = client.submit(job).await?;
         let view = View { log: client.follow_job_logs(&id), lines: true, bar: Bar::new() };
-        tokio::select! {
-            ended = wait(&client, &id, Some(view), self.wait, global.json) => ended,
-            never = report_missing_actor(&client, script_type.as_ref()) => match never {},
-        }
+        wait(&client, &id, Some(view), self.wait, global.json).await
     }
 }
 
-/// Reports after a while that no live actor can run the job.
-async fn report_missing_actor(client: &Client, script_type: Option<&ScriptType>) -> Infallible {
-    tokio::time::sleep(ACTOR_CHECK_AFTER).await;
-    if let (Some(wanted), Ok(actors)) = (script_type, client.list_actors(script_type).await)
-        && actors.is_empty()
-    {
-        output::note(&format!(
-            "hero: no live actor runs scripts of type {wanted}; waiting for one: hero actor list"
-        ));
+/// Reports why a job does not start: after a while, and when the reason changes.
+async fn report_hindrances(client: &Client, id: &JobId) -> Infallible {
+    let mut reported = None;
+    loop {
+        tokio::time::sleep(HINDRANCE_CHECK).await;
+        // The wait itself reports a lost connection.
+        let hindrance = client.hindrance(id).await.unwrap_or_default();
+        if hindrance.is_some() && hindrance != reported {
+            let reason = match &hindrance {
+                Some(Hindrance::Limit(limit)) => {
+                    format!("a slot in the limit {limit}: hero queue list")
+                }
+                Some(Hindrance::Pause(queue)) => {
+                    format!("its queue, which is paused: hero queue resume {queue}")
+                }
+                Some(Hindrance::NoActor(queue)) => {
+                    format!("an actor: no live one claims jobs of {queue}: hero actor list")
+                }
+                None => String::new(),
+            };
+            output::note(&format!("hero: job {id} waits for {reason}"));
+            reported = hindrance;
+        }
     }
-    std::future::pending().await
 }
 
 /// Waits for the end of a job and prints its output; a view shows its log meanwhile.
@@ -76,6 +85,7 @@ pub(super) async fn wait(
     })?;
     let ended = tokio::select! {
         ended = end(client, id, view, patience) => ended,
+        never = report_hindrances(client, id) => match never {},
         signal = interrupts.next() => {
             output::note(&format!(
                 "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"

@@ -10,9 +10,15 @@ use super::table::Table;
 use super::time::brief;
 use super::{Global, output};
 use crate::client::Client;
+use crate::config::{Config, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::queue;
+use crate::proto::target::Target;
+use crate::proto::text::{did_you_mean, nearest};
 use crate::store::QueueState;
+
+/// The start of the names of all queues.
+const TYPE: &str = "type:";
 
 /// List, pause, resume or purge queues
 #[derive(Debug, Subcommand)]
@@ -42,6 +48,9 @@ pub(super) struct QueueNames {
     /// :prio:0, :prio:1 or :prio:2 at the end, for one
     #[arg(required = true, value_name = "QUEUE")]
     queues: Vec<String>,
+    /// Accept queues that no configured or live actor serves and that hold no jobs
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -55,7 +64,11 @@ pub(super) struct Purge {
 
 impl QueueCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let client = global.client()?;
+        let config = global.config()?;
+        let client = Client::open(&config)?;
+        if let Self::Pause(which) | Self::Resume(which) | Self::Purge(Purge { which, .. }) = &self {
+            which.check(&client, &config).await?;
+        }
         match self {
             Self::List => list(&client, global.json).await,
             Self::Pause(which) => {
@@ -96,6 +109,37 @@ impl QueueNames {
             all.extend(named);
         }
         Ok(all)
+    }
+
+    /// Rejects queues that nothing knows, which are mistyped or of a later time.
+    async fn check(&self, client: &Client, config: &Config) -> Result<(), Error> {
+        let queues = self.queues()?;
+        if self.force {
+            return Ok(());
+        }
+        let mut known = client.known_targets().await?;
+        known.extend(config.types.keys().cloned().map(Target::any));
+        let units = config.units.keys().filter_map(|name| config.unit(name).ok());
+        for unit in units {
+            let Unit::Actors(actors) = unit else { continue };
+            let queues = actors.iter().flat_map(|actor| actor.id.queues());
+            known.extend(queues.map(|queue| queue.target));
+        }
+        let Some(unknown) = queues.iter().find(|queue| !known.contains(&queue.target)) else {
+            return Ok(());
+        };
+        let unknown = unknown.target.to_string();
+        let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+        // All names begin alike.
+        let known = names.iter().filter_map(|name| name.strip_prefix(TYPE));
+        let near = nearest(unknown.trim_start_matches(TYPE), known);
+        let near = near.map(|near| format!("{TYPE}{near}"));
+        let message = format!(
+            "unknown queue {unknown}: no configured or live actor serves it, and it holds no jobs; \
+             add --force if they come later{}",
+            did_you_mean(near.as_deref())
+        );
+        Err(Error::new(Exit::Data, message))
     }
 
     async fn each(

@@ -1,8 +1,12 @@
 //! Queues: lists, pauses, resumes and purges them.
 
+use std::collections::BTreeSet;
+
 use super::{Client, ClientError};
+use crate::proto::job::JobId;
 use crate::proto::queue::Queue;
-use crate::store::QueueState;
+use crate::proto::target::Target;
+use crate::store::{Hindrance, QueueState};
 
 impl Client {
     /// Lists every queue that may hold jobs or is paused, by name.
@@ -11,6 +15,23 @@ impl Client {
     /// [`ClientError::Store`].
     pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
         Ok(self.store.queue_states().await?)
+    }
+
+    /// Lists the targets that have live actors, waiting jobs or a paused queue, and every script
+    /// type that ever had a job or an actor.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn known_targets(&self) -> Result<BTreeSet<Target>, ClientError> {
+        Ok(self.store.known_targets().await?)
+    }
+
+    /// Returns the reason why a dispatched job does not start, if it has one.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, ClientError> {
+        Ok(self.store.hindrance(id).await?)
     }
 
     /// Pauses a queue: no actor claims its jobs until it is resumed. Running jobs go on, and jobs

@@ -48,7 +48,7 @@ pub use listing::{Cursor, JobSummary, ListQuery, Page};
 pub use logs::{LogEntry, LogLine, RefusedLines};
 pub use objects::{Reindexed, TendedIndex, TendedIndexes};
 pub use presence::{Appearance, PresenceOf};
-pub use queues::QueueState;
+pub use queues::{Hindrance, QueueState};
 pub use recovery::Recovered;
 pub use scripts::{LuaSource, lua_sources};
 

@@ -1,16 +1,18 @@
 //! The state of queues; pause, resume, purge.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 use std::time::Duration;
 
 use redis::Value;
 
 use super::attempts::{kept, millis};
 use super::listing::read;
-use super::{Store, StoreError};
-use crate::proto::job::Retention;
-use crate::proto::message::Control;
+use super::{PresenceOf, Store, StoreError};
+use crate::proto::job::{JobId, JobStatus, Retention};
+use crate::proto::message::{ActorState, Control};
 use crate::proto::queue::Queue;
+use crate::proto::target::Target;
 
 /// An actor whose last heartbeat is older is not woken by a pause; its next claim finds out.
 const HEARD_OF_WITHIN: Duration = Duration::from_mins(1);
@@ -32,6 +34,21 @@ pub struct QueueState {
     pub type_throughput_per_s: Option<f64>,
     /// True if it is paused.
     pub paused: bool,
+}
+
+/// The reason why a dispatched job does not start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hindrance {
+    /// This limit holds it.
+    Limit(String),
+    /// Its queue is paused.
+    Pause(Queue),
+    /// No live actor claims jobs of its queue.
+    NoActor(Queue),
+}
+
+fn parsed<T: FromStr>(text: Option<String>) -> Option<T> {
+    text.and_then(|text| text.parse().ok())
 }
 
 impl Store {
@@ -76,6 +93,56 @@ impl Store {
             })
             .collect::<Option<_>>()
             .ok_or_else(unexpected)
+    }
+
+    /// The reason why a dispatched job does not start; `None` if an actor will claim it, or it is not
+    /// dispatched.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg("held_by");
+        command.arg("script_type").arg("group").arg("instance").arg("priority");
+        let fields: [Option<String>; 6] =
+            self.link.query("reading what a job waits for", &command).await?;
+        let [status, held_by, script_type, group, instance, priority] = fields;
+        if status.and_then(|status| status.parse().ok()) != Some(JobStatus::Dispatched) {
+            return Ok(None);
+        }
+        if let Some(limit) = held_by {
+            return Ok(Some(Hindrance::Limit(limit)));
+        }
+        let Some(script_type) = parsed(script_type) else { return Ok(None) };
+        let queue = Queue {
+            target: Target::of(script_type, parsed(group), parsed(instance)),
+            priority: parsed(priority).unwrap_or_default(),
+        };
+        if self.paused_queues().await?.contains(&queue) {
+            return Ok(Some(Hindrance::Pause(queue)));
+        }
+        let actors = self.actors(Some(queue.target.script_type())).await?;
+        let claims = |of: &PresenceOf| {
+            of.presence.state == ActorState::Ready && of.actor.queues().contains(&queue)
+        };
+        let is_claimed = actors.iter().any(claims);
+        Ok((!is_claimed).then_some(Hindrance::NoActor(queue)))
+    }
+
+    /// The targets of which Redis knows: those of live actors, of queues that hold jobs or are
+    /// paused, and every script type that ever had a job or an actor.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn known_targets(&self) -> Result<BTreeSet<Target>, StoreError> {
+        let mut known: BTreeSet<Target> =
+            self.types().await?.into_iter().map(Target::any).collect();
+        let queues = self.queues().await?.into_iter().chain(self.paused_queues().await?);
+        known.extend(queues.map(|queue| queue.target));
+        let actors = self.actors(None).await?;
+        let of_actors = actors.iter().flat_map(|of| of.actor.queues());
+        known.extend(of_actors.map(|queue| queue.target));
+        Ok(known)
     }
 
     async fn paused_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
