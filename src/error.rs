@@ -16,6 +16,8 @@ pub enum Exit {
     NotFound = 66,
     /// Redis, or what else is needed, cannot be reached.
     Unavailable = 69,
+    /// The result could not be written to standard output.
+    Output = 74,
     /// Gave up waiting; the job continues.
     GaveUp = 75,
     /// Not permitted.

@@ -87,7 +87,7 @@ impl DeadCommand {
             Self::Show { id } => {
                 let id = parsed(&id)?;
                 client.dead_letter(&id).await?;
-                show::run(&client, &id, global.json).await
+                show::run(&client, &id, global.json, false).await
             }
             Self::Retry(which) if which.all => {
                 told(global, "retried", client.retry_dead(&which.filter()?).await?)

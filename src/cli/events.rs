@@ -6,10 +6,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::job::since;
-use super::table::escape;
 use super::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};
+use crate::proto::text::escape;
 use crate::store::{JobEvent, LogLine};
 
 /// Print the transitions of jobs from one state to another

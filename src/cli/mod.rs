@@ -46,8 +46,9 @@ use crate::error::{Error, Exit};
                   everything on a private Redis, nothing to configure\n  \
                   hero exec -t osis -e '40 + 2'     run a script and print its output\n\n\
                   Exit codes: 0 done, 1 the job ended in error, 2 wrong usage, 65 bad data,\n\
-                  66 no such job, file or unit, 69 Redis cannot be reached, 75 gave up waiting,\n\
-                  77 not permitted, 78 wrong configuration."
+                  66 no such job, file or unit, 69 Redis cannot be reached,\n\
+                  74 the output cannot be written, 75 gave up waiting, 77 not permitted,\n\
+                  78 wrong configuration."
 )]
 pub struct Cli {
     #[command(flatten)]

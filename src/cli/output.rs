@@ -1,23 +1,38 @@
 //! Output of all commands: results to standard output, everything else to standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
 
-use super::table::escape_lines;
-use crate::error::{Error, Exit};
+use crate::error::{Error, Exit, reason};
+use crate::proto::text::escape_lines;
 
 /// Prints the error's message, unless it is empty.
 pub fn print_error(error: &Error) {
     if !error.message.is_empty() {
-        note(&format!("hero: {}", escape_lines(&error.message)));
+        note(&format!("hero: {}", error.message));
     }
+}
+
+/// Writes bytes unchanged.
+fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 /// Writes a text unchanged.
 pub(super) fn text(text: &str) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| lost(&error))
+    write(text.as_bytes()).map_err(|error| lost(&error))
+}
+
+/// Writes the ids of accepted jobs. If that fails, also because the reader closed the pipe, the
+/// error has them: nobody else knows that these jobs will run.
+pub(super) fn accepted(ids: &str) -> Result<(), Error> {
+    write(ids.as_bytes()).map_err(|error| {
+        let (why, ids) = (reason(&error), ids.trim_end());
+        let message = format!("cannot write to standard output: {why}; accepted: {ids}");
+        Error::new(Exit::Output, message)
+    })
 }
 
 /// Writes one line.
@@ -47,9 +62,21 @@ pub(super) fn json(document: &Value) -> Result<(), Error> {
     line(&document.to_string())
 }
 
-/// Writes a line to standard error and ignores failures.
-pub(super) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+/// Writes a message to standard error, with control characters escaped, and ignores failures.
+pub(super) fn note(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", escape_lines(message));
+}
+
+/// Writes a line of a job's log to standard error and ignores failures.
+pub(super) fn log_note(line: &str) {
+    let mut err = io::stderr().lock();
+    let shown = if err.is_terminal() { escape_lines(line) } else { line.to_owned() };
+    let _ = writeln!(err, "{shown}");
+}
+
+/// Writes a line of a job's log. At a terminal its control characters are escaped, unless `raw`.
+pub(super) fn log_line(text: &str, raw: bool) -> Result<(), Error> {
+    if raw || !io::stdout().is_terminal() { line(text) } else { line(&escape_lines(text)) }
 }
 
 /// The error of a failed write. A reader that closed the pipe, such as `head`, is no error.
@@ -57,7 +84,7 @@ fn lost(error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Error::new(Exit::Ok, "");
     }
-    Error::new(Exit::Unavailable, format!("cannot write to standard output: {error}"))
+    Error::new(Exit::Output, format!("cannot write to standard output: {}", reason(error)))
 }
 
 #[cfg(test)]
@@ -69,6 +96,6 @@ mod tests {
         let left = lost(&io::ErrorKind::BrokenPipe.into());
         assert_eq!((left.exit, left.message.as_str()), (Exit::Ok, ""));
         let full = lost(&io::ErrorKind::StorageFull.into());
-        assert_eq!(full.exit, Exit::Unavailable);
+        assert_eq!(full.exit, Exit::Output);
     }
 }

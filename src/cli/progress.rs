@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::output;
-use super::table::escape;
 use crate::client::{Client, ClientError, LogFollower};
 use crate::proto::job::JobId;
+use crate::proto::text::escape;
 use crate::store::LogLine;
 
 /// The length of the bar without percentage and text.
@@ -51,7 +51,7 @@ impl View {
                 self.bar.show(fraction, &line);
             } else if self.lines {
                 self.bar.clear();
-                output::note(&line);
+                output::log_note(&line);
             }
         }
         self.bar.draw();

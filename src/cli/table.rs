@@ -1,5 +1,7 @@
 //! Tables for the terminal: aligned columns, control characters escaped.
 
+use crate::proto::text::escape;
+
 /// Rows below a line of titles.
 pub(super) struct Table {
     columns: Vec<Column>,
@@ -64,36 +66,6 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Escapes every control character, so the text stays on one line.
-pub(super) fn escape(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if moves_the_cursor(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-        shown
-    })
-}
-
-/// Escapes control characters except line ends and tabs.
-pub(super) fn escape_lines(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            c if moves_the_cursor(c) => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
-        shown
-    })
-}
-
-/// Control characters, and characters that change the direction of writing.
-fn moves_the_cursor(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,11 +81,5 @@ mod tests {
              osis          7  -\n\
              größer  1234567  x\n"
         );
-    }
-
-    #[test]
-    fn control_characters_are_escaped() {
-        assert_eq!(escape("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\nb\\u{202e}");
-        assert_eq!(escape_lines("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
     }
 }

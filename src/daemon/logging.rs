@@ -1,13 +1,17 @@
 //! Writes the log to the journal under systemd, else to standard error.
 
+use std::fmt::Debug;
 use std::io::IsTerminal;
 
-use tracing::warn;
-use tracing_subscriber::layer::SubscriberExt;
+use tracing::field::{Field, Value, Visit, display};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Subscriber, warn};
+use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use crate::config::LogLevel;
+use crate::proto::text::escape;
 
 /// The variable that overrides the configured level, in the syntax of `tracing` (`warn`,
 /// `hero::actor=debug`).
@@ -33,14 +37,14 @@ impl Logging {
             .flatten()
             .map(|layer| layer.with_field_prefix(None));
         let started = match journal {
-            Some(journal) => registry.with(journal).try_init(),
+            Some(journal) => registry.with(Escaped(journal)).try_init(),
             None => registry
-                .with(
+                .with(Escaped(
                     fmt::layer()
                         .with_writer(std::io::stderr)
                         .with_ansi(std::io::stderr().is_terminal())
                         .with_target(false),
-                )
+                ))
                 .try_init(),
         };
         Self { filter: Some(handle).filter(|_| started.is_ok() && !fixed) }
@@ -56,6 +60,41 @@ impl Logging {
     }
 }
 
+/// A layer that gets events with the control characters of their fields escaped: a text from
+/// outside can neither forge a line of the log nor send a sequence to a terminal.
+struct Escaped<L>(L);
+
+impl<S: Subscriber, L: Layer<S>> Layer<S> for Escaped<L> {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let fields = event.metadata().fields();
+        let mut escaped = EscapedFields(fields.iter().map(|_| None).collect());
+        event.record(&mut escaped);
+        let values: Vec<_> = escaped.0.iter().map(Option::as_deref).collect();
+        self.0.on_event(&Event::new(event.metadata(), &fields.value_set_all(&values)), context);
+    }
+
+    fn on_new_span(&self, span: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        self.0.on_new_span(span, id, context);
+    }
+
+    fn on_record(&self, span: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        self.0.on_record(span, values, context);
+    }
+}
+
+/// The values of an event by the index of their field.
+struct EscapedFields(Vec<Option<Box<dyn Value>>>);
+
+impl Visit for EscapedFields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0[field.index()] = Some(Box::new(escape(value)));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0[field.index()] = Some(Box::new(display(escape(&format!("{value:?}")))));
+    }
+}
+
 /// Returns true if standard error is connected to the journal. The variable alone does not prove it: a
 /// child with other output inherits the variable.
 fn reads_journal() -> bool {
@@ -64,4 +103,44 @@ fn reads_journal() -> bool {
     };
     std::env::var("JOURNAL_STREAM")
         .is_ok_and(|stream| stream == format!("{}:{}", stderr.st_dev, stderr.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn text_from_outside_can_neither_forge_a_line_nor_reach_the_terminal() {
+        let written = Written::default();
+        let writer = written.clone();
+        let layer =
+            fmt::layer().with_writer(move || writer.clone()).with_ansi(false).without_time();
+        let subscriber = tracing_subscriber::registry().with(Escaped(layer.with_target(false)));
+        let text = "a\n ERROR forged\u{1b}[2J";
+        tracing::subscriber::with_default(subscriber, || {
+            warn!(caller = %text, number = 3, text, "job failed: {text}");
+        });
+        let bytes = written.0.lock().expect("unlocked").clone();
+        let lines = String::from_utf8(bytes).expect("a text");
+        assert_eq!(
+            lines,
+            " WARN job failed: a\\n ERROR forged\\u{1b}[2J caller=a\\n ERROR forged\\u{1b}[2J \
+             number=3 text=\"a\\\\n ERROR forged\\\\u{1b}[2J\"\n"
+        );
+    }
 }

@@ -28,6 +28,36 @@ pub fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|near| format!("; did you mean `{}`?", shown(near))).unwrap_or_default()
 }
 
+/// Escapes every control character, so the text stays on one line.
+pub fn escape(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if moves_the_cursor(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
+}
+
+/// Escapes control characters except line ends and tabs.
+pub fn escape_lines(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if moves_the_cursor(c) => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+        shown
+    })
+}
+
+/// Control characters, and characters that change the direction of writing.
+fn moves_the_cursor(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +75,11 @@ mod tests {
     fn hostile_text_is_shortened_and_escaped() {
         let text = shown(&"\u{1b}[2J".repeat(10_000));
         assert!(text.len() < 500 && !text.contains('\u{1b}') && text.ends_with('…'), "{text}");
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(escape("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\nb\\u{202e}");
+        assert_eq!(escape_lines("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
     }
 }

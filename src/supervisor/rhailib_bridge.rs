@@ -134,7 +134,7 @@ async fn take(store: &Store, circle: &RhailibCircle) -> Result<TasksTaken, Store
 fn note(circle: &RhailibCircle, taken: &TasksTaken) {
     let name = &circle.circle;
     for (task, why) in &taken.told {
-        warn!(circle = %name, task = %task.escape_debug(), "not taken as a job: {why}");
+        warn!(circle = %name, task = %task, "not taken as a job: {why}");
     }
     if taken.made > 0 {
         debug!(circle = %name, jobs = taken.made, "tasks became jobs");

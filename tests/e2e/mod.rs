@@ -19,6 +19,7 @@ mod outage;
 mod progress;
 mod protocol;
 mod queues;
+mod results;
 mod sandboxed_daemon;
 mod scripts;
 mod shutdown;

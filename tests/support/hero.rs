@@ -76,6 +76,21 @@ impl Hero {
         self.begin_with_input(args, "")
     }
 
+    /// Runs a command to its end with standard output that cannot be written: a pipe without a
+    /// reader, or a full disk.
+    #[track_caller]
+    pub(crate) fn run_without_output(&self, args: &[&str], pipe: bool) -> Done {
+        let stdout = if pipe {
+            Stdio::from(std::io::pipe().expect("a pipe").1)
+        } else {
+            File::options().write(true).open("/dev/full").expect("/dev/full").into()
+        };
+        let (config, out, err) = (self.config(&[]), self.new_file("out"), self.new_file("err"));
+        let mut command = self.command(&config);
+        command.args(args).stdin(Stdio::null());
+        Process::start_with(command, &args.join(" "), stdout, out, err).ends()
+    }
+
     /// Starts a command at a terminal of its own; all its output is in standard output.
     #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
     pub(crate) fn begin_at_terminal(&self, args: &[&str]) -> Process {
@@ -208,13 +223,21 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    fn start(mut command: Command, name: &str, stdout: PathBuf, stderr: PathBuf) -> Self {
-        let file = |path: &Path| File::create(path).expect("creating a file for output");
-        let child = command
-            .stdout(file(&stdout))
-            .stderr(file(&stderr))
-            .spawn()
-            .expect("starting the program");
+    fn start(command: Command, name: &str, stdout: PathBuf, stderr: PathBuf) -> Self {
+        let file = File::create(&stdout).expect("creating a file for output");
+        Self::start_with(command, name, file.into(), stdout, stderr)
+    }
+
+    /// Starts it with other standard output than the file that [`Process::out`] reads.
+    fn start_with(
+        mut command: Command,
+        name: &str,
+        output: Stdio,
+        stdout: PathBuf,
+        stderr: PathBuf,
+    ) -> Self {
+        let file = File::create(&stderr).expect("creating a file for output");
+        let child = command.stdout(output).stderr(file).spawn().expect("starting the program");
         Self { name: name.to_owned(), child, ended: None, stdout, stderr }
     }
 

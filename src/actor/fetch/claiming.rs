@@ -250,8 +250,7 @@ impl Claiming {
         let due = self.skips_logged_at.is_none_or(|at| now.duration_since(at) >= SKIP_LOG_INTERVAL);
         if self.skipped > 0 && due {
             let some = claimed.skipped_some.iter();
-            let some: Vec<String> =
-                some.map(|(id, why)| format!("{}: {why}", id.escape_debug())).collect();
+            let some: Vec<String> = some.map(|(id, why)| format!("{id}: {why}")).collect();
             warn!(ids = self.skipped, "skipped ids in work queues: {}", some.join(", "));
             self.skipped = 0;
             self.skips_logged_at = Some(now);

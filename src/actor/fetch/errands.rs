@@ -121,7 +121,7 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
         }
         Errand::Pong(reply_to) => {
             if !store.pong(reply_to, "pong").await? {
-                warn!(reply_to = %reply_to.escape_debug(), "dropped a ping: its reply list is not one of Hero's");
+                warn!(reply_to = %reply_to, "dropped a ping: its reply list is not one of Hero's");
             }
         }
         Errand::PutBack(woken) => store.put_back(woken).await?,

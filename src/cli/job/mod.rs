@@ -26,7 +26,7 @@ pub(super) enum JobCommand {
     List(list::JobList),
     /// Show every field of a job
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
-    Show(One),
+    Show(Show),
     Wait(Wait),
     Logs(Logs),
     /// Stop jobs, waiting or running
@@ -40,9 +40,12 @@ pub(super) enum JobCommand {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct One {
+pub(super) struct Show {
     /// The job
     id: String,
+    /// Leave control characters as they are
+    #[arg(long)]
+    raw: bool,
 }
 
 #[derive(Debug, Args)]
@@ -93,6 +96,9 @@ pub(super) struct Logs {
     /// Only lines since a time in RFC 3339, or since a duration ago, such as 10m
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
+    /// At a terminal, leave control characters as they are
+    #[arg(long)]
+    raw: bool,
 }
 
 /// Delete every job that is not running
@@ -109,7 +115,9 @@ impl JobCommand {
         let client = global.client()?;
         match self {
             Self::List(list) => list.run(&client, global.json).await,
-            Self::Show(One { id }) => show::run(&client, &parsed(&id)?, global.json).await,
+            Self::Show(Show { id, raw }) => {
+                show::run(&client, &parsed(&id)?, global.json, raw).await
+            }
             Self::Wait(Wait { id, wait: patience }) => {
                 let id = parsed(&id)?;
                 let view = View::of_progress(&client, &id).await?;
@@ -223,7 +231,7 @@ impl Logs {
                     if json {
                         output::json(&json!(line))?;
                     } else if line.progress.is_none() {
-                        output::line(&line.line)?;
+                        output::log_line(&line.line, self.raw)?;
                     }
                 }
             }
@@ -237,7 +245,7 @@ impl Logs {
                 if json {
                     document.push(json!(line));
                 } else if line.progress.is_none() {
-                    output::line(&line.line)?;
+                    output::log_line(&line.line, self.raw)?;
                 }
             }
             match lines.last() {

@@ -7,15 +7,16 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use crate::cli::output;
-use crate::cli::table::escape_lines;
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::job::{Job, JobId};
+use crate::proto::text::escape_lines;
 
 pub(in crate::cli) async fn run(
     client: &Client,
     id: &JobId,
     json: bool,
+    raw: bool,
 ) -> Result<ExitCode, Error> {
     let mut job = client.get_job(id).await?;
     if json {
@@ -27,7 +28,8 @@ pub(in crate::cli) async fn run(
     for (title, way) in WAYS {
         trees.push((title, client.tree(&job, way).await?));
     }
-    output::text(&readable(&job, &trees))?;
+    let text = readable(&job, &trees);
+    output::text(&if raw { text } else { escape_lines(&text) })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,7 +92,7 @@ fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for (name, value) in lines {
-        let _ = writeln!(text, "{:width$}  {}", escape_lines(name), indented(&value));
+        let _ = writeln!(text, "{name:width$}  {}", indented(&value));
     }
     for (title, root) in trees {
         if root.more > 0 || !root.branches.is_empty() {
@@ -111,7 +113,7 @@ fn write_branches(text: &mut String, of: &Branch, level: usize) {
     let indent = "  ".repeat(level);
     for branch in &of.branches {
         let status = branch.status.map_or("gone".to_owned(), |status| status.to_string());
-        let name = branch.name.as_deref().map(|name| format!("  {}", escape_lines(name)));
+        let name = branch.name.as_deref().map(|name| format!("  {name}"));
         let _ = writeln!(text, "{indent}{}  {status}{}", branch.id, name.unwrap_or_default());
         write_branches(text, branch, level + 1);
     }
@@ -141,7 +143,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn indented(text: &str) -> String {
-    escape_lines(text.trim_end_matches('\n')).replace('\n', "\n  ")
+    text.trim_end_matches('\n').replace('\n', "\n  ")
 }
 
 #[cfg(test)]
@@ -154,7 +156,7 @@ mod tests {
         job.output = Some("\u{1b}[2J".to_owned());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
-            readable(&job, &[]),
+            escape_lines(&readable(&job, &[])),
             "id        j1\n\
              status    created\n\
              priority  1\n\

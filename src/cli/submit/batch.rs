@@ -22,6 +22,8 @@ struct Tally {
     json: bool,
     ids: Vec<Value>,
     refused: Vec<Value>,
+    /// Ids to write, one per line, after each round trip.
+    unwritten: String,
 }
 
 /// Submits the jobs of a file, a thousand per round trip, or all as one atomic batch.
@@ -74,8 +76,9 @@ async fn submit_some(
         numbers.into_iter().zip(submitted).chain(refused).collect();
     results.sort_by_key(|(number, _)| *number);
     for (number, result) in results {
-        tally.add(lines.path, number, result)?;
+        tally.add(lines.path, number, result);
     }
+    output::accepted(&std::mem::take(&mut tally.unwritten))?;
     Ok(more)
 }
 
@@ -102,10 +105,12 @@ async fn submit_atomic_batch(
         return Ok(());
     }
     match client.submit_all_or_none(&jobs).await {
-        Ok(ids) => numbers
-            .into_iter()
-            .zip(ids)
-            .try_for_each(|(number, id)| tally.add(lines.path, number, Ok(id))),
+        Ok(ids) => {
+            for (number, id) in numbers.into_iter().zip(ids) {
+                tally.add(lines.path, number, Ok(id));
+            }
+            output::accepted(&tally.unwritten)
+        }
         Err(ClientError::Refused { place, error, .. }) => {
             tally.refuse(lines.path, numbers.get(place).copied().unwrap_or_default(), &error);
             Ok(())
@@ -115,18 +120,12 @@ async fn submit_atomic_batch(
 }
 
 impl Tally {
-    fn add(
-        &mut self,
-        path: &Path,
-        number: u64,
-        result: Result<JobId, ClientError>,
-    ) -> Result<(), Error> {
+    fn add(&mut self, path: &Path, number: u64, result: Result<JobId, ClientError>) {
         match result {
             Ok(id) if self.json => self.ids.push(id.as_str().into()),
-            Ok(id) => output::line(id.as_str())?,
+            Ok(id) => self.unwritten.extend([id.as_str(), "\n"]),
             Err(error) => self.refuse(path, number, &error),
         }
-        Ok(())
     }
 
     fn refuse(&mut self, path: &Path, number: u64, error: &ClientError) {
@@ -136,7 +135,8 @@ impl Tally {
 
     fn end(self, path: &Path) -> Result<(), Error> {
         if self.json {
-            output::json(&json!({ "ids": self.ids, "refused": self.refused }))?;
+            let document = json!({ "ids": self.ids, "refused": self.refused });
+            output::accepted(&format!("{document}\n"))?;
         }
         match self.refused.len() {
             0 => Ok(()),

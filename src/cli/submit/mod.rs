@@ -13,11 +13,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::job_options::JobOptions;
-use super::table::escape_lines;
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::Config;
 use crate::error::Error;
+use crate::proto::text::escape_lines;
 
 /// Submit a script and print the id of the job; or many, from a file
 #[derive(Debug, Args)]
@@ -55,7 +55,8 @@ impl Submit {
             batch::run(&client, &config, file, self.all_or_none, global.json).await?;
         } else {
             let id = Client::open(&config)?.submit(self.options.job(&config)?).await?;
-            output::print(global.json, || json!({ "id": id }), || format!("{id}\n"))?;
+            let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
+            output::accepted(&format!("{text}\n"))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -67,14 +68,13 @@ async fn submit_graph(file: &Path, config: &Config, json: bool) -> Result<(), Er
     let (places, graph) = graph::GraphFile::read(&source, file, config)?;
     let client = Client::open(config)?;
     let ids = client.submit_graph(&graph).await.map_err(|error| places.explained(error))?;
-    output::print(
-        json,
-        || json!({ "jobs": ids }),
-        || {
-            let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
-            lines.collect::<Vec<_>>().concat()
-        },
-    )
+    let text = if json {
+        format!("{}\n", json!({ "jobs": ids }))
+    } else {
+        let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
+        lines.collect()
+    };
+    output::accepted(&text)
 }
 
 #[cfg(test)]

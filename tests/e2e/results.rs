@@ -1,0 +1,95 @@
+//! Results that a reader gets, or cannot get: output, ids, messages while waiting.
+
+use std::fs;
+
+use crate::support::{Hero, Redis, wait_until};
+
+use super::{ENDLESS, field, until};
+
+#[test]
+fn id_of_an_accepted_job_is_told_though_standard_output_is_gone() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for (pipe, why) in [(true, "broken pipe"), (false, "no space left on device")] {
+        let told = |args: &[&str], accepted: &str| {
+            let message = format!("cannot write to standard output: {why}; accepted: {accepted}\n");
+            hero.run_without_output(args, pipe).code(74).says(&message);
+        };
+        let id = |name: &str| format!("{name}-{pipe}");
+        told(&["submit", "-t", "osis", "-e", "1", "--id", &id("one")], &id("one"));
+        let json = ["--json", "submit", "-t", "osis", "-e", "1", "--id", &id("json")];
+        told(&json, &format!("{{\"id\":\"{}\"}}", id("json")));
+        let graph = format!("[job.g]\nid = \"{}\"\ntype = \"osis\"\nscript = \"1\"\n", id("g"));
+        fs::write(redis.folder().join("g.toml"), graph).expect("writing");
+        told(&["submit", "--graph", "g.toml"], &format!("g  {}", id("g")));
+        let line =
+            |name: &str| format!(r#"{{"id":"{}","script_type":"osis","script":"1"}}"#, id(name));
+        let batch = format!("{}\n{}\n", line("a"), line("b"));
+        fs::write(redis.folder().join("b.jsonl"), batch).expect("writing");
+        told(&["submit", "--batch", "b.jsonl"], &format!("{}\n{}", id("a"), id("b")));
+        for name in ["one", "json", "g", "a", "b"] {
+            assert_eq!(field(&redis, &id(name), "status").as_deref(), Some("dispatched"));
+        }
+    }
+}
+
+#[test]
+fn unknown_queue_is_rejected_with_the_nearest_known_one() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("type.bash.engine", "\"command\"")
+        .set("type.bash.command", "[\"/bin/bash\", \"{script}\"]")
+        .set("unit.osis-io-1.tasks", "2");
+    for command in ["pause", "resume", "purge"] {
+        hero.run(&["queue", command, "type:bsh"]).code(65).stdout("").says(
+            "unknown queue type:bsh: no configured or live actor serves it, and it holds no jobs; \
+             add --force if they come later; did you mean `type:bash`?",
+        );
+    }
+    hero.run(&["queue", "pause", "type:osis:group:oi"]).code(65).says("`type:osis:group:io`");
+    hero.run(&["queue", "pause", "type:osis:group:io:prio:1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "-g", "gpu", "-e", "1"]).code(0);
+    hero.run(&["queue", "purge", "type:osis:group:gpu"]).code(0).stdout("1 job purged\n");
+    hero.run(&["queue", "pause", "--force", "type:later:prio:1"]).code(0);
+    hero.run(&["queue", "resume", "type:later:prio:1"]).code(0).stdout("type:later resumed\n");
+}
+
+#[test]
+fn waiting_commands_say_once_what_the_job_waits_for() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("limit.one.running", "1");
+    let exec = hero.begin(&["exec", "-t", "osis", "-e", "1", "--id", "a"]);
+    let nobody = "hero: job a waits for an actor: no live one claims jobs of type:osis: \
+                  hero actor list\n";
+    wait_until("a missing actor is reported", || exec.err() == nobody);
+    hero.run(&["queue", "pause", "type:osis"]).code(0);
+    let waiting = hero.begin(&["job", "wait", "a"]);
+    let paused = "hero: job a waits for its queue, which is paused: hero queue resume type:osis\n";
+    wait_until("the pause is reported", || waiting.err() == paused);
+    wait_until("the new reason is reported", || exec.err() == format!("{nobody}{paused}"));
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["submit", "-t", "osis", "-i", "1", "--id", "busy", "-e", ENDLESS]).code(0);
+    until(&redis, "busy", "started");
+    hero.run(&["queue", "resume", "type:osis"]).code(0);
+    let held = "hero: job a waits for a slot in the limit one: hero queue list\n";
+    wait_until("the limit is reported", || waiting.err() == format!("{paused}{held}"));
+    hero.run(&["job", "stop", "busy"]).code(0);
+    exec.ends().code(0).stdout("1\n");
+    waiting.ends().code(0).stdout("1\n");
+}
+
+#[test]
+fn control_characters_of_a_log_reach_no_terminal_unless_asked_for() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _sal = hero.actor("sal-default-1").start();
+    let script = "print(\"a\\x1b[2Jb\"); throw \"no\\x1b[2J\"";
+    hero.run(&["submit", "-t", "sal", "--id", "a", "-e", script]).code(0);
+    hero.run(&["job", "wait", "a"]).code(1).says("no\\u{1b}[2J");
+    let at_terminal = |args: &[&str]| hero.begin_at_terminal(args).ends().code(0).stdout;
+    assert_eq!(at_terminal(&["job", "logs", "a"]), "a\\u{1b}[2Jb\r\n");
+    assert_eq!(at_terminal(&["job", "logs", "--raw", "a"]), "a\u{1b}[2Jb\r\n");
+    hero.run(&["job", "logs", "a"]).code(0).stdout("a\u{1b}[2Jb\n");
+    assert!(!hero.run(&["job", "show", "a"]).code(0).stdout.contains('\u{1b}'));
+    assert!(hero.run(&["job", "show", "--raw", "a"]).code(0).stdout.contains("no\u{1b}[2J"));
+}
