@@ -1,5 +1,5 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
--- needs: time routing job counters index events unique legacy ending waiting
+-- needs: time routing job counters index events unique legacy ending prerequisites waiting
 
 local function submit_jobs(args)
   local starting = args[1] == 'start'
