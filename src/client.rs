@@ -47,9 +47,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Config, JobConfig, RedisConfig};
-use crate::proto::job::{InvalidJob, Job, JobId, JobStatus};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::text::text_of;
 use crate::store::{
     DeleteOutcome, JobSummary, ListQuery, Page, PresenceOf, RetryOutcome, StopOutcome, Store,
     StoreError, Submitted,
@@ -166,7 +167,7 @@ impl Client {
         &self,
         job: Job,
         patience: Option<Duration>,
-    ) -> Result<String, ClientError> {
+    ) -> Result<JobOutput, ClientError> {
         let id = self.submit(job).await?;
         self.await_result(&id, patience).await
     }
@@ -182,7 +183,7 @@ impl Client {
         &self,
         id: &JobId,
         patience: Option<Duration>,
-    ) -> Result<String, ClientError> {
+    ) -> Result<JobOutput, ClientError> {
         self.waiters.wait(id, patience).await
     }
 
@@ -207,18 +208,18 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::JobFailed`] if it ended in `error`.
-    pub async fn get_job_output(&self, id: &JobId) -> Result<Option<String>, ClientError> {
+    pub async fn get_job_output(&self, id: &JobId) -> Result<Option<JobOutput>, ClientError> {
         match self.outcome(id).await? {
-            (JobStatus::Finished, output) => Ok(Some(output.unwrap_or_default())),
+            (JobStatus::Finished, output) => Ok(Some(output.unwrap_or_default().into())),
             (JobStatus::Error, error) => {
-                let error = error.unwrap_or_default();
+                let error = text_of(&error.unwrap_or_default());
                 Err(ClientError::JobFailed { id: id.clone(), error })
             }
             _ => Ok(None),
         }
     }
 
-    async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<String>), ClientError> {
+    async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<Vec<u8>>), ClientError> {
         self.store.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 

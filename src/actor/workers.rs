@@ -176,7 +176,7 @@ mod tests {
     impl Engine for Fragile {
         fn run(&self, script: &Script<'_>, _: &Cancel, _: &dyn Log) -> Result<Success, Failure> {
             assert!(script.source != "panic", "told to");
-            Ok(Success { output: script.source.to_owned(), exit_code: None })
+            Ok(Success { output: script.source.into(), exit_code: None })
         }
 
         fn unavailable(&self) -> Option<String> {
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(failed, Err(Failure::Script { message, exit_code: None }));
         assert!(workers.run(&run("next", Cancel::new())));
         let next = outcomes.blocking_recv().expect("an outcome").result;
-        assert_eq!(next.map(|success| success.output), Ok("next".to_owned()));
+        assert_eq!(next.map(|success| success.output), Ok("next".into()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobOutput};
 use crate::store::Hindrance;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
@@ -95,8 +95,8 @@ pub(super) async fn wait(
     };
     if json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
         output::json(&client.get_job(id).await?.to_json())?;
-    } else if let Ok(text) = &ended {
-        output::result(text)?;
+    } else if let Ok(result) = &ended {
+        output::result(result)?;
     }
     ended.map(|_| ExitCode::SUCCESS).map_err(|error| explained(id, error))
 }
@@ -108,7 +108,7 @@ async fn end(
     id: &JobId,
     view: Option<View>,
     patience: Option<Duration>,
-) -> Result<String, ClientError> {
+) -> Result<JobOutput, ClientError> {
     let ended = client.await_result(id, patience);
     let Some(mut view) = view else { return ended.await };
     tokio::pin!(ended);

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use serde_json::Value;
 
 use crate::error::{Error, Exit, reason};
+use crate::proto::job::JobOutput;
 use crate::proto::text::escape_lines;
 
 /// Prints the error's message, unless it is empty.
@@ -14,7 +15,6 @@ pub fn print_error(error: &Error) {
     }
 }
 
-/// Writes bytes unchanged.
 fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush())
@@ -22,7 +22,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 
 /// Writes a text unchanged.
 pub(super) fn text(text: &str) -> Result<(), Error> {
-    write(text.as_bytes()).map_err(|error| lost(&error))
+    unchanged(text.as_bytes())
 }
 
 /// Writes the ids of accepted jobs. If that fails, also because the reader closed the pipe, the
@@ -40,12 +40,18 @@ pub(super) fn line(line: &str) -> Result<(), Error> {
     text(&format!("{line}\n"))
 }
 
-/// Writes the output of a job with one line end; nothing for an empty output.
-pub(super) fn result(output: &str) -> Result<(), Error> {
-    match output.strip_suffix('\n').unwrap_or(output) {
-        "" if output.is_empty() => Ok(()),
-        output => line(output),
+/// Writes the output of a job: text with one line end, bytes unchanged, nothing for an empty output.
+pub(super) fn result(output: &JobOutput) -> Result<(), Error> {
+    match output {
+        JobOutput::Text(text) if text.is_empty() => Ok(()),
+        JobOutput::Text(text) => line(text.strip_suffix('\n').unwrap_or(text)),
+        JobOutput::Bytes(bytes) => unchanged(bytes),
     }
+}
+
+/// Writes bytes unchanged.
+pub(super) fn unchanged(bytes: &[u8]) -> Result<(), Error> {
+    write(bytes).map_err(|error| lost(&error))
 }
 
 /// Writes a result as one JSON document, or as text with its own line ends.

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use super::ClientError;
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
+use crate::proto::text::text_of;
 use crate::store::{Blocking, Store, StoreError};
 
 /// The most connections that wait at a time; further waits queue for one.
@@ -35,7 +36,7 @@ impl Waiters {
         &self,
         id: &JobId,
         patience: Option<Duration>,
-    ) -> Result<String, ClientError> {
+    ) -> Result<JobOutput, ClientError> {
         let began = Instant::now();
         let waiting = self.wait_on_a_connection(id);
         let ended = match patience {
@@ -80,11 +81,11 @@ impl Waiters {
                 return Ok(reply.ending);
             }
             let outcome = self.store.outcome(id).await?;
-            let (status, text) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
-            let text = text.unwrap_or_default();
+            let (status, bytes) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
+            let bytes = bytes.unwrap_or_default();
             match status {
-                JobStatus::Finished => return Ok(ReplyOutcome::Finished(text)),
-                JobStatus::Error => return Ok(ReplyOutcome::Error(text)),
+                JobStatus::Finished => return Ok(ReplyOutcome::Finished(bytes.into())),
+                JobStatus::Error => return Ok(ReplyOutcome::Error(text_of(&bytes))),
                 _ => {}
             }
         }

@@ -19,6 +19,7 @@ use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
 use crate::error::reason;
+use crate::proto::job::JobOutput;
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
@@ -79,8 +80,8 @@ pub struct Script<'a> {
 /// The result of a script that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Success {
-    /// The output as text; JSON if the result is a map or an array.
-    pub output: String,
+    /// The output; JSON if the result is a map or an array.
+    pub output: JobOutput,
     /// The exit code, if a process ran.
     pub exit_code: Option<i32>,
 }
@@ -152,7 +153,7 @@ pub enum Stream {
 
 /// Receives the log lines of one job. It never blocks, and its memory is bounded.
 pub trait Log: Send + Sync {
-    /// Logs one line, without its line end. Invalid UTF-8 has been replaced.
+    /// Logs one line, without its line end. Bytes that are not UTF-8 are escaped.
     fn line(&self, stream: Stream, line: &str);
 
     /// Records the resources that the process of the job has used, after it has ended.

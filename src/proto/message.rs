@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::job::{BootId, JobId, JobStatus};
+use super::job::{BootId, JobId, JobOutput, JobStatus};
 
 /// The longest control message, in bytes.
 const CONTROL_SIZE_MAX: usize = 4096;
@@ -14,7 +14,7 @@ const PRESENCE_SIZE_MAX: usize = 16_384;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyOutcome {
     /// Finished, with the output.
-    Finished(String),
+    Finished(JobOutput),
     /// Ended in `error`, with the reason.
     Error(String),
 }
@@ -47,9 +47,7 @@ impl Reply {
             .and_then(|id| id.parse().ok())
             .ok_or_else(|| unreadable("it has no job_id"))?;
         let ending = match text("status").as_deref().map(str::parse) {
-            Some(Ok(JobStatus::Finished)) => {
-                ReplyOutcome::Finished(text("output").unwrap_or_default())
-            }
+            Some(Ok(JobStatus::Finished)) => ReplyOutcome::Finished(JobOutput::read(&value)),
             Some(Ok(JobStatus::Error)) => ReplyOutcome::Error(text("error").unwrap_or_default()),
             _ => return Err(unreadable("its status is neither finished nor error")),
         };
@@ -249,11 +247,11 @@ mod tests {
         let reply = |text: &str| Reply::parse(text.as_bytes()).map(|reply| reply.ending);
         assert_eq!(
             reply(r#"{"job_id":"a","status":"finished","output":"42"}"#),
-            Ok(ReplyOutcome::Finished("42".to_owned()))
+            Ok(ReplyOutcome::Finished("42".into()))
         );
         assert_eq!(
             reply(r#"{"job_id":"a","status":"finished","output":{"n":1}}"#),
-            Ok(ReplyOutcome::Finished(r#"{"n":1}"#.to_owned()))
+            Ok(ReplyOutcome::Finished(r#"{"n":1}"#.into()))
         );
         assert_eq!(
             reply(r#"{"job_id":"a","status":"error","error":"no"}"#),

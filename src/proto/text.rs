@@ -28,6 +28,15 @@ pub fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|near| format!("; did you mean `{}`?", shown(near))).unwrap_or_default()
 }
 
+/// Returns bytes as text, with those that are not UTF-8 as `\xNN`.
+pub fn text_of(bytes: &[u8]) -> String {
+    bytes.utf8_chunks().fold(String::new(), |mut text, chunk| {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+        text
+    })
+}
+
 /// Escapes every control character, so the text stays on one line.
 pub fn escape(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::{ClaimLimits, Store, StoreError};
-use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
+use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobOutput, JobStatus, Retention};
 use crate::proto::queue::Queue;
 use crate::proto::target::{ActorId, ScriptType};
 
@@ -64,7 +64,7 @@ pub enum Verdict {
     /// The job finished, with this output.
     Finished {
         /// The output.
-        output: String,
+        output: JobOutput,
         /// The exit code, where a process ran.
         exit_code: Option<i32>,
     },
@@ -190,22 +190,29 @@ impl Store {
         script.arg(boot.as_str()).arg(kept(retention)).arg(endings.len());
         for ending in endings {
             let (kind, text, exit_code, delay) = match &ending.verdict {
-                Verdict::Finished { output, exit_code } => ("finished", output, exit_code, None),
+                Verdict::Finished { output, exit_code } => {
+                    ("finished", output.as_bytes(), exit_code, None)
+                }
                 Verdict::Error { error, exit_code, dead } => {
-                    (if *dead { "dead" } else { "error" }, error, exit_code, None)
+                    (if *dead { "dead" } else { "error" }, error.as_bytes(), exit_code, None)
                 }
                 Verdict::Retry { error, exit_code, delay } => {
-                    ("retry", error, exit_code, Some(delay))
+                    ("retry", error.as_bytes(), exit_code, Some(delay))
                 }
+            };
+            let base64 = match &ending.verdict {
+                Verdict::Finished { output, .. } => output.base64(),
+                _ => None,
             };
             script
                 .arg(ending.id.as_str())
                 .arg(ending.script_type.as_str())
                 .arg(kind)
-                .arg(text.as_str())
+                .arg(text)
                 .arg(exit_code.map(|code| code.to_string()).unwrap_or_default())
                 .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default())
-                .arg(lines(&ending.used));
+                .arg(lines(&ending.used))
+                .arg(base64.unwrap_or_default());
         }
         let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
         Ok(results

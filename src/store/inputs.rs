@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use redis::Value;
 
 use super::{Store, StoreError};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobOutput};
 
-/// The output of each prerequisite; none if it did not finish or is gone.
+/// The output of each prerequisite, in Base64 where it is not UTF-8; none if it did not finish or is gone.
 pub type Outputs = BTreeMap<JobId, Option<String>>;
 
 impl Store {
@@ -48,7 +48,7 @@ impl Store {
 
 fn text(value: Value) -> Option<String> {
     match value {
-        Value::BulkString(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Value::BulkString(bytes) => Some(JobOutput::from(bytes).into_text()),
         _ => None,
     }
 }

@@ -218,21 +218,22 @@ impl Store {
     pub async fn outcome(
         &self,
         id: &JobId,
-    ) -> Result<Option<(JobStatus, Option<String>)>, StoreError> {
+    ) -> Result<Option<(JobStatus, Option<Vec<u8>>)>, StoreError> {
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.job(id)).arg("status").arg("output").arg("error");
         let fields: [Value; 3] = self.link.query("reading the state of a job", &command).await?;
         let [status, output, error] = fields.map(|value| match value {
-            Value::BulkString(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Value::BulkString(bytes) => Some(bytes),
             _ => None,
         });
-        Ok(status.and_then(|status| status.parse::<JobStatus>().ok()).map(|status| {
-            let text = match status {
+        let status = status.and_then(|status| String::from_utf8(status).ok()?.parse().ok());
+        Ok(status.map(|status| {
+            let bytes = match status {
                 JobStatus::Finished => output,
                 JobStatus::Error => error,
                 _ => None,
             };
-            (status, text)
+            (status, bytes)
         }))
     }
 }

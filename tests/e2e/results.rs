@@ -93,3 +93,29 @@ fn control_characters_of_a_log_reach_no_terminal_unless_asked_for() {
     assert!(!hero.run(&["job", "show", "a"]).code(0).stdout.contains('\u{1b}'));
     assert!(hero.run(&["job", "show", "--raw", "a"]).code(0).stdout.contains("no\u{1b}[2J"));
 }
+
+#[test]
+fn output_that_is_not_utf8_comes_back_unchanged() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _python = hero.actor("python-default-1").start();
+    let bytes = b"\x89PNG\r\n\x1a\n\0";
+    let script = "import sys; sys.stdout.buffer.write(b'\\x89PNG\\r\\n\\x1a\\n\\0')";
+    let exec = ["exec", "-t", "python", "--id", "a", "-e", script];
+    assert_eq!(hero.run(&exec).code(0).bytes, bytes);
+    for args in [["job", "output", "a"], ["job", "wait", "a"]] {
+        assert_eq!(hero.run(&args).code(0).bytes, bytes);
+    }
+    let document = "{\"output\":\"iVBORw0KGgoA\",\"output_encoding\":\"base64\"}\n";
+    hero.run(&["--json", "job", "output", "a"]).code(0).stdout(document);
+    let shown = hero.run(&["--json", "job", "show", "a"]).code(0).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["output_encoding"], "base64");
+    let dependent = "import json, os\nprint(json.load(open(os.environ['HERO_INPUTS']))['a'])";
+    let after = ["exec", "-t", "python", "--after", "a", "-e", dependent];
+    hero.run(&after).code(0).stdout("iVBORw0KGgoA\n");
+    hero.run(&["exec", "-t", "python", "--id", "text", "-e", "print('é')"]).code(0);
+    assert_eq!(hero.run(&["job", "output", "text"]).code(0).stdout, "é");
+    hero.run(&["submit", "-t", "sal", "--id", "waits", "-e", "1"]).code(0);
+    hero.run(&["job", "output", "waits"]).code(65).says("job waits has no output yet");
+}

@@ -298,7 +298,7 @@ impl Walk {
     fn verdict(&self, end: End) -> Verdict {
         let (error, exit_code) = ("no".to_owned(), Some(1));
         match end {
-            End::Finished => Verdict::Finished { output: "out".to_owned(), exit_code: None },
+            End::Finished => Verdict::Finished { output: "out".into(), exit_code: None },
             End::Error => Verdict::Error { error, exit_code, dead: false },
             End::Dead => Verdict::Error { error, exit_code, dead: true },
             End::Retry(place) => {

@@ -24,7 +24,7 @@ async fn a_type_that_no_job_and_no_actor_has_any_more_is_given_up_and_can_come_b
         world.accepts(&[JobBuilder::new(name, "1").id(name).build().expect("legal")]).await;
         let actor = Life::of(&format!("{name}-default-1"));
         let id = world.claim(&actor, 1).await.attempts.remove(0).id;
-        let done = Verdict::Finished { output: String::new(), exit_code: None };
+        let done = Verdict::Finished { output: "".into(), exit_code: None };
         world.finish(&actor, &id, done).await;
     }
     world.store.sample(SAMPLED).await.expect("a sample");

@@ -67,7 +67,7 @@ async fn a_finish_after_the_lease_counts_until_somebody_has_recovered_the_job() 
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let (a, b) = (world.started(&life, "a").await, world.started(&life, "b").await);
     world.set_lease(&life, 1);
-    let done = || Verdict::Finished { output: "1".to_owned(), exit_code: None };
+    let done = || Verdict::Finished { output: "1".into(), exit_code: None };
     assert_eq!(world.finish(&life, &a, done()).await, Recorded::Recorded);
     let found = world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await.expect("recovering");
     world.check();

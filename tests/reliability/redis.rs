@@ -14,7 +14,7 @@ const FULL: &str = "CONFIG SET maxmemory 1";
 const ROOM: &str = "CONFIG SET maxmemory 0";
 
 fn done() -> Verdict {
-    Verdict::Finished { output: "1".to_owned(), exit_code: None }
+    Verdict::Finished { output: "1".into(), exit_code: None }
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ fn failed() -> Verdict {
 }
 
 fn done() -> Verdict {
-    Verdict::Finished { output: String::new(), exit_code: None }
+    Verdict::Finished { output: "".into(), exit_code: None }
 }
 
 async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {

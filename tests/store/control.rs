@@ -170,7 +170,7 @@ async fn the_progress_of_an_attempt_goes_with_it() {
     let own = world.started(&life, "a").await;
     let progress = LogEntry::Progress { fraction: 0.5, text: String::new() };
     world.store.append_logs(&life.boot, [(&own, &progress)], RETENTION).await.expect("logging");
-    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    let done = Verdict::Finished { output: "".into(), exit_code: None };
     world.finish(&life, &own, done).await;
     assert!(world.field("a", "progress").is_some());
     world.store.retry(&own).await.expect("running it again");

@@ -75,7 +75,7 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     assert_eq!(fired.await.expect("firing"), Fired::Job(job.id.clone()));
     let told = world.redis.list(&keys::control("osis:default:1"));
     assert_eq!(told, ["e"], "a bare id is told to stop");
-    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    let done = Verdict::Finished { output: "".into(), exit_code: None };
     world.finish(&life, &own, done).await;
     world.check();
 }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use hero::client::JobBuilder;
-use hero::proto::job::{BootId, JobId, JobStatus, Retention};
+use hero::proto::job::{BootId, JobId, JobOutput, JobStatus, Retention};
 use hero::proto::message::{Reply, ReplyOutcome as Ended};
 use hero::store::{AttemptEnd, Recorded, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, line, wait_until};
 
 fn finished(output: &str) -> Verdict {
-    Verdict::Finished { output: output.to_owned(), exit_code: None }
+    Verdict::Finished { output: output.into(), exit_code: None }
 }
 
 fn error(error: &str) -> Verdict {
@@ -29,7 +29,7 @@ fn retry(delay: Duration) -> Verdict {
 async fn a_finished_job_has_its_output_and_its_times_and_is_counted() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
-    let verdict = Verdict::Finished { output: "42".to_owned(), exit_code: Some(0) };
+    let verdict = Verdict::Finished { output: "42".into(), exit_code: Some(0) };
     assert_eq!(world.finish(&life, &id, verdict).await, Recorded::Recorded);
     let field = |name| world.field("a", name);
     assert_eq!(field("status").as_deref(), Some("finished"));
@@ -129,7 +129,7 @@ async fn the_reply_holds_the_output_or_the_error_and_lasts_a_minute() {
     world.ended(&life, "a", finished(odd)).await;
     world.ended(&life, "b", error("broke")).await;
     for (id, ending) in
-        [("a", Ended::Finished(odd.to_owned())), ("b", Ended::Error("broke".to_owned()))]
+        [("a", Ended::Finished(odd.into())), ("b", Ended::Error("broke".to_owned()))]
     {
         let key = keys::reply(id);
         let replies = world.redis.list(&key);
@@ -139,6 +139,30 @@ async fn the_reply_holds_the_output_or_the_error_and_lasts_a_minute() {
         let ttl_s = world.redis.ttl(&key);
         assert!((50..=60).contains(&ttl_s), "{ttl_s}");
     }
+}
+
+#[tokio::test]
+async fn output_that_is_not_utf8_is_kept_and_its_reply_is_base64() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let own = world.started(&life, "a").await;
+    world.accepts(&[JobBuilder::new("osis", "1").id("b").after("a").build().expect("legal")]).await;
+    let output = JobOutput::from(b"\xffa\0\n".to_vec());
+    let verdict = Verdict::Finished { output: output.clone(), exit_code: None };
+    world.finish(&life, &own, verdict).await;
+    let outcome = world.store.outcome(&own).await.expect("reading").expect("a job");
+    assert_eq!(outcome, (JobStatus::Finished, Some(b"\xffa\0\n".to_vec())));
+    let job = world.store.job(&own).await.expect("reading").expect("a job").expect("legal");
+    assert_eq!(job.output.as_ref(), Some(&output));
+    let replies = world.redis.list(&keys::reply("a"));
+    let reply: serde_json::Value = serde_json::from_str(&replies[0]).expect("JSON");
+    assert_eq!(
+        (&reply["output"], &reply["output_encoding"]),
+        (&"/2EACg==".into(), &"base64".into())
+    );
+    let reply = Reply::parse(replies[0].as_bytes()).expect("a legible reply");
+    assert_eq!(reply.ending, Ended::Finished(output));
+    let inputs = world.store.inputs(&[vec![own.clone()]], 100).await.expect("reading");
+    assert_eq!(inputs[0].as_ref().expect("small")[&own].as_deref(), Some("/2EACg=="));
 }
 
 #[tokio::test]

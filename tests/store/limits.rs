@@ -17,7 +17,7 @@ fn world(limits: &str) -> World {
 }
 
 fn done() -> Verdict {
-    Verdict::Finished { output: String::new(), exit_code: None }
+    Verdict::Finished { output: "".into(), exit_code: None }
 }
 
 fn id(name: &str) -> JobId {

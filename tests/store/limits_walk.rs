@@ -90,7 +90,7 @@ impl Walk {
                 Verdict::Retry { error: "no".to_owned(), exit_code: None, delay }
             }
             1 => Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true },
-            _ => Verdict::Finished { output: String::new(), exit_code: None },
+            _ => Verdict::Finished { output: "".into(), exit_code: None },
         };
         self.world.finish(&life, &id, verdict).await;
         self.world.store.dispatch_due(100).await.expect("dispatching");
@@ -161,7 +161,7 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
         }
         walk.no_limit_is_exceeded();
         for (life, id) in std::mem::take(&mut walk.running) {
-            let done = Verdict::Finished { output: String::new(), exit_code: None };
+            let done = Verdict::Finished { output: "".into(), exit_code: None };
             walk.world.finish(&life, &id, done).await;
         }
         let left = (0..walk.number).any(|number| {

@@ -64,7 +64,7 @@ async fn pages_over_all_states_cover_every_job_exactly_once() {
     let later = Timestamp::now() + RETENTION;
     for n in 0..7 {
         let verdict = match n % 2 {
-            0 => Verdict::Finished { output: String::new(), exit_code: None },
+            0 => Verdict::Finished { output: "".into(), exit_code: None },
             _ => Verdict::Error { error: String::new(), exit_code: None, dead: false },
         };
         let status = if n % 2 == 0 { JobStatus::Finished } else { JobStatus::Error };
@@ -131,7 +131,7 @@ async fn pages_cover_thousands_of_jobs_that_share_one_score_in_several_indexes()
 #[tokio::test]
 async fn a_job_that_expired_is_not_listed_and_does_not_end_the_list() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let done = || Verdict::Finished { output: String::new(), exit_code: None };
+    let done = || Verdict::Finished { output: "".into(), exit_code: None };
     for name in ["a", "b", "c"] {
         world.ended(&life, name, done()).await;
     }

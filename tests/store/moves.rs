@@ -21,7 +21,7 @@ fn later(name: &str) -> Job {
 /// A world with one job in each state, named by its state.
 async fn one_of_each(life: &Life) -> World {
     let world = World::new();
-    let done = || Verdict::Finished { output: "out".to_owned(), exit_code: Some(0) };
+    let done = || Verdict::Finished { output: "out".into(), exit_code: Some(0) };
     let dead = || Verdict::Error { error: "no".to_owned(), exit_code: Some(1), dead: true };
     world.ended(life, "finished", done()).await;
     world.ended(life, "error", dead()).await;
@@ -183,7 +183,7 @@ async fn the_log_of_a_deleted_job_goes_with_it() {
         .append_logs(&life.boot, [(&own, &line(1, "line"))], RETENTION)
         .await
         .expect("logging");
-    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    let done = Verdict::Finished { output: "".into(), exit_code: None };
     world.finish(&life, &own, done).await;
     assert_eq!(world.store.read_log(&own, None, 9).await.expect("reading").len(), 1);
     world.store.delete(&own, RETENTION).await.expect("deleting");

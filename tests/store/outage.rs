@@ -8,7 +8,7 @@ use hero::store::{Recorded, Store, StoreError, Verdict};
 use crate::support::{Life, RETENTION, Redis, World, ids, job, keys};
 
 fn done() -> Verdict {
-    Verdict::Finished { output: "1".to_owned(), exit_code: None }
+    Verdict::Finished { output: "1".into(), exit_code: None }
 }
 
 #[tokio::test]

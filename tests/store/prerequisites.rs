@@ -13,7 +13,7 @@ fn after(id: &str, prerequisites: &[&str]) -> Job {
 }
 
 fn done() -> Verdict {
-    Verdict::Finished { output: String::new(), exit_code: None }
+    Verdict::Finished { output: "".into(), exit_code: None }
 }
 
 fn failed() -> Verdict {

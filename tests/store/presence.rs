@@ -120,7 +120,7 @@ async fn a_boot_that_leaves_jobs_behind_keeps_its_lease_for_them() {
     assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 1);
     assert_eq!(boot_of_presence(&world), None);
     assert!(world.redis.score(&keys().boots(), life.boot.as_str()).is_some());
-    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    let done = Verdict::Finished { output: "".into(), exit_code: None };
     world.finish(&life, &own, done).await;
     assert_eq!(world.store.disappear(&life.boot, &actors).await.expect("disappearing"), 0);
 }

@@ -50,7 +50,7 @@ async fn the_jobs_of_a_dead_boot_go_back_in_front_in_order_with_a_crash_and_no_a
     for name in ["started_at", "actor", "boot_id"] {
         assert_eq!(world.field("a", name), None, "{name}");
     }
-    let done = Verdict::Finished { output: String::new(), exit_code: None };
+    let done = Verdict::Finished { output: "".into(), exit_code: None };
     assert_eq!(world.finish(&dead, &claimed.attempts[0].id, done).await, Recorded::Lost);
     assert_eq!(recover_boots(&world).await, Recovered::default(), "once is enough");
     let again = world.claim(&Life::of("osis-default-1"), 1).await;

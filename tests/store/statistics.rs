@@ -7,7 +7,7 @@ use hero::store::Verdict;
 use crate::support::{Life, World, job, keys, script_type, wait_until};
 
 fn done() -> Verdict {
-    Verdict::Finished { output: String::new(), exit_code: None }
+    Verdict::Finished { output: "".into(), exit_code: None }
 }
 
 #[tokio::test]

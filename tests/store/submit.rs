@@ -15,7 +15,7 @@ fn unique(id: &str, key: &str) -> Job {
 }
 
 fn finished() -> Verdict {
-    Verdict::Finished { output: String::new(), exit_code: None }
+    Verdict::Finished { output: "".into(), exit_code: None }
 }
 
 #[tokio::test]

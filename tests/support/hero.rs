@@ -280,7 +280,8 @@ impl Process {
         wait_until(&format!("`{}` ends", self.name), || self.has_ended());
         let code = self.ended.and_then(|status| status.code().or(status.signal().map(|s| s + 128)));
         let code = code.expect("a process ends with a code or a signal");
-        Done { name: self.name.clone(), code, stdout: self.out(), stderr: self.err() }
+        let bytes = fs::read(&self.stdout).unwrap_or_default();
+        Done { name: self.name.clone(), code, stdout: self.out(), bytes, stderr: self.err() }
     }
 }
 
@@ -323,6 +324,8 @@ pub(crate) struct Done {
     name: String,
     pub(crate) code: i32,
     pub(crate) stdout: String,
+    /// Standard output as it was written.
+    pub(crate) bytes: Vec<u8>,
     pub(crate) stderr: String,
 }
 

@@ -199,7 +199,7 @@ impl World {
         let ending = |id| AttemptEnd {
             id,
             script_type: script_type.clone(),
-            verdict: Verdict::Finished { output: String::new(), exit_code: None },
+            verdict: Verdict::Finished { output: "".into(), exit_code: None },
             used: Vec::new(),
         };
         let endings: Vec<AttemptEnd> = jobs.into_iter().map(ending).collect();

@@ -318,7 +318,7 @@ mod tests {
     }
 
     fn ended(number: usize) -> UnrecordedEnd {
-        let verdict = Verdict::Finished { output: String::new(), exit_code: None };
+        let verdict = Verdict::Finished { output: "".into(), exit_code: None };
         let script_type = "osis".parse().expect("legal");
         let ending = AttemptEnd { id: id(number), script_type, verdict, used: Vec::new() };
         UnrecordedEnd { ending, lines: vec![line("last")], missing: 0 }

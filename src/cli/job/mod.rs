@@ -28,6 +28,14 @@ pub(super) enum JobCommand {
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Show(Show),
     Wait(Wait),
+    /// Write the output of a finished job, its bytes unchanged
+    #[command(
+        after_help = "Example:\n  hero job output 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7 > image.png"
+    )]
+    Output {
+        /// The job
+        id: String,
+    },
     Logs(Logs),
     /// Stop jobs, waiting or running
     #[command(after_help = "Example:\n  hero job stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
@@ -123,6 +131,7 @@ impl JobCommand {
                 let view = View::of_progress(&client, &id).await?;
                 wait(&client, &id, view, patience, global.json).await
             }
+            Self::Output { id } => write_output(&client, &parsed(&id)?, global.json).await,
             Self::Logs(logs) => logs.run(&client, global.json).await,
             Self::Stop(many) => {
                 many.each(global, async |id| {
@@ -162,6 +171,19 @@ impl JobCommand {
             }
         }
     }
+}
+
+async fn write_output(client: &Client, id: &JobId, json: bool) -> Result<ExitCode, Error> {
+    let Some(result) = client.get_job_output(id).await? else {
+        let message = format!("job {id} has no output yet; wait for it: hero job wait {id}");
+        return Err(Error::new(Exit::Data, message));
+    };
+    if json {
+        output::json(&result.to_json())?;
+    } else {
+        output::unchanged(result.as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A job, and what was done to it.

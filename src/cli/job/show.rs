@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn all_fields_are_shown_with_the_script_last() {
         let mut job = Job::new("j1".parse().expect("legal"), "let a = 1;\na + 1\n");
-        job.output = Some("\u{1b}[2J".to_owned());
+        job.output = Some("\u{1b}[2J".into());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
             escape_lines(&readable(&job, &[])),

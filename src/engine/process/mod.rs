@@ -15,6 +15,7 @@ mod start;
 mod watch;
 
 pub(in crate::engine) use deadline::poll_until;
+use end::job_output;
 pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program};
 pub(in crate::engine) use prepare::{check_variable, environment};
@@ -85,7 +86,10 @@ impl CommandEngine {
         log: &dyn Log,
     ) -> Result<Success, Failure> {
         if report.ended == Ended::Itself && report.status.success() {
-            let output = report.reported_output.unwrap_or_else(|| output_text(&report.stdout));
+            let output = match report.reported_output {
+                Some(text) => text.into(),
+                None => job_output(report.stdout),
+            };
             return Ok(Success { output, exit_code: Some(0) });
         }
         if report.ended != Ended::TooMuchOutput {

@@ -88,7 +88,7 @@ impl Job {
 }
 
 fn output(source: &str) -> String {
-    Job::default().run(&bash(), source).expect("it succeeds").output
+    Job::default().run(&bash(), source).expect("it succeeds").output.to_string()
 }
 
 fn message(result: Result<Success, Failure>) -> String {
@@ -128,8 +128,12 @@ fn standard_output_without_its_last_line_end_is_the_output() {
 }
 
 #[test]
-fn binary_output_is_converted_to_text() {
-    assert_eq!(output("printf 'a\\377\\000b'"), "a\u{fffd}\0b");
+fn output_that_is_not_utf8_is_unchanged_and_escaped_in_the_log() {
+    let job = Job::default();
+    let script = "printf 'a\\377\\000b\\n'; printf 'x\\377\\n' >&2";
+    let output = job.run(&bash(), script).expect("it succeeds").output;
+    assert_eq!(output.as_bytes(), b"a\xff\0b\n");
+    assert_eq!(job.log.text(), ["x\\xff"]);
 }
 
 #[test]
@@ -174,7 +178,7 @@ fn environment_is_clean_and_identifies_the_job() {
     let mut job = Job::default();
     job.env.insert("GREETING".to_owned(), "hello $HOME".to_owned());
     job.env.insert("HERO_JOB_ID".to_owned(), "pretended".to_owned());
-    let output = job.run(&bash(), "/usr/bin/env; pwd").expect("success").output;
+    let output = job.run(&bash(), "/usr/bin/env; pwd").expect("success").output.to_string();
     let mut names: Vec<&str> = output.lines().filter_map(|line| line.split('=').next()).collect();
     let home = names.pop().expect("the folder").to_owned();
     names.retain(|name| !["_", "SHLVL", "PWD", "OLDPWD"].contains(name));
@@ -205,7 +209,8 @@ fn locale_of_a_job_replaces_the_default() {
     for (name, value) in [("LANG", "C"), ("LC_ALL", "POSIX")] {
         let mut job = Job::default();
         job.env.insert(name.to_owned(), value.to_owned());
-        let output = job.run(&bash(), "env | grep -E '^(LANG|LC_)'").expect("success").output;
+        let output =
+            job.run(&bash(), "env | grep -E '^(LANG|LC_)'").expect("success").output.to_string();
         assert_eq!(output, format!("{name}={value}"));
     }
 }
@@ -306,7 +311,7 @@ fn endless_output_is_stopped_at_its_limit() {
     assert_eq!(message(result), "output too large: more than 100000 bytes");
     assert_gone(&job.log.text()[0]);
     let exactly = job.run(&engine, "head -c 100000 /dev/zero").expect("it fits");
-    assert_eq!(exactly.output.len(), 100_000);
+    assert_eq!(exactly.output.as_bytes().len(), 100_000);
 }
 
 #[test]
@@ -335,7 +340,7 @@ fn scratch_folder_is_always_removed() {
 #[test]
 fn script_file_replaces_its_placeholder_in_the_command() {
     let engine = engine_with(&["/bin/echo", "--file={script}", "{script}"], 1000, 100);
-    let output = Job::default().run(&engine, "").expect("success").output;
+    let output = Job::default().run(&engine, "").expect("success").output.to_string();
     let (first, second) = output.split_once(' ').expect("two arguments");
     assert_eq!(first, format!("--file={second}"));
     assert!(second.ends_with("/script.sh"), "{second}");

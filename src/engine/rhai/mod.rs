@@ -180,7 +180,7 @@ impl RhaiEngine {
             return Err(failure);
         }
         match result {
-            Ok(output) => Ok(Success { output, exit_code: None }),
+            Ok(output) => Ok(Success { output: output.into(), exit_code: None }),
             Err(message) => Err(Failure::Script { message, exit_code: None }),
         }
     }

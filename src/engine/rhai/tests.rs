@@ -80,7 +80,7 @@ fn run(engine: &RhaiEngine, source: &str) -> TestRun {
 
 #[track_caller]
 fn output(engine: &RhaiEngine, source: &str) -> String {
-    run(engine, source).result.expect(source).output
+    run(engine, source).result.expect(source).output.to_string()
 }
 
 #[track_caller]

@@ -4,12 +4,16 @@ use std::str::FromStr;
 
 use super::bounds::InvalidJob;
 use super::id::JobId;
+use super::output::JobOutput;
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
 use super::status::JobStatus;
 use super::value::HashValue;
 use crate::proto::target::ActorId;
 use crate::proto::text::shown;
+
+/// The one field that may have any bytes.
+pub(super) const OUTPUT: &str = "output";
 
 impl Job {
     /// Reads a hash as Redis returns it. `id` is the end of its key, which wins over the field.
@@ -28,6 +32,10 @@ impl Job {
         for (name, value) in fields {
             let name = std::str::from_utf8(name)
                 .map_err(|_| InvalidJob::new("a field's name", "is not UTF-8"))?;
+            if name == OUTPUT {
+                job.output = Some(JobOutput::from(value.to_vec()));
+                continue;
+            }
             let value = std::str::from_utf8(value).map_err(|_| {
                 let name = if name.is_empty() { "a field without a name" } else { name };
                 InvalidJob::new(shown(name), "is not UTF-8")
@@ -61,7 +69,8 @@ impl Job {
         Ok(())
     }
 
-    /// Returns the fields to write. A field at its default is left out, but for id and state.
+    /// Returns the fields to write, but the output. A field at its default is left out, but for id and
+    /// state.
     pub fn to_hash(&self) -> Vec<(&str, String)> {
         let mut fields = self.submitted_fields();
         fields.push(("status", self.status.to_string()));
@@ -323,7 +332,7 @@ mod tests {
             retention_ms in of(1u64..10_000_000),
             run_at_ms in of(0i64..4_000_000_000_000),
             attempt: u32,
-            output in of(".{0,20}"),
+            output in of(vec(any::<u8>(), 0..20)),
             exit_code in of(any::<i32>()),
             status in 0usize..7,
         ) {
@@ -345,11 +354,13 @@ mod tests {
             job.spec.retention = retention_ms.map(Duration::from_millis);
             job.spec.run_at = run_at_ms.map(|ms| Timestamp::from_millisecond(ms).expect("in range"));
             job.attempt = attempt;
-            job.output = output;
+            job.output = output.map(JobOutput::from);
             job.exit_code = exit_code;
             job.status = JobStatus::ALL[status];
             let fields = job.to_hash();
             let pairs = fields.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes()));
+            let output = job.output.as_ref().map(|output| (OUTPUT.as_bytes(), output.as_bytes()));
+            let pairs = pairs.chain(output);
             prop_assert_eq!(Job::from_hash(job.id.clone(), pairs), Ok(job.clone()));
         }
     }

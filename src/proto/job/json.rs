@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::bounds::InvalidJob;
-use super::hash::LegacyFields;
+use super::hash::{LegacyFields, OUTPUT};
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
 use super::value::FieldKind;
@@ -25,6 +25,9 @@ impl Job {
             (name.to_owned(), value)
         });
         let mut object: Map<String, Value> = fields.collect();
+        if let Some(output) = &self.output {
+            output.write(&mut object);
+        }
         object.entry("priority").or_insert_with(|| json!(1));
         Value::Object(object)
     }
@@ -70,7 +73,7 @@ fn kind_of(name: &str) -> FieldKind {
 }
 
 fn not_a_setting(name: &str) -> InvalidJob {
-    if name == "status" || OWN_FIELDS.iter().any(|own| own.name == name) {
+    if ["status", OUTPUT].contains(&name) || OWN_FIELDS.iter().any(|own| own.name == name) {
         return InvalidJob::new(name, "is written by hero alone");
     }
     // The word that people write elsewhere, such as `env` for `env_vars`.

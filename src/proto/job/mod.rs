@@ -4,6 +4,7 @@ mod bounds;
 mod hash;
 mod id;
 mod json;
+mod output;
 mod record;
 mod settings;
 mod spec;
@@ -12,6 +13,7 @@ mod value;
 
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use id::{BootId, JobId, LimitKey, UniqueKey};
+pub use output::JobOutput;
 pub use record::Job;
 pub(crate) use settings::job_settings;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::id::{BootId, JobId};
+use super::output::JobOutput;
 use super::spec::JobSpec;
 use super::status::JobStatus;
 use super::value::{FieldKind, HashValue};
@@ -32,6 +33,8 @@ macro_rules! job {
             /// Its state.
             pub status: JobStatus,
             $( $(#[doc = $doc])+ pub $field: $type, )+
+            /// The output, once it finished.
+            pub output: Option<JobOutput>,
             /// Fields that this version does not know. They stay in the hash.
             pub extra: BTreeMap<String, String>,
         }
@@ -41,11 +44,11 @@ macro_rules! job {
             fn from(mut spec: JobSpec) -> Self {
                 let id = spec.id.take().unwrap_or_else(JobId::random);
                 let (status, extra) = (JobStatus::Created, BTreeMap::new());
-                Self { id, spec, status, $($field: <$type>::default(),)+ extra }
+                Self { id, spec, status, $($field: <$type>::default(),)+ output: None, extra }
             }
         }
 
-        /// Every field that only Hero writes, but the state.
+        /// Every field that only Hero writes, but the state and the output.
         pub(super) static OWN_FIELDS: &[OwnField] = &[$(
             OwnField {
                 name: stringify!($field),
@@ -78,8 +81,6 @@ job! {
     actor: Option<ActorId>,
     /// The boot of that actor.
     boot_id: Option<BootId>,
-    /// The output, once it finished.
-    output: Option<String>,
     /// The reason for which it ended in `error`, or for which its last attempt failed.
     error: Option<String>,
     /// The exit code, where a process ran.

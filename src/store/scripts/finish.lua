@@ -3,7 +3,8 @@
 --
 -- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
 --       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
---       exit code or '', for a retry the delay in us, '' or its usage of resources and missing log lines: lines of FIELD=VALUE
+--       exit code or '', for a retry the delay in us, '' or its usage of resources and
+--       missing log lines: lines of FIELD=VALUE, the output in Base64 if it is not UTF-8 or ''
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
 --       made before, or an error
@@ -35,7 +36,7 @@ local function note_usage(id, attempt, used)
   end
 end
 
-local function finish(id, fallback_type, kind, text, exit_code, delay_us, used)
+local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, base64)
   if redis.call('ZREM', RUNNING .. boot, id) == 0 then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
@@ -59,7 +60,8 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used)
   end
   local status = kind == 'finished' and 'finished' or 'error'
   if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
-  local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7] }
+  local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
+    base64 = present(base64) }
   end_job(id, job, status, text, exit_code, at, retention)
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
   if kind == 'dead' then add_dead_letter(id, script_type) end
@@ -68,9 +70,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used)
 end
 
 for number = 1, tonumber(ARGV[3]) do
-  local a = 4 + (number - 1) * 7
+  local a = 4 + (number - 1) * 8
   local ok, result = pcall(finish, ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
-    tonumber(ARGV[a + 5]) or 0, ARGV[a + 6])
+    tonumber(ARGV[a + 5]) or 0, ARGV[a + 6], ARGV[a + 7])
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end

@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 
 use crate::engine::process::watch::LineSplitter;
 use crate::engine::{Log, Stream};
+use crate::proto::job::JobOutput;
 
 /// Describes a status: `exit code 3`, `killed by signal 9 (SIGKILL)`.
 pub(in crate::engine::process) fn describe(status: ExitStatus) -> String {
@@ -31,6 +32,15 @@ pub(in crate::engine) fn output_text(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns standard output as the output of a job: text without its last line end, other bytes as
+/// they are.
+pub(in crate::engine::process) fn job_output(bytes: Vec<u8>) -> JobOutput {
+    match JobOutput::from(bytes) {
+        JobOutput::Text(text) => output_text(text.as_bytes()).into(),
+        bytes @ JobOutput::Bytes(_) => bytes,
+    }
 }
 
 /// Logs the end of the standard output of a failed child, which may say why it failed.

@@ -4,7 +4,7 @@ mod message;
 mod orphans;
 mod traceback;
 
-pub(super) use message::{describe, log_output};
+pub(super) use message::{describe, job_output, log_output};
 pub(in crate::engine) use message::{failed_message, output_text};
 #[cfg(test)]
 pub(super) use orphans::sweep;

@@ -129,7 +129,7 @@ impl World {
         engine: &CommandEngine,
         source: &str,
     ) -> String {
-        self.run(engine, source).expect(source).output
+        self.run(engine, source).expect(source).output.to_string()
     }
 
     pub(in crate::engine::process) fn message(
@@ -261,7 +261,7 @@ fn variables_of_the_job_override_those_of_its_type() {
         inputs: &BTreeMap::new(),
         deadline: Instant::now() + Duration::from_mins(1),
     };
-    let output = bash.run(&script, &Cancel::new(), &world.log).expect("success").output;
+    let output = bash.run(&script, &Cancel::new(), &world.log).expect("success").output.to_string();
     let folder = world.folder.path().canonicalize().expect("there");
     assert_eq!(output, format!("type job job-1\n{}", folder.display()));
 }

@@ -1,5 +1,7 @@
 //! Splits a byte stream into lines of bounded length, and keeps its end for an error message.
 
+use crate::proto::text::text_of;
+
 /// The longest line; a longer one is split.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
 /// The bytes of the end of a stream that are kept.
@@ -44,7 +46,7 @@ impl LineSplitter {
 
     fn flush(&mut self, emit: &mut dyn FnMut(&str)) {
         let line = self.partial.strip_suffix(b"\r").unwrap_or(&self.partial);
-        emit(&String::from_utf8_lossy(line));
+        emit(&text_of(line));
         self.partial.clear();
     }
 
@@ -56,7 +58,7 @@ impl LineSplitter {
             }
             _ => self.partial.len(),
         };
-        emit(&String::from_utf8_lossy(&self.partial[..cut]));
+        emit(&text_of(&self.partial[..cut]));
         self.partial.drain(..cut);
     }
 }
@@ -87,7 +89,7 @@ impl Tail {
 
     /// Returns the kept end as text, from the start of a line if possible.
     pub(super) fn text(&self) -> String {
-        let kept = String::from_utf8_lossy(&self.bytes);
+        let kept = text_of(&self.bytes);
         let kept = kept.trim_end();
         match kept.split_once('\n') {
             Some((_, complete)) if self.cut => complete.to_owned(),
@@ -117,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn invalid_utf8_is_replaced() {
-        assert_eq!(lines(&[b"a\xffb\n"]), ["a\u{fffd}b"]);
+    fn bytes_that_are_not_utf8_are_escaped() {
+        assert_eq!(lines(&[b"a\xffb\n"]), ["a\\xffb"]);
     }
 
     #[test]

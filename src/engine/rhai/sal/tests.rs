@@ -75,7 +75,8 @@ impl ExampleWorld {
     }
 
     pub(super) fn run(&self, engine: &RhaiEngine, source: &str) -> Result<String, Failure> {
-        self.run_for(engine, source, Duration::from_mins(1)).map(|success| success.output)
+        self.run_for(engine, source, Duration::from_mins(1))
+            .map(|success| success.output.to_string())
     }
 
     pub(super) fn run_for(

@@ -113,7 +113,7 @@ fn job_stopped_before_it_starts_does_not_run() {
 #[test]
 fn sleep_accepts_integers_and_floats() {
     let run = run(&osis(), "sleep(0.02); sleep(0); sleep(-1); sleep(0.0 / 0.0); 1");
-    assert_eq!(run.result.map(|success| success.output), Ok("1".to_owned()));
+    assert_eq!(run.result.map(|success| success.output), Ok("1".into()));
     assert!(run.took >= Duration::from_millis(20));
 }
 

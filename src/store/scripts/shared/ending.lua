@@ -5,9 +5,10 @@ local REPLY_TTL_S = '60'
 -- Dead letters kept per type.
 local DEAD_LEN_MAX = 10000
 
-local function push_reply(id, status, text)
-  local reply = { job_id = id, status = status }
-  reply[status == 'finished' and 'output' or 'error'] = text
+-- `base64` is given for an output that is not UTF-8, which JSON cannot hold.
+local function push_reply(id, status, text, base64)
+  local reply = { job_id = id, status = status, output_encoding = base64 and 'base64' }
+  reply[status == 'finished' and 'output' or 'error'] = base64 or text
   -- If the key has another type, only the reply is lost.
   redis.pcall('RPUSH', REPLY .. id, cjson.encode(reply))
   redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
@@ -32,7 +33,8 @@ local function release_unique(id, unique_key)
   end
 end
 
--- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key and retention.
+-- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention and,
+-- for an output that is not UTF-8, its base64.
 -- The caller removes it from the index of the state before, and tells its dependents.
 local function end_job(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
@@ -49,10 +51,10 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   if present(job.unique_key) then release_unique(id, job.unique_key) end
   if job.reply ~= '0' then
-    push_reply(id, status, text)
+    push_reply(id, status, text, job.base64)
     if LEGACY then reply_to_legacy(id, text) end
   end
-  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, text, when) end
+  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, job.base64 or text, when) end
 end
 
 -- Adds a job that used up its attempts to the dead letters of its type.

@@ -108,7 +108,7 @@ fn variables_read_at_the_start_of_an_interpreter_make_a_job_start_cold() {
         "import sys, time; print('ctypes' in sys.modules, time.timezone, sys.flags.utf8_mode)";
     let with = |name: &str, value: &str| {
         let env = [(name.to_owned(), value.to_owned())].into();
-        world.run_with(&engine, look, &env).expect("success").output
+        world.run_with(&engine, look, &env).expect("success").output.to_string()
     };
     assert_eq!(with("ANY", "1"), "True -32400 0");
     assert_eq!(with("PYTHONUTF8", "1"), "False -32400 1");
