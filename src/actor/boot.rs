@@ -78,7 +78,7 @@ pub(super) struct Health {
     pub(super) presence_changed: Notify,
     /// Why the actors claim no jobs, while the machine is overloaded or full.
     overload: Mutex<Option<String>>,
-    /// What the machine lacked to start a job, and until when no more are claimed for that.
+    /// The shortage of the machine that kept a job from starting, and until when no more are claimed.
     shortage: Mutex<Option<(String, Instant)>>,
     /// An overload began or ended.
     pub(super) overload_changed: Notify,

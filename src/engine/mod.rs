@@ -99,7 +99,7 @@ pub enum Failure {
     /// The machine could not start the script: it lacks disk, memory, open files or processes.
     /// Nothing of the script ran.
     Machine {
-        /// What could not be done, and why.
+        /// The step that failed, and the reason.
         message: String,
     },
     /// The job is invalid: no attempt can run it.

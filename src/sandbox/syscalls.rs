@@ -207,7 +207,7 @@ fn rules(policy: &Policy, support: Support) -> Result<Rules, BackendError> {
     Ok(rules)
 }
 
-/// Denies the mode bits that make a program run as its owner or group: whoever starts such a program
+/// Denies the mode bits that make a program run as its owner or group: a user who starts such a program
 /// becomes the daemon's user.
 fn modes(rules: &mut Rules) -> Result<(), BackendError> {
     const SET_ID: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];

@@ -91,7 +91,9 @@ fn running_jobs_end_once_while_the_memory_is_full_and_the_log_stays_short() {
     let supervisor = hero.supervisor().start();
     let ids: Vec<String> = (0..JOBS).map(|number| format!("j{number}")).collect();
     let script = "for n in 0..20 { print(`line ${n}`); sleep(0.01); } 1";
-    ids.iter().for_each(|id| redis.push_job("osis", id, script));
+    for id in &ids {
+        redis.push_job("osis", id, script);
+    }
     let osis = hero.actor("osis-default-1").tasks(4).start();
     let finished = || redis.count("osis", "finished");
     wait_until("a job has ended", || finished() > 0);
