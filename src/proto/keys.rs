@@ -261,6 +261,11 @@ impl Keys {
         self.key(format_args!("meta:queue:slow"))
     }
 
+    /// Sorted set: keys that scripts found to have the wrong type, by when that was logged; 0 before.
+    pub fn wrong_types(&self) -> String {
+        self.key(format_args!("meta:key:wrong_types"))
+    }
+
     /// Stream, capped: every transition of every job, with `job.events`.
     pub fn events(&self) -> String {
         self.key(format_args!("meta:job:events"))
@@ -326,6 +331,7 @@ impl Keys {
             ("RATE", "meta:queue:rate:type:"),
             ("MARKS", "meta:queue:marks"),
             ("SLOW", "meta:queue:slow"),
+            ("WRONG_TYPES", "meta:key:wrong_types"),
             ("CRON", "meta:cron:"),
             ("EVENTS", "meta:job:events"),
             ("OSIS_CONTEXTS", "meta:osis:contexts"),

@@ -125,6 +125,21 @@ impl Store {
         Ok(true)
     }
 
+    /// Returns which of these keys are no lists.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn not_lists(&self, keys: &[String]) -> Result<Vec<String>, StoreError> {
+        let mut pipeline = redis::pipe();
+        for key in keys {
+            pipeline.cmd("TYPE").arg(key);
+        }
+        let types: Vec<String> = self.link.pipeline("reading types of keys", &pipeline).await?;
+        let of_wrong_type = |of: &str| of != "list" && of != "none";
+        let found = keys.iter().zip(types).filter(|(_, of)| of_wrong_type(of));
+        Ok(found.map(|(key, _)| key.clone()).collect())
+    }
+
     /// Puts back an entry that a blocking pop took and the caller cannot use, at the front.
     ///
     /// # Errors

@@ -89,6 +89,20 @@ impl Store {
         Ok(Recovered { put_back, given_up, foreign, ..Recovered::default() })
     }
 
+    /// Returns the keys that scripts found to have the wrong type, each with its type; each again
+    /// after `again` while it is not repaired.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn report_wrong_types(
+        &self,
+        again: Duration,
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        let mut script = self.scripts.report_wrong_types.prepare_invoke();
+        script.arg(again.as_secs());
+        self.invoke("reading which keys have the wrong type", &script).await
+    }
+
     /// Removes entries of jobs that are gone.
     ///
     /// # Errors

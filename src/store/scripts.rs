@@ -54,7 +54,7 @@ scripts! {
     appear claim commit cron_state delete disappear dispatch_due fan_out finish fire heartbeat
     inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops
-    requeue retry sample settle stage start stop submit take_tasks tend_limits
+    report_wrong_types requeue retry sample settle stage start stop submit take_tasks tend_limits
 }
 
 macro_rules! shared {
@@ -69,7 +69,7 @@ macro_rules! shared {
 shared! {
     claim_legacy claim_limits control counters cron dependents ending events foreign_end
     foreign_start index job leave legacy limits names owner prerequisites queue queue_front rhailib
-    routing stop_job submit_jobs sweep time unique waiting
+    routing stop_job submit_jobs sweep time unique waiting wrong_type
 }
 
 /// A script as Redis gets it, for a person.
@@ -288,6 +288,17 @@ mod tests {
         assert_eq!(files.iter().collect::<BTreeSet<_>>().len(), files.len());
         assert!(settle.text.contains(shared("dependents")), "not as it stands on disk");
         assert!(settle.about.starts_with("Tells "), "{}", settle.about);
+    }
+
+    #[test]
+    fn wrong_types_are_handled_from_the_first_function_of_a_script_on() {
+        let handler = format!("{FILE}shared/wrong_type.lua");
+        for source in lua_sources(&Keys::default()) {
+            let files: Vec<&str> =
+                source.text.lines().filter(|line| line.starts_with(FILE)).collect();
+            let place = files.iter().position(|file| *file == handler);
+            assert!(place.is_none_or(|place| place == 1), "{}: {files:?}", source.name);
+        }
     }
 
     #[test]

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
 use crate::store::{Backoff, Recovered, Store, StoreError};
+
+/// The shortest time between two warnings of one duty.
+const WARN_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The configuration of a supervisor. Each round of a duty uses the latest.
 #[derive(Debug, Clone)]
@@ -99,6 +102,8 @@ pub(super) async fn repeat<D: Duty>(
     let name = D::NAME;
     let mut backoff = Backoff::default();
     let mut away = false;
+    let mut warned_at: Option<Instant> = None;
+    let mut is_reported = false;
     loop {
         counts.rounds.fetch_add(1, Ordering::Relaxed);
         if away && store.ping().await.is_ok() {
@@ -109,7 +114,7 @@ pub(super) async fn repeat<D: Duty>(
         let pause = match D::round(&round, &counts).await {
             Ok(pause) => {
                 counts.failed_rounds.store(0, Ordering::Relaxed);
-                if backoff.succeeded() {
+                if backoff.succeeded() && std::mem::take(&mut is_reported) {
                     info!("{name}: redis is back");
                 }
                 pause
@@ -117,7 +122,9 @@ pub(super) async fn repeat<D: Duty>(
             Err(error) => {
                 away |= error.is_transient();
                 let is_first = counts.failed_rounds.fetch_add(1, Ordering::Relaxed) == 0;
-                if is_first || !error.is_transient() {
+                let is_due = warned_at.is_none_or(|at| at.elapsed() >= WARN_INTERVAL);
+                if is_due && (is_first || !error.is_transient()) {
+                    (warned_at, is_reported) = (Some(Instant::now()), true);
                     warn!("{name}: {error}; trying again");
                 } else {
                     debug!("{name}: {error}");

@@ -18,6 +18,7 @@ mod orphaned_entries;
 mod periodic_jobs;
 mod rhailib_bridge;
 mod statistics;
+mod wrong_types;
 
 pub use duty::SupervisorSettings;
 
@@ -98,6 +99,7 @@ impl Supervisor {
         self.start::<orphaned_entries::OrphanedEntries>(&mut duties, counts);
         self.start::<periodic_jobs::PeriodicJobs>(&mut duties, counts);
         self.start::<statistics::Statistics>(&mut duties, counts);
+        self.start::<wrong_types::WrongTypes>(&mut duties, counts);
         if self.store.has_legacy() {
             self.start::<legacy_queues::LegacyQueues>(&mut duties, counts);
             self.start::<legacy_stops::LegacyStops>(&mut duties, counts);

@@ -118,7 +118,8 @@ fn actor_without_its_lease_stops_its_jobs_and_restarts_with_a_new_boot_id() {
     until(&redis, "a", "started");
     let boot = || field(&redis, "a", "boot_id");
     let first = boot().expect("it has an owner");
-    redis.remove(&keys().boots(), &first);
+    // A score of 0: its lease was declared over, and it still has jobs.
+    redis.put(&keys().boots(), 0, &first);
     wait_until("it notices", || osis.err().contains("lost the lease"));
     wait_until("the job runs again", || boot().is_some_and(|boot| boot != first));
     assert_eq!(field(&redis, "a", "crashes").as_deref(), Some("1"));

@@ -7,3 +7,4 @@ mod dead;
 mod fencing;
 mod redis;
 mod sentinel;
+mod wrong_types;

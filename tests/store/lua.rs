@@ -135,9 +135,8 @@ async fn redis_and_the_program_spell_the_time_of_a_transition_alike() {
 #[tokio::test]
 async fn error_of_a_script_names_its_file_and_line() {
     let world = World::new();
-    world.redis.spoil(&keys().queues());
-    let job = crate::support::job("a");
-    let error = world.store.submit(&[job], true, RETENTION).await.expect_err("no set").to_string();
-    assert!(error.contains("shared/index.lua:"), "{error}");
+    world.redis.push(&keys().settling(), &["no JSON"]);
+    let error = world.store.settle(RETENTION).await.expect_err("no JSON").to_string();
+    assert!(error.contains("settle.lua:"), "{error}");
     assert!(!error.contains("user_script"), "{error}");
 }

@@ -185,6 +185,10 @@ impl Claiming {
         match end {
             ClaimingEnd::Round(round) => self.on_round(round, slots),
             ClaimingEnd::Owned(Ok(owned)) => self.on_owned(owned, is_known),
+            // The key has the wrong type: the claims report that.
+            ClaimingEnd::Owned(Err(StoreError::Failed { .. })) => {
+                self.on_owned(Vec::new(), is_known)
+            }
             ClaimingEnd::Owned(Err(error)) => {
                 vec![Action::RedisFailed("reading the jobs of this boot", error)]
             }

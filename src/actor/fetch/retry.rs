@@ -1,12 +1,15 @@
 //! The pause after a failed call to Redis, and the log lines about it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tracing::{debug, error, info, warn};
 
 use crate::actor::boot::Boot;
 use crate::store::{Backoff, StoreError};
+
+/// The shortest time between two log lines about failed calls: some calls may succeed in between.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The state of the fetch loop's calls to Redis.
 pub(super) struct Retry {
@@ -14,12 +17,20 @@ pub(super) struct Retry {
     backoff: Backoff,
     /// Until when no call is made.
     until: Option<Instant>,
+    failure_logged_at: Option<Instant>,
+    answer_logged_at: Option<Instant>,
 }
 
 impl Retry {
     /// Creates it with no failed call.
     pub(super) fn new(boot: &Arc<Boot>) -> Self {
-        Self { boot: Arc::clone(boot), backoff: Backoff::default(), until: None }
+        Self {
+            boot: Arc::clone(boot),
+            backoff: Backoff::default(),
+            until: None,
+            failure_logged_at: None,
+            answer_logged_at: None,
+        }
     }
 
     /// Returns whether no call should be made now.
@@ -37,20 +48,32 @@ impl Retry {
     pub(super) fn failed(&mut self, doing: &str, error: &StoreError) {
         let now = Instant::now();
         self.until = Some(now + self.backoff.failed());
-        if !error.is_transient() {
-            error!("{doing}: {error}");
-        } else if self.boot.health.set_redis_away(now) {
+        let is_new = !error.is_transient() || self.boot.health.set_redis_away(now);
+        if !is_new || !is_due(&mut self.failure_logged_at) {
+            debug!("{doing}: {error}");
+        } else if error.is_transient() {
             warn!("{error}; running jobs go on, trying again");
         } else {
-            debug!("{doing}: {error}");
+            error!("{doing}: {error}");
         }
     }
 
     /// Notes a call that Redis answered.
     pub(super) fn answered(&mut self) {
         self.backoff.succeeded();
-        if let Some(since) = self.boot.health.set_redis_back() {
+        if let Some(since) = self.boot.health.set_redis_back()
+            && is_due(&mut self.answer_logged_at)
+        {
             info!("redis is back after {:.1} s", since.elapsed().as_secs_f64());
         }
     }
+}
+
+/// Returns whether the next log line is due, and notes it.
+fn is_due(logged_at: &mut Option<Instant>) -> bool {
+    let is_due = logged_at.is_none_or(|at| at.elapsed() >= LOG_INTERVAL);
+    if is_due {
+        *logged_at = Some(Instant::now());
+    }
+    is_due
 }

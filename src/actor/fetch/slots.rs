@@ -79,7 +79,12 @@ impl Slots {
         !self.may_have_work && self.free() > 0
     }
 
-    /// Returns the lists to wait for.
+    /// Returns its control list, if it can be read.
+    pub(super) fn control(&self) -> Option<&String> {
+        Some(&self.control).filter(|list| !self.is_broken(list))
+    }
+
+    /// Returns the work lists to wait for.
     pub(super) fn awaited(&self) -> impl Iterator<Item = &String> {
         self.lists().filter(|list| !self.paused.contains(list))
     }
@@ -122,7 +127,7 @@ impl Slots {
 
     /// Returns whether this is one of its own lists.
     pub(super) fn reads(&self, list: &str) -> bool {
-        self.lists.iter().any(|own| own == list)
+        self.lists.iter().chain([&self.control]).any(|own| own == list)
     }
 
     /// Leaves a list alone for 30 s. Returns whether it was not already.

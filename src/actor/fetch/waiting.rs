@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
+use tracing::error;
 
 use super::action::Action;
 use super::errands::Errand;
@@ -17,11 +18,12 @@ const WAIT: Duration = Duration::from_secs(2);
 /// The time between two reads of the control lists while claims follow each other.
 const CONTROL_LATENCY: Duration = Duration::from_millis(20);
 
-/// The connection, and the result of a wait on it.
-pub(super) type WaitEnd = (Blocking, Result<Option<Woken>, StoreError>);
+/// The connection, the result of a wait on it, and the lists whose keys have the wrong type.
+pub(super) type WaitEnd = (Blocking, Result<Option<Woken>, StoreError>, Vec<String>);
 
 /// The wait for control messages and work.
 pub(super) struct QueueWait {
+    store: Store,
     wait: Pending<WaitEnd>,
     /// The connection, while it does not wait.
     connection: Option<Blocking>,
@@ -39,6 +41,7 @@ impl QueueWait {
     pub(super) fn new(store: &Store) -> Self {
         let connection = store.blocking();
         Self {
+            store: store.clone(),
             wait: Pending::default(),
             waker: connection.waker(),
             connection: Some(connection),
@@ -81,12 +84,20 @@ impl QueueWait {
         let mut connection = self.connection.take()?;
         self.is_for_work = !work.is_empty();
         self.is_being_woken = false;
-        self.lists = slots.iter().map(|slots| &slots.control).chain(work).cloned().collect();
+        self.lists = slots.iter().filter_map(Slots::control).chain(work).cloned().collect();
         self.lists.dedup();
-        let lists = self.lists.clone();
+        let (lists, store) = (self.lists.clone(), self.store.clone());
         self.wait.start(async move {
+            if lists.is_empty() {
+                tokio::time::sleep(WAIT).await;
+                return (connection, Ok(None), Vec::new());
+            }
             let woken = connection.pop(&lists, WAIT).await;
-            (connection, woken)
+            let broken = match &woken {
+                Err(StoreError::Failed { .. }) => store.not_lists(&lists).await.unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            (connection, woken, broken)
         });
         None
     }
@@ -99,7 +110,7 @@ impl QueueWait {
     /// Takes the end of a wait.
     pub(super) fn done(
         &mut self,
-        (connection, woken): WaitEnd,
+        (connection, woken, broken): WaitEnd,
         slots: &mut [Slots],
     ) -> Vec<Action> {
         self.connection = Some(connection);
@@ -114,6 +125,19 @@ impl QueueWait {
                 vec![Action::RedisAnswered]
             }
             Ok(Some(woken)) => vec![Action::RedisAnswered, route(woken, slots)],
+            Err(_) if !broken.is_empty() => {
+                let now = Instant::now();
+                for list in &broken {
+                    let mut is_new = false;
+                    for slots in slots.iter_mut().filter(|slots| slots.reads(list)) {
+                        is_new |= slots.set_broken(list, now);
+                    }
+                    if is_new {
+                        error!(key = %list, "cannot read a list: its key has the wrong type; trying again in 30 s");
+                    }
+                }
+                vec![Action::RedisAnswered]
+            }
             Err(error) => {
                 // A claim tells which of the lists cannot be read.
                 slots.iter_mut().for_each(Slots::check_again);

@@ -3,7 +3,7 @@
 -- ARGV: 1 boot  2 TYPE:GROUP:INSTANCE  3 presence JSON  4 presence TTL in s
 --       5 lease in ms  6 presence that may be replaced, as it was read, or ''
 -- returns '' if the boot holds the name now, else the presence of the holder
--- needs: time sweep index
+-- needs: wrong_type time sweep index
 
 local held = redis.call('GET', PRESENCE .. ARGV[2])
 if held and held ~= ARGV[6] then

@@ -15,7 +15,7 @@
 --                popped ids that have no ready entry go back
 --       paused   work lists of paused queues: nothing was taken from them, and ids popped from one
 --                went back to its front
--- needs: time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy
+-- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -28,7 +28,7 @@ local jobs, skipped, broken = {}, { 0 }, {}
 local claims, taken = {}, {}
 local unready = {}
 
-despite_full_memory()
+if last_popped > 6 then despite_full_memory() end
 if not may_own(boot) then
   for i = last_popped, 7, -2 do
     -- The sweep for lost pops finds, or has found, an id with a ready entry.
@@ -191,7 +191,7 @@ if #claims > 0 then
   count(own_type, 'started', #jobs)
 end
 for list, ids in pairs(unready) do
-  redis.pcall('ZREM', READY .. queue_of_list(list), unpack(ids))
+  redis.call('ZREM', READY .. queue_of_list(list), unpack(ids))
 end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()

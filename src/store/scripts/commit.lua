@@ -12,7 +12,7 @@
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if the staged jobs have expired
--- needs: time names routing job counters index events unique legacy queue ending prerequisites waiting dependents
+-- needs: wrong_type time names routing job counters index events unique legacy queue ending prerequisites waiting dependents
 
 local batch, retention, number = STAGED .. ARGV[1], ARGV[2], tonumber(ARGV[3])
 local PER_CALL = 1000

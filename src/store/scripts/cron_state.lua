@@ -2,7 +2,7 @@
 --
 -- ARGV: the names
 -- returns { now in us, then for each name: the time in us up to which it was fired or left out }
--- needs: time cron
+-- needs: wrong_type time cron
 
 local at = now_us()
 local state = { integer(at) }

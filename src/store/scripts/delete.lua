@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 id  2 retention of dependents that fail
 -- returns 'deleted', 'running' or 'missing'
--- needs: time names job counters events leave ending dependents
+-- needs: wrong_type time names job counters events leave ending dependents
 
 local id, retention = ARGV[1], ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',

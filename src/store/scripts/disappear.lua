@@ -3,6 +3,7 @@
 --
 -- ARGV: 1 boot  2 number of actors, then each as TYPE:GROUP:INSTANCE
 -- returns how many jobs it still owns
+-- needs: wrong_type
 
 local boot = ARGV[1]
 for number = 1, tonumber(ARGV[2]) do

@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 limit per type
 -- returns { dispatched, us until the next is due or -1 }
--- needs: time names routing job sweep index events queue
+-- needs: wrong_type time names routing job sweep index events queue
 
 local limit, at = tonumber(ARGV[1]), now_us()
 local dispatched, soonest = 0, -1

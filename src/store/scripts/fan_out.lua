@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 lease in ms, within which an actor counts as live  2 limit on messages per type
 -- returns how many messages were handed on
--- needs: time sweep control
+-- needs: wrong_type time sweep control
 
 local at = now_us()
 local handed_on = 0

@@ -8,7 +8,7 @@
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
 --       made before, or an error
--- needs: time names job counters index events ending dependents limits
+-- needs: wrong_type time names routing job owner counters index events queue ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
@@ -25,6 +25,13 @@ local function retry(id, script_type, text, exit_code, at, delay_us)
   if present(exit_code) then redis.call('HSET', JOB .. id, 'exit_code', exit_code) end
   enter('scheduled', script_type, id, due)
   count(script_type, 'retried')
+  -- Nobody would find it there.
+  if has_wrong_type[index_of('scheduled', script_type)] then
+    local f = read(id, 'group', 'instance', 'priority')
+    redis.call('HSET', JOB .. id, 'status', 'dispatched')
+    redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
+    push_back(id, queue_of(script_type, f[1], f[2], f[3]) or 'type:' .. script_type, at)
+  end
 end
 
 -- Replaces the usage of an earlier attempt.
@@ -37,7 +44,7 @@ local function note_usage(id, attempt, used)
 end
 
 local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, base64)
-  if redis.call('ZREM', RUNNING .. boot, id) == 0 then
+  if not disown(boot, id) then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
       or kind == 'retry' and (f[1] == 'scheduled' or f[1] == 'dispatched')

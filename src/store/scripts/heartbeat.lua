@@ -3,7 +3,7 @@
 -- ARGV: 1 boot  2 lease in ms  3 presence TTL in s
 --       4 number of actors, then for each: TYPE:GROUP:INSTANCE, presence JSON
 -- returns 'ok', or 'lost' if the boot was declared dead, or another boot holds one of its names
--- needs: time owner sweep
+-- needs: wrong_type time owner sweep
 
 local boot, lease_us, ttl_s = ARGV[1], tonumber(ARGV[2]) * 1000, ARGV[3]
 local at = now_us()

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 length of a long wait in us
 -- returns { queue, us that its first job has waited, or -1 if the long wait has ended, ... }
--- needs: time routing sweep counters
+-- needs: wrong_type time routing sweep counters
 
 local long_us, at = tonumber(ARGV[1]), now_us()
 local QUEUES_PER_STEP = 1000

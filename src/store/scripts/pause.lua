@@ -4,7 +4,7 @@
 -- ARGV: 1 'pause' | 'resume'  2 ms since its last heartbeat within which an actor is woken
 --       3 the message for the actors  4... the queues
 -- returns for each queue 1 if its state has changed, else 0
--- needs: time routing control
+-- needs: wrong_type time routing control
 
 local command = ARGV[1] == 'pause' and 'SADD' or 'SREM'
 local changed, told = {}, {}

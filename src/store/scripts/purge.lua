@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 queue  2 limit on entries  3 retention
 -- returns { jobs ended, entries removed, entries left }
--- needs: time names routing job owner counters leave ending dependents foreign_start
+-- needs: wrong_type time names routing job owner counters leave ending dependents foreign_start
 
 local queue, most, retention = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local at = now_us()

@@ -3,7 +3,7 @@
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention
 -- returns { boots, put back, ended }
--- needs: time names routing job sweep counters events queue_front ending dependents foreign_end limits
+-- needs: wrong_type time names routing job sweep counters events queue_front ending dependents foreign_end limits
 
 local BOOTS_PER_STEP = 10
 local budget = 1100

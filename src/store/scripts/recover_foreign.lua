@@ -4,7 +4,7 @@
 -- ARGV: 1 default timeout in s  2 margin beyond a timeout in ms
 --       3 interval of looks at a job in ms  4 crash limit  5 retention
 -- returns { ended by their actors, put back, ended here }
--- needs: time names routing job owner sweep counters index events queue_front ending dependents foreign_end
+-- needs: wrong_type time names routing job owner sweep counters index events queue_front ending dependents foreign_end
 
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000

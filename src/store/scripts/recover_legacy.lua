@@ -4,7 +4,7 @@
 --
 -- ARGV: 1 retention  2 limit on entries per queue  3 grace in ms for a popped copy
 -- returns { started by old workers, ended by them, put back, 1 if there may be more }
--- needs: time routing job owner sweep counters index legacy prerequisites dependents foreign_start foreign_end
+-- needs: wrong_type time routing job owner sweep counters index legacy prerequisites dependents foreign_start foreign_end
 
 if not LEGACY then return { 0, 0, 0, 0 } end
 local retention, window, grace_us = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000

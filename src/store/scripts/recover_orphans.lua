@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 limit on entries per index
 -- returns how many were removed
--- needs: job sweep index
+-- needs: wrong_type job sweep index
 
 local window = tonumber(ARGV[1])
 local removed = 0

@@ -7,7 +7,7 @@
 --
 -- ARGV: 1 grace in ms  2 limit on entries to find the head  3 limit on queues  4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone }
--- needs: time routing job owner sweep counters legacy foreign_start foreign_end
+-- needs: wrong_type time routing job owner sweep counters legacy foreign_start foreign_end
 
 local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[4]
 local LOST_PER_STEP = 200

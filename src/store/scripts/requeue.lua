@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 boot  2 number of jobs, then for each: id, queue it came from or ''
 -- returns how many were given back; the boot no longer owned the others
--- needs: time names routing job events queue_front limits
+-- needs: wrong_type time names routing job owner events queue_front limits
 
 local boot, at = ARGV[1], now_us()
 local given_back = 0
@@ -13,7 +13,7 @@ for number = tonumber(ARGV[2]), 1, -1 do
     'limits')
   queue = present(queue) or queue_of(f[3], f[4], f[5], f[6])
   -- A job that names no queue stays with the boot, and is ended when its lease is over.
-  if (queue or f[1] ~= 'started') and redis.call('ZREM', RUNNING .. boot, id) == 1 then
+  if (queue or f[1] ~= 'started') and disown(boot, id) then
     leave_limits(id, f[7], at)
     if f[1] == 'started' then
       log_event(id, 'dispatched')

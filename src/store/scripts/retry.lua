@@ -10,7 +10,7 @@
 --         whose failure was the cause; 'lost_prerequisite' and the one that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
--- needs: time names routing job index events unique queue leave prerequisites waiting
+-- needs: wrong_type time names routing job index events unique queue leave prerequisites waiting
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.

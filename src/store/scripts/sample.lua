@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 least time between samples in ms
 -- returns how many types were sampled
--- needs: time sweep index
+-- needs: wrong_type time sweep index
 
 local least_us, at = tonumber(ARGV[1]) * 1000, now_us()
 local STATS_TTL_S = 7 * 86400

@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 retention of dependents that fail
 -- returns 1 if there were any
--- needs: time counters dependents
+-- needs: wrong_type time counters dependents
 
 local entry = redis.call('LPOP', SETTLING)
 if not entry then return 0 end

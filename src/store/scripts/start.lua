@@ -3,7 +3,7 @@
 -- ARGV: 1 id  2 retention, should a prerequisite have failed
 -- returns two strings: the new state; or 'missing'; or 'illegal' if its fields name no queue; or
 --         'refused' and the state that forbids it
--- needs: time names routing job counters index events ending prerequisites waiting dependents
+-- needs: wrong_type time names routing job counters index events ending prerequisites waiting dependents
 
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',

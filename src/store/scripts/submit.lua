@@ -11,7 +11,7 @@
 --       'exists', ''                  its id is taken
 --       'duplicate', id               this job holds its unique key
 --       'unknown_prerequisite', id
---       'broken_queue', key           its work list is a key of another type
+--       'broken_queue', key           its work list, or the index of its state, has the wrong type
 -- needs: submit_jobs
 
 return submit_jobs(ARGV)

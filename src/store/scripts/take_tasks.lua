@@ -5,7 +5,7 @@
 --       4 ms that details may take to appear
 -- returns { ids taken, jobs made, tasks that wait for their details,
 --           { id, reason, … } of some that were dropped or refused }
--- needs: time names job counters events rhailib queue leave
+-- needs: wrong_type time names job counters events rhailib queue leave
 
 local circle, script_type, limit, patience_us = ARGV[1], ARGV[2], tonumber(ARGV[3]),
   tonumber(ARGV[4]) * 1000

@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 limit on the number of limits
 -- returns { jobs released, slots freed, us until the next look or -1 }
--- needs: time job owner sweep limits
+-- needs: wrong_type time job owner sweep limits
 
 local SLOTS_CHECKED = 100
 local PROBES_MAX = 500

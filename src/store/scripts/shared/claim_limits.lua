@@ -1,5 +1,5 @@
 -- Claims jobs under limits.
--- needs: time names routing counters index leave limits
+-- needs: wrong_type time names routing counters index leave limits
 
 -- Held jobs of one limit that a claim releases.
 local RELEASED_MAX = 1000
@@ -61,6 +61,13 @@ local function claim_under_limits(claim)
     end
   end
 
+  -- Tells if a sweep could find the job again. If not, the limit does not apply.
+  local function can_hold(queue, limit)
+    local keys = { HELD .. queue, LIMIT_HELD .. limit, LIMITS }
+    for _, key in ipairs(keys) do redis.call('ZCARD', key) end
+    return not (has_wrong_type[keys[1]] or has_wrong_type[keys[2]] or has_wrong_type[keys[3]])
+  end
+
   local function hold(id, queue, limit, score, look)
     redis.call('ZREM', READY .. queue, id)
     redis.call('ZADD', HELD .. queue, integer(score), id)
@@ -105,7 +112,7 @@ local function claim_under_limits(claim)
       local first = free > 0 and redis.call('ZRANGE', LIMIT_HELD .. limit.name, 0, 0, 'WITHSCORES')[2]
       -- No job overtakes one that has waited for longer.
       local is_behind = first and tonumber(first) < score
-      if free <= 0 or is_behind then
+      if (free <= 0 or is_behind) and can_hold(queue, limit.name) then
         hold(id, queue, limit, score, look)
         if is_behind then release(limit, free) end
         return true

@@ -1,4 +1,5 @@
 -- Counters per script type, written once, at the end of a script.
+-- needs: wrong_type
 
 local counts = {}
 local function count(script_type, what, number)
@@ -10,7 +11,7 @@ end
 local function write_counts()
   for script_type, of_type in pairs(counts) do
     for what, number in pairs(of_type) do
-      redis.pcall('HINCRBY', STATS .. script_type, what, number)
+      redis.call('HINCRBY', STATS .. script_type, what, number)
     end
   end
 end

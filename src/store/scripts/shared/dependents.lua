@@ -1,5 +1,5 @@
 -- Tells dependents that their prerequisite has ended.
--- needs: time names routing job index events queue ending prerequisites
+-- needs: wrong_type time names routing job index events queue ending prerequisites
 
 -- Dependents that one script tells; the supervisor tells the others.
 local DEPENDENTS_PER_STEP = 1000
@@ -45,17 +45,20 @@ local function tell_dependents(ended, at, retention)
   -- Tells one dependent. Returns its own dependents if it failed.
   local function tell(id, prerequisite, outcome, at, retention)
     local waited, in_vain = no_longer_pending(id, prerequisite, outcome)
-    if not waited then return nil end
+    local is_lost = has_wrong_type[PENDING .. id]
+    if not waited and not is_lost then return nil end
     local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
       'reply', 'unique_key', 'dependents', 'retention')
     local job = {
       script_type = legal_type(f[2]), reply = f[7], unique_key = f[8], retention = f[10] }
     local queue = queue_of(f[2], f[3], f[4], f[5])
     if f[1] ~= 'waiting_for_prerequisites' or not queue then return nil end
-    if in_vain then
+    if in_vain or is_lost then
       redis.call('DEL', PENDING .. id)
       redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
-      end_job(id, job, 'error', PREREQUISITE_FAILED .. prerequisite, nil, at, retention)
+      local text = is_lost and PENDING .. id .. ' has the wrong type'
+        or PREREQUISITE_FAILED .. prerequisite
+      end_job(id, job, 'error', text, nil, at, retention)
       return present(f[9])
     end
     if redis.call('SCARD', PENDING .. id) == 0 then
@@ -76,6 +79,13 @@ local function tell_dependents(ended, at, retention)
   end
 
   local budget = DEPENDENTS_PER_STEP
+  local function is_over()
+    if budget > 0 then return false end
+    redis.call('LLEN', SETTLING)
+    -- The supervisor would not find the others.
+    if has_wrong_type[SETTLING] then budget = DEPENDENTS_PER_STEP end
+    return budget <= 0
+  end
   local turn = 1
   while ended[turn] do
     local own = ended[turn]
@@ -84,12 +94,12 @@ local function tell_dependents(ended, at, retention)
     local place = 1
     while true do
       if place > #dependents and list then
-        if budget <= 0 then break end
+        if is_over() then break end
         dependents, place = redis.call('LPOP', DEPENDENTS .. list, budget) or {}, 1
         if #dependents == 0 then list = nil end
       end
       local id = dependents[place]
-      if not id or budget <= 0 then break end
+      if not id or is_over() then break end
       budget = budget - 1
       place = place + 1
       local theirs = tell(id, own.id, own.status, at, retention)

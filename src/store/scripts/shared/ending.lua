@@ -1,5 +1,5 @@
 -- Ends jobs.
--- needs: time names counters index events legacy rhailib
+-- needs: wrong_type time names counters index events legacy rhailib
 
 local REPLY_TTL_S = '60'
 -- Dead letters kept per type.
@@ -9,8 +9,8 @@ local DEAD_LEN_MAX = 10000
 local function push_reply(id, status, text, base64)
   local reply = { job_id = id, status = status, output_encoding = base64 and 'base64' }
   reply[status == 'finished' and 'output' or 'error'] = base64 or text
-  -- If the key has another type, only the reply is lost.
-  redis.pcall('RPUSH', REPLY .. id, cjson.encode(reply))
+  -- If the key has the wrong type, only the reply is lost.
+  redis.call('RPUSH', REPLY .. id, cjson.encode(reply))
   redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
 end
 
@@ -60,6 +60,6 @@ end
 -- Adds a job that used up its attempts to the dead letters of its type.
 local function add_dead_letter(id, script_type)
   count(script_type, 'dead')
-  redis.pcall('RPUSH', DEAD .. script_type, id)
-  redis.pcall('LTRIM', DEAD .. script_type, -DEAD_LEN_MAX, -1)
+  redis.call('RPUSH', DEAD .. script_type, id)
+  redis.call('LTRIM', DEAD .. script_type, -DEAD_LEN_MAX, -1)
 end

@@ -1,5 +1,5 @@
 -- Stops a job. Takes the arguments of stop.lua, and returns what that script returns.
--- needs: time names routing job owner counters legacy leave ending dependents control
+-- needs: wrong_type time names routing job owner counters legacy leave ending dependents control
 
 local function stop_job(args)
   local id, retention = args[1], args[2]

@@ -1,5 +1,5 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
--- needs: time routing job counters index events unique legacy ending prerequisites waiting
+-- needs: wrong_type time routing job counters index events unique legacy ending prerequisites waiting
 
 local function submit_jobs(args)
   local starting = args[1] == 'start'
@@ -53,6 +53,9 @@ local function submit_jobs(args)
         code = 'waiting_for_prerequisites'
       elseif due > at then
         code = 'scheduled'
+        local index = index_of(code, script_type)
+        redis.call('ZCARD', index)
+        if has_wrong_type[index] then code, detail, is_accepted = 'broken_queue', index, false end
       elseif pushes_to(queue, script_type).is_broken then
         code, detail, is_accepted = 'broken_queue', WORK .. queue, false
       else

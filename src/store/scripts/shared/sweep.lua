@@ -1,10 +1,20 @@
 -- Functions of sweeps, and of other scripts that keep accepted jobs going.
+-- needs: wrong_type
 
 -- Types that one sweep looks at; of more it takes a random choice.
 local TYPES_PER_STEP = 200
 
 local function some_types()
-  return redis.call('SRANDMEMBER', TYPES, TYPES_PER_STEP)
+  local types = redis.call('SRANDMEMBER', TYPES, TYPES_PER_STEP)
+  if not has_wrong_type[TYPES] then return types end
+  -- Those of the actors.
+  local known = {}
+  for _, actor in ipairs(redis.call('ZRANGE', ACTORS, 0, TYPES_PER_STEP - 1)) do
+    local script_type = string.match(actor, '^[^:]+')
+    if not known[script_type] then types[#types + 1] = script_type end
+    known[script_type] = true
+  end
+  return types
 end
 
 -- Lets the script write although Redis has reached its maxmemory. Redis rejects a script only at its

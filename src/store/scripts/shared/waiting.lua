@@ -1,5 +1,5 @@
 -- Makes jobs wait for others.
--- needs: job prerequisites
+-- needs: wrong_type job prerequisites
 
 -- Looks at entries of a pending set. Returns the pending ones, the first that has failed, the first
 -- that is unknown.
@@ -45,8 +45,10 @@ local function add_dependent(id, pending)
     local key = JOB .. prerequisite
     if redis.call('HSTRLEN', key, 'dependents') >= DEPENDENTS_FIELD_BYTES then
       redis.call('RPUSH', DEPENDENTS .. prerequisite, id)
-      redis.pcall('HINCRBY', key, 'dependents_more', 1)
-      return
+      if not has_wrong_type[DEPENDENTS .. prerequisite] then
+        redis.pcall('HINCRBY', key, 'dependents_more', 1)
+        return
+      end
     end
     local known = redis.call('HGET', key, 'dependents')
     local entry = '"' .. id .. '"'
