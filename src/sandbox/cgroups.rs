@@ -325,6 +325,7 @@ mod tests {
         let null = fs::File::open("/dev/null").expect("it is there");
         let start = |file: &str, arg: &str, output: &dyn AsFd| {
             let launch = Launch {
+                run_number: 1,
                 file: Path::new(file),
                 args: &[arg.into()],
                 env: BTreeMap::new(),

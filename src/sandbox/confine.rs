@@ -5,13 +5,13 @@
 //! that starts it stands still. `fork` by way of `std::process` takes 0.9 ms longer from a process
 //! with 10 MB of private memory. So all that the child needs is made before: between `clone` and
 //! `execve` it allocates nothing, takes no lock and does not unwind.
-#![expect(unsafe_code, reason = "clone, wait4, pidfd_open, Landlock and seccomp have no safe form")]
+#![expect(unsafe_code, reason = "clone, wait4, Landlock and seccomp have no safe form")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -26,9 +26,10 @@ use nix::sys::resource::setrlimit;
 use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, chdir, setsid, write};
+use rustix::process::{PidfdFlags, pidfd_open};
 use seccompiler::{BpfProgram, apply_filter};
 
-use super::limits::Limits;
+use super::limits::{Limits, RUN_NUMBER, has_run_numbers};
 use super::usage::{Usage, used};
 
 /// The stack of a child until its program begins; it uses a few pages of it.
@@ -49,6 +50,8 @@ pub(crate) struct Launch<'a> {
     /// The complete environment.
     pub(crate) env: BTreeMap<&'a OsStr, &'a OsStr>,
     pub(crate) cwd: &'a Path,
+    /// The number of its run, which all that it starts inherits.
+    pub(crate) run_number: u64,
     /// The descriptors of the child by their numbers from 0 on. It gets no others.
     pub(crate) descriptors: &'a [BorrowedFd<'a>],
 }
@@ -119,6 +122,8 @@ struct Child<'a> {
     cwd: CString,
     descriptors: &'a [BorrowedFd<'a>],
     group: Option<BorrowedFd<'a>>,
+    /// The number of its run, if it gets one.
+    run_number: Option<u64>,
     restrictions: &'a Restrictions,
     /// Why the program has not begun; zero once it has.
     error: AtomicI32,
@@ -146,6 +151,7 @@ impl<'a> Child<'a> {
             cwd: CString::new(launch.cwd.as_os_str().as_bytes())?,
             descriptors: launch.descriptors,
             group,
+            run_number: has_run_numbers().then_some(launch.run_number),
             restrictions,
             // One that is killed before it says more has not begun.
             error: AtomicI32::new(libc::ECANCELED),
@@ -184,6 +190,9 @@ impl<'a> Child<'a> {
         self.place_descriptors()?;
         for (resource, soft, hard) in limits.list().into_iter().flatten() {
             setrlimit(resource, soft, hard)?;
+        }
+        if let Some(number) = self.run_number {
+            setrlimit(RUN_NUMBER, number, number)?;
         }
         reset_signals()?;
         if let Some(filter) = filter {
@@ -312,14 +321,8 @@ pub(super) fn has_seccomp() -> bool {
 /// # Errors
 /// The errors of `pidfd_open(2)`.
 pub(crate) fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
-    // SAFETY: both arguments are numbers; a descriptor that the call returns has no other owner.
-    unsafe {
-        let opened = libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0);
-        match RawFd::try_from(opened) {
-            Ok(opened) if opened >= 0 => Ok(OwnedFd::from_raw_fd(opened)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
+    let pid = rustix::process::Pid::from_raw(pid.as_raw()).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 /// Waits for a child and returns how it ended and what it used, with all that it has waited for.

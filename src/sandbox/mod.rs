@@ -19,7 +19,7 @@ pub(crate) use cgroups::JobGroup;
 pub use cgroups::divide_cgroup;
 pub(crate) use confine::{Launch, Restrictions, pidfd, reap, spawn};
 pub use limits::Limit;
-pub(crate) use limits::{Limits, limit_hit};
+pub(crate) use limits::{Limits, limit_hit, set_run_number};
 pub use rights::Rights;
 pub use support::Support;
 pub use usage::Usage;
@@ -91,6 +91,11 @@ impl Sandbox {
     /// The largest size of a child's own folder; `None` without a bound.
     pub(crate) fn disk_bytes_max(&self) -> Option<u64> {
         Some(self.disk_bytes_max).filter(|bytes| *bytes > 0)
+    }
+
+    /// The largest number of processes of a job; `None` without a bound.
+    pub(crate) fn processes_max(&self) -> Option<u64> {
+        Some(self.limits.processes).filter(|count| *count > 0)
     }
 
     /// The limits of each process.

@@ -10,6 +10,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule,
 };
 
+use super::limits::RUN_NUMBER;
 use super::policy::{Network, Policy};
 use super::search::{CallAnswer, number, with_search};
 use super::support::{Support, target};
@@ -233,9 +234,15 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
     const SET_OWNER: [u32; 2] = [8, 15];
     const IOCTLS: [u32; 4] = [0x5412, 0x541c, 0x8901, 0x8902];
     let other = |call| Ok((call, all([vec![is_not(0, 0)]])?));
+    // The number of the run: see `limits.rs`. The new limit is an address.
+    let run_number = number(RUN_NUMBER as i32);
+    let new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+    let mut limits = vec![vec![is(1, run_number), new]];
+    limits.extend(policy.own_signals.then(|| vec![is_not(0, 0)]));
+    rules.insert(libc::SYS_prlimit64, all(limits)?);
+    rules.insert(libc::SYS_setrlimit, all([vec![is(0, run_number)]])?);
     if policy.own_signals {
         for call in [
-            libc::SYS_prlimit64,
             libc::SYS_sched_setaffinity,
             libc::SYS_sched_setattr,
             libc::SYS_sched_setparam,
@@ -252,6 +259,9 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
     // The owner of a descriptor gets signals; a terminal's input can be forged.
     rules.insert(libc::SYS_fcntl, all(SET_OWNER.map(|command| vec![is(1, command)]))?);
     rules.insert(libc::SYS_ioctl, all(IOCTLS.map(|command| vec![is(1, command)]))?);
+    // The daemon counts what a process holds open, which one that cannot be dumped hides.
+    let hides = vec![is(0, number(libc::PR_SET_DUMPABLE)), is_not(1, 1)];
+    rules.insert(libc::SYS_prctl, all([hides])?);
     rules.insert(libc::SYS_personality, all([vec![is_not(0, 0), is_not(0, READS)]])?);
     Ok(())
 }
@@ -410,7 +420,7 @@ mod tests {
             assert_eq!(answer, expected.unwrap_or(libc::SECCOMP_RET_ALLOW), "{call}");
             assert!(steps < 30, "{call} takes {steps} steps");
         }
-        assert!(program.len() < 600, "{} instructions", program.len());
+        assert!(program.len() < 650, "{} instructions", program.len());
     }
 
     #[test]
@@ -436,6 +446,13 @@ mod tests {
             (libc::SYS_kill, &[77, 9], allowed),
             (libc::SYS_prlimit64, &[1], denied),
             (libc::SYS_prlimit64, &[0], allowed),
+            (libc::SYS_prlimit64, &[0, 10, 0, 1], allowed),
+            (libc::SYS_prlimit64, &[0, 10, 1 << 32], denied),
+            (libc::SYS_prlimit64, &[0, 7, 1 << 32], allowed),
+            (libc::SYS_setrlimit, &[10], denied),
+            (libc::SYS_setrlimit, &[7], allowed),
+            (libc::SYS_prctl, &[4, 0], denied),
+            (libc::SYS_prctl, &[4, 1], allowed),
             (libc::SYS_clone, &[0x1000_0000], denied),
             (libc::SYS_clone, &[17], allowed),
             (libc::SYS_fcntl, &[0, 8], denied),

@@ -138,6 +138,10 @@ fn file_at_its_size_limit_fails_only_its_job() {
     next_one_runs(&hero);
 }
 
+/// Returns whether no job has left anything: there is at most the empty folder of the actor.
 fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).expect("it is there").next().is_none()
+    let mut of_actors = fs::read_dir(folder).expect("it is there").flatten();
+    of_actors.all(|of_actor| {
+        fs::read_dir(of_actor.path()).is_ok_and(|mut of_jobs| of_jobs.next().is_none())
+    })
 }

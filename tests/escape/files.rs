@@ -11,7 +11,7 @@ const ESCAPES: [Escape; 50] = [
         "f = os.open(FOLDER, os.O_PATH)\nreturn os.read(os.open('secret', os.O_RDONLY, dir_fd=f), 99) == TOKEN.encode()",
     ),
     python("read a secret by /proc/self/root", "return open('/proc/self/root' + SECRET).read() == TOKEN"),
-    python("read a secret by /proc/self/cwd", "return open('/proc/self/cwd/../..' + SECRET).read() == TOKEN"),
+    python("read a secret by /proc/self/cwd", "return open('/proc/self/cwd' + '/..' * 9 + SECRET).read() == TOKEN"),
     python("read a secret by a mapping", "f = open(SECRET, 'rb')\nreturn mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)[:] == TOKEN.encode()"),
     python("read a secret through a child", "return subprocess.run(['/bin/cat', SECRET], capture_output=True).stdout == TOKEN.encode()"),
     python("read a secret by a handle of its file", "b = ctypes.create_string_buffer(struct.pack('Ii', 128, 0) + bytes(128))\nm = ctypes.c_int()\nchecked(libc.name_to_handle_at(-100, SECRET.encode(), b, ctypes.byref(m), 0))\nreturn True"),

@@ -2,7 +2,7 @@
 
 use super::{Escape, Open, bash, python, try_all};
 
-const ESCAPES: [Escape; 27] = [
+const ESCAPES: [Escape; 31] = [
     python("a namespace for users", "checked(libc.unshare(0x10000000))\nreturn True").open(Open::EscapesAsRoot),
     python("a namespace for mounts", "checked(libc.unshare(0x20000))\nreturn True").open(Open::EscapesAsRoot),
     python("a namespace for the network", "checked(libc.unshare(0x40000000))\nreturn True").open(Open::EscapesAsRoot),
@@ -29,6 +29,10 @@ const ESCAPES: [Escape; 27] = [
     python("type into a terminal", "return reaches_the_kernel(lambda: fcntl.ioctl(1, 0x5412, b'x'))"),
     python("gain from a setuid program", "return libc.prctl(39, 0, 0, 0, 0) != 1"),
     python("become another user", "os.setuid(os.getuid() + 12345)\nreturn True").open(Open::EscapesAsRoot),
+    python("change the number of its run", "n = ctypes.create_string_buffer(struct.pack('QQ', 7, 7))\nreturn call((302, 261), 0, 10, n, 0) == 0"),
+    python("make a call of a 32-bit program", "if os.uname().machine != 'x86_64': return False\nm = mmap.mmap(-1, 4096, prot=7)\nm.write(b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3')\nf = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))\np = os.fork()\nif p == 0: os._exit(f() <= 0)\nreturn os.waitpid(p, 0)[1] == 0").open(Open::HeldToo),
+    python("make a call of an x32 program", "return os.uname().machine == 'x86_64' and call(0x40000027) > 0").open(Open::HeldToo),
+    python("take a process's namespace by its descriptor", "return fcntl.ioctl(os.pidfd_open(VICTIM), 0xff05) >= 0").open(Open::HeldToo),
     bash("raise its own limits again", "ulimit -Hn 1000000 2> /dev/null && echo ESCAPED || echo held").open(Open::HeldToo),
 ];
 

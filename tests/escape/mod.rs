@@ -4,6 +4,7 @@
 mod files;
 mod job_groups;
 mod kernel;
+mod leftovers;
 mod network;
 mod processes;
 mod resources;

@@ -10,7 +10,7 @@ use super::start::{Started, start};
 use super::watch::{ChildOutput, WatchEvent, WatchedChild};
 pub use super::watch::{Ended, Watch};
 use crate::engine::Usage;
-use crate::sandbox::{Limit, limit_hit, pidfd};
+use crate::sandbox::{Limit, limit_hit};
 
 /// The end of a child.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     let cancelled = watch.cancel.descriptor()?;
     let Started { pid, run, registered, group, pipes } = start(spec, origin, watch.channel)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
-    let mut child = WatchedChild::new(pidfd(pid)?, pipes, spec, watch)?;
+    let mut child = WatchedChild::new(pid, run, pipes, spec, watch)?;
     attend(&mut process, &mut child, watch, cancelled)?;
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
@@ -49,6 +49,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),
         Ended::TooMuchOnDisk => Some(Limit::Disk),
+        Ended::TooManyProcesses => Some(Limit::Processes),
         Ended::Timeout | Ended::Stopped(_) => None,
         Ended::Itself => limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),
     };

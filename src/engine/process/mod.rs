@@ -12,6 +12,7 @@ mod proc;
 mod run_tool;
 mod service;
 mod start;
+mod tree;
 mod watch;
 
 pub(in crate::engine) use deadline::poll_until;
@@ -29,7 +30,7 @@ use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
 use child::{ChildReport, Ended, Origin, Spec, Watch};
 use end::{error_of, log_output};
-use prepare::{Prepared, Preparer, Until};
+use prepare::{Prepared, Preparer, Until, remove_leftovers};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
 
@@ -102,8 +103,11 @@ impl CommandEngine {
                 let bytes_max = self.job.output_size_max;
                 Failure::script(format!("output too large: more than {bytes_max} bytes"))
             }
-            Ended::TooMuchOnDisk => {
-                Failure::script("disk full: more in the job's folder than its sandbox.disk allows")
+            Ended::TooMuchOnDisk => Failure::script(
+                "disk full: more in the job's folder and its open files than its sandbox.disk allows",
+            ),
+            Ended::TooManyProcesses => {
+                Failure::script("too many processes: more than the job's sandbox.processes allows")
             }
             Ended::Itself => self.failed(&report, script),
         })
@@ -160,6 +164,7 @@ impl Engine for CommandEngine {
     }
 
     fn warm_up(&self) {
+        remove_leftovers();
         if let Some(warm) = &self.warm {
             warm.warm_up();
         }

@@ -117,6 +117,13 @@ pub(super) fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
+/// Returns the number of the run that a process belongs to: see `sandbox/limits.rs`.
+pub(super) fn run_number(pid: i32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let values = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
+    values.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// Returns a variable of the environment that a process was started with; `None` if it may not be read.
 pub(super) fn variable(pid: i32, name: &str) -> Option<Vec<u8>> {
     let mut environment = Vec::new();

@@ -48,7 +48,7 @@ pub(super) fn run_tool(
         Ended::Itself if report.status.success() => {
             Ok(Ok(String::from_utf8_lossy(&report.stdout).into_owned()))
         }
-        Ended::Itself | Ended::TooMuchOutput | Ended::TooMuchOnDisk => {
+        Ended::Itself | Ended::TooMuchOutput | Ended::TooMuchOnDisk | Ended::TooManyProcesses => {
             Ok(Err(messages(&report, tool.folder)))
         }
     }

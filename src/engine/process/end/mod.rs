@@ -18,14 +18,14 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
-use self::orphans::kill_orphans;
+use self::orphans::{kill_orphans, wake_reaper};
 use super::start::{Registered, Run};
 use super::watch::Ended;
 use crate::engine::{StopReason, Usage};
 use crate::sandbox::{self, JobGroup};
 
-/// The interval of the searches for orphans while a child runs: they may be many before it ends.
-const SEARCH_EVERY: Duration = Duration::from_secs(5);
+/// The longest wait for a child without a tick.
+const TICK_MAX: Duration = Duration::from_mins(1);
 
 /// The process of a child until it is reaped. Dropping it kills and reaps the child.
 #[derive(Debug)]
@@ -41,22 +41,14 @@ pub(super) struct ChildProcess {
     why: Option<Ended>,
     /// The time to kill the child; `None` before it was asked to end and after it was killed.
     kill_at: Option<Instant>,
-    search_at: Instant,
     is_reaped: bool,
 }
 
 impl ChildProcess {
     pub(super) fn new(pid: Pid, run: Run, registered: Registered, group: Option<JobGroup>) -> Self {
-        Self {
-            pid,
-            run,
-            _registered: registered,
-            group,
-            why: None,
-            kill_at: None,
-            search_at: Instant::now() + SEARCH_EVERY,
-            is_reaped: false,
-        }
+        wake_reaper();
+        let (why, kill_at, is_reaped) = (None, None, false);
+        Self { pid, run, _registered: registered, group, why, kill_at, is_reaped }
     }
 
     /// Returns true once Hero ends the child.
@@ -66,17 +58,12 @@ impl ChildProcess {
 
     /// The time of the next [`ChildProcess::tick`].
     pub(super) fn next_tick(&self) -> Instant {
-        self.kill_at.map_or(self.search_at, |at| at.min(self.search_at))
+        self.kill_at.unwrap_or_else(|| Instant::now() + TICK_MAX)
     }
 
-    /// Kills the child if its grace is over, and its orphans if it is time to search for them.
+    /// Kills the child if its grace is over.
     pub(super) fn tick(&mut self) {
-        let now = Instant::now();
-        if now >= self.search_at {
-            orphans::sweep(None);
-            self.search_at = now + SEARCH_EVERY;
-        }
-        if self.kill_at.is_some_and(|at| now >= at) {
+        if self.kill_at.is_some_and(|at| Instant::now() >= at) {
             self.kill();
         }
     }

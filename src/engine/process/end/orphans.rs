@@ -3,79 +3,130 @@
 //!
 //! This process is a child subreaper: a process below it that loses its parent becomes its child. So
 //! at the end of a job all that it started are children of this process, or below one. They are told
-//! apart by the mark in their environment; without a mark, by the time when they began, as a job
-//! starts nothing before itself. Children that other code of this process started are in its own
-//! process group.
+//! apart by the number of their run, a resource limit that they inherit and cannot change. Without it,
+//! as in a Hero below a Hero, by the mark in their environment; without a mark, by the time when they
+//! began, as a job starts nothing before itself. Children that other code of this process started are
+//! in its own process group.
 //!
 //! As their new parent this process also reaps orphans, but never a registered child.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Pid, getpgrp, getpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpgid, getpgrp, getpid};
 use tracing::warn;
 
 use crate::engine::process::deadline::poll_until;
 use crate::engine::process::proc::{self, Stat};
-use crate::engine::process::start::{MARK, RegisteredChild, Run, pause_starts, registered};
+use crate::engine::process::start::{RegisteredChild, Run, pause_starts, registered};
 use crate::sandbox::pidfd;
 
-/// The time that killed processes get to disappear. Only one that hangs in the kernel takes longer.
+/// The time that killed processes get to disappear. Longer takes one that hangs in the kernel, and many
+/// that start others while they are killed; the reaper goes on with these.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
+/// The interval of the reaper's searches while jobs run.
+const REAP_EVERY: Duration = Duration::from_millis(500);
+/// The interval while it finds something.
+const REAP_AGAIN: Duration = Duration::from_millis(20);
+/// The searches in a row that find nothing at the end. In the first, the kernel may have been moving an
+/// orphan from its dead parent to this process.
+const NOTHING_FOUND: u32 = 2;
 
-/// Kills all that a run has left behind, after its child has died. Returns once it is gone.
+/// The result of one search.
+#[derive(Debug, Default)]
+pub(in crate::engine::process) struct Swept {
+    /// True if something was reaped or killed.
+    has_found: bool,
+    /// The killed processes that still exist.
+    dying: Vec<OwnedFd>,
+}
+
+/// Kills all that a run has left behind, after its child has died. Returns once it is gone, or is left
+/// to the reaper.
 pub(in crate::engine::process) fn kill_orphans(run: Run) {
     let until = Instant::now() + GONE_WITHIN;
-    loop {
-        let dying = sweep(Some(run));
-        if dying.is_empty() {
-            return;
-        }
-        for process in &dying {
+    let mut nothing_found = 0;
+    while nothing_found < NOTHING_FOUND {
+        let swept = sweep(Some(run));
+        nothing_found = if swept.has_found { 0 } else { nothing_found + 1 };
+        for process in &swept.dying {
             let _ = poll_until(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], until);
         }
         if Instant::now() >= until {
-            warn!(processes = dying.len(), "processes that a job left behind do not die");
+            warn!("processes that a job left behind do not die yet");
             return;
         }
     }
 }
 
+/// Wakes the reaper, which searches while jobs run and until nothing is left of them.
+pub(in crate::engine::process) fn wake_reaper() {
+    static REAPER: OnceLock<Option<Thread>> = OnceLock::new();
+    let reaper = REAPER.get_or_init(|| {
+        let reaper = std::thread::Builder::new().name("reaper".to_owned()).spawn(reap);
+        let reaper = reaper.inspect_err(|error| {
+            warn!("processes that jobs leave behind are only found at an end of a job: {error}");
+        });
+        reaper.ok().map(|handle| handle.thread().clone())
+    });
+    reaper.iter().for_each(Thread::unpark);
+}
+
+fn reap() {
+    let mut nothing_found = 0;
+    loop {
+        // Before the search: what the last of them leaves behind is found after it.
+        let is_idle = registered().values().all(|child| child.run.is_none());
+        nothing_found = if sweep(None).has_found { 0 } else { nothing_found + 1 };
+        if nothing_found < NOTHING_FOUND {
+            std::thread::park_timeout(REAP_AGAIN);
+        } else if is_idle {
+            std::thread::park();
+        } else {
+            std::thread::park_timeout(REAP_EVERY);
+        }
+    }
+}
+
 /// Reaps dead orphans and kills those of runs that are over. `ending` is a run that is over although
-/// its child has not been reaped. Returns the killed processes that still exist.
-pub(in crate::engine::process) fn sweep(ending: Option<Run>) -> Vec<OwnedFd> {
+/// its child has not been reaped.
+pub(in crate::engine::process) fn sweep(ending: Option<Run>) -> Swept {
     let this = getpid();
+    let mut swept = Swept::default();
     // Nearly always all children are registered; then no start has to wait.
-    if ending.is_some() && proc::adopted(this.as_raw()).is_some_and(|pids| all_registered(&pids)) {
-        return Vec::new();
+    if proc::adopted(this.as_raw()).is_some_and(|pids| all_registered(&pids)) {
+        return swept;
     }
     let _paused = pause_starts();
     let own_group = getpgrp();
-    let mut dying = Vec::new();
-    for pid in proc::children(this.as_raw()) {
-        // Newer than the list of children: a live run of any of them is in it.
-        let known = registered();
-        if known.contains_key(&pid) {
+    let children = proc::children(this.as_raw());
+    // Newer than the list of children: a live run of any of them is in it.
+    let known = registered();
+    // The newest first: one of a chain that forks without end has not forked yet.
+    for pid in children.into_iter().rev().filter(|pid| !known.contains_key(pid)) {
+        let process = Pid::from_raw(pid);
+        // Other code of this process has started one in its own group, and waits for it.
+        if getpgid(Some(process)).is_ok_and(|group| group == own_group) {
             continue;
         }
-        let Some(stat) = Stat::of(pid).filter(|stat| stat.parent == this.as_raw()) else {
-            continue;
-        };
-        // Other code of this process has started it, and waits for it.
-        if stat.group == own_group.as_raw() {
-            continue;
-        }
-        if stat.is_dead {
-            let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
-        } else if is_over(pid, &stat, ending, &known) {
-            dying.extend(kill_tree(Pid::from_raw(pid)));
+        match waitpid(process, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) if is_over(pid, ending, &known) => {
+                // All that it started become children of this process, and are found next.
+                let _ = kill(process, Signal::SIGKILL);
+                swept.dying.extend(pidfd(process));
+                swept.has_found = true;
+            }
+            Ok(WaitStatus::StillAlive) | Err(_) => {}
+            Ok(_) => swept.has_found = true,
         }
     }
-    dying
+    swept
 }
 
 fn all_registered(pids: &[i32]) -> bool {
@@ -84,26 +135,11 @@ fn all_registered(pids: &[i32]) -> bool {
 }
 
 /// Returns whether an orphan belongs to a run that is over.
-fn is_over(
-    pid: i32,
-    stat: &Stat,
-    ending: Option<Run>,
-    known: &BTreeMap<i32, RegisteredChild>,
-) -> bool {
+fn is_over(pid: i32, ending: Option<Run>, known: &BTreeMap<i32, RegisteredChild>) -> bool {
     let mut others = known.values().filter(|known| known.run.is_some() && known.run != ending);
-    match proc::variable(pid, MARK).as_deref().and_then(Run::from_mark) {
+    match Run::of_process(pid) {
         Some(run) => others.all(|other| other.run != Some(run)),
         // Any job that is older may have started it.
-        None => others.all(|other| other.began > stat.began),
+        None => Stat::of(pid).is_some_and(|stat| others.all(|other| other.began > stat.began)),
     }
-}
-
-/// Kills a child of this process and all below it. The id of a child is not reused until it is
-/// reaped; that of a descendant is read from its parent's list and used at once.
-fn kill_tree(process: Pid) -> Option<OwnedFd> {
-    let handle = pidfd(process).ok()?;
-    for below in proc::descendants(process.as_raw()) {
-        let _ = kill(Pid::from_raw(below), Signal::SIGKILL);
-    }
-    kill(process, Signal::SIGKILL).ok().map(|()| handle)
 }

@@ -19,6 +19,7 @@ use nix::sys::stat::futimens;
 use nix::sys::time::TimeSpec;
 use tracing::warn;
 
+use crate::engine::process::tree;
 use crate::engine::{Cancel, Failure};
 
 /// The file of an entry that is written last.
@@ -206,7 +207,7 @@ fn build_in(
     };
     // A process that died while it built the entry left an incomplete one.
     if folder.exists() {
-        fs::remove_dir_all(folder).map_err(unwritable)?;
+        tree::remove(folder).map_err(unwritable)?;
     }
     create_private(folder).map_err(unwritable)?;
     let outcome = build(folder).and_then(|()| {
@@ -215,7 +216,7 @@ fn build_in(
         write_private(&folder.join(COMPLETE), &size).map_err(unwritable)
     });
     if outcome.is_err() {
-        let _ = fs::remove_dir_all(folder);
+        let _ = tree::remove(folder);
     }
     outcome
 }
@@ -241,7 +242,7 @@ fn remove(folder: &Path) -> bool {
     }
     // The entry becomes incomplete first, in case this process dies in between.
     let removed = fs::remove_file(folder.join(COMPLETE)).is_ok();
-    let removed = removed && fs::remove_dir_all(folder).is_ok();
+    let removed = removed && tree::remove(folder).is_ok();
     let _ = fs::remove_file(&lock_file);
     removed
 }

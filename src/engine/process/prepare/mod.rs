@@ -16,12 +16,14 @@ pub(in crate::engine) use environment::{check_variable, environment};
 pub use programs::{SYSTEM_PATH, find_in, find_program};
 pub(super) use python::HERO_MODULE;
 pub use scratch::Scratch;
+pub(super) use scratch::remove_leftovers;
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
@@ -33,6 +35,7 @@ use build_cache::{BuildCache, CacheEntry};
 use environment::environment_over;
 use programs::resolve;
 use python::Packages;
+use scratch::ProcessFolder;
 
 /// The placeholder for the file of the script.
 const SCRIPT: &str = "{script}";
@@ -54,6 +57,8 @@ pub(super) struct Preparer {
     packages: Option<Packages>,
     sandbox: Sandbox,
     run_tool: RunTool,
+    /// Keeps the folder of this process from the first job on.
+    of_process: OnceLock<Arc<ProcessFolder>>,
 }
 
 /// A script that is ready to run.
@@ -89,6 +94,7 @@ impl Preparer {
             packages: is_python(&config.command).then(|| Packages::new(config, job, run_tool)),
             sandbox: sandbox.clone(),
             run_tool,
+            of_process: OnceLock::new(),
         }
     }
 
@@ -113,6 +119,7 @@ impl Preparer {
         log: &dyn Log,
     ) -> Result<Prepared, Failure> {
         let (source, scratch) = (script.source, new_scratch()?);
+        self.of_process.get_or_init(|| scratch.of_process());
         let env = environment_over(&self.options.env, script, scratch.path());
         let mut env = env.map_err(Failure::script)?;
         inputs::provide(&mut env, script.inputs, &scratch)?;

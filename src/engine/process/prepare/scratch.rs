@@ -1,17 +1,30 @@
-//! The private folder of one job, which exists while the job runs.
+//! The private folder of one job, which exists while the job runs, below a folder of this process.
+//!
+//! The folder of the process is locked while the process lives. So a process knows at its start which
+//! folders belong to dead processes, and removes them.
 
 use std::ffi::OsStr;
-use std::fs::{OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tempfile::TempDir;
+use nix::sys::stat::Mode;
+use nix::unistd::geteuid;
+use tracing::{info, warn};
+
+use crate::engine::process::tree;
+
+/// The start of the name of a process's folder.
+const OF_PROCESS: &str = "hero-jobs-";
 
 /// A folder that only this user can enter. Dropping it removes it with its content.
 #[derive(Debug)]
 pub struct Scratch {
-    folder: TempDir,
+    path: PathBuf,
+    /// The folder that it is in.
+    of_process: Arc<ProcessFolder>,
 }
 
 impl Scratch {
@@ -21,24 +34,19 @@ impl Scratch {
     /// # Errors
     /// Any error of creating the folder, with its parent in the message.
     pub fn new() -> io::Result<Self> {
-        Self::below(&parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref()))
+        let of_process = ProcessFolder::of_this_process()?;
+        let path = private_folder(&of_process.path, "job-")?;
+        Ok(Self { path, of_process })
     }
 
-    /// Creates a folder in `parent`.
-    ///
-    /// # Errors
-    /// Any error of creating the folder, with `parent` in the message.
-    pub fn below(parent: &Path) -> io::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("job-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(parent)?;
-        Ok(Self { folder })
+    /// Returns the folder that it is in, which exists while a value refers to it.
+    pub(super) fn of_process(&self) -> Arc<ProcessFolder> {
+        Arc::clone(&self.of_process)
     }
 
     /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 
     /// Writes a new file that only this user can read.
@@ -54,30 +62,90 @@ impl Scratch {
 }
 
 impl Drop for Scratch {
-    /// A job may have removed its own permission to enter a folder, and such a folder cannot be
-    /// emptied: the permission is restored before the folder is removed.
     fn drop(&mut self) {
-        if std::fs::remove_dir_all(self.path()).is_ok() {
-            self.folder.disable_cleanup(true);
-        } else {
-            make_removable(self.path(), FOLDERS_DEEP_MAX);
+        if let Err(error) = tree::remove(&self.path) {
+            warn!("cannot remove the job's folder {}: {error}", self.path.display());
         }
     }
 }
 
-/// Folders nested deeper than this are left to the clean-up of temporary files.
-const FOLDERS_DEEP_MAX: usize = 64;
+/// The folder of this process, which holds those of its jobs. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct ProcessFolder {
+    path: PathBuf,
+    /// The open folder, locked.
+    _lock: File,
+}
 
-fn make_removable(folder: &Path, depth_left: usize) {
-    let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    if depth_left == 0 {
-        return;
+impl ProcessFolder {
+    /// Returns the folder of this process, and creates it if no value refers to it.
+    ///
+    /// # Errors
+    /// Any error of creating the folder, with its parent in the message.
+    pub(super) fn of_this_process() -> io::Result<Arc<Self>> {
+        static CURRENT: Mutex<Weak<ProcessFolder>> = Mutex::new(Weak::new());
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = current.upgrade() {
+            return Ok(folder);
+        }
+        let parent = parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref());
+        let created = Arc::new(Self::below(&parent)?);
+        *current = Arc::downgrade(&created);
+        Ok(created)
     }
-    for entry in entries.flatten() {
-        // `file_type` does not follow links.
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            make_removable(&entry.path(), depth_left - 1);
+
+    fn below(parent: &Path) -> io::Result<Self> {
+        loop {
+            let path = private_folder(parent, OF_PROCESS)?;
+            // Another process may find it before it is locked, and remove it.
+            match File::open(&path) {
+                Ok(lock) if lock.try_lock().is_ok() && lock.metadata()?.nlink() > 0 => {
+                    return Ok(Self { path, _lock: lock });
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Drop for ProcessFolder {
+    fn drop(&mut self) {
+        // What a job's folder still holds is removed by the next process.
+        let _ = std::fs::remove_dir(&self.path);
+    }
+}
+
+fn private_folder(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
+    let private = Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(parent)?;
+    Ok(folder.keep())
+}
+
+/// Removes the folders of jobs whose daemon has died, on a thread of its own: they may be large.
+pub(in crate::engine::process) fn remove_leftovers() {
+    let parent = parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref());
+    let thread = std::thread::Builder::new().name("leftovers".to_owned());
+    if let Err(error) = thread.spawn(move || remove_unlocked(&parent)) {
+        warn!("cannot start the thread that removes folders of dead processes: {error}");
+    }
+}
+
+/// Removes the folders of this user below `parent` that no process has locked.
+fn remove_unlocked(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        if !entry.file_name().as_encoded_bytes().starts_with(OF_PROCESS.as_bytes()) {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(opened) = tree::open_path(&path, Mode::empty()).map(File::from) else { continue };
+        let is_own = opened.metadata().is_ok_and(|data| data.uid() == geteuid().as_raw());
+        if !is_own || opened.try_lock().is_err() {
+            continue;
+        }
+        match tree::remove(&path) {
+            Ok(()) => info!("removed {}, which a dead process left", path.display()),
+            Err(error) => warn!("cannot remove {}: {error}", path.display()),
         }
     }
 }
@@ -102,20 +170,31 @@ mod tests {
         let scratch = Scratch::new().expect("a folder");
         let file = scratch.file("script.sh", "echo").expect("a file");
         assert_eq!((mode(scratch.path()), mode(&file)), (0o700, 0o600));
+        assert_eq!(scratch.path().parent().map(mode), Some(0o700));
         let path = scratch.path().to_owned();
         drop(scratch);
         assert!(!path.exists());
     }
 
     #[test]
-    fn a_folder_without_permissions_is_removed_too() {
-        let scratch = Scratch::new().expect("a folder");
-        let closed = scratch.path().join("closed");
-        std::fs::create_dir_all(closed.join("inner")).expect("folders");
-        std::fs::set_permissions(&closed, Permissions::from_mode(0o000)).expect("closed");
-        let path = scratch.path().to_owned();
-        drop(scratch);
-        assert!(!path.exists());
+    fn only_folders_of_dead_processes_are_removed() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let lives = ProcessFolder::below(parent.path()).expect("a folder");
+        let job = private_folder(&lives.path, "job-").expect("a folder");
+        let dead = parent.path().join(format!("{OF_PROCESS}dead"));
+        let (foreign, kept) = (parent.path().join("other"), parent.path().join("kept"));
+        for folder in [&dead.join("job-1/a"), &foreign, &kept] {
+            std::fs::create_dir_all(folder).expect("folders");
+        }
+        let link = parent.path().join(format!("{OF_PROCESS}link"));
+        std::os::unix::fs::symlink(&kept, &link).expect("a link");
+        std::os::unix::fs::symlink(&kept, dead.join("job-1/link")).expect("a link");
+        remove_unlocked(parent.path());
+        assert!(!dead.exists());
+        assert!(job.exists() && foreign.exists() && kept.exists());
+        std::fs::remove_dir(job).expect("removed");
+        drop(lives);
+        assert_eq!(std::fs::read_dir(parent.path()).expect("listed").count(), 3);
     }
 
     #[test]

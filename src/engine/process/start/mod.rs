@@ -5,7 +5,7 @@ mod spec;
 mod started;
 mod warm;
 
-pub(super) use registry::{MARK, Registered, RegisteredChild, Run, command};
+pub(super) use registry::{Registered, RegisteredChild, Run, command};
 pub(super) use registry::{pause_starts, registered};
 pub(super) use spec::CHANNEL_NUMBER;
 pub use spec::Spec;
@@ -54,7 +54,7 @@ fn cold(
     let descriptors: Vec<_> = standard.into_iter().chain(channel).collect();
     let (group, mark) = (spec.sandbox.job_group()?, OsString::from(run.mark()));
     let members = group.as_ref().map(JobGroup::members).transpose()?;
-    let launch = spec.launch(&mark, pipes.channel.is_some(), &descriptors);
+    let launch = spec.launch(run, &mark, pipes.channel.is_some(), &descriptors);
     let (pid, registered) = Registered::adopt(Some(run), || {
         sandbox::spawn(&launch, restrictions, members.as_ref().map(AsFd::as_fd))
     })?;

@@ -15,7 +15,7 @@ use tracing::warn;
 use crate::engine::process::proc;
 
 /// The environment variable that marks all processes of a job.
-pub(in crate::engine::process) const MARK: &str = "HERO_RUN_ID";
+pub(in crate::engine::process::start) const MARK: &str = "HERO_RUN_ID";
 
 /// Locked for reading from the start of a child until it is registered, for writing while orphans
 /// are searched.
@@ -58,7 +58,22 @@ impl Run {
         format!("{:010}.{:020}", 0, 0)
     }
 
-    pub(in crate::engine::process) fn from_mark(mark: &[u8]) -> Option<Self> {
+    /// Returns the number that the processes of the run inherit. It holds this process's id as well.
+    pub(in crate::engine::process) fn number(self) -> u64 {
+        (u64::from(std::process::id()) << 32) | (self.0 & u64::from(u32::MAX))
+    }
+
+    /// Returns the run that a process belongs to by its number, or by its mark if it has no number.
+    pub(in crate::engine::process) fn of_process(pid: i32) -> Option<Self> {
+        match proc::run_number(pid) {
+            Some(number) if number >> 32 == u64::from(std::process::id()) => {
+                Some(Self(number & u64::from(u32::MAX)))
+            }
+            _ => proc::variable(pid, MARK).as_deref().and_then(Self::from_mark),
+        }
+    }
+
+    fn from_mark(mark: &[u8]) -> Option<Self> {
         let (process, run) = std::str::from_utf8(mark).ok()?.split_once('.')?;
         (process.parse() == Ok(std::process::id())).then_some(())?;
         run.parse().ok().map(Self)

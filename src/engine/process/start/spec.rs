@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use super::registry::MARK;
+use super::registry::{MARK, Run};
 use crate::sandbox::{Launch, Restrictions, Sandbox};
 
 /// The number of the channel in the child: the first after the standard descriptors.
@@ -46,6 +46,7 @@ impl Spec<'_> {
     /// one.
     pub(super) fn launch<'a>(
         &'a self,
+        run: Run,
         mark: &'a OsStr,
         has_channel: bool,
         descriptors: &'a [BorrowedFd<'a>],
@@ -56,6 +57,13 @@ impl Spec<'_> {
         if has_channel {
             env.insert(OsStr::new(CHANNEL_VARIABLE), OsStr::new(CHANNEL_NUMBER));
         }
-        Launch { file: &self.program, args: &self.args, env, cwd: self.cwd, descriptors }
+        Launch {
+            file: &self.program,
+            args: &self.args,
+            env,
+            cwd: self.cwd,
+            run_number: run.number(),
+            descriptors,
+        }
     }
 }

@@ -49,20 +49,48 @@ fn orphan_below_an_orphan_is_killed() {
 }
 
 #[test]
-fn orphan_without_a_mark_is_killed_once_no_older_job_runs() {
+fn orphan_without_a_mark_is_killed_with_its_job() {
     let job = Job::default();
     let script =
         "(env -i setsid /bin/bash -c \"echo \\$\\$ >&2; echo > $TMPDIR/there; exec sleep 600\" \
         >/dev/null & )
         until [ -e \"$TMPDIR/there\" ]; do sleep 0.01; done";
-    job.run(&bash(), script).expect("success");
-    let hidden = job.log.text()[0].clone();
-    // Jobs of other tests, which run beside this one, may be older.
-    let until = Instant::now() + Duration::from_mins(1);
-    while Path::new("/proc").join(&hidden).exists() {
-        assert!(Instant::now() < until, "still there");
-        Job::default().run(&bash(), "true").expect("success");
-    }
+    while_another_job_runs(|| {
+        job.run(&bash(), script).expect("success");
+        assert_reaped(&job.log.text()[0]);
+    });
+}
+
+#[test]
+fn orphan_with_the_mark_of_another_job_is_killed_with_its_own() {
+    let job = Job::default();
+    while_another_job_runs(|| {
+        // The marks of all jobs that have run so far and of those that come next.
+        let script = "for run in $(seq 300); do
+            (HERO_RUN_ID=${HERO_RUN_ID%.*}.$run setsid /bin/bash -c 'echo $$ >> $TMPDIR/pids; \
+                exec sleep 600' > /dev/null 2>&1 &)
+            done; until [ \"$(cat $TMPDIR/pids | wc -l)\" = 300 ]; do sleep 0.01; done
+            cat $TMPDIR/pids >&2";
+        job.run(&bash(), script).expect("success");
+        job.log.text().iter().for_each(|pid| assert_reaped(pid));
+    });
+}
+
+/// Runs a test while an older job runs.
+fn while_another_job_runs(test: impl FnOnce()) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (begun, end) = (folder.path().join("begun"), folder.path().join("end"));
+    let script =
+        format!("echo > {}; until [ -e {} ]; do sleep 0.01; done", begun.display(), end.display());
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| Job::default().run(&bash(), &script));
+        while !begun.exists() {
+            std::thread::yield_now();
+        }
+        test();
+        std::fs::write(&end, "").expect("written");
+        running.join().expect("no panic").expect("success");
+    });
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! Watches a running child: its pipes, its channel, its deadline, its disk use and requests to stop.
+//! Watches a running child: its pipes, its channel, its deadline, its space on disks, its processes and
+//! requests to stop.
 
 mod channel;
 mod disk_use;
+mod job_use;
 mod lines;
 mod pipe;
 mod settings;
@@ -14,13 +16,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags};
+use nix::unistd::Pid;
 
 use self::channel::Channel;
-use self::disk_use::DiskUse;
+use self::job_use::JobUse;
 use self::pipe::Pipe;
 use super::deadline::poll_until;
-use super::start::{Pipes, Spec};
+use super::start::{Pipes, Run, Spec};
 use crate::engine::Stream;
+use crate::sandbox::pidfd;
 
 /// A running child, with all that it writes.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub(super) struct WatchedChild<'a> {
     /// The child's ends of the pipes. They stay open here until it has exited: each that closed
     /// before would wake this thread without need.
     write_ends: Vec<PipeWriter>,
-    disk_use: DiskUse<'a>,
+    job_use: JobUse<'a>,
 }
 
 /// An event of a running child.
@@ -57,12 +61,13 @@ pub(super) struct ChildOutput {
 }
 
 impl<'a> WatchedChild<'a> {
-    /// Watches the child behind the pidfd `exited`.
+    /// Watches the child `pid` of a run.
     ///
     /// # Errors
     /// The errors of setting up its pipes.
     pub(super) fn new(
-        exited: OwnedFd,
+        pid: Pid,
+        run: Run,
         pipes: Pipes,
         spec: &Spec<'a>,
         watch: &Watch<'_>,
@@ -77,12 +82,12 @@ impl<'a> WatchedChild<'a> {
             None => None,
         };
         Ok(Self {
-            exited,
+            exited: pidfd(pid)?,
             stdout: Pipe::new(stdout.read_end, Stream::Stdout)?,
             stderr: Pipe::new(stderr.read_end, Stream::Stderr)?,
             channel,
             write_ends,
-            disk_use: DiskUse::new(spec.home, spec.sandbox.disk_bytes_max()),
+            job_use: JobUse::new(pid, run, spec.home, spec.sandbox),
         })
     }
 
@@ -98,13 +103,13 @@ impl<'a> WatchedChild<'a> {
         until: Instant,
     ) -> io::Result<Option<WatchEvent>> {
         let now = Instant::now();
-        if self.disk_use.exceeds_limit(now) {
-            return Ok(Some(WatchEvent::Exceeded(Ended::TooMuchOnDisk)));
+        if let Some(why) = self.job_use.exceeded(now) {
+            return Ok(Some(WatchEvent::Exceeded(why)));
         }
         if now >= watch.deadline {
             return Ok(Some(WatchEvent::Exceeded(Ended::Timeout)));
         }
-        let until = self.disk_use.next.map_or(until, |at| at.min(until)).min(watch.deadline);
+        let until = self.job_use.next.map_or(until, |at| at.min(until)).min(watch.deadline);
         let has_exited = self.wait(Some(cancelled), until)?;
         if self.read(watch) {
             return Ok(Some(WatchEvent::Exceeded(Ended::TooMuchOutput)));

@@ -36,6 +36,8 @@ pub enum Ended {
     Stopped(StopReason),
     /// Ended by Hero: standard output or the reported output is too large.
     TooMuchOutput,
-    /// Ended by Hero: its private folder is too large.
+    /// Ended by Hero: its private folder and its files without a name are too large.
     TooMuchOnDisk,
+    /// Ended by Hero: the job has too many processes.
+    TooManyProcesses,
 }

@@ -24,7 +24,7 @@ use crate::engine::process::prepare::{HERO_MODULE, LOCALE, Prepared, SYSTEM_PATH
 use crate::engine::process::start::registry::{MARK, Registered, Run, command};
 use crate::engine::process::start::spec::{CHANNEL_NUMBER, CHANNEL_VARIABLE, Spec};
 use crate::engine::process::start::started::Pipes;
-use crate::sandbox::{JobGroup, Restrictions, Sandbox};
+use crate::sandbox::{JobGroup, Restrictions, Sandbox, set_run_number};
 
 /// The program of the parent, which is too long for a command line.
 const TEXT: &str = include_str!("parent.py");
@@ -193,6 +193,7 @@ impl WaitingFork {
         let text = description(job, pipes.channel.is_some())?;
         if let Some(fork) = &self.fork {
             fork.registered.begins(job.run);
+            set_run_number(fork.pid, job.run.number())?;
         }
         self.own.set_write_timeout(Some(FORK_WITHIN))?;
         let sent = send_with(self.own.as_fd(), text.as_bytes(), &given);

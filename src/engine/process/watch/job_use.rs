@@ -1,0 +1,66 @@
+//! The limits of a job that the kernel does not have: the space it takes on disks, and its processes
+//! where their user is root. They are measured at intervals.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::unistd::{Pid, getpid};
+
+use super::disk_use::DiskUse;
+use super::settings::Ended;
+use crate::engine::process::proc;
+use crate::engine::process::start::Run;
+use crate::sandbox::Sandbox;
+
+/// The interval of the measurements.
+const MEASURE_EVERY: Duration = Duration::from_millis(500);
+
+/// Measures a running job at intervals.
+#[derive(Debug)]
+pub(super) struct JobUse<'a> {
+    pid: Pid,
+    run: Run,
+    disk: Option<DiskUse<'a>>,
+    processes_max: Option<u64>,
+    /// The time of the next measurement; `None` without a limit.
+    pub(super) next: Option<Instant>,
+}
+
+impl<'a> JobUse<'a> {
+    pub(super) fn new(pid: Pid, run: Run, folder: &'a Path, sandbox: &Sandbox) -> Self {
+        let disk = sandbox.disk_bytes_max().map(|bytes_max| DiskUse::new(folder, bytes_max));
+        let processes_max = sandbox.processes_max();
+        let is_limited = disk.is_some() || processes_max.is_some();
+        let next = is_limited.then(|| Instant::now() + MEASURE_EVERY);
+        Self { pid, run, disk, processes_max, next }
+    }
+
+    /// Measures the job if it is time to, and returns the limit that it exceeds.
+    pub(super) fn exceeded(&mut self, now: Instant) -> Option<Ended> {
+        if self.next.is_none_or(|at| now < at) {
+            return None;
+        }
+        let began = Instant::now();
+        let processes = self.processes();
+        let count = u64::try_from(processes.len()).unwrap_or(u64::MAX);
+        let exceeded = if self.processes_max.is_some_and(|max| count > max) {
+            Some(Ended::TooManyProcesses)
+        } else {
+            let exceeds = self.disk.as_mut().is_some_and(|disk| disk.exceeds_limit(&processes));
+            exceeds.then_some(Ended::TooMuchOnDisk)
+        };
+        // Measuring a large job may take at most a twentieth of the time.
+        self.next = Some(Instant::now() + MEASURE_EVERY.max(began.elapsed() * 20));
+        exceeded
+    }
+
+    /// Lists the processes of the job: its child, its orphans, and all below them.
+    fn processes(&self) -> Vec<i32> {
+        let adopted = proc::adopted(getpid().as_raw()).unwrap_or_default();
+        let orphans = adopted
+            .into_iter()
+            .filter(|pid| *pid != self.pid.as_raw() && Run::of_process(*pid) == Some(self.run));
+        let roots = std::iter::once(self.pid.as_raw()).chain(orphans);
+        roots.flat_map(|pid| std::iter::once(pid).chain(proc::descendants(pid))).collect()
+    }
+}
