@@ -104,6 +104,14 @@ impl Client {
         Ok(self.store.eviction_danger().await?)
     }
 
+    /// Returns keys of Hero that have the wrong type, each as a sentence.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn wrong_types(&self) -> Result<Vec<String>, ClientError> {
+        Ok(self.store.wrong_types().await?)
+    }
+
     /// Stores a job without starting it; [`Client::start_job`] does that.
     ///
     /// # Errors

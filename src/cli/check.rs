@@ -20,13 +20,16 @@ use crate::sandbox::{Sandbox, Support};
 /// Validate the configuration and print what is in force
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n\n\
+    after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n  hero check --redis\n\n\
                         Exit code 78: the configuration is wrong; the message has file, line and \
                         column."
 )]
 pub(super) struct Check {
     /// Describe this unit too, and fail if its scripts cannot run here
     unit: Option<String>,
+    /// Fail if Redis does not answer, or if a key has the wrong type
+    #[arg(long)]
+    redis: bool,
 }
 
 impl Check {
@@ -40,6 +43,13 @@ impl Check {
         if !crontab.problems.is_empty() {
             let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
             return Err(Error::new(Exit::Config, problems.join("\n")));
+        }
+        if self.redis {
+            let client = Client::open(&config)?;
+            let wrong = super::block_on(async { Ok(client.wrong_types().await?) })?;
+            if !wrong.is_empty() {
+                return Err(Error::new(Exit::Data, wrong.join("\n")));
+            }
         }
         let text = config.to_toml()?;
         let warnings: Vec<String> = redis_warning(&config)?.into_iter().collect();

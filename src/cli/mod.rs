@@ -152,7 +152,7 @@ impl Global {
     }
 }
 
-fn block_on(command: impl Future<Output = Result<ExitCode, Error>>) -> Result<ExitCode, Error> {
+fn block_on<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -202,7 +202,7 @@ impl SharedConnection {
         pipeline: &redis::Pipeline,
     ) -> Result<T, StoreError> {
         let (mut connection, generation) = self.get().await?;
-        let result = pipeline.query_async(&mut connection).await;
+        let result = pipeline.query_async(&mut connection).await.map_err(first_of);
         self.checked(doing, generation, result).await
     }
 
@@ -233,6 +233,14 @@ impl SharedConnection {
             }
         }
         result.map_err(|error| StoreError::new(&self.server.address, doing, &error))
+    }
+}
+
+/// Returns the first error of a pipeline, which says what is wrong.
+fn first_of(error: RedisError) -> RedisError {
+    match error.clone().into_server_errors() {
+        Some(errors) if !errors.is_empty() => errors[0].1.clone().into(),
+        _ => error,
     }
 }
 

@@ -56,6 +56,11 @@ impl StoreError {
     pub(super) fn new(address: &str, doing: &'static str, error: &RedisError) -> Self {
         let address = address.to_owned();
         let reason = describe(error);
+        // So Redis answers a long command before a login.
+        if reason.contains("Protocol error: unauthenticated") {
+            let reason = "NOAUTH Authentication required".to_owned();
+            return Self::NotPermitted { address, reason };
+        }
         match error.kind() {
             ErrorKind::AuthenticationFailed | ErrorKind::Server(ServerErrorKind::NoPerm) => {
                 Self::NotPermitted { address, reason }
@@ -71,13 +76,15 @@ impl StoreError {
             _ if is_connection_lost(error) => {
                 Self::Unreachable { address, reason, sent: doing != CONNECTING }
             }
-            _ => match error.code() {
+            _ => match code_in_script(&reason).or(error.code()) {
                 Some("OOM") => {
                     let reason =
                         "its memory is full; raise its maxmemory, or delete jobs".to_owned();
                     Self::NotServing { address, reason }
                 }
-                Some("MISCONF" | "BUSY" | "NOREPLICAS") => Self::NotServing { address, reason },
+                Some("MISCONF" | "BUSY" | "NOREPLICAS" | "READONLY" | "MASTERDOWN") => {
+                    Self::NotServing { address, reason }
+                }
                 Some("WRONGPASS" | "NOAUTH" | "NOPERM") => Self::NotPermitted { address, reason },
                 _ => Self::Failed { doing, reason },
             },
@@ -109,6 +116,12 @@ fn is_connection_lost(error: &RedisError) -> bool {
         || error.is_unrecoverable_error()
 }
 
+/// The code of an error within a script, which Redis before 7.0 puts into the text.
+fn code_in_script(reason: &str) -> Option<&str> {
+    let (_, error) = reason.split_once("Error running script")?.1.split_once(": -")?;
+    error.split(' ').next()
+}
+
 /// The message of Redis, with its code, in one line of bounded length.
 pub(super) fn describe(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
@@ -132,5 +145,20 @@ fn tls_hint(text: &str) -> Option<&'static str> {
         Some("redis requires a client certificate; set redis.tls_cert_file and redis.tls_key_file")
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_memory_within_a_script_is_transient_in_old_redis_too() {
+        let text = "Error running script (call to f_1): @user_script:7: @user_script: 7: -OOM \
+                    command not allowed when used memory > 'maxmemory'.";
+        let error = redis::make_extension_error("ERR".to_owned(), Some(text.to_owned()));
+        let error = StoreError::new("here", "claiming jobs", &error);
+        assert!(matches!(&error, StoreError::NotServing { .. }), "{error:?}");
+        assert_eq!(code_in_script("ERR Error running script (call to f_1): no table"), None);
     }
 }

@@ -103,6 +103,34 @@ impl Store {
         self.invoke("reading which keys have the wrong type", &script).await
     }
 
+    /// Returns the fixed keys that have the wrong type, and all keys in which scripts found one
+    /// lately, each as a sentence.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn wrong_types(&self) -> Result<Vec<String>, StoreError> {
+        const DOING: &str = "reading types of keys";
+        let mut pipeline = redis::pipe();
+        let fixed = self.keys.fixed();
+        for (key, _) in &fixed {
+            pipeline.cmd("TYPE").arg(key);
+        }
+        let types: Vec<String> = self.link.pipeline(DOING, &pipeline).await?;
+        let wrong = fixed.iter().zip(types).filter(|((_, right), of)| of != right && of != "none");
+        let mut found: Vec<String> = wrong
+            .map(|((key, right), of)| format!("key {key} is a {of}, not a {right}; delete it"))
+            .collect();
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.wrong_types()).arg(0).arg(-1);
+        // Its own wrong type is among the others.
+        let noted: Vec<String> = self.link.query(DOING, &command).await.unwrap_or_default();
+        let noted = noted.iter().filter(|noted| fixed.iter().all(|(key, _)| key != *noted));
+        found.extend(
+            noted.map(|key| format!("key {key} had the wrong type lately; check its type")),
+        );
+        Ok(found)
+    }
+
     /// Removes entries of jobs that are gone.
     ///
     /// # Errors
