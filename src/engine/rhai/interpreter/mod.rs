@@ -4,7 +4,7 @@ mod constants;
 mod nesting;
 
 use ::rhai::module_resolvers::DummyModuleResolver;
-use ::rhai::{Dynamic, Engine};
+use ::rhai::{Dynamic, Engine, LexError, Token};
 
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
@@ -26,6 +26,15 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
     engine.disable_symbol("eval").disable_symbol("curry");
     set_limits(&mut engine, limits);
     engine.on_progress(|_| with(|run| run.poll().map(|_| Dynamic::UNIT)).flatten());
+    // A script that takes long to parse ends like one that takes long to run.
+    #[expect(deprecated, reason = "only this hook reaches the parser")]
+    engine.on_parse_token(|token, _, _| {
+        if with(|run| run.poll().is_some()) == Some(true) {
+            // Of all errors only this one may stand everywhere; the stop replaces its message.
+            return Token::LexError(Box::new(LexError::UnterminatedString));
+        }
+        token
+    });
     engine.on_print(|text| log(Stream::Stdout, text));
     engine.on_debug(|text, _, _| log(Stream::Stderr, text));
     // Rhai marks this as deprecated because its signature may still change.

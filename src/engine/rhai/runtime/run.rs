@@ -211,7 +211,7 @@ impl<'a> ScriptRun<'a> {
     }
 }
 
-/// Calls `work` with the run of this thread; `None` if no script runs, as while one is compiled.
+/// Calls `work` with the run of this thread; `None` if no script runs, as while one is only checked.
 pub(crate) fn with<R>(work: impl FnOnce(&ScriptRun<'_>) -> R) -> Option<R> {
     RUN.is_set().then(|| RUN.with(|run| work(run)))
 }

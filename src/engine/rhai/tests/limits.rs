@@ -80,6 +80,20 @@ fn endless_loop_ends_at_the_deadline() {
 }
 
 #[test]
+fn script_that_parses_for_long_ends_at_the_deadline() {
+    let cases: Vec<String> = (0..100_000).map(|n| format!("{n} => {n}")).collect();
+    for source in [
+        format!("f({})", "1,".repeat(400_000)),
+        format!("switch 7 {{ {} }}", cases.join(",")),
+        format!("`{}`", "${1}".repeat(400_000)),
+        "x.y();".repeat(400_000),
+    ] {
+        let run = run_for(&osis(), &source, Duration::from_millis(50), &Cancel::new());
+        assert_eq!(run.result, Err(Failure::Timeout), "{}", &source[..20]);
+    }
+}
+
+#[test]
 fn stop_ends_a_loop_and_a_sleep_with_its_reason() {
     let engine = osis();
     for source in ["print(0); loop { }", "print(0); sleep(1000)"] {
