@@ -5,6 +5,7 @@
 //!
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
+mod fixed;
 mod objects;
 
 use std::fmt;
@@ -290,26 +291,6 @@ impl Keys {
     /// Set: names of the paused queues.
     pub fn paused(&self) -> String {
         self.key(format_args!("meta:queue:paused"))
-    }
-
-    /// Returns the keys without a variable part, each with its type.
-    pub fn fixed(&self) -> Vec<(String, &'static str)> {
-        let types = [
-            ("meta:queue:index", "set"),
-            ("meta:type:index", "set"),
-            ("meta:actor:index", "zset"),
-            ("meta:boot:index", "zset"),
-            ("meta:job:settling", "list"),
-            ("meta:job:events", "stream"),
-            ("meta:key:wrong_types", "zset"),
-            ("meta:queue:marks", "hash"),
-            ("meta:queue:slow", "set"),
-            ("meta:queue:paused", "set"),
-            ("meta:limit:index", "zset"),
-            ("meta:limit:probes", "hash"),
-            ("meta:osis:contexts", "zset"),
-        ];
-        types.map(|(rest, of)| (self.key(format_args!("{rest}")), of)).to_vec()
     }
 
     /// Returns whether a key is in this namespace.

@@ -1,0 +1,25 @@
+//! The keys without a variable part.
+
+use super::Keys;
+
+impl Keys {
+    /// Returns the keys without a variable part, each with its type.
+    pub fn fixed(&self) -> Vec<(String, &'static str)> {
+        let types = [
+            ("meta:queue:index", "set"),
+            ("meta:type:index", "set"),
+            ("meta:actor:index", "zset"),
+            ("meta:boot:index", "zset"),
+            ("meta:job:settling", "list"),
+            ("meta:job:events", "stream"),
+            ("meta:key:wrong_types", "zset"),
+            ("meta:queue:marks", "hash"),
+            ("meta:queue:slow", "set"),
+            ("meta:queue:paused", "set"),
+            ("meta:limit:index", "zset"),
+            ("meta:limit:probes", "hash"),
+            ("meta:osis:contexts", "zset"),
+        ];
+        types.map(|(rest, of)| (self.key(format_args!("{rest}")), of)).to_vec()
+    }
+}
