@@ -202,11 +202,12 @@ fn check_of_redis_names_keys_of_a_wrong_type_and_says_why_redis_refuses() {
     let hero = Hero::on(&redis);
     hero.run(&["check", "--redis"]).code(0);
     redis.spoil(&keys().paused());
-    redis.put(&keys().wrong_types(), 0, "hero:q:dead:type:osis");
+    let met = keys::dead("osis");
+    redis.put(&keys().wrong_types(), 0, &met);
     hero.run(&["check", "--redis"])
         .code(65)
         .says(&format!("key {} is a string, not a set; delete it", keys().paused()))
-        .says("key hero:q:dead:type:osis had the wrong type lately");
+        .says(&format!("key {met} had the wrong type lately"));
     redis.run("CONFIG SET requirepass secret");
     let commands: [&[&str]; 8] = [
         &["check", "--redis"],
