@@ -268,12 +268,7 @@ fn counted(text: &str, name: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use super::super::Sandbox;
-    use super::super::confine::{Launch, reap, spawn};
     use super::*;
-    use crate::test_support::needs;
 
     #[test]
     fn own_group_is_found_in_any_mount() {
@@ -310,49 +305,6 @@ mod tests {
         fs::write(folder.path().join("cgroup.controllers"), "cpu memory\n").expect("written");
         let reason = check(folder.path()).expect_err("a controller is missing");
         assert!(reason.contains("no controller pids"), "{reason}");
-    }
-
-    #[test]
-    fn child_joins_its_group_and_the_group_is_removed_with_it() {
-        let unbounded = CgroupBounds { memory_bytes: 0, processes: 0 };
-        let group = own_folder()
-            .and_then(|own| JobGroup::create(&own, unbounded).map_err(|error| error.to_string()));
-        needs("cgroups", || group.is_ok());
-        let Ok(group) = group else { return };
-        let path = group.path.clone();
-        let open = SandboxConfig { enabled: false, ..SandboxConfig::default() };
-        let sandbox = Sandbox::of_type(&open);
-        let null = fs::File::open("/dev/null").expect("it is there");
-        let start = |file: &str, arg: &str, output: &dyn AsFd| {
-            let launch = Launch {
-                run_number: 1,
-                file: Path::new(file),
-                args: &[arg.into()],
-                env: BTreeMap::new(),
-                cwd: Path::new("/"),
-                descriptors: &[null.as_fd(), output.as_fd(), output.as_fd()],
-            };
-            let none = sandbox.restrictions(launch.file, Path::new("/"), &[]).expect("none");
-            let members = group.members().expect("the group has members");
-            spawn(&launch, &none, Some(members.as_fd())).expect("started")
-        };
-        for _ in 0..20 {
-            let (read_end, its) = io::pipe().expect("a pipe");
-            let child = start("/bin/cat", "/proc/self/cgroup", &its);
-            drop(its);
-            let said = io::read_to_string(read_end).expect("text");
-            let (status, _) = reap(child).expect("a child");
-            assert!(status.success(), "{said}");
-            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-            let own = said.lines().find(|line| line.starts_with("0::")).unwrap_or_default();
-            assert!(own.ends_with(&name), "not in {name}: {said}");
-        }
-        let child = start("/bin/sleep", "1000", &null);
-        group.kill();
-        let (status, usage) = reap(child).expect("a child");
-        assert_eq!((status.code(), usage.signal), (None, Some(9)));
-        drop(group);
-        assert!(!path.exists(), "{} is left", path.display());
     }
 
     #[test]

@@ -5,13 +5,13 @@
 //! that starts it stands still. `fork` by way of `std::process` takes 0.9 ms longer from a process
 //! with 10 MB of private memory. So all that the child needs is made before: between `clone` and
 //! `execve` it allocates nothing, takes no lock and does not unwind.
-#![expect(unsafe_code, reason = "clone, wait4, Landlock and seccomp have no safe form")]
+#![expect(unsafe_code, reason = "clone, wait4, pidfd_open and prlimit have no safe form")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -26,7 +26,6 @@ use nix::sys::resource::setrlimit;
 use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, chdir, setsid, write};
-use rustix::process::{PidfdFlags, pidfd_open};
 use seccompiler::{BpfProgram, apply_filter};
 
 use super::limits::{Limits, RUN_NUMBER, has_run_numbers};
@@ -297,23 +296,21 @@ fn restrict_files(rules: BorrowedFd<'_>) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns the Landlock version of this kernel; zero if it has none.
-pub(super) fn landlock_version() -> u32 {
+/// Returns the Landlock version of this kernel, zero if it has none, and whether seccomp filters may
+/// answer with an error here.
+pub(super) fn kernel_support() -> (u32, bool) {
     const VERSION: u32 = 1;
-    // SAFETY: with this flag the call reads nothing, and expects a null pointer and a size of zero.
-    let version =
-        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, null::<u8>(), 0_usize, VERSION) };
-    u32::try_from(version).unwrap_or_default()
-}
-
-/// Returns whether seccomp filters may answer with an error here.
-pub(super) fn has_seccomp() -> bool {
     let action = libc::SECCOMP_RET_ERRNO;
-    // SAFETY: the call reads one number, which lives in this frame.
-    let done = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+    // SAFETY: with this flag the first call reads nothing, and expects a null pointer and a size of
+    // zero; the second reads one number, which lives in this frame.
+    let (version, seccomp) = unsafe {
+        let none = null::<u8>();
+        (
+            libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, VERSION),
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action),
+        )
     };
-    done == 0
+    (u32::try_from(version).unwrap_or_default(), seccomp == 0)
 }
 
 /// Opens a descriptor that is readable once the child `pid` has exited.
@@ -321,8 +318,35 @@ pub(super) fn has_seccomp() -> bool {
 /// # Errors
 /// The errors of `pidfd_open(2)`.
 pub(crate) fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
-    let pid = rustix::process::Pid::from_raw(pid.as_raw()).ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    // SAFETY: both arguments are numbers; a descriptor that the call returns has no other owner.
+    unsafe {
+        let opened = libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0);
+        match RawFd::try_from(opened) {
+            Ok(opened) if opened >= 0 => Ok(OwnedFd::from_raw_fd(opened)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Makes a child that runs already, and all that it will start, part of a run.
+///
+/// # Errors
+/// The errors of `prlimit(2)`: the child has ended.
+pub(crate) fn set_run_number(child: Pid, number: u64) -> io::Result<()> {
+    if !has_run_numbers() {
+        return Ok(());
+    }
+    let limit = libc::rlimit { rlim_cur: number, rlim_max: number };
+    // SAFETY: the call reads one structure, which lives in this frame, and writes nothing.
+    let set = unsafe {
+        libc::prlimit(
+            child.as_raw(),
+            RUN_NUMBER as libc::__rlimit_resource_t,
+            &raw const limit,
+            null_mut(),
+        )
+    };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Waits for a child and returns how it ended and what it used, with all that it has waited for.

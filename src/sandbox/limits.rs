@@ -1,14 +1,11 @@
 //! The limits of one process, and the limit that ended it.
 
-use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use nix::sys::signal::Signal;
-use nix::unistd::Pid;
-use rustix::process::{Rlimit, prlimit};
 
 use crate::config::SandboxConfig;
 
@@ -105,22 +102,6 @@ pub(super) const RUN_NUMBER: Resource = Resource::RLIMIT_LOCKS;
 /// Returns false if this process is part of a run itself, whose number its children keep.
 pub(super) fn has_run_numbers() -> bool {
     getrlimit(RUN_NUMBER).is_ok_and(|(_, hard)| hard == RLIM_INFINITY)
-}
-
-/// Makes a child that runs already, and all that it will start, part of a run.
-///
-/// # Errors
-/// The errors of `prlimit(2)`: the child has ended.
-pub(crate) fn set_run_number(pid: Pid, number: u64) -> io::Result<()> {
-    if has_run_numbers() {
-        let number = Rlimit { current: Some(number), maximum: Some(number) };
-        prlimit(
-            rustix::process::Pid::from_raw(pid.as_raw()),
-            rustix::process::Resource::Locks,
-            number,
-        )?;
-    }
-    Ok(())
 }
 
 /// Returns the limit that ended a failed child. The kernel sends a signal for two of them; the others

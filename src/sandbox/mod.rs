@@ -17,9 +17,9 @@ mod usage;
 
 pub(crate) use cgroups::JobGroup;
 pub use cgroups::divide_cgroup;
-pub(crate) use confine::{Launch, Restrictions, pidfd, reap, spawn};
+pub(crate) use confine::{Launch, Restrictions, pidfd, reap, set_run_number, spawn};
 pub use limits::Limit;
-pub(crate) use limits::{Limits, limit_hit, set_run_number};
+pub(crate) use limits::{Limits, limit_hit};
 pub use rights::Rights;
 pub use support::Support;
 pub use usage::Usage;

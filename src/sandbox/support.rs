@@ -43,10 +43,13 @@ impl Support {
     /// Returns what the running kernel can enforce.
     pub fn of_this_kernel() -> Self {
         static SUPPORT: OnceLock<Support> = OnceLock::new();
-        *SUPPORT.get_or_init(|| Self {
-            landlock: confine::landlock_version(),
-            seccomp: target().is_some() && confine::has_seccomp(),
-            privileged: is_privileged(),
+        *SUPPORT.get_or_init(|| {
+            let (landlock, has_seccomp) = confine::kernel_support();
+            Self {
+                landlock,
+                seccomp: target().is_some() && has_seccomp,
+                privileged: is_privileged(),
+            }
         })
     }
 
