@@ -41,8 +41,9 @@ survives_a_kill() {
     eventually 40 job_is killed finished
     ended_once killed
     is 1 job_field killed crashes
-    # Nothing of the dead one is left: no process, no folder of a job.
-    eventually 5 is "" inside ls "/run/hero/python-default-1"
+    # Nothing of the dead one is left: the folder of the live one is the only one, and is empty.
+    eventually 5 is "" inside find /run/hero/python-default-1 -mindepth 2
+    is 1 inside sh -c 'ls /run/hero/python-default-1 | wc -l'
 }
 
 claim "kill -STOP: the watchdog restarts the unit, and its job ends once" survives_a_hang
