@@ -53,22 +53,20 @@ async fn report_hindrances(client: &Client, id: &JobId) -> Infallible {
         tokio::time::sleep(HINDRANCE_CHECK).await;
         // The wait itself reports a lost connection.
         let hindrance = client.hindrance(id).await.unwrap_or_default();
-        if hindrance.is_some() && hindrance != reported {
-            let reason = match &hindrance {
-                Some(Hindrance::Limit(limit)) => {
-                    format!("a slot in the limit {limit}: hero queue list")
-                }
-                Some(Hindrance::Pause(queue)) => {
-                    format!("its queue, which is paused: hero queue resume {queue}")
-                }
-                Some(Hindrance::NoActor(queue)) => {
-                    format!("an actor: no live one claims jobs of {queue}: hero actor list")
-                }
-                None => String::new(),
-            };
-            output::note(&format!("hero: job {id} waits for {reason}"));
-            reported = hindrance;
-        }
+        let Some(hindrance) = hindrance.filter(|found| reported.as_ref() != Some(found)) else {
+            continue;
+        };
+        let reason = match &hindrance {
+            Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero queue list"),
+            Hindrance::Pause(queue) => {
+                format!("its queue, which is paused: hero queue resume {queue}")
+            }
+            Hindrance::NoActor(queue) => {
+                format!("an actor: no live one claims jobs of {queue}: hero actor list")
+            }
+        };
+        output::note(&format!("hero: job {id} waits for {reason}"));
+        reported = Some(hindrance);
     }
 }
 

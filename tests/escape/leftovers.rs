@@ -1,5 +1,5 @@
-//! What a job leaves behind: processes that hide from the end of their job, folders, and lines in the log
-//! of the daemon. Jobs have no control groups here.
+//! Scripts that leave something behind: processes, folders, forged lines in the log of the daemon.
+//! Jobs have no control groups here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -86,34 +86,37 @@ fn hide(environment: &str) -> String {
     )
 }
 
-#[test]
-fn process_without_an_environment_ends_with_its_job_while_an_older_job_runs() {
+/// Hides processes behind an environment while an older job runs; they end with their own job.
+fn hidden_processes_end(environment: &str) {
     let stage = Stage::new(&[]);
     stage.start_older_job();
-    stage.runs(&hide("{}"));
+    stage.runs(&hide(environment));
     stage.has_children(1);
     stage.end_older_job();
     stage.has_children(0);
 }
 
 #[test]
+fn process_without_an_environment_ends_with_its_job_while_an_older_job_runs() {
+    hidden_processes_end("{}");
+}
+
+#[test]
 fn process_with_the_mark_of_another_job_ends_with_its_own_job() {
-    let stage = Stage::new(&[]);
-    stage.start_older_job();
-    stage.runs(&hide("{'HERO_RUN_ID': mark.split('.')[0] + '.' + str(number)}"));
-    stage.has_children(1);
-    stage.end_older_job();
-    stage.has_children(0);
+    hidden_processes_end("{'HERO_RUN_ID': mark.split('.')[0] + '.' + str(number)}");
 }
 
 #[test]
 fn chains_of_forks_end_with_their_job() {
     let stage = Stage::new(&[]);
-    // Each process of a chain lives 5 ms. The chains end by themselves only after the test.
-    let script = "import os, time\nend = time.monotonic() + 60\nfor _ in range(30):\n    \
+    // Each process of a chain lives 5 ms. The chains end by themselves only after the test. The
+    // script ends once each chain has passed from one process to another.
+    let script = "import os, time\nend = time.monotonic() + 60\nfor n in range(30):\n    \
                   if os.fork() == 0:\n        os.setsid()\n        \
                   while time.monotonic() < end:\n            time.sleep(0.005)\n            \
-                  if os.fork(): os._exit(0)\n        os._exit(0)\ntime.sleep(0.2)\n";
+                  if os.fork(): os._exit(0)\n            open(str(n), 'w').close()\n        \
+                  os._exit(0)\n\
+                  while len([n for n in os.listdir() if n.isdigit()]) < 30: time.sleep(0.001)\n";
     stage.runs(script);
     stage.has_children(0);
     stage.runs("print(1)");

@@ -196,8 +196,7 @@ fn log_end(job: &Job, actor: &ActorId, result: &Result<Success, Failure>, took: 
     let result = match result {
         Ok(_) => "finished".to_owned(),
         Err(Failure::Machine { message }) => format!("{message}: it goes back to its queue"),
-        // A script must not add lines to the log.
-        Err(failure) => failure.to_string().replace(char::is_control, " "),
+        Err(failure) => failure.to_string(),
     };
     info!(
         job_id = %job.id,

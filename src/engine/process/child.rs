@@ -34,13 +34,16 @@ pub struct ChildReport {
 /// Runs a child to its end and reaps it.
 ///
 /// # Errors
-/// The errors of starting it. Once it runs, only the errors of `poll(2)`; it is killed then.
+/// The errors of starting it. Once it runs, the errors of watching it, which do not tell their number;
+/// it is killed then.
 pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result<ChildReport> {
     let cancelled = watch.cancel.descriptor()?;
     let Started { pid, run, registered, group, pipes } = start(spec, origin, watch.channel)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
-    let mut child = WatchedChild::new(pid, run, pipes, spec, watch)?;
-    attend(&mut process, &mut child, watch, cancelled)?;
+    // Without its number, an error does not pass for one from before the script began.
+    let unnumbered = io::Error::other::<io::Error>;
+    let mut child = WatchedChild::new(pid, run, pipes, spec, watch).map_err(unnumbered)?;
+    attend(&mut process, &mut child, watch, cancelled).map_err(unnumbered)?;
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
     let (status, mut usage) = process.reap()?;
