@@ -265,9 +265,10 @@ impl Model {
 
     /// A job that stands nowhere goes where it belongs.
     fn go(&mut self, id: &str) {
-        if self.failed_prerequisite(id).is_some() {
+        if let Some(failed) = self.failed_prerequisite(id).cloned() {
             let ended = self.conclude(id, false);
             self.jobs.get_mut(id).expect("it was looked at").failed_in_vain = true;
+            self.note_dependent(&failed, id);
             self.tell_dependents([ended].into());
             return;
         }
@@ -287,14 +288,17 @@ impl Model {
             return;
         }
         for prerequisite in &pending {
-            let prerequisite = prerequisite.trim_start_matches(ANY);
-            let prerequisite = self.jobs.get_mut(prerequisite).expect("it was looked at");
-            if !prerequisite.dependents.iter().any(|known| known == id) {
-                prerequisite.dependents.push(id.to_owned());
-            }
+            self.note_dependent(prerequisite.trim_start_matches(ANY), id);
         }
         self.jobs.get_mut(id).expect("a job waits").pending = pending;
         self.enter(WaitingForPrerequisites, id);
+    }
+
+    fn note_dependent(&mut self, prerequisite: &str, id: &str) {
+        let Some(prerequisite) = self.jobs.get_mut(prerequisite) else { return };
+        if !prerequisite.dependents.iter().any(|known| known == id) {
+            prerequisite.dependents.push(id.to_owned());
+        }
     }
 
     /// `None`: there is no such job; an error: its state does not allow it.

@@ -533,6 +533,29 @@ async fn failed_part_of_a_graph_is_resumed_and_the_rest_stays() {
 }
 
 #[tokio::test]
+async fn jobs_submitted_after_the_failure_of_their_prerequisite_are_resumed_with_it() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[job("a")]).await;
+    let a = world.claim(&life, 1).await.attempts.remove(0).id;
+    world.finish(&life, &a, failed()).await;
+    assert_eq!(world.accepts(&[after("b", &["a"])]).await, [JobStatus::Error]);
+    world.store.submit(&[after("c", &["a"])], false, RETENTION).await.expect("creating");
+    let started = world.store.start(&"c".parse().expect("legal"), RETENTION).await;
+    assert_eq!(started.expect("starting"), RetryOutcome::Moved(JobStatus::Error));
+    let batch = [after("d", &["a"]), after("e", &["d"])];
+    world.store.submit_atomic_batch(&batch, RETENTION).await.expect("submitting");
+    let (outcome, retried, stay) = resume(&world, "a").await;
+    assert_eq!((outcome, stay), (RetryOutcome::Moved(JobStatus::Dispatched), vec![]));
+    assert_eq!(retried, ["b", "c", "d", "e"]);
+    // A prerequisite that does not exist stays away.
+    world.store.submit(&[after("f", &["a"])], false, RETENTION).await.expect("creating");
+    world.redis.delete(&keys::job("a"));
+    world.store.start(&"f".parse().expect("legal"), RETENTION).await.expect("starting");
+    assert_eq!(world.status("f"), JobStatus::Error);
+    assert_eq!(world.redis.ask::<i64>(&format!("EXISTS {}", keys::job("a"))), 0);
+}
+
+#[tokio::test]
 async fn more_dependents_than_one_step_looks_at_are_resumed() {
     let life = Life::of("osis-default-1");
     let (world, own) = with_dependents(&life, 3000).await;

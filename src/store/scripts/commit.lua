@@ -144,6 +144,7 @@ for _, job in ipairs(failed) do
   local f = read(job.id, 'reply', 'retention', 'dependents')
   job.reply, job.retention = f[1], f[2]
   end_job(job.id, job, 'error', PREREQUISITE_FAILED .. job.failed, nil, at, retention)
+  note_failed_dependent(job.id, job.failed)
   if present(f[3]) then
     ended[#ended + 1] = { id = job.id, status = 'error', dependents = f[3] }
   end

@@ -39,26 +39,41 @@ local function look_at_own_prerequisites(prerequisites, after_any)
   return pending, nil, looked
 end
 
+-- Adds a job to the field `dependents` of its prerequisite.
+local function note_dependent(id, prerequisite)
+  local key, entry = JOB .. prerequisite, '"' .. id .. '"'
+  local known = redis.call('HGET', key, 'dependents')
+  -- A retried job is there already.
+  if known and string.find(known, entry, 1, true) then return end
+  local list = '[' .. entry .. ']'
+  if known and string.match(known, '^%[".*"%]$') then
+    list = string.sub(known, 1, -2) .. ',' .. entry .. ']'
+  end
+  redis.call('HSET', key, 'dependents', list)
+end
+
+local function has_room_for_dependents(prerequisite)
+  return redis.call('HSTRLEN', JOB .. prerequisite, 'dependents') < DEPENDENTS_FIELD_BYTES
+end
+
+-- Notes a job that fails at once, so that it is retried with its prerequisite, if that exists.
+local function note_failed_dependent(id, prerequisite)
+  if read(prerequisite, 'status')[1] and has_room_for_dependents(prerequisite) then
+    note_dependent(id, prerequisite)
+  end
+end
+
 -- Makes a job wait for prerequisites, given as entries of its pending set.
 local function add_dependent(id, pending)
   local function register_at(prerequisite)
-    local key = JOB .. prerequisite
-    if redis.call('HSTRLEN', key, 'dependents') >= DEPENDENTS_FIELD_BYTES then
+    if not has_room_for_dependents(prerequisite) then
       redis.call('RPUSH', DEPENDENTS .. prerequisite, id)
       if not has_wrong_type[DEPENDENTS .. prerequisite] then
-        redis.pcall('HINCRBY', key, 'dependents_more', 1)
+        redis.pcall('HINCRBY', JOB .. prerequisite, 'dependents_more', 1)
         return
       end
     end
-    local known = redis.call('HGET', key, 'dependents')
-    local entry = '"' .. id .. '"'
-    -- A retried job is there already.
-    if known and string.find(known, entry, 1, true) then return end
-    local list = '[' .. entry .. ']'
-    if known and string.match(known, '^%[".*"%]$') then
-      list = string.sub(known, 1, -2) .. ',' .. entry .. ']'
-    end
-    redis.call('HSET', key, 'dependents', list)
+    note_dependent(id, prerequisite)
   end
 
   -- Lua hands on no more than some thousand values at once.
