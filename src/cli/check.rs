@@ -84,6 +84,9 @@ impl Check {
         {
             output::line(&format!("unit {name}: its process is sandboxed: it {said}"))?;
         }
+        if self.redis {
+            output::line("redis: answers, and no key has the wrong type")?;
+        }
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
 }

@@ -135,8 +135,8 @@ impl QueueNames {
         let near = nearest(unknown.trim_start_matches(TYPE), known);
         let near = near.map(|near| format!("{TYPE}{near}"));
         let message = format!(
-            "unknown queue {unknown}: no configured or live actor serves it, and it holds no jobs; \
-             add --force if they come later{}",
+            "unknown queue {unknown}: no configured or live actor serves it, and it holds no jobs \
+             (--force accepts it){}",
             did_you_mean(near.as_deref())
         );
         Err(Error::new(Exit::Data, message))

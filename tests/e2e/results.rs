@@ -42,8 +42,8 @@ fn unknown_queue_is_rejected_with_the_nearest_known_one() {
         .set("unit.osis-io-1.tasks", "2");
     for command in ["pause", "resume", "purge"] {
         hero.run(&["queue", command, "type:bsh"]).code(65).stdout("").says(
-            "unknown queue type:bsh: no configured or live actor serves it, and it holds no jobs; \
-             add --force if they come later; did you mean `type:bash`?",
+            "unknown queue type:bsh: no configured or live actor serves it, and it holds no jobs \
+             (--force accepts it); did you mean `type:bash`?",
         );
     }
     hero.run(&["queue", "pause", "type:osis:group:oi"]).code(65).says("`type:osis:group:io`");

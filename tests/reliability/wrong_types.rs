@@ -200,7 +200,8 @@ async fn retry_runs_at_once_and_a_schedule_is_refused_while_their_index_has_a_wr
 fn check_of_redis_names_keys_of_a_wrong_type_and_says_why_redis_refuses() {
     let mut redis = Redis::start();
     let hero = Hero::on(&redis);
-    hero.run(&["check", "--redis"]).code(0);
+    let checked = hero.run(&["check", "--redis"]).code(0);
+    assert!(checked.stdout.ends_with("redis: answers, and no key has the wrong type\n"));
     redis.spoil(&keys().paused());
     let met = keys::dead("osis");
     redis.put(&keys().wrong_types(), 0, &met);
