@@ -57,6 +57,9 @@ async fn recover(boot: &Boot, holder: &Presence) -> Result<(), ActorError> {
     let job = &boot.settings().job;
     let gone = Some(&holder.boot_id);
     let found = boot.store.recover_boots(gone, job.crash_limit, job.kept()).await?;
+    for note in &found.notes {
+        warn!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
+    }
     if found.put_back + found.given_up > 0 {
         warn!(put_back = found.put_back, given_up = found.given_up, "recovered its jobs");
     }

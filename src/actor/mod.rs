@@ -15,6 +15,7 @@ mod log_writer;
 mod machine;
 mod objects;
 mod settings;
+mod story;
 mod verdict;
 mod workers;
 

@@ -151,7 +151,7 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
 /// Warns that the log file lacks lines, and marks it in the job's log.
 fn lines_are_missing(run: &RunningJob, reason: &str) {
     let path = run.job.spec.log_path.as_deref().unwrap_or_default().escape_debug();
-    warn!(job_id = %run.job.id, path = %path, "cannot write the log file of the job: {reason}");
+    warn!(job_id = %run.job.id, path = %path, "cannot write the log file of job {}: {reason}", run.job.id);
     run.log.mark(&format!("the log file lacks lines: {reason}"));
 }
 

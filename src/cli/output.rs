@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
 
+use crate::daemon::reads_journal;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::JobOutput;
 use crate::proto::text::escape_lines;
@@ -11,8 +12,16 @@ use crate::proto::text::escape_lines;
 /// Prints the error's message, unless it is empty.
 pub fn print_error(error: &Error) {
     if !error.message.is_empty() {
-        note(&format!("hero: {}", error.message));
+        let lines = error_lines(&error.message, reads_journal());
+        let _ = io::stderr().lock().write_all(lines.as_bytes());
     }
+}
+
+/// Returns the lines of an error. The journal takes the priority of a line from its begin: 3 is err.
+fn error_lines(message: &str, in_journal: bool) -> String {
+    let text = escape_lines(&format!("hero: {message}"));
+    let priority = if in_journal { "<3>" } else { "" };
+    text.lines().flat_map(|line| [priority, line, "\n"]).collect()
 }
 
 fn write(bytes: &[u8]) -> io::Result<()> {
@@ -96,6 +105,12 @@ fn lost(error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn error_has_priority_err_in_the_journal() {
+        assert_eq!(error_lines("one\ntwo\u{1b}", true), "<3>hero: one\n<3>two\\u{1b}\n");
+        assert_eq!(error_lines("one", false), "hero: one\n");
+    }
 
     #[test]
     fn closed_pipe_is_no_error_and_full_disk_is_one() {

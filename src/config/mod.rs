@@ -14,6 +14,7 @@ mod job_table;
 mod limits;
 mod load;
 mod load_max;
+mod log;
 mod osis;
 mod periodic_jobs;
 mod redis_url;
@@ -35,14 +36,14 @@ pub use files::DEFAULT_FILE;
 pub(crate) use job_table::JobTable;
 pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use load_max::LoadMax;
+pub use log::{LogConfig, LogLevel, LoggedJobs};
 pub use osis::OsisConfig;
 pub use periodic_jobs::{CronEntry, Crontab};
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig};
 pub use schema::{
-    ActorConfig, Config, JobConfig, LogConfig, LogLevel, Migration, Role, SupervisorConfig,
-    UnitActor, UnitConfig,
+    ActorConfig, Config, JobConfig, Migration, Role, SupervisorConfig, UnitActor, UnitConfig,
 };
 pub(crate) use source::Source;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
+use super::log::LogConfig;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::types::{self, TypeConfig, TypeLayer};
@@ -79,44 +80,6 @@ pub(super) struct Layer {
     pub(super) types: BTreeMap<ScriptType, TypeLayer>,
     #[serde(rename = "unit")]
     pub(super) units: BTreeMap<String, UnitConfig>,
-}
-
-/// `[log]`: the log of the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct LogConfig {
-    /// The least severe level that is written.
-    pub level: LogLevel,
-}
-
-/// The severity of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    /// Failures.
-    Error,
-    /// And what an operator should check.
-    Warn,
-    /// And start and end of every job.
-    #[default]
-    Info,
-    /// And details for debugging.
-    Debug,
-    /// And every step.
-    Trace,
-}
-
-impl LogLevel {
-    /// Returns the level as the configuration spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
 }
 
 /// `[supervisor]`: schedules, recovery and migration.

@@ -10,27 +10,31 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
-use crate::config::LogLevel;
+use super::job_lines::JobLines;
+use crate::config::LogConfig;
 use crate::proto::text::escape;
 
 /// The variable that overrides the configured level, in the syntax of `tracing` (`warn`,
 /// `hero::actor=debug`).
 const OVERRIDE: &str = "HERO_LOG";
 
-/// The handle that changes the log level.
+/// The handle that changes what is logged.
 pub(super) struct Logging {
     /// `None` if the level cannot be changed.
     filter: Option<reload::Handle<EnvFilter, Registry>>,
+    lines: JobLines,
 }
 
 impl Logging {
     /// Starts logging. Has no effect in a process that logs already.
-    pub(super) fn start(level: LogLevel) -> Self {
+    pub(super) fn start(config: LogConfig) -> Self {
+        let lines = JobLines::default();
+        lines.set(config);
         let overridden = EnvFilter::try_from_env(OVERRIDE).ok();
         let fixed = overridden.is_some();
-        let filter = overridden.unwrap_or_else(|| EnvFilter::new(level.as_str()));
+        let filter = overridden.unwrap_or_else(|| EnvFilter::new(config.level.as_str()));
         let (filter, handle) = reload::Layer::new(filter);
-        let registry = tracing_subscriber::registry().with(filter);
+        let registry = tracing_subscriber::registry().with(filter).with(lines.clone());
         // The journal stores fields separately, so that `journalctl JOB_ID=…` finds a job.
         let journal = reads_journal()
             .then(|| tracing_journald::layer().ok())
@@ -47,13 +51,19 @@ impl Logging {
                 ))
                 .try_init(),
         };
-        Self { filter: Some(handle).filter(|_| started.is_ok() && !fixed) }
+        Self { filter: Some(handle).filter(|_| started.is_ok() && !fixed), lines }
     }
 
-    /// Sets a new level.
-    pub(super) fn set(&self, level: LogLevel) {
+    /// Returns the lines about jobs, for their report.
+    pub(super) fn job_lines(&self) -> JobLines {
+        self.lines.clone()
+    }
+
+    /// Takes over a new configuration.
+    pub(super) fn set(&self, config: LogConfig) {
+        self.lines.set(config);
         if let Some(filter) = &self.filter
-            && let Err(error) = filter.reload(EnvFilter::new(level.as_str()))
+            && let Err(error) = filter.reload(EnvFilter::new(config.level.as_str()))
         {
             warn!("cannot change the log level: {error}");
         }
@@ -97,7 +107,7 @@ impl Visit for EscapedFields {
 
 /// Returns true if standard error is connected to the journal. The variable alone does not prove it: a
 /// child with other output inherits the variable.
-fn reads_journal() -> bool {
+pub(crate) fn reads_journal() -> bool {
     let Ok(stderr) = nix::sys::stat::fstat(std::io::stderr()) else {
         return false;
     };

@@ -1,5 +1,6 @@
 //! Runs a role as a daemon: logging, signals, systemd notifications, reload, orderly shutdown.
 
+mod job_lines;
 mod logging;
 mod notify;
 mod process_sandbox;
@@ -26,6 +27,7 @@ use crate::sandbox::divide_cgroup;
 use crate::store::{Backoff, Store, StoreError};
 use crate::supervisor::Supervisor;
 use logging::Logging;
+pub(crate) use logging::reads_journal;
 use reload::{LiveSettings, Reload};
 use settings::{actor_settings, supervisor_settings};
 
@@ -43,7 +45,7 @@ pub fn run(
     wait: Option<Duration>,
 ) -> Result<(), Error> {
     let role = config.unit(unit)?;
-    let logging = Logging::start(config.log.level);
+    let logging = Logging::start(config.log);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -70,6 +72,7 @@ pub fn run(
         let shutdown = signals::shutdown().map_err(listening)?;
         let hangups = signals::hangups().map_err(listening)?;
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
+        tokio::spawn(logging.job_lines().report());
         tokio::spawn(
             Reload { file, unit, config, live, logging, store: store.clone(), is_sandboxed }
                 .run(hangups),

@@ -3,6 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The target of log lines about the usual course of a job: its schedule, start and success. The key
+/// `log.jobs` of the configuration selects which of them are written.
+pub const JOB_COURSE: &str = "hero::job::course";
+/// The target of log lines about attempts that failed.
+pub const JOB_FAILURE: &str = "hero::job::failure";
+
 /// A report of a role to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceReport {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use redis::Value;
 
 use super::{ClaimLimits, Store, StoreError};
@@ -54,7 +55,8 @@ pub struct Attempt {
     pub id: JobId,
     /// The queue it waited in, and goes back to if it is requeued.
     pub queue: Queue,
-    /// The job, or the reason why its hash is invalid.
+    /// The job as it was before the claim, with its attempt and start, or the reason why its hash is
+    /// invalid.
     pub job: Result<Job, InvalidJob>,
 }
 
@@ -141,14 +143,15 @@ impl Store {
     }
 
     fn read_claim(&self, answer: Value) -> Option<Claimed> {
-        let [jobs, skipped, broken, more, fenced, paused]: [Value; 6] =
+        let [jobs, skipped, broken, more, fenced, paused, at]: [Value; 7] =
             array(answer)?.try_into().ok()?;
+        let at = Timestamp::from_microsecond(number(&at)?).ok();
         let mut skipped = array(skipped)?.into_iter();
         let skipped_number = number(&skipped.next()?)?;
         Some(Claimed {
             attempts: array(jobs)?
                 .into_iter()
-                .map(|job| self.read_attempt(job))
+                .map(|job| self.read_attempt(job, at))
                 .collect::<Option<_>>()?,
             skipped: skipped_number.try_into().ok()?,
             skipped_some: pairs(skipped),
@@ -159,7 +162,7 @@ impl Store {
         })
     }
 
-    fn read_attempt(&self, job: Value) -> Option<Attempt> {
+    fn read_attempt(&self, job: Value, at: Option<Timestamp>) -> Option<Attempt> {
         let [id, list, attempt, fields]: [Value; 4] = array(job)?.try_into().ok()?;
         let id: JobId = text(&id)?.parse().ok()?;
         let queue = self.keys.queue_of_work(&text(&list)?)?;
@@ -171,7 +174,8 @@ impl Store {
             Job::from_hash(id.clone(), pairs)
         };
         let attempt = number(&attempt)?.try_into().unwrap_or(u32::MAX);
-        let job = job.map(|job| Job { attempt, status: JobStatus::Started, ..job });
+        let status = JobStatus::Started;
+        let job = job.map(|job| Job { attempt, status, started_at: at, ..job });
         Some(Attempt { id, queue, job })
     }
 

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use super::attempts::{kept, millis};
-use super::{Store, StoreError};
+use super::{JobNote, Store, StoreError};
 use crate::proto::job::{BootId, Retention};
 
 /// The result of one sweep.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Boots found dead.
     pub boots: u64,
@@ -20,6 +20,8 @@ pub struct Recovered {
     pub foreign: u64,
     /// Entries of jobs that are gone.
     pub orphans: u64,
+    /// Notes on the first hundred jobs.
+    pub notes: Vec<JobNote>,
 }
 
 /// A popped job that no actor claims within this time is lost.
@@ -45,9 +47,9 @@ impl Store {
     ) -> Result<Recovered, StoreError> {
         let mut script = self.scripts.recover_boots.prepare_invoke();
         script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(kept(retention));
-        let (boots, put_back, given_up) =
+        let (boots, put_back, given_up, notes) =
             self.invoke("recovering jobs of dead actors", &script).await?;
-        Ok(Recovered { boots, put_back, given_up, ..Recovered::default() })
+        Ok(Recovered { boots, put_back, given_up, notes, ..Recovered::default() })
     }
 
     /// Puts back jobs that were popped and never claimed.
@@ -60,9 +62,10 @@ impl Store {
     ) -> Result<Recovered, StoreError> {
         let mut script = self.scripts.recover_pops.prepare_invoke();
         script.arg(millis(POP_GRACE)).arg(HEAD_DEPTH).arg(PER_SWEEP).arg(kept(retention));
-        let (put_back, started, ended, orphans): (u64, u64, u64, u64) =
+        let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) =
             self.invoke("recovering lost pops", &script).await?;
-        Ok(Recovered { put_back, foreign: started + ended, orphans, ..Recovered::default() })
+        let foreign = started + ended;
+        Ok(Recovered { put_back, foreign, orphans, notes, ..Recovered::default() })
     }
 
     /// Tends jobs that foreign actors run. `timeout` is the default timeout of a job, `every` the
@@ -84,9 +87,9 @@ impl Store {
             .arg(millis(every))
             .arg(crash_limit)
             .arg(kept(retention));
-        let (foreign, put_back, given_up) =
+        let (foreign, put_back, given_up, notes) =
             self.invoke("tending jobs of foreign actors", &script).await?;
-        Ok(Recovered { put_back, given_up, foreign, ..Recovered::default() })
+        Ok(Recovered { put_back, given_up, foreign, notes, ..Recovered::default() })
     }
 
     /// Returns the keys that scripts found to have the wrong type, each with its type; each again

@@ -3,24 +3,32 @@
 use std::time::Duration;
 
 use super::attempts::kept;
-use super::{Store, StoreError};
+use super::{JobNote, Store, StoreError};
 use crate::proto::job::Retention;
 
+/// The result of a look at scheduled jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispatched {
+    /// Jobs that were due and are in their queues now.
+    pub jobs: usize,
+    /// The time until the next is due, if one is scheduled.
+    pub next: Option<Duration>,
+    /// Notes on the first hundred jobs.
+    pub notes: Vec<JobNote>,
+}
+
 impl Store {
-    /// Dispatches scheduled jobs that are due, up to `limit` per type. Returns their number, and the
-    /// time until the next is due, if one is scheduled.
+    /// Dispatches scheduled jobs that are due, up to `limit` per type.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn dispatch_due(
-        &self,
-        limit: usize,
-    ) -> Result<(usize, Option<Duration>), StoreError> {
+    pub async fn dispatch_due(&self, limit: usize) -> Result<Dispatched, StoreError> {
         let mut script = self.scripts.dispatch_due.prepare_invoke();
         script.arg(limit);
-        let (dispatched, next_us): (usize, i64) =
+        let (jobs, next_us, notes): (usize, i64, Vec<JobNote>) =
             self.invoke("dispatching due jobs", &script).await?;
-        Ok((dispatched, u64::try_from(next_us).ok().map(Duration::from_micros)))
+        let next = u64::try_from(next_us).ok().map(Duration::from_micros);
+        Ok(Dispatched { jobs, next, notes })
     }
 
     /// Tells some of the dependents of an ended job that had too many for one step. Returns

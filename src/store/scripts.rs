@@ -68,8 +68,8 @@ macro_rules! shared {
 
 shared! {
     claim_legacy claim_limits control counters cron dependents ending events foreign_end
-    foreign_start index job leave legacy limits names owner prerequisites queue queue_front rhailib
-    routing stop_job submit_jobs sweep time unique waiting wrong_type
+    foreign_start index job leave legacy limits names notes owner prerequisites queue queue_front
+    rhailib routing stop_job submit_jobs sweep time unique waiting wrong_type
 }
 
 /// A script as Redis gets it, for a person.

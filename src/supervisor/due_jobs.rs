@@ -3,8 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tracing::info;
+
 use super::duty::{Duty, DutyCounts, Round};
-use crate::store::StoreError;
+use crate::proto::report::JOB_COURSE;
+use crate::store::{Dispatched, StoreError};
 
 /// The jobs of one type per round; if more are due, the next round follows at once.
 const PER_ROUND: usize = 500;
@@ -16,8 +19,14 @@ impl Duty for DueJobs {
     const NAME: &'static str = "dispatching due jobs";
 
     async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
-        let (dispatched, next) = round.store.dispatch_due(PER_ROUND).await?;
-        counts.dispatched.fetch_add(dispatched as u64, Ordering::Relaxed);
+        let Dispatched { jobs, next, notes } = round.store.dispatch_due(PER_ROUND).await?;
+        counts.dispatched.fetch_add(jobs as u64, Ordering::Relaxed);
+        for note in &notes {
+            info!(target: JOB_COURSE, job_id = %note.job_id, script_type = %note.script_type, "{note}");
+        }
+        if jobs > notes.len() {
+            info!(jobs = jobs - notes.len(), "further jobs were due: dispatched to their queues");
+        }
         // The next sweep finds jobs that are scheduled for an earlier time meanwhile.
         Ok(next.unwrap_or(Duration::MAX).min(round.settings.supervisor.sweep_interval))
     }

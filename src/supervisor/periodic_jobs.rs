@@ -8,6 +8,7 @@ use tracing::{error, info, warn};
 
 use super::duty::{Duty, DutyCounts, Round};
 use crate::config::CronEntry;
+use crate::proto::report::JOB_COURSE;
 use crate::store::{Fired, StoreError};
 
 /// The firings of one job per round; if more are due, the next round follows at once.
@@ -61,14 +62,15 @@ async fn fire(
     match round.store.fire(&entry.name, due, entry.overlap, &job, retention).await? {
         Fired::Job(id) => {
             counts.fired.fetch_add(1, Ordering::Relaxed);
-            info!(job_id = %id, cron = %entry.name, "due {due}: submitted");
+            let name = &entry.name;
+            info!(target: JOB_COURSE, job_id = %id, cron = %name, "job {id} of the periodic job {name}, due {due}, is submitted");
         }
         Fired::Past => {}
         Fired::LeftOut(id) => {
-            warn!(job_id = %id, cron = %entry.name, "due {due}: skipped, as this job of an earlier firing has not ended");
+            warn!(job_id = %id, cron = %entry.name, "the periodic job {} is skipped at {due}, as its job {id} of an earlier firing has not ended", entry.name);
         }
         Fired::Failed(why) => {
-            error!(cron = %entry.name, "due {due}: cannot be submitted: {why}");
+            error!(cron = %entry.name, "the periodic job {} cannot be submitted at {due}: {why}", entry.name);
         }
     }
     Ok(())

@@ -48,7 +48,7 @@ async fn an_actor_paused_past_its_lease_writes_nothing_and_says_what_it_lost() {
     // The job is stopped while the actor that lost it still runs it.
     world.store.stop(&"held".parse().expect("legal"), RETENTION, None).await.expect("stopping");
     actor.go_on();
-    wait_until("it says what it lost", || actor.log().contains("lost the job with the lease"));
+    wait_until("it says what it lost", || actor.log().contains("lost job held with the lease"));
     std::fs::write(&gate, "").expect("opening the gate");
     submit(&world, "next", "1".to_owned()).await;
     wait_until("it works again", || is(&world, "next", JobStatus::Finished));

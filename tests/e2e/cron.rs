@@ -141,7 +141,7 @@ fn a_firing_is_left_out_while_another_job_holds_its_unique_key() {
     hero.run(&["submit", "--id", "holder", "--unique-key", "k", "-t", "osis", "-e", "1"]).code(0);
     let supervisor = hero.supervisor().start();
     wait_until("a firing is left out", || redis.field(&keys::cron("tick"), "left_out").is_some());
-    assert!(supervisor.err().contains("holder"), "{}", supervisor.err());
+    wait_until("the log says why", || supervisor.err().contains("holder"));
     assert_eq!(fired(&redis, "tick"), BTreeSet::new());
     hero.run(&["job", "stop", "holder"]).code(0);
     wait_until("the next fires", || !fired(&redis, "tick").is_empty());

@@ -72,7 +72,7 @@ fn job_on_a_full_disk_waits_uncharged_until_there_is_space() {
         hero.run(&["submit", "-t", "python", "--id", id, "-e", "print(1)"]).code(0);
     }
     let reason = "no space left on device";
-    wait_until("a job went back", || actor.err().contains("it goes back to its queue"));
+    wait_until("a job went back", || actor.err().contains("goes back to queue"));
     wait_until("the actor says why it claims no jobs", || {
         hero.run(&["actor", "list"]).code(0).stdout.contains(reason)
     });

@@ -23,6 +23,7 @@ mod results;
 mod sandboxed_daemon;
 mod scripts;
 mod shutdown;
+mod story;
 mod supervisor;
 mod tls;
 

@@ -21,7 +21,7 @@ fn has_landlock() -> bool {
 }
 
 /// The configuration that a unit was started with.
-fn config_of(actor: &Process) -> PathBuf {
+pub(super) fn config_of(actor: &Process) -> PathBuf {
     let environ = fs::read_to_string(format!("/proc/{}/environ", actor.pid())).expect("it runs");
     let found = environ.split('\0').find_map(|pair| pair.strip_prefix("HERO_CONFIG="));
     found.expect("it was told its configuration").into()
@@ -35,7 +35,7 @@ fn is_sandboxed(actor: &Process) -> bool {
 
 /// Makes it reload its configuration, and returns what it logs.
 #[track_caller]
-fn reload(actor: &Process) -> String {
+pub(super) fn reload(actor: &Process) -> String {
     let before = actor.err().len();
     actor.signal(Signal::SIGHUP);
     let said = || actor.err()[before..].to_owned();

@@ -173,7 +173,7 @@ fn output_of_a_job_adds_no_line_to_the_log_of_the_daemon() {
     ] {
         stage.hero.run(&["exec", "-t", "python", "-e", script]).code(1);
     }
-    wait_until("both ends are logged", || stage.actor.err().matches("job ended").count() == 2);
+    wait_until("both ends are logged", || stage.actor.err().matches("ended in error").count() == 2);
     let err = stage.actor.err();
     assert!(!err.split(['\n', '\r']).any(|line| line.starts_with("FORGED")), "{err}");
     assert!(!err.contains('\u{1b}'), "{err}");

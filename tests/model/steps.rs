@@ -505,7 +505,7 @@ impl Walk {
                 self.world.redis.run(&format!("ZINCRBY {key} -{FAR} {id}"));
             }
         }
-        let (dispatched, _) = self.world.store.dispatch_due(1000).await.expect("redis answers");
+        let dispatched = self.world.store.dispatch_due(1000).await.expect("redis answers").jobs;
         assert_eq!(dispatched, self.model.dispatch_due());
         format!("{dispatched} due jobs are dispatched")
     }

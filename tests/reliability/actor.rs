@@ -29,7 +29,7 @@ fn an_actor_that_was_stopped_beyond_its_lease_writes_nothing_and_starts_anew() {
     paused.signal(Signal::SIGCONT);
     wait_until("it knows that it lost its lease", || paused.err().contains("lost the lease"));
     wait_until("it says which job it lost", || {
-        let lost = |line: &str| line.contains("lost the job") && line.contains("job_id=a");
+        let lost = |line: &str| line.contains("lost job a with the lease");
         paused.err().lines().any(lost)
     });
     // It serves again, under its old name.

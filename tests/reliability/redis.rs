@@ -45,7 +45,7 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     let delay = Duration::from_micros(1);
     let retry = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
     assert_eq!(world.finish(&life, &again, retry).await, Recorded::Recorded);
-    assert_eq!(world.store.dispatch_due(9).await.expect("dispatching").0, 1);
+    assert_eq!(world.store.dispatch_due(9).await.expect("dispatching").jobs, 1);
     let queue = world.work("type:osis");
     assert_eq!(queue, ["b", "again"]);
     let popped: Vec<String> = world.redis.ask(&format!("LPOP {} 2", keys::work("type:osis")));
@@ -107,7 +107,8 @@ fn running_jobs_end_once_while_the_memory_is_full_and_the_log_stays_short() {
     let gone: i64 = redis.ask(&format!("EXISTS {}", keys::log(&ids[JOBS - 1])));
     assert_eq!(gone, 0, "its log was dropped");
     for process in [&osis, &supervisor] {
-        let of_jobs = |line: &&str| line.contains("job started") || line.contains("job ended");
+        let of_jobs =
+            |line: &&str| line.contains(" of osis starts") || line.contains(" of osis finished");
         let lines = process.err().lines().filter(|line| !of_jobs(line)).count();
         assert!(lines < 100, "{lines} lines");
     }

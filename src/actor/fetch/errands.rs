@@ -117,7 +117,7 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
             if asked == StopOutcome::Own {
                 return Ok(Done::StopIsOwn(id.clone()));
             }
-            info!(job_id = %id, outcome = ?asked, "passed on a stop");
+            info!(job_id = %id, outcome = ?asked, "passed on the stop of job {id}");
         }
         Errand::Pong(reply_to) => {
             if !store.pong(reply_to, "pong").await? {

@@ -2,22 +2,23 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::{Notify, mpsc};
-use tracing::{error, info};
+use tracing::error;
 
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
 use crate::actor::settings::ActorSettings;
-use crate::actor::verdict;
 use crate::actor::workers::{RunOutcome, RunningJob, Workers};
-use crate::engine::{Cancel, Failure, Inputs, StopReason, Success};
-use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::actor::{story, verdict};
+use crate::config::JobConfig;
+use crate::engine::{Cancel, Inputs, StopReason};
+use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
-use crate::store::Attempt;
+use crate::store::{Attempt, Verdict};
 
 /// Outcomes that may wait for the loop; a thread with one more blocks.
 const OUTCOMES_MAX: usize = 1024;
@@ -101,11 +102,11 @@ impl Jobs {
         let run = RunningJob { job, actor, queue, inputs, timeout, cancel, log };
         let run = Arc::new(run);
         if !self.workers[actor].run(&run) {
-            error!(job_id = %id, "all threads are busy: giving the claimed job back");
+            error!(job_id = %id, "all threads are busy: giving the claimed job {id} back");
             return Err(NotStarted::NoThread);
         }
         self.slots[actor].job_started();
-        log_start(&run.job, &self.slots[actor].id);
+        story::started(&run, &self.slots[actor].id);
         self.running.insert(id, run);
         Ok(())
     }
@@ -117,20 +118,20 @@ impl Jobs {
         if job.log_to_journal { log.also_to_journal(id.clone()) } else { log }
     }
 
-    /// Frees the slot of a job that ended. Returns `false` if the job is unknown.
+    /// Frees the slot of a job that ended, and decides how its attempt is recorded. `None` if it is
+    /// not, or the job is unknown.
     pub(super) fn end(
         &mut self,
-        run: &RunningJob,
-        result: &Result<Success, Failure>,
-        took: Duration,
-    ) -> bool {
-        let is_known = self.running.remove(&run.job.id).is_some();
-        if is_known {
-            let slots = &mut self.slots[run.actor];
-            slots.job_ended();
-            log_end(&run.job, &slots.id, result, took);
-        }
-        is_known
+        RunOutcome { run, result, took }: RunOutcome,
+        config: &JobConfig,
+    ) -> Option<Verdict> {
+        self.running.remove(&run.job.id)?;
+        let slots = &mut self.slots[run.actor];
+        slots.job_ended();
+        let failure = result.as_ref().err().cloned();
+        let verdict = verdict::decide(&run.job, result, config, fastrand::f64());
+        story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
+        verdict
     }
 
     /// Stops a job on request. Returns `false` if it does not run here.
@@ -177,36 +178,4 @@ fn start_workers(
         Workers::start(settings.tasks(actor), engine, &settings.job.log_dir, outcomes)
     };
     actors.iter().enumerate().map(start).collect()
-}
-
-fn log_start(job: &Job, actor: &ActorId) {
-    info!(
-        job_id = %job.id,
-        script_type = %actor.script_type,
-        group = %actor.group,
-        instance = %actor.instance,
-        attempt = job.attempt,
-        caller_id = %job.spec.caller_id,
-        context_id = %job.spec.context_id,
-        "job started"
-    );
-}
-
-fn log_end(job: &Job, actor: &ActorId, result: &Result<Success, Failure>, took: Duration) {
-    let result = match result {
-        Ok(_) => "finished".to_owned(),
-        Err(Failure::Machine { message }) => format!("{message}: it goes back to its queue"),
-        Err(failure) => failure.to_string(),
-    };
-    info!(
-        job_id = %job.id,
-        script_type = %actor.script_type,
-        group = %actor.group,
-        instance = %actor.instance,
-        attempt = job.attempt,
-        caller_id = %job.spec.caller_id,
-        context_id = %job.spec.context_id,
-        took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        "job ended: {result}"
-    );
 }

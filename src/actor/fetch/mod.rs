@@ -135,10 +135,10 @@ impl Fetch {
     /// Returns once the scripts have ended, or had the time to.
     pub(super) async fn abandon(&mut self) {
         for id in self.jobs.running.keys() {
-            warn!(job_id = %id, "lost the job with the lease: stopping its script; it runs again elsewhere");
+            warn!(job_id = %id, "lost job {id} with the lease: stopping its script; it runs again elsewhere");
         }
         for id in self.recording.ids() {
-            warn!(job_id = %id, "lost the job with the lease before its end was recorded: it runs again");
+            warn!(job_id = %id, "lost job {id} with the lease before its end was recorded: it runs again");
         }
         self.jobs.stop_all(StopReason::LeaseLost);
         // A supervisor would find lost ids of Hero's own jobs, but not those that a foreign program
@@ -239,7 +239,7 @@ impl Fetch {
             Ok(()) => {}
             Err(NotStarted::Invalid(invalid)) => {
                 let script_type = self.jobs.slots[actor].id.script_type.clone();
-                warn!(job_id = %id, script_type = %script_type, "{invalid}");
+                warn!(job_id = %id, script_type = %script_type, "job {id} of {script_type} ends in error, as it cannot run: {invalid}");
                 let log = self.jobs.new_log(&id, &self.settings);
                 self.recording.add(id, script_type, verdict::refuse(&invalid), &log);
             }
@@ -251,16 +251,14 @@ impl Fetch {
 
     fn on_outcomes(&mut self, first: RunOutcome) {
         let mut next = Some(first);
-        while let Some(RunOutcome { run, result, took }) = next {
-            if self.jobs.end(&run, &result, took) {
-                if let Err(Failure::Machine { message }) = &result {
-                    self.not_started(&run, message);
-                }
-                let dice = fastrand::f64();
-                if let Some(verdict) = verdict::decide(&run.job, result, &self.settings.job, dice) {
-                    let script_type = self.jobs.slots[run.actor].id.script_type.clone();
-                    self.recording.add(run.job.id.clone(), script_type, verdict, &run.log);
-                }
+        while let Some(outcome) = next {
+            let run = Arc::clone(&outcome.run);
+            if let Err(Failure::Machine { message }) = &outcome.result {
+                self.not_started(&run, message);
+            }
+            if let Some(verdict) = self.jobs.end(outcome, &self.settings.job) {
+                let script_type = self.jobs.slots[run.actor].id.script_type.clone();
+                self.recording.add(run.job.id.clone(), script_type, verdict, &run.log);
             }
             next = self.outcomes.try_recv().ok();
         }
@@ -300,7 +298,7 @@ impl Fetch {
         match Control::parse(message) {
             Err(error) => warn!(actor = %id, "dropped a control message: {error}"),
             Ok(Control::Stop(job)) if self.jobs.stop(&job) => {
-                info!(job_id = %job, "stops on request");
+                info!(job_id = %job, "stops job {job} on request");
             }
             Ok(Control::Stop(job)) => self.errands.push(Errand::PassOnStop(job)),
             Ok(Control::Drain) => {

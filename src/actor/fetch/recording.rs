@@ -249,10 +249,10 @@ impl Endings {
             match recorded {
                 Recorded::Recorded | Recorded::Before => count += 1,
                 Recorded::Lost => {
-                    warn!(job_id = %id, "the end of the job is not recorded: another boot owns it");
+                    warn!(job_id = %id, "the end of job {id} is not recorded: another boot owns it");
                 }
                 Recorded::Failed(reason) => {
-                    error!(job_id = %id, "cannot record how the job ended: {reason}");
+                    error!(job_id = %id, "cannot record how job {id} ended: {reason}");
                 }
             }
         }

@@ -6,7 +6,7 @@
 --       5 limit on the bytes of one hash
 --       6 number of ids popped before, then for each: its work list, the id
 --       last: the limits of the configuration as JSON, or '' if it has none
--- returns { jobs, skipped, broken, more, fenced, paused }
+-- returns { jobs, skipped, broken, more, fenced, paused, time }
 --       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
 --       skipped  { number, a few of them: id, reason, … }
 --       broken   { work list, error, … } of lists that cannot be read
@@ -15,6 +15,7 @@
 --                popped ids that have no ready entry go back
 --       paused   work lists of paused queues: nothing was taken from them, and ids popped from one
 --                went back to its front
+--       time     of the claim, in us
 -- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
@@ -36,7 +37,7 @@ if not may_own(boot) then
       redis.pcall('LPUSH', ARGV[i], ARGV[i + 1])
     end
   end
-  return { {}, { 0 }, {}, 0, 1, {} }
+  return { {}, { 0 }, {}, 0, 1, {}, at }
 end
 
 -- The lists to leave alone. One cheap query as long as no queue is paused.
@@ -195,4 +196,5 @@ for list, ids in pairs(unready) do
 end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()
-return { jobs, skipped, broken, (#jobs < wanted and pops >= POPS_PER_STEP) and 1 or 0, 0, paused }
+return { jobs, skipped, broken, (#jobs < wanted and pops >= POPS_PER_STEP) and 1 or 0, 0, paused,
+  at }

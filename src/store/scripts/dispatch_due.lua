@@ -1,8 +1,8 @@
 -- Dispatches scheduled jobs that are due, earliest first.
 --
 -- ARGV: 1 limit per type
--- returns { dispatched, us until the next is due or -1 }
--- needs: wrong_type time names routing job sweep index events queue
+-- returns { dispatched, us until the next is due or -1, notes on jobs }
+-- needs: wrong_type time names routing job sweep notes index events queue
 
 local limit, at = tonumber(ARGV[1]), now_us()
 local dispatched, soonest = 0, -1
@@ -23,6 +23,7 @@ for _, script_type in ipairs(some_types()) do
         'progress_text')
       push_back(id, queue, at)
       dispatched = dispatched + 1
+      note(id, script_type, 'is due: dispatched to queue ' .. queue)
     end
   end
   local first = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
@@ -31,4 +32,4 @@ for _, script_type in ipairs(some_types()) do
     if soonest < 0 or wait < soonest then soonest = wait end
   end
 end
-return { dispatched, soonest }
+return { dispatched, soonest, notes }

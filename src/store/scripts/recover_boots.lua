@@ -2,8 +2,8 @@
 --
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention
--- returns { boots, put back, ended }
--- needs: wrong_type time names routing job sweep counters events queue_front ending dependents foreign_end limits
+-- returns { boots, put back, ended, notes on jobs }
+-- needs: wrong_type time names routing job sweep notes counters events queue_front ending dependents foreign_end limits
 
 local BOOTS_PER_STEP = 10
 local budget = 1100
@@ -13,11 +13,12 @@ local when = rfc3339(at)
 local put_back, given_up, ended = 0, 0, {}
 despite_full_memory()
 
-local function give_up(id, script_type, f, text)
+local function give_up(id, script_type, f, text, is_dead)
   local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
   redis.call('HDEL', JOB .. id, 'exit_code')
   end_job(id, job, 'error', text, nil, at, retention)
   if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
+  note(id, script_type, 'ended in error: ' .. text .. (is_dead and '; it is a dead letter' or ''))
   given_up = given_up + 1
 end
 
@@ -39,7 +40,7 @@ local function recover(id, boot)
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
   -- Without a queue its fields are illegal and it cannot run.
   if crashes >= crash_limit or not queue then
-    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it')
+    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     return add_dead_letter(id, script_type)
   end
   log_event(id, 'dispatched')
@@ -50,6 +51,8 @@ local function recover(id, boot)
   push_front(id, queue, at)
   count(f[3], 'recovered')
   put_back = put_back + 1
+  note(id, script_type, 'goes back to the front of queue ' .. queue .. ': actor '
+    .. (present(f[12]) or '') .. ' died while it ran the job; crash ' .. crashes .. ' of ' .. crash_limit)
 end
 
 local boots = { ARGV[1] }
@@ -70,4 +73,4 @@ for _, boot in ipairs(boots) do
 end
 if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
-return { #boots, put_back, given_up }
+return { #boots, put_back, given_up, notes }

@@ -3,8 +3,8 @@
 --
 -- ARGV: 1 default timeout in s  2 margin beyond a timeout in ms
 --       3 interval of looks at a job in ms  4 crash limit  5 retention
--- returns { ended by their actors, put back, ended here }
--- needs: wrong_type time names routing job owner sweep counters index events queue_front ending dependents foreign_end
+-- returns { ended by their actors, put back, ended here, notes on jobs }
+-- needs: wrong_type time names routing job owner sweep notes counters index events queue_front ending dependents foreign_end
 
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000
@@ -15,10 +15,11 @@ local at = now_us()
 local noticed, put_back, given_up, ended = 0, 0, 0, {}
 despite_full_memory()
 
-local function give_up(id, script_type, f, text)
+local function give_up(id, script_type, f, text, is_dead)
   local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
   end_job(id, job, 'error', text, nil, at, retention)
   if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
+  note(id, script_type, 'ended in error: ' .. text .. (is_dead and '; it is a dead letter' or ''))
   given_up = given_up + 1
 end
 
@@ -29,7 +30,7 @@ local function overdue(id, script_type, f)
   local crashes = (tonumber(f[8]) or 0) + 1
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if crashes >= crash_limit or not queue then
-    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it')
+    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     add_dead_letter(id, script_type)
   else
     log_event(id, 'dispatched')
@@ -38,6 +39,8 @@ local function overdue(id, script_type, f)
     push_front(id, queue, at)
     count(script_type, 'recovered')
     put_back = put_back + 1
+    note(id, script_type, 'goes back to the front of queue ' .. queue
+      .. ': its foreign actor exceeded its timeout; crash ' .. crashes .. ' of ' .. crash_limit)
   end
 end
 
@@ -69,4 +72,4 @@ for _, script_type in ipairs(some_types()) do
 end
 if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
-return { noticed, put_back, given_up }
+return { noticed, put_back, given_up, notes }

@@ -6,8 +6,8 @@
 -- is lost.
 --
 -- ARGV: 1 grace in ms  2 limit on entries to find the head  3 limit on queues  4 retention
--- returns { put back, started by foreign actors, ended by foreign actors, gone }
--- needs: wrong_type time routing job owner sweep counters legacy foreign_start foreign_end
+-- returns { put back, started by foreign actors, ended by foreign actors, gone, notes on jobs }
+-- needs: wrong_type time routing job owner sweep notes counters legacy foreign_start foreign_end
 
 local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[4]
 local LOST_PER_STEP = 200
@@ -38,6 +38,8 @@ local function settle(id, queue)
     end
     count(type_of_queue(queue), 'recovered')
     put_back = put_back + 1
+    note(id, type_of_queue(queue), 'goes back to the front of queue ' .. queue
+      .. ': an actor popped it and never claimed it')
     return
   end
   redis.call('ZREM', READY .. queue, id)
@@ -72,4 +74,4 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
   end
 end
 write_counts()
-return { put_back, started, ended, gone }
+return { put_back, started, ended, gone, notes }

@@ -12,6 +12,36 @@ journal_tells_the_story() {
         has "$story" "$field"
     done
     lacks "$story" "40 + 2"
+    story=$(inside journalctl --no-pager --output=cat JOB_ID=story-1)
+    has "$story" "job story-1 of osis starts from queue type:osis; submitted "
+    has "$story" "job story-1 of osis finished in "
+}
+
+journal_tells_of_a_retry() {
+    local story
+    alice hero submit --id story-2 -t osis --delay 1s --retries 1 -e 'throw "no"' > /dev/null
+    exits 1 alice hero job wait story-2
+    eventually 5 has_lines 6 inside journalctl --no-pager --output=cat JOB_ID=story-2
+    story=$(inside journalctl --no-pager --output=cat JOB_ID=story-2)
+    has "$story" "job story-2 of osis is due: dispatched to queue type:osis"
+    has "$story" "; it is retried in "
+    has "$story" ", attempt 2; it is a dead letter: "
+}
+
+flood_leaves_the_journal_whole() {
+    local began
+    began=$(inside date +%s)
+    alice sh -c "yes '{\"script_type\":\"osis\",\"script\":\"1\"}' | head -n 20000 \
+        | hero submit --batch - | tail -n 1 | xargs hero job wait" > /dev/null
+    exits 1 alice hero exec --id story-3 -t osis -e 'throw "after the flood"'
+    eventually 5 has_lines 1 inside journalctl --no-pager --output=cat JOB_ID=story-3
+    lacks "$(inside journalctl --no-pager --output=cat -u systemd-journald --since "@$began")" "Suppressed"
+}
+
+fatal_error_has_priority_err() {
+    inside systemctl start hero@nosuch 2> /dev/null || true
+    eventually 10 has_lines 1 inside journalctl --no-pager --output=cat -p err -u hero@nosuch -g nosuch
+    inside systemctl reset-failed hero@nosuch
 }
 
 has_lines() { # NUMBER COMMAND...
@@ -104,6 +134,9 @@ rotates_log_files() {
 }
 
 claim "journalctl JOB_ID=… tells one job's story, without its script" journal_tells_the_story
+claim "the journal tells of the schedule, the retry and the dead letter of a job" journal_tells_of_a_retry
+claim "20 000 quick jobs make the journal drop no line of a failure" flood_leaves_the_journal_whole
+claim "a unit that cannot start says why with priority err" fatal_error_has_priority_err
 claim "osis, sal, python and a type of the operator's own run in their units" runs_every_type
 claim "a job can build a program in its folder and start it" builds_and_runs_programs
 claim "a job cannot write to the system, nor see home folders and devices" is_confined_by_the_unit

@@ -1,0 +1,182 @@
+//! The log lines about the jobs of an actor: start, success, retry, end in error. Each names the job
+//! and its script type in its text, and has the job's id as a field, by which the journal finds it.
+
+use std::time::Duration;
+
+use tracing::info;
+
+use super::workers::RunningJob;
+use crate::engine::Failure;
+use crate::proto::job::Job;
+use crate::proto::report::{JOB_COURSE, JOB_FAILURE};
+use crate::proto::target::ActorId;
+use crate::store::Verdict;
+
+/// Logs that a job starts, with what its journal has not told: a submission happens elsewhere.
+pub(super) fn started(run: &RunningJob, actor: &ActorId) {
+    let job = &run.job;
+    info!(
+        target: JOB_COURSE,
+        job_id = %job.id,
+        script_type = %actor.script_type,
+        group = %actor.group,
+        instance = %actor.instance,
+        queue = %run.queue,
+        attempt = job.attempt,
+        waited_ms = waited(job).map(millis),
+        caller_id = %job.spec.caller_id,
+        context_id = %job.spec.context_id,
+        "job {} of {} starts from queue {}{}{}",
+        job.id,
+        actor.script_type,
+        run.queue,
+        attempt(job),
+        origin(job)
+    );
+}
+
+/// Logs what the end of an attempt means: success, a retry, or the end in `error`. Without a verdict
+/// the job goes back to its queue.
+pub(super) fn ended(
+    run: &RunningJob,
+    actor: &ActorId,
+    failure: Option<&Failure>,
+    verdict: Option<&Verdict>,
+    took: Duration,
+) {
+    macro_rules! log {
+        ($target:expr, $($text:tt)+) => {
+            info!(
+                target: $target,
+                job_id = %run.job.id,
+                script_type = %actor.script_type,
+                group = %actor.group,
+                instance = %actor.instance,
+                queue = %run.queue,
+                attempt = run.job.attempt,
+                waited_ms = waited(&run.job).map(millis),
+                caller_id = %run.job.spec.caller_id,
+                context_id = %run.job.spec.context_id,
+                took_ms = millis(took),
+                $($text)+
+            )
+        };
+    }
+    let (id, script_type) = (&run.job.id, &actor.script_type);
+    let (took_text, attempt) = (shown(took), attempt(&run.job));
+    let why = failure.map(ToString::to_string).unwrap_or_default();
+    match verdict {
+        Some(Verdict::Finished { .. }) => {
+            log!(JOB_COURSE, "job {id} of {script_type} finished in {took_text}{attempt}");
+        }
+        Some(Verdict::Retry { delay, .. }) => {
+            let delay = shown(*delay);
+            log!(
+                JOB_FAILURE,
+                "job {id} of {script_type} failed in {took_text}{attempt}; it is retried in {delay}: {why}"
+            );
+        }
+        Some(Verdict::Error { dead: true, .. }) => {
+            log!(
+                JOB_FAILURE,
+                "job {id} of {script_type} ended in error in {took_text}{attempt}; it is a dead letter: {why}"
+            );
+        }
+        Some(Verdict::Error { .. }) => {
+            log!(
+                JOB_FAILURE,
+                "job {id} of {script_type} ended in error in {took_text}{attempt}: {why}"
+            );
+        }
+        None => {
+            log!(
+                JOB_FAILURE,
+                "job {id} of {script_type} goes back to queue {} after {took_text}{attempt}: {why}",
+                run.queue
+            );
+        }
+    }
+}
+
+/// Returns the attempt in words, unless it is the first and only one.
+fn attempt(job: &Job) -> String {
+    match job.attempt {
+        0 | 1 => String::new(),
+        number => format!(", attempt {number}"),
+    }
+}
+
+/// Returns who submitted the job, and how long ago, by Redis's clock.
+fn origin(job: &Job) -> String {
+    let caller = match job.spec.caller_id.as_str() {
+        "" => String::new(),
+        caller => format!(" by {caller}"),
+    };
+    let ago = since(job.created_at, job).map(|age| format!(" {} ago", shown(age)));
+    let waited = waited(job).map(|waited| format!(", waited {}", shown(waited)));
+    if caller.is_empty() && ago.is_none() {
+        return String::new();
+    }
+    format!("; submitted{}{caller}{}", ago.unwrap_or_default(), waited.unwrap_or_default())
+}
+
+/// Returns how long the job stood in its queue.
+fn waited(job: &Job) -> Option<Duration> {
+    since(job.updated_at, job)
+}
+
+/// Returns the time from `begin` to the start of the attempt. Both are of Redis's clock.
+fn since(begin: Option<jiff::Timestamp>, job: &Job) -> Option<Duration> {
+    job.started_at?.duration_since(begin?).try_into().ok()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns a duration as a person reads it: in ms below a second, in s above.
+fn shown(duration: Duration) -> String {
+    match duration.as_millis() {
+        ms @ 0..1000 => format!("{ms} ms"),
+        1000..100_000 => format!("{:.1} s", duration.as_secs_f64()),
+        _ => format!("{} s", duration.as_secs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(attempt: u32) -> Job {
+        let mut job = Job::new("j1".parse().expect("legal"), "1");
+        job.attempt = attempt;
+        job.created_at = "2026-01-31T12:00:00.000Z".parse().ok();
+        job.updated_at = "2026-01-31T12:00:01.000Z".parse().ok();
+        job.started_at = "2026-01-31T12:00:03.250Z".parse().ok();
+        job
+    }
+
+    #[test]
+    fn origin_of_a_job_has_its_age_its_caller_and_its_wait() {
+        let mut job = job(1);
+        assert_eq!(origin(&job), "; submitted 3.2 s ago, waited 2.2 s");
+        job.spec.caller_id = "alice".to_owned();
+        assert_eq!(origin(&job), "; submitted 3.2 s ago by alice, waited 2.2 s");
+        // A foreign program writes no times, and its clock may be ahead.
+        job.updated_at = "2026-01-31T13:00:00.000Z".parse().ok();
+        assert_eq!(origin(&job), "; submitted 3.2 s ago by alice");
+        job.created_at = None;
+        assert_eq!(origin(&job), "; submitted by alice");
+    }
+
+    #[test]
+    fn durations_are_short() {
+        let of = |ms| shown(Duration::from_millis(ms));
+        assert_eq!([of(0), of(999), of(1500), of(123_456)], ["0 ms", "999 ms", "1.5 s", "123 s"]);
+    }
+
+    #[test]
+    fn first_attempt_is_not_numbered() {
+        assert_eq!([attempt(&job(1)), attempt(&job(2))], ["", ", attempt 2"]);
+    }
+}
