@@ -30,6 +30,7 @@ mod migration;
 mod objects;
 mod periodic_jobs;
 mod queues;
+mod status;
 mod wait;
 
 pub use builder::JobBuilder;
@@ -93,15 +94,6 @@ impl Client {
     /// [`ClientError::Store`] if Redis does not answer.
     pub async fn ping(&self) -> Result<(), ClientError> {
         Ok(self.store.ping().await?)
-    }
-
-    /// Returns a warning if Redis may evict keys when its memory is full; `None` if it does not,
-    /// or does not say.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn eviction_danger(&self) -> Result<Option<String>, ClientError> {
-        Ok(self.store.eviction_danger().await?)
     }
 
     /// Returns keys of Hero that have the wrong type, each as a sentence.

@@ -11,23 +11,26 @@ use serde_json::{Map, Value, json};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, ConfigError, EngineKind, Unit};
-use crate::daemon::ProcessSandbox;
+use crate::daemon::{ProcessSandbox, not_durable};
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Sandbox, Support};
+use crate::store::RedisState;
 
 /// Validate the configuration and print what is in force
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n  hero check --redis\n\n\
-                        Exit code 78: the configuration is wrong; the message has file, line and \
-                        column."
+                        Exit codes: 78 the configuration is wrong, with file, line and column; with \
+                        --redis 69 Redis does not answer, 77 it refuses the login. Without \
+                        --redis these two are warnings."
 )]
 pub(super) struct Check {
     /// Describe this unit too, and fail if its scripts cannot run here
     unit: Option<String>,
-    /// Fail if Redis does not answer, or if a key has the wrong type
+    /// Say what Redis keeps; fail if it does not answer, refuses the login, or is not durable though
+    /// the configuration requires it, or if a key has the wrong type
     #[arg(long)]
     redis: bool,
 }
@@ -44,15 +47,12 @@ impl Check {
             let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
             return Err(Error::new(Exit::Config, problems.join("\n")));
         }
-        if self.redis {
-            let client = Client::open(&config)?;
-            let wrong = super::block_on(async { Ok(client.wrong_types().await?) })?;
-            if !wrong.is_empty() {
-                return Err(Error::new(Exit::Data, wrong.join("\n")));
-            }
-        }
+        let redis = if self.redis { Some(redis_state(&config)?) } else { None };
         let text = config.to_toml()?;
-        let warnings: Vec<String> = redis_warning(&config)?.into_iter().collect();
+        let warnings = match &redis {
+            Some(state) => state.dangers(),
+            None => redis_warnings(&config)?,
+        };
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             if let Some((_, unit)) = &unit {
@@ -84,8 +84,9 @@ impl Check {
         {
             output::line(&format!("unit {name}: its process is sandboxed: it {said}"))?;
         }
-        if self.redis {
+        if let Some(state) = redis {
             output::line("redis: answers, and no key has the wrong type")?;
+            output::line(&format!("redis: keeps {}", state.keeps()))?;
         }
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
     }
@@ -112,25 +113,40 @@ fn own_sandbox(config: &Config, global: &Global, unit: &Unit) -> Result<Option<S
     Ok(sandbox.map(|sandbox| sandbox.summary()))
 }
 
-/// A warning about Redis: its eviction policy may lose jobs, or this user may not read its secrets.
-/// During a reload a unit may not read its own credentials again, so the latter is no error.
-fn redis_warning(config: &Config) -> Result<Option<String>, Error> {
-    let secrets = [config.redis.password().err(), config.redis.tls().err()];
-    if let Some(error) = secrets.into_iter().flatten().find(ConfigError::is_for_others) {
-        return Ok(Some(format!("{error}; the user of the daemon may be allowed to read it")));
+/// The state of a Redis that answers, accepts the login and has no key of a wrong type.
+fn redis_state(config: &Config) -> Result<RedisState, Error> {
+    let client = Client::open(config)?;
+    let (state, wrong) = super::block_on(async {
+        Ok((client.redis_state(true).await?, client.wrong_types().await?))
+    })?;
+    if !wrong.is_empty() {
+        return Err(Error::new(Exit::Data, wrong.join("\n")));
     }
-    match Client::open(config) {
-        Ok(client) => Ok(eviction_danger(&client)),
-        Err(error) => Err(Error::new(Exit::Config, error.to_string())),
+    if config.redis.require_durable && state.is_durable() != Some(true) {
+        return Err(Error::new(Exit::Config, not_durable(&config.redis.redacted_url(), &state)));
     }
+    Ok(state)
 }
 
-/// The warning of a Redis that answers within a second. The check itself needs no Redis.
-fn eviction_danger(client: &Client) -> Option<String> {
-    const PATIENCE: Duration = Duration::from_secs(1);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let asked = async { tokio::time::timeout(PATIENCE, client.eviction_danger()).await };
-    runtime.block_on(asked).ok()?.ok()?
+/// Warnings about Redis: it may lose jobs, does not answer or refuses the login, or this user may not
+/// read its secrets. During a reload a unit may not read its own credentials again, so the latter is
+/// no error.
+fn redis_warnings(config: &Config) -> Result<Vec<String>, Error> {
+    let secrets = [config.redis.password().err(), config.redis.tls().err()];
+    if let Some(error) = secrets.into_iter().flatten().find(ConfigError::is_for_others) {
+        return Ok(vec![format!("{error}; the user of the daemon may be allowed to read it")]);
+    }
+    let client =
+        Client::open(config).map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    super::block_on(async {
+        // The check itself needs no Redis.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        Ok(match tokio::time::timeout(PATIENCE, client.redis_state(false)).await {
+            Ok(Ok(state)) => state.dangers(),
+            Ok(Err(error)) => vec![error.to_string()],
+            Err(_) => vec![format!("redis at {} does not answer", config.redis.redacted_url())],
+        })
+    })
 }
 
 /// Every configured type, with the reason if its scripts cannot run on this machine.

@@ -18,6 +18,7 @@ mod queue;
 mod script;
 mod script_doc;
 mod stage;
+mod status;
 mod submit;
 mod table;
 mod time;
@@ -73,6 +74,7 @@ enum Command {
     Run(RunUnit),
     Dev(dev::Dev),
     Check(check::Check),
+    Status(status::Status),
     Exec(exec::Exec),
     Submit(submit::Submit),
     #[command(subcommand)]
@@ -121,6 +123,7 @@ impl Cli {
             }
             Command::Dev(dev) => block_on(dev.run(global)),
             Command::Check(check) => check.run(global),
+            Command::Status(status) => status.run(global),
             Command::Exec(exec) => block_on(exec.run(global)),
             Command::Submit(submit) => block_on(submit.run(global)),
             Command::Job(job) => block_on(job.run(global)),

@@ -201,7 +201,7 @@ fn table(queues: &[QueueState]) -> String {
     table.render()
 }
 
-fn document(state: &QueueState) -> Value {
+pub(super) fn document(state: &QueueState) -> Value {
     json!({
         "queue": state.queue.to_string(),
         "script_type": state.queue.target.script_type(),

@@ -24,6 +24,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     check_migration(&config.supervisor, &config.redis)?;
     check_job(&config.job)?;
     check_actor(&config.actor)?;
+    config.check.check()?;
     config.osis.check()?;
     let of_osis = |name| KeyPath::of(&["osis", name]);
     size(of_osis("object_size_max"), config.osis.object_size_max, 1..=64 << 20)?;

@@ -36,6 +36,8 @@ pub struct RedisConfig {
     /// The private key of the client certificate.
     #[serde(with = "empty_is_none")]
     pub tls_key_file: Option<PathBuf>,
+    /// Refuses a Redis that forgets accepted jobs when it is killed.
+    pub require_durable: bool,
 }
 
 impl Default for RedisConfig {
@@ -48,6 +50,7 @@ impl Default for RedisConfig {
             tls_ca_file: None,
             tls_cert_file: None,
             tls_key_file: None,
+            require_durable: false,
         }
     }
 }

@@ -83,6 +83,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         supervisor: layer.supervisor,
         job: layer.job,
         actor: layer.actor,
+        check: layer.check,
         osis: layer.osis,
         sal: layer.sal,
         limits: layer.limits,

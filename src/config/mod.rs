@@ -24,6 +24,7 @@ mod schema;
 mod source;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 mod types;
 mod unit;
 mod units;
@@ -46,6 +47,7 @@ pub use schema::{
     ActorConfig, Config, JobConfig, Migration, Role, SupervisorConfig, UnitActor, UnitConfig,
 };
 pub(crate) use source::Source;
+pub use thresholds::CheckConfig;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

@@ -12,6 +12,7 @@ use super::load_max::LoadMax;
 use super::log::LogConfig;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
+use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
 use crate::proto::job::{JobBounds, Retention};
@@ -31,6 +32,8 @@ pub struct Config {
     pub job: JobConfig,
     /// `[actor]`.
     pub actor: ActorConfig,
+    /// `[check]`.
+    pub check: CheckConfig,
     /// `[osis]`.
     pub osis: OsisConfig,
     /// `[sal]`.
@@ -54,6 +57,7 @@ impl Default for Config {
             supervisor: SupervisorConfig::default(),
             job: JobConfig::default(),
             actor: ActorConfig::default(),
+            check: CheckConfig::default(),
             osis: OsisConfig::default(),
             sal: SalConfig::default(),
             limits: BTreeMap::new(),
@@ -72,6 +76,7 @@ pub(super) struct Layer {
     pub(super) supervisor: SupervisorConfig,
     pub(super) job: JobConfig,
     pub(super) actor: ActorConfig,
+    pub(super) check: CheckConfig,
     pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
     #[serde(rename = "limit")]

@@ -1,5 +1,6 @@
 //! Runs a role as a daemon: logging, signals, systemd notifications, reload, orderly shutdown.
 
+mod durability;
 mod job_lines;
 mod logging;
 mod notify;
@@ -8,6 +9,7 @@ mod reload;
 mod settings;
 pub mod signals;
 
+pub use durability::not_durable;
 pub use process_sandbox::ProcessSandbox;
 pub use settings::backends;
 pub use signals::Interrupts;
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::actor::{ActorError, Actors};
 use crate::config::{Config, ConfigError, EngineKind, Unit};
@@ -26,6 +28,7 @@ use crate::proto::report::Shutdown;
 use crate::sandbox::divide_cgroup;
 use crate::store::{Backoff, Store, StoreError};
 use crate::supervisor::Supervisor;
+use durability::check_durability;
 use logging::Logging;
 pub(crate) use logging::reads_journal;
 use reload::{LiveSettings, Reload};
@@ -59,7 +62,8 @@ pub fn run(
     let sandbox = ProcessSandbox::of(&config, file, &role)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     runtime.block_on(async {
-        let (role, live, store) = prepare(&config, role)?;
+        let require_durable = config.redis.require_durable;
+        let (role, live, store) = prepare(&config, role, unit)?;
         // Everything it needs is open, and no thread has started yet: the sandbox would not hold it.
         let is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.enter());
         info!(
@@ -78,7 +82,7 @@ pub fn run(
                 .run(hangups),
         );
         if redis_answers(&store, wait, shutdown.clone()).await? {
-            warn_of_eviction(&store).await;
+            check_durability(&store, require_durable).await?;
             match role {
                 PreparedRole::Supervisor(supervisor) => supervisor.run(shutdown).await,
                 PreparedRole::Actors(actors) => actors.run(shutdown).await?,
@@ -102,7 +106,11 @@ enum PreparedRole {
 }
 
 /// Prepares the role with its slice of the configuration, and returns the sender of new settings.
-fn prepare(config: &Config, role: Unit) -> Result<(PreparedRole, LiveSettings, Store), Error> {
+fn prepare(
+    config: &Config,
+    role: Unit,
+    unit: &str,
+) -> Result<(PreparedRole, LiveSettings, Store), Error> {
     let store = Store::open(&config.redis)
         .and_then(|store| {
             store.with_events(config.job.events).beside(config.supervisor.served_legacy_queues())
@@ -113,7 +121,8 @@ fn prepare(config: &Config, role: Unit) -> Result<(PreparedRole, LiveSettings, S
         Unit::Supervisor => {
             let (live, settings) = watch::channel(Arc::new(supervisor_settings(config)));
             let store = store.clone();
-            let role = Supervisor { store, settings, report, beat_within };
+            let unit = unit.to_owned();
+            let role = Supervisor { store, unit, settings, report, beat_within };
             (PreparedRole::Supervisor(role), LiveSettings::Supervisor(live))
         }
         Unit::Actors(actors) => {
@@ -127,15 +136,6 @@ fn prepare(config: &Config, role: Unit) -> Result<(PreparedRole, LiveSettings, S
         }
     };
     Ok((role, live, store))
-}
-
-/// Warns if Redis may evict jobs. A failed check does not prevent the start.
-async fn warn_of_eviction(store: &Store) {
-    match store.eviction_danger().await {
-        Ok(None) => {}
-        Ok(Some(danger)) => warn!("{danger}"),
-        Err(error) => debug!("{error}"),
-    }
 }
 
 /// Waits until Redis answers. Returns false if a signal came first.

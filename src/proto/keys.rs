@@ -7,6 +7,7 @@
 
 mod fixed;
 mod objects;
+mod status;
 
 use std::fmt;
 use std::str::FromStr;
@@ -323,6 +324,8 @@ impl Keys {
             ("QUEUES", "meta:queue:index"),
             ("TYPES", "meta:type:index"),
             ("ACTORS", "meta:actor:index"),
+            ("SUPERVISOR", "meta:supervisor:inst:"),
+            ("SUPERVISORS", "meta:supervisor:index"),
             ("BOOTS", "meta:boot:index"),
             ("UNIQUE", "meta:job:unique:"),
             ("PENDING", "meta:job:pending:"),
@@ -330,6 +333,7 @@ impl Keys {
             ("STAGED", "meta:job:staged:"),
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
+            ("HOUR", "meta:queue:hour:type:"),
             ("MARKS", "meta:queue:marks"),
             ("SLOW", "meta:queue:slow"),
             ("WRONG_TYPES", "meta:key:wrong_types"),
@@ -426,6 +430,8 @@ mod tests {
             (keys.queues(), "hero:meta:queue:index"),
             (keys.types(), "hero:meta:type:index"),
             (keys.actors(), "hero:meta:actor:index"),
+            (keys.supervisor(&boot), "hero:meta:supervisor:inst:b7e151628aed4a6abf7158809cf4f3c7"),
+            (keys.supervisors(), "hero:meta:supervisor:index"),
             (keys.boots(), "hero:meta:boot:index"),
             (keys.unique(&unique), "hero:meta:job:unique:daily report"),
             (keys.pending(&id), "hero:meta:job:pending:job-1"),
@@ -433,6 +439,7 @@ mod tests {
             (keys.staged(&id), "hero:meta:job:staged:job-1"),
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
+            (keys.hour(&osis), "hero:meta:queue:hour:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),
             (keys.slow_queues(), "hero:meta:queue:slow"),
             (keys.events(), "hero:meta:job:events"),

@@ -182,17 +182,55 @@ impl Presence {
     /// # Errors
     /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let unreadable = |reason: String| Unreadable { what: "presence", reason };
-        if bytes.len() > PRESENCE_SIZE_MAX {
-            return Err(unreadable(format!("it is longer than {PRESENCE_SIZE_MAX} bytes")));
-        }
-        serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))
+        parse_presence(bytes)
     }
 
     /// Returns the presence as it is written.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// The presence of a supervisor, refreshed with every heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SupervisorPresence {
+    /// Its unit.
+    pub unit: String,
+    /// Its process id.
+    pub pid: u32,
+    /// The name of its machine.
+    pub hostname: String,
+    /// The start of the supervisor: RFC 3339, UTC.
+    pub started_at: String,
+    /// Its version of Hero.
+    pub version: String,
+    /// The time of this presence: RFC 3339, UTC.
+    pub last_heartbeat: String,
+    /// `ok`, or the duty that fails and its error.
+    pub redis: String,
+}
+
+impl SupervisorPresence {
+    /// Parses a presence.
+    ///
+    /// # Errors
+    /// [`Unreadable`] with the mistake.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
+        parse_presence(bytes)
+    }
+
+    /// Returns the presence as it is written.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+fn parse_presence<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Unreadable> {
+    let unreadable = |reason: String| Unreadable { what: "presence", reason };
+    if bytes.len() > PRESENCE_SIZE_MAX {
+        return Err(unreadable(format!("it is longer than {PRESENCE_SIZE_MAX} bytes")));
+    }
+    serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))
 }
 
 /// A message that cannot be parsed.
@@ -268,6 +306,7 @@ mod tests {
             let _ = Control::parse(&bytes);
             let _ = Reply::parse(&bytes);
             let _ = Presence::parse(&bytes);
+            let _ = SupervisorPresence::parse(&bytes);
         }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Server {
     place: ServerPlace,
     /// For messages: no password in it.
     pub(super) address: Arc<str>,
+    /// True if the login is that of Redis's default user.
+    pub(super) is_default_user: bool,
 }
 
 /// The way to find it.
@@ -60,6 +62,9 @@ impl Server {
         if let Some(password) = password {
             login = login.set_password(password.expose());
         }
+        // Without a password there is no login.
+        let is_default_user =
+            login.password().is_none() || login.username().is_none_or(|name| name == "default");
         info = info.set_redis_settings(login);
         let client = match config.tls().map_err(|e| StoreError::Settings(e.to_string()))? {
             Some(files) => Client::build_with_tls(info, certificates(files)),
@@ -73,7 +78,7 @@ impl Server {
             }
             None => ServerPlace::Fixed(Box::new(client)),
         };
-        Ok(Self { place, address: Arc::clone(&address) })
+        Ok(Self { place, address: Arc::clone(&address), is_default_user })
     }
 
     async fn connect(&self, blocks: bool) -> Result<MultiplexedConnection, StoreError> {

@@ -18,17 +18,18 @@ mod legacy;
 mod limits;
 mod listing;
 mod logs;
-mod memory;
 mod notes;
 mod objects;
 mod presence;
 mod queues;
 mod raw_speed;
 mod recovery;
+mod redis_state;
 mod schedule;
 mod scripts;
 mod sentinel;
 mod statistics;
+mod status;
 
 pub use atomic_batch::BatchOutcome;
 pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Recorded, Verdict};
@@ -52,8 +53,10 @@ pub use objects::{Reindexed, TendedIndex, TendedIndexes};
 pub use presence::{Appearance, PresenceOf};
 pub use queues::{Hindrance, QueueState};
 pub use recovery::Recovered;
+pub use redis_state::RedisState;
 pub use schedule::Dispatched;
 pub use scripts::{LuaSource, lua_sources};
+pub use status::{LastHour, TypeState};
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use crate::proto::message::Presence;
 use crate::proto::target::{ActorId, ScriptType};
 
 /// The TTL of presence after its last refresh.
-const PRESENCE_TTL_SECS: u64 = 15;
+pub(super) const PRESENCE_TTL_SECS: u64 = 15;
 
 /// The answer to the attempt to take an identity.
 #[derive(Debug, Clone, PartialEq, Eq)]

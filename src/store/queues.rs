@@ -16,6 +16,8 @@ use crate::proto::target::Target;
 
 /// An actor whose last heartbeat is older is not woken by a pause; its next claim finds out.
 const HEARD_OF_WITHIN: Duration = Duration::from_mins(1);
+/// Queues that one round trip reads.
+const QUEUES_PER_PAGE: usize = 500;
 /// Entries that one step of a purge removes.
 const PURGED_PER_STEP: u64 = 500;
 
@@ -57,12 +59,36 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn queue_states(&self) -> Result<Vec<QueueState>, StoreError> {
+        self.queue_states_with(BTreeSet::new()).await
+    }
+
+    /// The state of the same queues and of these `others`, in the order of their names.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn queue_states_with(
+        &self,
+        others: BTreeSet<Queue>,
+    ) -> Result<Vec<QueueState>, StoreError> {
         let paused = self.paused_queues().await?;
-        let queues: BTreeSet<Queue> =
-            self.queues().await?.into_iter().chain(paused.iter().cloned()).collect();
+        let mut queues = others;
+        queues.extend(self.queues().await?.into_iter().chain(paused.iter().cloned()));
+        let queues: Vec<Queue> = queues.into_iter().collect();
+        let mut states = Vec::with_capacity(queues.len());
+        for page in queues.chunks(QUEUES_PER_PAGE) {
+            states.extend(self.states_of(page, &paused).await?);
+        }
+        Ok(states)
+    }
+
+    async fn states_of(
+        &self,
+        queues: &[Queue],
+        paused: &BTreeSet<Queue>,
+    ) -> Result<Vec<QueueState>, StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().cmd("TIME");
-        for queue in &queues {
+        for queue in queues {
             pipeline.cmd("LLEN").arg(self.keys.work(queue));
             pipeline.cmd("ZCARD").arg(self.keys.held(queue));
             for index in [self.keys.ready(queue), self.keys.held(queue)] {
@@ -77,7 +103,7 @@ impl Store {
         let now: (i64, i64) = answers.next().and_then(read).ok_or_else(unexpected)?;
         let now_us = now.0 * 1_000_000 + now.1;
         queues
-            .into_iter()
+            .iter()
             .map(|queue| {
                 // A key of another type holds no entries.
                 let depth = answers.next().map(read)?.unwrap_or_default();
@@ -88,7 +114,8 @@ impl Store {
                 #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
                 let waited = first.iter().map(|(_, score)| now_us - *score as i64).max();
                 let oldest_wait = waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
-                let paused = paused.contains(&queue);
+                let paused = paused.contains(queue);
+                let queue = queue.clone();
                 Some(QueueState { queue, depth, held, oldest_wait, type_throughput_per_s, paused })
             })
             .collect::<Option<_>>()

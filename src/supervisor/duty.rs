@@ -1,10 +1,11 @@
 //! A duty: one task that a supervisor repeats for as long as it runs.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
@@ -41,6 +42,12 @@ pub(super) struct DutyCounts {
     pub(super) rounds: AtomicU64,
     /// Failed rounds since the last that succeeded.
     failed_rounds: AtomicU64,
+    /// When Redis stopped answering, until a heartbeat is answered again.
+    redis_away_since: Mutex<Option<Instant>>,
+    /// A duty found Redis away before the heartbeat did.
+    pub(super) redis_lost: Notify,
+    /// The duties that fail though Redis answers, each with its error.
+    failing: Mutex<BTreeMap<&'static str, String>>,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
     /// Firings of periodic jobs.
@@ -66,11 +73,35 @@ impl DutyCounts {
         }
     }
 
+    /// Notes that Redis did not answer. Returns whether it answered before.
+    pub(super) fn set_redis_away(&self) -> bool {
+        let mut since = lock(&self.redis_away_since);
+        let changed = since.is_none();
+        since.get_or_insert_with(Instant::now);
+        changed
+    }
+
+    /// Notes that Redis answered a heartbeat.
+    pub(super) fn set_redis_back(&self) {
+        *lock(&self.redis_away_since) = None;
+    }
+
+    /// Returns when Redis stopped answering, if it does not answer.
+    pub(super) fn redis_away_since(&self) -> Option<Instant> {
+        *lock(&self.redis_away_since)
+    }
+
+    /// Returns a duty that fails though Redis answers, and its error.
+    pub(super) fn trouble(&self) -> Option<String> {
+        lock(&self.failing).iter().next().map(|(duty, error)| format!("{duty}: {error}"))
+    }
+
     /// Returns the status line for systemd.
     pub(super) fn status(&self) -> String {
-        let redis = match self.failed_rounds.load(Ordering::Relaxed) {
-            0 => "redis ok",
-            _ => "redis away",
+        let redis = match (self.redis_away_since(), self.trouble()) {
+            (Some(since), _) => format!("redis away for {} s", since.elapsed().as_secs()),
+            (None, Some(trouble)) => format!("failing: {trouble}"),
+            (None, None) => "redis ok".to_owned(),
         };
         format!(
             "{} scheduled jobs dispatched, {} periodic jobs fired, {} recovered, {} control messages forwarded, {redis}",
@@ -80,6 +111,11 @@ impl DutyCounts {
             self.forwarded.load(Ordering::Relaxed)
         )
     }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code panics while it holds one of these.
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A task that a supervisor repeats.
@@ -117,13 +153,21 @@ pub(super) async fn repeat<D: Duty>(
         let pause = match D::round(&round, &counts).await {
             Ok(pause) => {
                 counts.failed_rounds.store(0, Ordering::Relaxed);
+                lock(&counts.failing).remove(name);
                 if backoff.succeeded() && std::mem::take(&mut is_reported) {
                     info!("{name}: redis is back");
                 }
                 pause
             }
             Err(error) => {
-                away |= error.is_transient();
+                if error.is_transient() {
+                    away = true;
+                    if counts.set_redis_away() {
+                        counts.redis_lost.notify_one();
+                    }
+                } else {
+                    lock(&counts.failing).insert(name, error.to_string());
+                }
                 let is_first = counts.failed_rounds.fetch_add(1, Ordering::Relaxed) == 0;
                 let is_due = warned_at.is_none_or(|at| at.elapsed() >= WARN_INTERVAL);
                 if is_due && (is_first || !error.is_transient()) {

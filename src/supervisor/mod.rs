@@ -7,6 +7,7 @@ mod dependents;
 mod due_jobs;
 mod duty;
 mod foreign_actors;
+mod heartbeat;
 mod held_jobs;
 mod legacy_pushes;
 mod legacy_queues;
@@ -23,26 +24,25 @@ mod wrong_types;
 pub use duty::SupervisorSettings;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
-use tracing::{info, warn};
+use tracing::info;
 
+use crate::proto::job::BootId;
 use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::store::Store;
 use duty::{Duty, DutyCounts, repeat};
-
-/// The longest time between two reports of progress.
-const PULSE: Duration = Duration::from_secs(5);
+use heartbeat::{BEAT, Heartbeat};
 
 /// A supervisor before it starts.
 #[derive(Clone)]
 pub struct Supervisor {
     /// Redis, which has answered.
     pub store: Store,
+    /// The name of its unit.
+    pub unit: String,
     /// The configuration, which may change while the supervisor runs.
     pub settings: watch::Receiver<Arc<SupervisorSettings>>,
     /// The receiver of reports.
@@ -60,29 +60,22 @@ impl Supervisor {
         info!("ready: {} duties", duties.len());
         (self.report)(ServiceReport::Ready);
 
-        let every = self.beat_within.map_or(PULSE, |within| within.min(PULSE));
-        let mut pulse = tokio::time::interval(every);
-        pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut rounds = None;
-        loop {
-            tokio::select! {
-                _ = pulse.tick() => {
-                    let now = counts.rounds.load(Ordering::Relaxed);
-                    if rounds.replace(now) == Some(now) {
-                        warn!("no duty makes progress");
-                    } else {
-                        (self.report)(ServiceReport::Alive(counts.status()));
-                    }
-                }
-                changed = shutdown.wait_for(|asked| *asked > Shutdown::No) => {
-                    drop(changed);
-                    (self.report)(ServiceReport::Stopping { status: "shutting down".to_owned(), within: PULSE });
-                    duties.shutdown().await;
-                    info!("stopped");
-                    return;
-                }
-            }
+        let heartbeat = Heartbeat {
+            store: &self.store,
+            id: BootId::random(),
+            unit: &self.unit,
+            report: &self.report,
+            counts: &counts,
+        };
+        tokio::select! {
+            () = heartbeat.run(self.beat_within.unwrap_or(BEAT)) => {}
+            asked = shutdown.wait_for(|asked| *asked > Shutdown::No) => drop(asked),
         }
+        let status = "shutting down".to_owned();
+        (self.report)(ServiceReport::Stopping { status, within: BEAT });
+        duties.shutdown().await;
+        heartbeat.give_up().await;
+        info!("stopped");
     }
 
     fn start_duties(&self, counts: &Arc<DutyCounts>) -> JoinSet<()> {

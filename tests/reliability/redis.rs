@@ -155,15 +155,6 @@ async fn a_dead_boots_jobs_are_put_back_though_the_memory_is_full() {
 }
 
 #[tokio::test]
-async fn a_redis_that_may_throw_jobs_away_is_told_from_one_that_does_not() {
-    let world = World::new();
-    assert_eq!(world.store.eviction_danger().await, Ok(None));
-    world.redis.run("CONFIG SET maxmemory-policy allkeys-lru");
-    let danger = world.store.eviction_danger().await.expect("it answers").expect("a danger");
-    assert!(danger.contains("allkeys-lru") && danger.contains("noeviction"), "{danger}");
-}
-
-#[tokio::test]
 async fn a_redis_that_became_a_replica_is_left_and_looked_for_anew() {
     let world = World::new();
     world.accepts(&[job("a")]).await;

@@ -73,3 +73,63 @@ async fn throughput_is_what_ended_between_two_samples() {
     let counters = world.store.counters(&script_type("osis")).await.expect("counting");
     assert_eq!((counters["submitted"], counters["finished"]), (5, 4));
 }
+
+#[tokio::test]
+async fn last_hour_begins_at_the_newest_sample_that_is_an_hour_old() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let hour = keys::hour("osis");
+    world.ended(&life, "a", done()).await;
+    world.store.sample(Duration::ZERO).await.expect("sampling");
+    let first = world.redis.list(&hour);
+    assert_eq!(first.len(), 1);
+    assert!(first[0].ends_with(" 0 0 0"), "a new type begins at zero: {first:?}");
+    world.store.sample(Duration::ZERO).await.expect("sampling");
+    assert_eq!(world.redis.list(&hour).len(), 1, "one sample in a minute");
+
+    world.redis.delete(&hour);
+    let (s, us): (u64, u64) = world.redis.ask("TIME");
+    let ago = |minutes: u64| (s - 60 * minutes) * 1_000_000 + us;
+    let samples = [(121, 0), (61, 1), (59, 2), (2, 3)];
+    let samples = samples.map(|(minutes, failed)| format!("{} 0 {failed} 0", ago(minutes)));
+    world.redis.push(&hour, &samples);
+    world.redis.set_field(&keys::stats("osis"), "failed", 5);
+    world.store.sample(Duration::ZERO).await.expect("sampling");
+    let kept = world.redis.list(&hour);
+    assert_eq!(kept[..3], samples[1..], "{kept:?}");
+    assert!(kept[3].ends_with(" 1 5 0") && kept.len() == 4, "{kept:?}");
+    let states = world.store.type_states().await.expect("counting");
+    let hour = states[0].hour.expect("it was sampled");
+    assert_eq!((hour.finished, hour.failed), (1, 4));
+    assert!(hour.since >= Duration::from_mins(61), "{:?}", hour.since);
+}
+
+#[tokio::test]
+async fn state_of_the_namespace_costs_its_queues_and_not_its_jobs() {
+    const QUEUES: usize = 600;
+    let world = World::new();
+    let job = |queue: usize, number: usize| {
+        let job = hero::client::JobBuilder::new("osis", "1").group(&format!("g{queue}"));
+        let job = job.id(&format!("{queue}-{number}"));
+        (if number == 1 { job.delay(Duration::from_hours(1)) } else { job }).build().expect("legal")
+    };
+    let read = async || {
+        world.redis.run("CONFIG RESETSTAT");
+        let queues = world.store.queue_states().await.expect("listing").len();
+        let types = world.store.type_states().await.expect("counting");
+        world.store.redis_state(false).await.expect("asking");
+        let stats: String = world.redis.ask("INFO stats");
+        let line = stats.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
+        (queues, types[0].scheduled, line.map(str::to_owned))
+    };
+    let mut seen = Vec::new();
+    for round in [0..2, 2..12] {
+        let jobs: Vec<_> =
+            (0..QUEUES).flat_map(|queue| round.clone().map(move |n| job(queue, n))).collect();
+        for some in jobs.chunks(500) {
+            world.store.submit(some, true, Duration::from_hours(1)).await.expect("submitting");
+        }
+        seen.push(read().await);
+    }
+    assert_eq!((seen[0].0, seen[0].1), (QUEUES, QUEUES as u64));
+    assert_eq!(seen[0], seen[1], "six times the jobs cost the same");
+}

@@ -91,6 +91,12 @@ pub(crate) fn rate(script_type: &str) -> String {
     keys().rate(&parsed(script_type))
 }
 
+/// The samples of a type's counters during the last hour.
+#[track_caller]
+pub(crate) fn hour(script_type: &str) -> String {
+    keys().hour(&parsed(script_type))
+}
+
 /// The log of a job.
 #[track_caller]
 pub(crate) fn log(id: &str) -> String {

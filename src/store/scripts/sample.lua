@@ -1,5 +1,5 @@
--- Samples the throughput of every type, and removes empty queues, unused types and entries of
--- expired jobs.
+-- Samples the throughput of every type and its counters of the last hour, and removes empty queues,
+-- unused types and entries of expired jobs.
 --
 -- ARGV: 1 least time between samples in ms
 -- returns how many types were sampled
@@ -7,8 +7,31 @@
 
 local least_us, at = tonumber(ARGV[1]) * 1000, now_us()
 local STATS_TTL_S = 7 * 86400
+local MINUTE_US, HOUR_US = 60000000, 3600000000
 local sampled = 0
 despite_full_memory()
+
+local function time_of(sample)
+  return type(sample) == 'string' and tonumber(string.match(sample, '^%d+'))
+end
+
+-- Keeps the counters of a type once a minute, as 'AT_US FINISHED FAILED DEAD'. The first sample is the
+-- newest of those that are an hour old. A new type begins at zero.
+local function keep_hour(script_type, counters, is_new)
+  local samples = HOUR .. script_type
+  local newest = time_of(redis.call('LINDEX', samples, -1))
+  if newest and at - newest < MINUTE_US then return end
+  if not newest and is_new then counters = {} end
+  local numbers = {}
+  for place = 1, 3 do numbers[place] = integer(tonumber(counters[place]) or 0) end
+  redis.call('RPUSH', samples, integer(at) .. ' ' .. table.concat(numbers, ' '))
+  redis.call('EXPIRE', samples, STATS_TTL_S)
+  for _ = 1, EXPIRED_PER_STEP do
+    local second = time_of(redis.call('LINDEX', samples, 1))
+    if not second or at - second < HOUR_US then break end
+    redis.call('LPOP', samples)
+  end
+end
 
 -- Tells if a live actor serves a type; looked up only before one is removed.
 local served
@@ -36,9 +59,10 @@ local function give_up_if_unused(script_type)
 end
 
 for _, script_type in ipairs(some_types()) do
-  local now = redis.pcall('HMGET', STATS .. script_type, 'finished', 'failed')
+  local now = redis.pcall('HMGET', STATS .. script_type, 'finished', 'failed', 'dead')
   local done = (tonumber(now[1]) or 0) + (tonumber(now[2]) or 0)
   local last = redis.call('HMGET', RATE .. script_type, 'at_us', 'done')
+  keep_hour(script_type, now, not last[1])
   local since = at - (tonumber(last[1]) or 0)
   if since >= least_us then
     local rate = last[1] and math.max(done - (tonumber(last[2]) or 0), 0) / (since / 1000000) or 0

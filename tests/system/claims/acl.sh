@@ -80,6 +80,7 @@ works() {
     as_client dead list
     as_client check > /dev/null
     as_client actor list
+    as_client status > /dev/null
     first=$(as_client submit -t python -e 'import time; time.sleep(60)')
     as_client job stop "$first"
     exits 1 as_client job wait "$first"
@@ -143,6 +144,7 @@ is_refused_the_rest() {
     # A supervisor is no actor, and submits nothing of its own.
     refused supervisor SET hero:meta:actor:inst:osis:default:1 x
     refused supervisor BLPOP hero:q:work:type:osis 1
+    refused client SET hero:meta:supervisor:inst:x x
     refused supervisor XADD hero:meta:job:log:1 '*' a b
     refused supervisor RPOP hero:q:reply:1
     # A client neither poses as an actor nor takes away what one owns.

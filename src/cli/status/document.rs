@@ -1,0 +1,89 @@
+//! `hero status --json`: a document whose fields stay. docs/status.md describes it.
+
+use serde_json::{Value, json};
+
+use super::overview::Overview;
+use crate::store::LastHour;
+
+/// The whole state as one document.
+pub(super) fn of(overview: &Overview) -> Value {
+    json!({
+        "redis": redis(overview),
+        "supervisors": overview.supervisors,
+        "actors": actors(overview),
+        "queues": queues(overview),
+        "types": types(overview),
+    })
+}
+
+fn redis(overview: &Overview) -> Value {
+    let redis = &overview.redis;
+    json!({
+        "address": overview.address,
+        "version": redis.version,
+        "role": redis.role,
+        "replicas": redis.replicas,
+        "memory_used_bytes": redis.memory_used_bytes,
+        "memory_max_bytes": redis.memory_max_bytes,
+        "eviction_policy": redis.eviction_policy,
+        "durable": redis.is_durable(),
+        "appends": redis.appends,
+        "fsync": redis.fsync,
+        "save_points": redis.save_points,
+        "dangers": redis.dangers(),
+    })
+}
+
+fn actors(overview: &Overview) -> Vec<Value> {
+    let counts = overview.actors.iter();
+    counts
+        .map(|(script_type, count)| {
+            json!({
+                "script_type": script_type,
+                "live": count.live,
+                "ready": count.ready,
+                "draining": count.draining,
+                "holding": count.holding,
+                "running": count.running,
+                "tasks": count.tasks,
+            })
+        })
+        .collect()
+}
+
+fn queues(overview: &Overview) -> Vec<Value> {
+    let queues = overview.queues.iter();
+    queues
+        .map(|(state, actors)| {
+            let mut document = super::super::queue::document(state);
+            document["actors"] = json!(actors);
+            document
+        })
+        .collect()
+}
+
+fn types(overview: &Overview) -> Vec<Value> {
+    let types = overview.types.iter();
+    types
+        .map(|of| {
+            json!({
+                "script_type": of.script_type,
+                "waiting_for_prerequisites": of.waiting,
+                "scheduled": of.scheduled,
+                "due": of.due,
+                "held": overview.held(&of.script_type),
+                "dead_letters": of.dead,
+                "last_hour": of.hour.map(last_hour),
+            })
+        })
+        .collect()
+}
+
+fn last_hour(hour: LastHour) -> Value {
+    json!({
+        "finished": hour.finished,
+        "failed": hour.failed,
+        "dead": hour.dead,
+        "since_s": hour.since.as_secs_f64(),
+    })
+}

@@ -1,0 +1,83 @@
+//! `hero status`: everything at one glance, and a check for monitoring.
+
+mod document;
+mod overview;
+mod tables;
+mod verdict;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::{Global, output};
+use crate::client::Client;
+use crate::config::CheckConfig;
+use crate::error::{Error, Exit};
+use overview::Overview;
+use verdict::CheckVerdict;
+
+/// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero status\n  hero status --check\n  hero status --json\n\n\
+                  With --check the first line begins with OK, WARNING or CRITICAL and ends with figures \
+                  after a `|`, as monitoring plugins print them. Exit codes: 0 OK, 1 warning, 2 \
+                  critical, also if Redis does not answer; 3 if that cannot be known, since the \
+                  configuration is wrong or Redis refuses the login. [check] of hero.toml(5) has the \
+                  thresholds.")]
+pub(super) struct Status {
+    /// Compare with the thresholds of the configuration, and print one line with the verdict
+    #[arg(long)]
+    check: bool,
+}
+
+impl Status {
+    pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        match look(global) {
+            Ok((overview, thresholds)) if self.check => {
+                checked(global.json, &overview, &CheckVerdict::of(&overview, &thresholds))
+            }
+            Ok((overview, _)) => {
+                let now = Timestamp::now();
+                output::print(
+                    global.json,
+                    || document::of(&overview),
+                    || tables::of(&overview, now),
+                )?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(error) if self.check && error.exit != Exit::Output => failed(global.json, &error),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Reads the state, and the thresholds to compare it with.
+fn look(global: &Global) -> Result<(Overview, CheckConfig), Error> {
+    let config = global.config()?;
+    let client = Client::open(&config)?;
+    let address = config.redis.redacted_url();
+    let overview = super::block_on(Overview::read(&client, address))?;
+    Ok((overview, config.check))
+}
+
+/// Prints the verdict, and returns its exit code.
+fn checked(json: bool, overview: &Overview, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
+    output::print(
+        json,
+        || {
+            let mut document = document::of(overview);
+            document["check"] = verdict.document();
+            document
+        },
+        || verdict.text(),
+    )?;
+    Ok(verdict.state.into())
+}
+
+/// Prints why there is nothing to check.
+fn failed(json: bool, error: &Error) -> Result<ExitCode, Error> {
+    let verdict = CheckVerdict::without_redis(error);
+    output::print(json, || serde_json::json!({ "check": verdict.document() }), || verdict.text())?;
+    Ok(verdict.state.into())
+}

@@ -1,0 +1,196 @@
+//! The state of the namespace at one moment: what `hero status` shows and checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::proto::message::{ActorState, SupervisorPresence};
+use crate::proto::queue::Queue;
+use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
+use crate::store::{PresenceOf, QueueState, RedisState, TypeState};
+
+/// The state of the namespace at one moment.
+pub(super) struct Overview {
+    /// The address of Redis, without a password.
+    pub(super) address: String,
+    pub(super) redis: RedisState,
+    pub(super) supervisors: Vec<SupervisorPresence>,
+    pub(super) actors: BTreeMap<ScriptType, ActorCount>,
+    /// Each queue with the number of ready actors that claim from it.
+    pub(super) queues: Vec<(QueueState, u64)>,
+    pub(super) types: Vec<TypeState>,
+}
+
+/// The live actors of one script type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct ActorCount {
+    pub(super) live: u64,
+    pub(super) ready: u64,
+    pub(super) draining: u64,
+    /// Ready, but they claim no jobs, as their machine is overloaded or full.
+    pub(super) holding: u64,
+    pub(super) running: usize,
+    pub(super) tasks: usize,
+}
+
+impl Overview {
+    pub(super) async fn read(client: &Client, address: String) -> Result<Self, Error> {
+        let redis = client.redis_state(false).await?;
+        let supervisors = client.list_supervisors().await?;
+        let live = client.list_actors(None).await?;
+        let types = client.list_types().await?;
+        let claimed = claimed_by(&live);
+        let others = known_queues(&types, &live);
+        let queues = client.list_queues_with(others).await?.into_iter();
+        let served = |queue: &Queue| claimed.get(&queue.target).copied().unwrap_or_default();
+        let queues = queues.map(|state| {
+            let actors = served(&state.queue);
+            (state, actors)
+        });
+        let queues = queues.collect();
+        Ok(Self { address, redis, supervisors, actors: counted(&live), queues, types })
+    }
+
+    /// The held jobs of a script type.
+    pub(super) fn held(&self, script_type: &ScriptType) -> u64 {
+        let of_type = |state: &QueueState| state.queue.target.script_type() == script_type;
+        self.queues.iter().filter(|(state, _)| of_type(state)).map(|(state, _)| state.held).sum()
+    }
+}
+
+/// Counts the ready actors that claim jobs of each target.
+fn claimed_by(actors: &[PresenceOf]) -> BTreeMap<Target, u64> {
+    let mut claimed = BTreeMap::new();
+    for PresenceOf { actor, presence } in actors {
+        if presence.state != ActorState::Ready {
+            continue;
+        }
+        let ActorId { script_type, group, instance } = actor.clone();
+        for target in [
+            Target::any(script_type.clone()),
+            Target::group(script_type.clone(), group.clone()),
+            Target::instance(script_type, group, instance),
+        ] {
+            *claimed.entry(target).or_default() += 1;
+        }
+    }
+    claimed
+}
+
+/// Returns the queues to show even while they are empty: those of every known type, and of every
+/// group with an actor, without those of each instance and priority.
+fn known_queues(types: &[TypeState], actors: &[PresenceOf]) -> BTreeSet<Queue> {
+    let of_types = types.iter().map(|of| Target::any(of.script_type.clone()));
+    let of_groups = actors
+        .iter()
+        .filter(|of| of.actor.group != Group::default())
+        .map(|of| Target::group(of.actor.script_type.clone(), of.actor.group.clone()));
+    let queue = |target| Queue { target, priority: Priority::Normal };
+    of_types.chain(of_groups).map(queue).collect()
+}
+
+fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
+    let mut counts: BTreeMap<ScriptType, ActorCount> = BTreeMap::new();
+    for PresenceOf { actor, presence } in actors {
+        let count = counts.entry(actor.script_type.clone()).or_default();
+        let is_ready = presence.state == ActorState::Ready;
+        count.live += 1;
+        count.ready += u64::from(is_ready);
+        count.draining += u64::from(!is_ready);
+        count.holding += u64::from(is_ready && presence.holding.is_some());
+        count.running += presence.running;
+        count.tasks += presence.tasks;
+    }
+    counts
+}
+
+#[cfg(test)]
+pub(in crate::cli::status) mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// One supervisor, two actors, and a queue that waits for each of two types.
+    pub(in crate::cli::status) fn overview() -> Overview {
+        let queue = |name: &str, depth, wait_s| QueueState {
+            queue: name.parse().expect("legal"),
+            depth,
+            held: 0,
+            oldest_wait: Some(Duration::from_secs(wait_s)),
+            type_throughput_per_s: None,
+            paused: false,
+        };
+        let osis: ScriptType = "osis".parse().expect("legal");
+        let count = ActorCount { live: 2, ready: 2, running: 1, tasks: 8, ..ActorCount::default() };
+        Overview {
+            address: "redis://127.0.0.1:6379/0".to_owned(),
+            redis: RedisState {
+                version: Some("7.0.15".to_owned()),
+                role: Some("master".to_owned()),
+                memory_used_bytes: 3 << 20,
+                memory_max_bytes: 100 << 20,
+                eviction_policy: Some("noeviction".to_owned()),
+                appends: Some(true),
+                ..RedisState::default()
+            },
+            supervisors: vec![SupervisorPresence {
+                unit: "supervisor".to_owned(),
+                pid: 7,
+                hostname: "one".to_owned(),
+                started_at: "2026-01-31T12:00:00.000Z".to_owned(),
+                version: "0.1.0".to_owned(),
+                last_heartbeat: "2026-01-31T13:00:00.000Z".to_owned(),
+                redis: "ok".to_owned(),
+            }],
+            actors: BTreeMap::from([(osis.clone(), count)]),
+            queues: vec![(queue("type:osis", 3, 2), 2)],
+            types: vec![TypeState {
+                script_type: osis,
+                waiting: 1,
+                scheduled: 4,
+                due: 1,
+                dead: 0,
+                hour: None,
+            }],
+        }
+    }
+
+    #[test]
+    fn actor_serves_its_own_queue_that_of_its_group_and_that_of_its_type() {
+        let presence = |unit: &str, state| PresenceOf {
+            actor: ActorId::from_unit(unit).expect("legal"),
+            presence: crate::proto::message::Presence {
+                pid: 1,
+                hostname: String::new(),
+                machine: String::new(),
+                boot_id: crate::proto::job::BootId::random(),
+                started_at: String::new(),
+                version: String::new(),
+                capabilities: Vec::new(),
+                last_heartbeat: String::new(),
+                tasks: 4,
+                running: 1,
+                state,
+                holding: None,
+            },
+        };
+        let actors = [
+            presence("osis-io-1", ActorState::Ready),
+            presence("osis-default-1", ActorState::Ready),
+            presence("osis-default-2", ActorState::Draining),
+        ];
+        let claimed = claimed_by(&actors);
+        let served = |name: &str| {
+            let queue: Queue = name.parse().expect("legal");
+            claimed.get(&queue.target).copied().unwrap_or_default()
+        };
+        assert_eq!(served("type:osis"), 2);
+        assert_eq!(served("type:osis:group:io"), 1);
+        assert_eq!(served("type:osis:group:default:inst:1"), 1);
+        assert_eq!(served("type:osis:group:default:inst:2"), 0);
+        let known: Vec<String> =
+            known_queues(&overview().types, &actors).iter().map(ToString::to_string).collect();
+        assert_eq!(known, ["type:osis", "type:osis:group:io"]);
+        let count = counted(&actors)[&actors[0].actor.script_type];
+        assert_eq!((count.live, count.ready, count.draining, count.tasks), (3, 2, 1, 12));
+    }
+}

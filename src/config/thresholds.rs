@@ -1,0 +1,95 @@
+//! `[check]`: the thresholds of `hero status --check`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Fault, KeyPath};
+use super::units;
+
+/// `[check]`: the thresholds of `hero status --check`. Zero switches one off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct CheckConfig {
+    /// Fewer live supervisors are critical.
+    pub supervisors_min: u64,
+    /// The wait of a queue's first job that is a warning.
+    #[serde(with = "units::duration")]
+    pub wait_warning: Duration,
+    /// The wait of a queue's first job that is critical.
+    #[serde(with = "units::duration")]
+    pub wait_critical: Duration,
+    /// The jobs in one queue that are a warning.
+    pub depth_warning: u64,
+    /// The jobs in one queue that are critical.
+    pub depth_critical: u64,
+    /// The jobs that ended in `error` in the last hour, of all types, that are a warning.
+    pub failed_warning: u64,
+    /// The jobs that ended in `error` in the last hour, of all types, that are critical.
+    pub failed_critical: u64,
+    /// The dead letters of the last hour, of all types, that are a warning.
+    pub dead_warning: u64,
+    /// The dead letters of the last hour, of all types, that are critical.
+    pub dead_critical: u64,
+    /// The per cent of Redis's `maxmemory` in use that are a warning.
+    pub memory_warning: u64,
+    /// The per cent of Redis's `maxmemory` in use that are critical.
+    pub memory_critical: u64,
+    /// A Redis that forgets accepted jobs when it is killed is a warning.
+    pub durable: bool,
+}
+
+impl Default for CheckConfig {
+    fn default() -> Self {
+        Self {
+            supervisors_min: 1,
+            wait_warning: Duration::from_mins(5),
+            wait_critical: Duration::from_mins(30),
+            depth_warning: 0,
+            depth_critical: 0,
+            failed_warning: 0,
+            failed_critical: 0,
+            dead_warning: 1,
+            dead_critical: 0,
+            memory_warning: 80,
+            memory_critical: 95,
+            durable: true,
+        }
+    }
+}
+
+impl CheckConfig {
+    /// Rejects a warning that is above its critical threshold: it would never be given.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let seconds = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        for (warning, critical, pair) in [
+            ("wait_warning", "wait_critical", [self.wait_warning, self.wait_critical].map(seconds)),
+            ("depth_warning", "depth_critical", [self.depth_warning, self.depth_critical]),
+            ("failed_warning", "failed_critical", [self.failed_warning, self.failed_critical]),
+            ("dead_warning", "dead_critical", [self.dead_warning, self.dead_critical]),
+            ("memory_warning", "memory_critical", [self.memory_warning, self.memory_critical]),
+        ] {
+            let key = |name| KeyPath::of(&["check", name]);
+            if pair[0] > pair[1] && pair[1] > 0 {
+                let message = format!("must be at most check.{critical}");
+                return Err(Fault::new(key(warning), message).or(key(critical)));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warning_above_its_critical_threshold_is_rejected_unless_that_is_off() {
+        assert_eq!(CheckConfig::default().check(), Ok(()));
+        let check = CheckConfig { dead_warning: 5, dead_critical: 4, ..CheckConfig::default() };
+        let fault = check.check().expect_err("rejected");
+        assert_eq!(fault.message, "check.dead_warning must be at most check.dead_critical");
+        let check = CheckConfig { dead_critical: 0, ..check };
+        assert_eq!(check.check(), Ok(()));
+    }
+}

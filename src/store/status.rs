@@ -1,0 +1,165 @@
+//! The state of the whole namespace for a person: supervisors, and the jobs of each script type.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::listing::read;
+use super::presence::PRESENCE_TTL_SECS;
+use super::{Store, StoreError};
+use crate::proto::job::{BootId, JobStatus};
+use crate::proto::message::SupervisorPresence;
+use crate::proto::target::ScriptType;
+
+/// Script types that one round trip reads.
+const TYPES_PER_PAGE: usize = 500;
+
+/// The jobs of one script type, counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeState {
+    /// The script type.
+    pub script_type: ScriptType,
+    /// Jobs that wait for prerequisites.
+    pub waiting: u64,
+    /// Jobs that wait for their time.
+    pub scheduled: u64,
+    /// Scheduled jobs whose time has come.
+    pub due: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// The counters of the last hour. `None` until a supervisor has sampled them.
+    pub hour: Option<LastHour>,
+}
+
+/// The counters of a script type since its first sample of the last hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastHour {
+    /// Jobs that finished.
+    pub finished: u64,
+    /// Jobs that ended in `error`.
+    pub failed: u64,
+    /// Jobs that became dead letters.
+    pub dead: u64,
+    /// The time since that sample: an hour, or less for a new type, or more if no supervisor was
+    /// live.
+    pub since: Duration,
+}
+
+impl Store {
+    /// Renews the presence of a supervisor. Returns how many are live.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn supervise(
+        &self,
+        id: &BootId,
+        presence: &SupervisorPresence,
+    ) -> Result<u64, StoreError> {
+        let mut script = self.scripts.supervise.prepare_invoke();
+        script.arg(id.as_str()).arg(presence.to_json()).arg(PRESENCE_TTL_SECS);
+        self.invoke("renewing the presence of a supervisor", &script).await
+    }
+
+    /// Gives up the presence of a supervisor.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn supervisor_leaves(&self, id: &BootId) -> Result<(), StoreError> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("DEL").arg(self.keys.supervisor(id)).ignore();
+        pipeline.cmd("ZREM").arg(self.keys.supervisors()).arg(id.as_str()).ignore();
+        self.link.pipeline("giving up the presence of a supervisor", &pipeline).await
+    }
+
+    /// The live supervisors, by unit and host.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>, StoreError> {
+        const DOING: &str = "listing supervisors";
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.supervisors()).arg(0).arg(-1);
+        let known: Vec<String> = self.link.query(DOING, &command).await?;
+        let known: Vec<BootId> = known.iter().filter_map(|id| id.parse().ok()).collect();
+        if known.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut command = redis::cmd("MGET");
+        for id in &known {
+            command.arg(self.keys.supervisor(id));
+        }
+        let texts: Vec<Option<Vec<u8>>> = self.link.query(DOING, &command).await?;
+        let mut live: Vec<SupervisorPresence> = texts
+            .into_iter()
+            .flatten()
+            .filter_map(|text| SupervisorPresence::parse(&text).ok())
+            .collect();
+        live.sort_by(|a, b| (&a.unit, &a.hostname, a.pid).cmp(&(&b.unit, &b.hostname, b.pid)));
+        Ok(live)
+    }
+
+    /// The jobs of every script type that ever had a job or an actor, counted. Reads counts alone, so
+    /// that it costs the types and not the jobs.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn type_states(&self) -> Result<Vec<TypeState>, StoreError> {
+        const DOING: &str = "counting jobs";
+        let (s, us): (u64, u64) = self.link.query(DOING, &redis::cmd("TIME")).await?;
+        let now_us = s * 1_000_000 + us;
+        let mut states = Vec::new();
+        for page in self.types().await?.chunks(TYPES_PER_PAGE) {
+            let mut pipeline = redis::pipe();
+            pipeline.ignore_errors();
+            for of in page {
+                let index = |status| self.keys.index(status, of);
+                let scheduled = index(JobStatus::Scheduled);
+                pipeline.cmd("ZCARD").arg(index(JobStatus::WaitingForPrerequisites));
+                pipeline.cmd("ZCARD").arg(&scheduled);
+                pipeline.cmd("ZCOUNT").arg(&scheduled).arg("-inf").arg(now_us);
+                pipeline.cmd("LLEN").arg(self.keys.dead(of));
+                pipeline.cmd("HMGET").arg(self.keys.stats(of)).arg(&HOUR_COUNTERS);
+                pipeline.cmd("LINDEX").arg(self.keys.hour(of)).arg(0);
+            }
+            let mut answers = self.link.pipeline::<Vec<Value>>(DOING, &pipeline).await?.into_iter();
+            for script_type in page {
+                // A key of a wrong type counts nothing.
+                let mut number = || answers.next().and_then(read).unwrap_or_default();
+                let (waiting, scheduled, due, dead) = (number(), number(), number(), number());
+                let counters: Vec<Option<u64>> = answers.next().and_then(read).unwrap_or_default();
+                let sample: Option<String> = answers.next().and_then(read).flatten();
+                let hour = sample.and_then(|sample| last_hour(&sample, &counters, now_us));
+                let script_type = script_type.clone();
+                states.push(TypeState { script_type, waiting, scheduled, due, dead, hour });
+            }
+        }
+        Ok(states)
+    }
+}
+
+/// The counters of a sample, in its order.
+const HOUR_COUNTERS: [&str; 3] = ["finished", "failed", "dead"];
+
+/// Compares the counters with a sample, `AT_US FINISHED FAILED DEAD`.
+fn last_hour(sample: &str, counters: &[Option<u64>], now_us: u64) -> Option<LastHour> {
+    let mut numbers = sample.split(' ').map(|number| number.parse::<u64>().ok());
+    let since = Duration::from_micros(now_us.saturating_sub(numbers.next()??));
+    let mut counters = counters.iter().map(|counter| counter.unwrap_or_default());
+    let mut grown = || Some(counters.next().unwrap_or_default().saturating_sub(numbers.next()??));
+    Some(LastHour { finished: grown()?, failed: grown()?, dead: grown()?, since })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_hour_is_what_grew_since_the_sample() {
+        let counters = [Some(12), Some(5), None];
+        let hour = last_hour("1000000 2 5 0", &counters, 61_000_000).expect("legible");
+        let expected = LastHour { finished: 10, failed: 0, dead: 0, since: Duration::from_mins(1) };
+        assert_eq!(hour, expected);
+        assert_eq!(last_hour("1000000 2 5", &counters, 0), None);
+        assert_eq!(last_hour("x", &[], 0), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! The heartbeat of a supervisor: renews its presence, reports its state, and feeds the watchdog while
+//! the duties make progress or Redis is away.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::MissedTickBehavior;
+use tracing::{debug, warn};
+
+use super::duty::DutyCounts;
+use crate::proto::job::BootId;
+use crate::proto::message::SupervisorPresence;
+use crate::proto::report::{Reporter, ServiceReport};
+use crate::store::{Backoff, Store, StoreError};
+
+/// The longest time between two heartbeats, and the longest wait for an answer to one: a third of the
+/// time that presence lasts. The duties share the connection, so a heartbeat may wait for their
+/// attempts to connect.
+pub(super) const BEAT: Duration = Duration::from_secs(5);
+
+/// The heartbeat of one supervisor.
+pub(super) struct Heartbeat<'a> {
+    pub(super) store: &'a Store,
+    /// The id of this start.
+    pub(super) id: BootId,
+    pub(super) unit: &'a str,
+    pub(super) report: &'a Reporter,
+    pub(super) counts: &'a DutyCounts,
+}
+
+impl Heartbeat<'_> {
+    /// Beats until the future is dropped. While Redis is away it beats more often.
+    pub(super) async fn run(&self, every: Duration) {
+        let every = every.min(BEAT);
+        let mut ticks = tokio::time::interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut backoff = Backoff::default();
+        let (started_at, mut rounds) = (Timestamp::now(), None);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.counts.redis_lost.notified() => {
+                    (self.report)(ServiceReport::Alive(self.counts.status()));
+                    continue;
+                }
+            }
+            match self.beat(started_at).await {
+                Ok(supervisors) => {
+                    backoff.succeeded();
+                    self.counts.set_redis_back();
+                    debug!(supervisors, "heartbeat");
+                }
+                Err(error) if error.is_transient() => {
+                    self.counts.set_redis_away();
+                    ticks.reset_after(backoff.failed().min(every));
+                    debug!("cannot renew presence: {error}");
+                }
+                // A duty warns of the same.
+                Err(error) => debug!("cannot renew presence: {error}"),
+            }
+            let now = self.counts.rounds.load(Ordering::Relaxed);
+            let is_away = self.counts.redis_away_since().is_some();
+            // Without Redis the duties wait for each other's attempts to connect.
+            if rounds.replace(now) != Some(now) || is_away {
+                (self.report)(ServiceReport::Alive(self.counts.status()));
+            } else {
+                warn!("no duty makes progress: the watchdog is not fed");
+            }
+        }
+    }
+
+    async fn beat(&self, started_at: Timestamp) -> Result<u64, StoreError> {
+        let presence = SupervisorPresence {
+            unit: self.unit.to_owned(),
+            pid: std::process::id(),
+            hostname: nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
+            started_at: format!("{started_at:.3}"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            last_heartbeat: format!("{:.3}", Timestamp::now()),
+            redis: self.counts.trouble().unwrap_or_else(|| "ok".to_owned()),
+        };
+        let renewed = self.store.supervise(&self.id, &presence);
+        tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(|_| {
+            Err(StoreError::Unreachable {
+                address: self.store.address().to_owned(),
+                reason: "it does not answer".to_owned(),
+                sent: true,
+            })
+        })
+    }
+
+    /// Gives the presence up. While Redis is away it expires by itself.
+    pub(super) async fn give_up(&self) {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        if self.counts.redis_away_since().is_some() {
+            return;
+        }
+        let left = tokio::time::timeout(PATIENCE, self.store.supervisor_leaves(&self.id)).await;
+        if !matches!(left, Ok(Ok(()))) {
+            debug!("cannot give up the presence; it expires by itself");
+        }
+    }
+}
