@@ -17,13 +17,12 @@
 //! runtime with I/O and time. The next call restores a lost connection. No call blocks
 //! the runtime or retries by itself: an error says whether a retry makes sense.
 
+mod backup;
 mod builder;
-
 mod dead;
 mod dependents;
 mod error;
 mod events;
-
 mod logs;
 mod many;
 mod migration;
@@ -33,6 +32,7 @@ mod queues;
 mod status;
 mod wait;
 
+pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use builder::JobBuilder;
 pub(crate) use builder::time_after;
 pub use dead::DeadTally;

@@ -1,6 +1,7 @@
 //! The command line: one file per noun, each a thin layer over the client library.
 
 mod actor;
+mod backup;
 mod bench;
 mod check;
 mod cron;
@@ -94,6 +95,8 @@ enum Command {
     Migrate(migrate::MigrateCommand),
     #[command(subcommand)]
     Script(script_doc::ScriptCommand),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     Bench(bench::Bench),
 }
 
@@ -135,6 +138,8 @@ impl Cli {
             Command::Osis(osis) => block_on(osis.run(global)),
             Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
+            Command::Backup(backup) => block_on(backup.run(global)),
+            Command::Restore(restore) => block_on(restore.run(global)),
             Command::Bench(bench) => block_on(bench.run(global)),
         }
     }

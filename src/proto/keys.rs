@@ -6,6 +6,7 @@
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
 mod fixed;
+mod limits;
 mod objects;
 mod status;
 
@@ -122,6 +123,11 @@ impl Keys {
     /// Sorted set: ids of tasks whose details have not appeared yet, by the time they were taken.
     pub fn late_tasks(&self, circle: &Circle) -> String {
         self.key(format_args!("meta:legacy:late:{circle}"))
+    }
+
+    /// Returns the namespace.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
     }
 
     fn key(&self, rest: fmt::Arguments<'_>) -> String {
@@ -459,6 +465,8 @@ mod tests {
                 keys.held(&queue(Priority::Urgent)),
                 "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0",
             ),
+            (keys.limits(), "hero:meta:limit:index"),
+            (keys.limit_starts("api"), "hero:meta:limit:starts:api"),
             (keys.seen("main"), "hero:meta:legacy:seen:main"),
             (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),
             (Keys::tasks(&"main".parse().expect("legal")), "rhai_tasks:main"),

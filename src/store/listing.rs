@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// The indexes in which jobs of a state stand.
-    async fn indexes(
+    pub(super) async fn indexes(
         &self,
         status: JobStatus,
         script_type: Option<&ScriptType>,

@@ -172,7 +172,7 @@ impl Store {
         Ok(known)
     }
 
-    async fn paused_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
+    pub(super) async fn paused_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
         let mut command = redis::cmd("SMEMBERS");
         command.arg(self.keys.paused());
         let queues: Vec<String> = self.link.query("listing paused queues", &command).await?;

@@ -1,6 +1,6 @@
 # Redis with a user for each party, as the example that ships has it.
 
-PARTIES="actor supervisor client"
+PARTIES="actor supervisor client backup"
 
 # A command that a new script uses must be granted to a user.
 lists_every_command_of_the_scripts() {
@@ -20,6 +20,10 @@ as_party() { # PARTY COMMAND...: redis-cli as that user
     inside redis-cli --no-auth-warning --user "hero-$party" --pass "secret-of-$party" "$@"
 }
 
+as_backup() {
+    inside env HERO_CONFIG=/etc/hero/backup.toml hero "$@"
+}
+
 as_client() {
     inside env HERO_CONFIG=/etc/hero/client.toml hero "$@"
 }
@@ -36,7 +40,9 @@ logs_in_parties() {
         printf 'secret-of-%s\n' "$party" | inside tee "/etc/hero/$party.password"
         inside chmod 600 "/etc/hero/$party.password"
     done
-    echo 'password_file = "/etc/hero/client.password"' | inside tee -a /etc/hero/client.toml
+    for party in client backup; do
+        echo "password_file = \"/etc/hero/$party.password\"" | inside tee -a "/etc/hero/$party.toml"
+    done
     inside chgrp redis /etc/redis/hero-acl.conf
     inside cp -p /etc/redis/redis.conf /etc/redis/redis.conf.before
     printf 'include /etc/redis/hero-acl.conf\nuser default off\nuser hero-admin on >admin ~* +@all\n' |
@@ -97,6 +103,9 @@ works() {
     inside systemctl kill --kill-whom=main --signal=KILL hero@python-default-1
     as_client job wait "$first"
     inside systemctl restart hero@python-default-1
+    as_backup backup /root/hero.jsonl
+    exits 65 as_backup restore /root/hero.jsonl
+    is 600 inside stat -c %a /root/hero.jsonl
     # A foreign client's pop that was lost.
     as_client job list --json > /dev/null
 }
@@ -147,6 +156,7 @@ is_refused_the_rest() {
     refused client SET hero:meta:supervisor:inst:x x
     refused supervisor XADD hero:meta:job:log:1 '*' a b
     refused supervisor RPOP hero:q:reply:1
+    refused backup BLPOP hero:q:work:type:osis 1
     # A client neither poses as an actor nor takes away what one owns.
     refused client SET hero:meta:actor:inst:osis:default:1 x
     refused client ZREM hero:meta:boot:index x
@@ -170,7 +180,7 @@ back_to_one_user() {
 claim "the example of access control lists every command of the server-side scripts" \
     lists_every_command_of_the_scripts
 claim "with the example of access control, each unit logs in by its own credential" logs_in_parties
-claim "client, actor and supervisor do all they do" works
+claim "client, actor, supervisor and backup do all they do" works
 claim "Redis has refused none of that" is_refused_nothing
-claim "each of the three is refused what it does not need" is_refused_the_rest
+claim "each of them is refused what it does not need" is_refused_the_rest
 claim "without it the units work as before" back_to_one_user

@@ -1,0 +1,133 @@
+//! `hero backup` and `hero restore`: copies a namespace to a file, and back into an empty one.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Global, output};
+use crate::client::{BackupError, BackupReader, BackupWriter, Client, restore};
+use crate::config::format_size;
+use crate::error::{Error, Exit, reason};
+
+/// Copy all jobs, schedules, logs and objects to a file, while they are in use
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero backup /var/backups/hero.jsonl\n\n\
+                        Only its owner can read the file, which replaces one of that name. The state \
+                        of periodic jobs is that of the ones in supervisor.cron_dir of this machine. \
+                        See docs/operations.md.")]
+pub(super) struct Backup {
+    /// The file
+    file: PathBuf,
+}
+
+/// Restore a backup into a namespace that has no jobs and no objects
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero restore /var/backups/hero.jsonl\n  \
+                        hero restore --into check hero.jsonl\n\n\
+                        The whole file is checked before anything is written. Jobs that ran at the \
+                        time of the backup run again, with no attempt charged.")]
+pub(super) struct Restore {
+    /// The file that `hero backup` wrote
+    file: PathBuf,
+    /// The namespace; by default redis.namespace
+    #[arg(long, value_name = "NAMESPACE")]
+    into: Option<String>,
+}
+
+impl Backup {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let client = Client::open(&config)?;
+        let failed = |error| failed("write", &self.file, error);
+        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        // Its mode is 0600. A backup that is cut off never has the name of a complete one.
+        let file = tempfile::Builder::new()
+            .prefix(".hero-backup-")
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| failed(error.into()))?;
+        let names: Vec<_> = config.crontab().entries.into_iter().map(|entry| entry.name).collect();
+        let mut writer = BackupWriter::new(BufWriter::new(file));
+        client.backup(&names, &mut writer).await.map_err(failed)?;
+        let (jobs, objects) = writer.counts();
+        let file =
+            writer.into_inner().into_inner().map_err(|error| failed(error.into_error().into()))?;
+        file.as_file().sync_all().map_err(|error| failed(error.into()))?;
+        let bytes = file.as_file().metadata().map_err(|error| failed(error.into()))?.len();
+        file.persist(&self.file).map_err(|error| failed(error.error.into()))?;
+        output::print(
+            global.json,
+            || json!({ "jobs": jobs, "objects": objects, "bytes": bytes }),
+            || {
+                let (file, size) = (self.file.display(), format_size(bytes));
+                format!("{jobs} jobs and {objects} objects are in {file} ({size})\n")
+            },
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Restore {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let mut config = global.config()?;
+        if let Some(namespace) = &self.into {
+            config.redis.namespace =
+                namespace.parse().map_err(|error| Error::new(Exit::Data, format!("{error}")))?;
+        }
+        let client = Client::open(&config)?;
+        let failed = |error| failed("restore", &self.file, error);
+        let mut file = File::open(&self.file).map_err(|error| {
+            let exit = match error.kind() {
+                std::io::ErrorKind::NotFound => Exit::NotFound,
+                _ => Exit::NotPermitted,
+            };
+            Error::new(exit, format!("cannot read {}: {}", self.file.display(), reason(&error)))
+        })?;
+        // All of it is checked before anything is written.
+        let mut reader = BackupReader::new(BufReader::new(&file));
+        reader.head().map_err(failed)?;
+        while reader.next_line().map_err(failed)?.is_some() {}
+        file.rewind().map_err(|error| failed(error.into()))?;
+        let mut reader = BackupReader::new(BufReader::new(&file));
+        let restored = restore(&client, &mut reader).await.map_err(failed)?;
+        output::print(
+            global.json,
+            || {
+                json!({
+                    "jobs": restored.jobs, "run_again": restored.again,
+                    "stay_created": restored.stay, "objects": restored.objects,
+                })
+            },
+            || {
+                let (jobs, objects) = (restored.jobs, restored.objects);
+                let mut lines = vec![format!("{jobs} jobs and {objects} objects are restored\n")];
+                if restored.again > 0 {
+                    lines.push(format!("{} jobs ran then and run again\n", restored.again));
+                }
+                if restored.stay > 0 {
+                    let stay = restored.stay;
+                    lines.push(format!("{stay} jobs stay created: their fields name no queue\n"));
+                }
+                lines.concat()
+            },
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn failed(doing: &str, file: &Path, error: BackupError) -> Error {
+    let file = file.display();
+    match error {
+        BackupError::Client(error) => Error::from(error),
+        BackupError::File(error) => {
+            let exit = if doing == "write" { Exit::Output } else { Exit::NotPermitted };
+            Error::new(exit, format!("cannot {doing} {file}: {}", reason(&error)))
+        }
+        BackupError::Rejected(why) => {
+            Error::new(Exit::Data, format!("cannot {doing} {file}: {why}"))
+        }
+    }
+}

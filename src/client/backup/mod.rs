@@ -1,0 +1,201 @@
+//! Backup and restore of a namespace, while it is in use.
+
+mod file;
+mod restore;
+
+pub use file::{BackupReader, BackupWriter};
+pub use restore::{Restored, restore};
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use jiff::Timestamp;
+
+use super::{Client, ClientError};
+use crate::proto::backup::{BackupLine, FORMAT, Head, ObjectCopy};
+use crate::proto::cron::CronName;
+use crate::proto::job::JobId;
+use crate::proto::object::{Context, ObjectId, ObjectType};
+use crate::store::{BackupIndex, CopiedJob};
+
+/// Ids and objects of one page.
+const PAGE: usize = 500;
+/// Contexts of one page.
+const CONTEXTS: usize = 100;
+/// Passes over the indexes. Each finds jobs that the one before missed, as they went back to an
+/// earlier state meanwhile.
+const PASSES_MAX: usize = 10;
+
+/// The reason for which a backup or a restore failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// Redis or its data do not allow it.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] std::io::Error),
+    /// The file is not a complete backup, or cannot be restored here.
+    #[error("{0}")]
+    Rejected(String),
+}
+
+impl From<crate::store::StoreError> for BackupError {
+    fn from(error: crate::store::StoreError) -> Self {
+        Self::Client(error.into())
+    }
+}
+
+/// A backup under way.
+struct BackupRun<'a, W> {
+    client: &'a Client,
+    writer: &'a mut BackupWriter<W>,
+    began: Timestamp,
+    copied: HashSet<JobId>,
+}
+
+impl Client {
+    /// Writes a backup of the namespace: its jobs with their logs, objects, paused queues, dead
+    /// letters, and the state of these periodic jobs. Each job is copied in one step; the others
+    /// go on meanwhile. A job that is submitted or deleted meanwhile may be in it or not.
+    ///
+    /// # Errors
+    /// [`BackupError`]; the file is not complete then.
+    pub async fn backup<W: Write>(
+        &self,
+        periodic_jobs: &[CronName],
+        writer: &mut BackupWriter<W>,
+    ) -> Result<(), BackupError> {
+        let began = self.store.now().await?;
+        let head = Head {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            namespace: self.store.keys().namespace().to_string(),
+            time: format!("{began:.3}"),
+        };
+        writer.write(&BackupLine::Backup(head))?;
+        let mut backup = BackupRun { client: self, writer, began, copied: HashSet::new() };
+        backup.queues_and_schedules(periodic_jobs).await?;
+        backup.jobs().await?;
+        backup.objects().await?;
+        writer.end()?;
+        Ok(())
+    }
+}
+
+impl<W: Write> BackupRun<'_, W> {
+    async fn queues_and_schedules(
+        &mut self,
+        periodic_jobs: &[CronName],
+    ) -> Result<(), BackupError> {
+        let store = &self.client.store;
+        let paused = store.backup_paused().await?;
+        if !paused.is_empty() {
+            self.writer.write(&BackupLine::Paused(paused))?;
+        }
+        for name in periodic_jobs {
+            if let Some(cron) = store.backup_cron(name).await? {
+                self.writer.write(&BackupLine::Cron(cron))?;
+            }
+        }
+        for limit in store.backup_limits().await? {
+            self.writer.write(&BackupLine::Limit(limit))?;
+        }
+        Ok(())
+    }
+
+    async fn jobs(&mut self) -> Result<(), BackupError> {
+        for _ in 0..PASSES_MAX {
+            let mut missed = 0;
+            // In the order in which a job passes them: it cannot overtake the reader unseen.
+            for index in self.client.store.backup_indexes().await? {
+                missed += self.jobs_of(index).await?;
+            }
+            if missed == 0 {
+                break;
+            }
+        }
+        for dead in self.client.store.backup_dead().await? {
+            self.writer.write(&BackupLine::Dead(dead))?;
+        }
+        Ok(())
+    }
+
+    /// Copies the jobs of one index that are not copied yet. Returns how many of them existed as the
+    /// backup began.
+    async fn jobs_of(&mut self, mut index: BackupIndex) -> Result<usize, BackupError> {
+        let mut missed = 0;
+        loop {
+            let page = self.client.store.backup_page(&mut index, PAGE).await?;
+            if page.is_empty() {
+                return Ok(missed);
+            }
+            for id in page {
+                if self.copied.contains(&id) {
+                    continue;
+                }
+                let Some(copy) = self.client.store.backup_job(&id, &index).await? else { continue };
+                let created = copy.job.text("created_at").and_then(|time| time.parse().ok());
+                missed += usize::from(created.is_none_or(|time: Timestamp| time <= self.began));
+                self.job(copy).await?;
+                self.copied.insert(id);
+            }
+        }
+    }
+
+    async fn job(&mut self, copy: CopiedJob) -> Result<(), BackupError> {
+        let CopiedJob { job, mut log, log_until } = copy;
+        let id = job.id.clone();
+        self.writer.write(&BackupLine::Job(job))?;
+        while let Some((last, _)) = log.entries.last() {
+            let last = last.clone();
+            self.writer.write(&BackupLine::Log(log))?;
+            let Some(until) = log_until.as_ref().filter(|until| **until != last) else { break };
+            log = self.client.store.backup_log(&id, &last, until).await?;
+        }
+        Ok(())
+    }
+
+    async fn objects(&mut self) -> Result<(), BackupError> {
+        let mut after: Option<Context> = None;
+        loop {
+            let page = self.client.object_contexts(after.as_ref(), CONTEXTS).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.clone());
+            for context in page {
+                for object_type in self.client.object_counts(&context).await?.into_keys() {
+                    self.objects_of(&context, &object_type).await?;
+                }
+            }
+        }
+    }
+
+    async fn objects_of(
+        &mut self,
+        context: &Context,
+        object_type: &ObjectType,
+    ) -> Result<(), BackupError> {
+        let indexes = self.client.store.backup_object_indexes(context, object_type).await?;
+        self.writer.write(&BackupLine::Indexes(indexes))?;
+        let mut after: Option<ObjectId> = None;
+        loop {
+            let page = self.client.object_page(context, object_type, after.as_ref(), PAGE);
+            let (objects, next) = page.await?;
+            for object in objects {
+                self.writer.write(&BackupLine::Object(ObjectCopy {
+                    context: context.text(),
+                    object_type: object_type.clone(),
+                    id: object.id.to_string(),
+                    version: object.version,
+                    created_ms: object.created_ms,
+                    modified_ms: object.modified_ms,
+                    body: object.body,
+                }))?;
+            }
+            match next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Restores a backup: first all jobs and objects, then the way of each job that has not ended.
+
+use std::io::BufRead;
+
+use super::{BackupError, BackupReader};
+use crate::client::Client;
+use crate::proto::backup::{BackupLine, IndexesCopy, JobCopy, ObjectCopy};
+use crate::proto::job::{JobId, JobStatus};
+use crate::proto::object::{Context, Field};
+use crate::proto::queue::Queue;
+use crate::store::RestoredPlace;
+
+/// The limits of one call: objects, and bytes of their bodies, exceeded by one object at most.
+const OBJECTS: usize = 100;
+const BYTES: usize = 4 << 20;
+/// The time that the log of a job is kept if the backup does not say.
+const LOG_TTL_MS: u64 = 24 * 3_600_000;
+
+/// The result of a restore.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Jobs.
+    pub jobs: u64,
+    /// The jobs that an actor ran at the time of the backup: they run again.
+    pub again: u64,
+    /// Jobs whose fields name no queue: they stay `created`.
+    pub stay: u64,
+    /// Objects.
+    pub objects: u64,
+}
+
+/// A job that has not ended.
+struct Waiting {
+    id: JobId,
+    status: JobStatus,
+    /// The first in its queue is first.
+    order: (u8, i64),
+    queue: Option<Queue>,
+    pending: Vec<String>,
+}
+
+/// A restore under way.
+struct RestoreRun<'a> {
+    client: &'a Client,
+    restored: Restored,
+    waiting: Vec<Waiting>,
+    log_ttl_ms: u64,
+    indexed: Option<IndexesCopy>,
+    objects: Vec<ObjectCopy>,
+    /// The bytes of their lines.
+    objects_bytes: usize,
+}
+
+/// Restores a backup into the namespace of a client, which must have neither jobs nor objects. The
+/// backup has been read to its end before, so that its checksum is known to be right.
+///
+/// # Errors
+/// [`BackupError`]. If it comes after the first job was restored, the namespace has a part of the
+/// jobs, of which those that had not ended are `created` and do not run.
+pub async fn restore<R: BufRead>(
+    client: &Client,
+    reader: &mut BackupReader<R>,
+) -> Result<Restored, BackupError> {
+    reader.head()?;
+    if !client.store.is_empty().await? {
+        let namespace = client.store.keys().namespace();
+        return Err(BackupError::Rejected(format!(
+            "the namespace {namespace} has jobs or objects; choose another with --into NAMESPACE"
+        )));
+    }
+    let mut restore = RestoreRun {
+        client,
+        restored: Restored::default(),
+        waiting: Vec::new(),
+        log_ttl_ms: LOG_TTL_MS,
+        indexed: None,
+        objects: Vec::new(),
+        objects_bytes: 0,
+    };
+    while let Some(line) = reader.next_line()? {
+        restore.line(line, reader.line_bytes()).await?;
+    }
+    restore.write_objects().await?;
+    restore.send_on_their_way().await?;
+    Ok(restore.restored)
+}
+
+impl RestoreRun<'_> {
+    async fn line(&mut self, line: BackupLine, bytes: usize) -> Result<(), BackupError> {
+        let store = &self.client.store;
+        match line {
+            BackupLine::Backup(_) | BackupLine::End(_) => {}
+            BackupLine::Paused(queues) => {
+                let queues: Vec<Queue> = queues.iter().filter_map(|q| q.parse().ok()).collect();
+                store.pause(&queues).await?;
+            }
+            BackupLine::Cron(cron) => drop(store.restore_cron(&cron).await?),
+            BackupLine::Limit(limit) => drop(store.restore_limit(&limit).await?),
+            BackupLine::Dead(dead) => drop(store.restore_dead(&dead).await?),
+            BackupLine::Job(job) => self.job(job).await?,
+            BackupLine::Log(log) => store.restore_log(&log, self.log_ttl_ms).await?,
+            BackupLine::Indexes(indexes) => {
+                self.write_objects().await?;
+                self.indexed = Some(indexes);
+            }
+            BackupLine::Object(object) => {
+                let of = self.indexed.as_ref();
+                let is_next = of.is_some_and(|of| {
+                    of.context == object.context && of.object_type == object.object_type
+                });
+                if !is_next || self.objects.len() >= OBJECTS || self.objects_bytes >= BYTES {
+                    self.write_objects().await?;
+                }
+                if !is_next {
+                    let (context, object_type) =
+                        (object.context.clone(), object.object_type.clone());
+                    self.indexed = Some(IndexesCopy { context, object_type, fields: Vec::new() });
+                }
+                self.objects_bytes += bytes;
+                self.objects.push(object);
+            }
+        }
+        Ok(())
+    }
+
+    async fn job(&mut self, job: JobCopy) -> Result<(), BackupError> {
+        let kept = self.client.job.kept();
+        if !self.client.store.restore_job(&job, kept).await? {
+            let message = format!("the id of job {} is taken: it was submitted meanwhile", job.id);
+            return Err(BackupError::Rejected(message));
+        }
+        self.restored.jobs += 1;
+        self.log_ttl_ms = job.log_ttl_ms.unwrap_or(LOG_TTL_MS);
+        let status = job.status();
+        if status.is_terminal() || status == JobStatus::Created {
+            return Ok(());
+        }
+        // Jobs that ran go to the front of their queues, as after the death of their actor.
+        let rank = match status {
+            JobStatus::Started => 0,
+            JobStatus::Dispatched => 1,
+            _ => 2,
+        };
+        let order = (rank, job.order.unwrap_or(i64::MAX));
+        let queue = job.queue.and_then(|queue| queue.parse().ok());
+        self.waiting.push(Waiting { id: job.id, status, order, queue, pending: job.pending });
+        Ok(())
+    }
+
+    async fn send_on_their_way(&mut self) -> Result<(), BackupError> {
+        self.waiting.sort_by_key(|job| job.order);
+        let kept = self.client.job.kept();
+        for Waiting { id, status, queue, pending, .. } in self.waiting.drain(..) {
+            let place =
+                self.client.store.restore_place(&id, status, queue.as_ref(), &pending, kept);
+            match place.await? {
+                RestoredPlace::Moved(_) if status == JobStatus::Started => self.restored.again += 1,
+                RestoredPlace::Illegal => self.restored.stay += 1,
+                RestoredPlace::Moved(_) | RestoredPlace::Missing => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_objects(&mut self) -> Result<(), BackupError> {
+        let objects = std::mem::take(&mut self.objects);
+        self.objects_bytes = 0;
+        let Some((of, first)) = self.indexed.as_ref().zip(objects.first()) else { return Ok(()) };
+        let context: Context = first.context.parse().map_err(crate::client::ClientError::from)?;
+        let fields: &[Field] = &of.fields;
+        let store = &self.client.store;
+        let taken = store.restore_objects(&context, &of.object_type, fields, &objects).await?;
+        if let Some(id) = taken {
+            let message =
+                format!("the id of {} {id} is taken: it was written meanwhile", of.object_type);
+            return Err(BackupError::Rejected(message));
+        }
+        self.restored.objects += objects.len() as u64;
+        Ok(())
+    }
+}

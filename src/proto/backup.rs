@@ -1,0 +1,294 @@
+//! The lines of a backup: one JSON document per line, the head first, the end last.
+//!
+//! The format has no value of one version of Redis, so that a backup can be restored into any other.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::cron::CronName;
+use super::job::{JobId, JobStatus};
+use super::object::{Context, Field, ObjectId, ObjectType};
+use super::queue::Queue;
+use super::target::ScriptType;
+
+/// The version of the format that this program writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackupLine {
+    /// The first line.
+    Backup(Head),
+    /// The paused queues, by their names.
+    Paused(Vec<String>),
+    /// The state of a periodic job.
+    Cron(CronCopy),
+    /// The starts of jobs under a limit within the period of its rate.
+    Limit(LimitCopy),
+    /// A job.
+    Job(JobCopy),
+    /// A part of the log of the job before.
+    Log(LogCopy),
+    /// The dead letters of a script type, oldest first.
+    Dead(DeadCopy),
+    /// The fields with an index, of the objects of one type.
+    Indexes(IndexesCopy),
+    /// An object.
+    Object(ObjectCopy),
+    /// The last line.
+    End(End),
+}
+
+impl BackupLine {
+    /// Checks the names of which keys are made, and values in Base64.
+    ///
+    /// # Errors
+    /// The reason for which the line is rejected.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Paused(queues) => queues.iter().try_for_each(|queue| legal::<Queue>(queue)),
+            Self::Cron(cron) => readable(cron.fields.values()),
+            Self::Job(job) => {
+                let ids = job.pending.iter().map(|id| id.strip_prefix('?').unwrap_or(id));
+                ids.into_iter().try_for_each(legal::<JobId>)?;
+                job.queue.iter().try_for_each(|queue| legal::<Queue>(queue))?;
+                readable(job.fields.values())
+            }
+            Self::Log(log) => log.entries.iter().try_for_each(|(_, fields)| {
+                let is_complete = !fields.is_empty() && fields.len() % 2 == 0;
+                if !is_complete {
+                    return Err("an entry of the log lacks a value".to_owned());
+                }
+                readable(fields.iter())
+            }),
+            Self::Indexes(indexes) => legal::<Context>(&indexes.context),
+            Self::Object(object) => {
+                legal::<Context>(&object.context)?;
+                legal::<ObjectId>(&object.id)
+            }
+            Self::Backup(_) | Self::Limit(_) | Self::Dead(_) | Self::End(_) => Ok(()),
+        }
+    }
+}
+
+fn legal<T: FromStr<Err: Display>>(name: &str) -> Result<(), String> {
+    name.parse::<T>().map(drop).map_err(|error| error.to_string())
+}
+
+fn readable<'a>(mut values: impl Iterator<Item = &'a Bytes>) -> Result<(), String> {
+    match values.find(|value| value.decode().is_none()) {
+        None => Ok(()),
+        Some(_) => Err("a value is not valid Base64".to_owned()),
+    }
+}
+
+/// The head of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// The version of the format.
+    pub format: u32,
+    /// The version of the program that wrote it.
+    pub version: String,
+    /// The namespace that it is a copy of.
+    pub namespace: String,
+    /// The time of its begin, by Redis's clock.
+    pub time: String,
+}
+
+/// The end of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// The lines before this one.
+    pub lines: u64,
+    /// The jobs among them.
+    pub jobs: u64,
+    /// The objects among them.
+    pub objects: u64,
+    /// The SHA-256 of all bytes before this line, in hexadecimal.
+    pub sha256: String,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobCopy {
+    /// Its id.
+    pub id: JobId,
+    /// Its hash.
+    pub fields: BTreeMap<String, Bytes>,
+    /// The queue in which it waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Its place in that queue: the time of its dispatch, in us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<i64>,
+    /// Its prerequisites that had not ended; `?` precedes those that only have to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<String>,
+    /// The rest of its retention.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// The rest of the retention of its log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_ttl_ms: Option<u64>,
+}
+
+impl JobCopy {
+    /// Returns its state; `created` for a text that is no state.
+    pub fn status(&self) -> JobStatus {
+        let text = self.text("status").unwrap_or_default().to_ascii_lowercase();
+        text.parse().unwrap_or(JobStatus::Created)
+    }
+
+    /// Returns a field that is text.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        match self.fields.get(field) {
+            Some(Bytes::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Lines of the log of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogCopy {
+    /// The job.
+    pub id: JobId,
+    /// The entries of the stream: the id of each, its fields and their values.
+    pub entries: Vec<(String, Vec<Bytes>)>,
+}
+
+/// The state of a periodic job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CronCopy {
+    /// Its name.
+    pub name: CronName,
+    /// Its hash.
+    pub fields: BTreeMap<String, Bytes>,
+    /// The rest of the time that it is kept.
+    pub ttl_ms: u64,
+}
+
+/// Starts of jobs under a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitCopy {
+    /// The limit.
+    pub name: String,
+    /// Each start, and its time in us.
+    pub starts: Vec<(String, i64)>,
+    /// The rest of the time that they are kept.
+    pub ttl_ms: u64,
+}
+
+/// Dead letters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeadCopy {
+    /// Their script type.
+    #[serde(rename = "type")]
+    pub script_type: ScriptType,
+    /// The jobs.
+    pub ids: Vec<JobId>,
+}
+
+/// The indexes on the objects of one type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IndexesCopy {
+    /// The context.
+    pub context: String,
+    /// The type.
+    #[serde(rename = "type")]
+    pub object_type: ObjectType,
+    /// The fields with a complete index.
+    pub fields: Vec<Field>,
+}
+
+/// An object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectCopy {
+    /// Its context.
+    pub context: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub object_type: ObjectType,
+    /// Its id.
+    pub id: String,
+    /// Its version.
+    pub version: u64,
+    /// The time of its creation.
+    pub created_ms: i64,
+    /// The time of its last change.
+    pub modified_ms: i64,
+    /// Its content.
+    pub body: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A value of Redis: text as it is, other bytes in Base64.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Bytes {
+    /// UTF-8.
+    Text(String),
+    /// Any bytes.
+    Base64 {
+        /// The bytes in Base64.
+        base64: String,
+    },
+}
+
+impl Bytes {
+    /// Returns the bytes; `None` if the Base64 is not valid.
+    pub fn decode(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Text(text) => Some(text.clone().into_bytes()),
+            Self::Base64 { base64 } => BASE64_STANDARD.decode(base64).ok(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Base64 { base64: BASE64_STANDARD.encode(error.as_bytes()) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_no_text_are_in_base64() {
+        let text = serde_json::to_string(&Bytes::from(b"a\n".to_vec())).expect("JSON");
+        let bytes = serde_json::to_string(&Bytes::from(vec![255, 0])).expect("JSON");
+        assert_eq!((text.as_str(), bytes.as_str()), (r#""a\n""#, r#"{"base64":"/wA="}"#));
+        let read: Bytes = serde_json::from_str(&bytes).expect("bytes");
+        assert_eq!(read.decode(), Some(vec![255, 0]));
+        assert_eq!(Bytes::Base64 { base64: "?".to_owned() }.decode(), None);
+    }
+
+    #[test]
+    fn line_names_its_kind_and_unknown_members_are_rejected() {
+        let line = BackupLine::Paused(vec!["type:osis".to_owned()]);
+        let json = serde_json::to_string(&line).expect("JSON");
+        assert_eq!(json, r#"{"paused":["type:osis"]}"#);
+        assert_eq!(serde_json::from_str::<BackupLine>(&json).expect("a line"), line);
+        let unknown = r#"{"job":{"id":"a","fields":{},"colour":"red"}}"#;
+        assert!(serde_json::from_str::<BackupLine>(unknown).is_err());
+    }
+}

@@ -1,0 +1,301 @@
+//! The reading side of a backup: the indexes that name every job, and copies of single keys. Each call
+//! reads a bounded part, and one job in one step.
+
+use std::collections::BTreeSet;
+
+use redis::Value;
+
+use super::listing::read;
+use super::{Store, StoreError};
+use crate::proto::backup::{Bytes, CronCopy, DeadCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy};
+use crate::proto::cron::CronName;
+use crate::proto::job::{JobId, JobStatus};
+use crate::proto::object::{Context, Field, ObjectType};
+use crate::proto::queue::Queue;
+use crate::proto::target::{Priority, ScriptType};
+
+/// The largest hash of a job that is copied, in bytes.
+const JOB_SIZE_MAX: u64 = 64 << 20;
+/// The log entries that one call returns, in bytes.
+const LOG_BYTES: usize = 256 << 10;
+/// The log entries of one further call.
+const LOG_ENTRIES: usize = 50;
+
+const DOING: &str = "backing up jobs";
+
+/// An index or a list that names jobs.
+#[derive(Debug, Clone)]
+pub struct BackupIndex {
+    key: String,
+    /// The queue whose jobs it names.
+    queue: Option<Queue>,
+    /// True for a work list: it names also the jobs that a foreign program pushed.
+    is_list: bool,
+    /// The score from which the next page begins.
+    from: f64,
+    /// The entries before it that the page skips.
+    skip: usize,
+}
+
+impl BackupIndex {
+    fn new(key: String, queue: Option<Queue>, is_list: bool) -> Self {
+        Self { key, queue, is_list, from: f64::NEG_INFINITY, skip: 0 }
+    }
+}
+
+/// A copy of a job, with the first part of its log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CopiedJob {
+    /// The job.
+    pub job: JobCopy,
+    /// The first entries of its log.
+    pub log: LogCopy,
+    /// The last entry that the log had, if the first part is not all.
+    pub log_until: Option<String>,
+}
+
+impl Store {
+    /// Returns all indexes that name jobs, in the order in which a job passes them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_indexes(&self) -> Result<Vec<BackupIndex>, StoreError> {
+        let mut indexes = Vec::new();
+        for status in JobStatus::ALL {
+            if status == JobStatus::Dispatched {
+                for queue in self.backup_queues().await? {
+                    let of = |key, is_list| BackupIndex::new(key, Some(queue.clone()), is_list);
+                    indexes.push(of(self.keys.ready(&queue), false));
+                    indexes.push(of(self.keys.held(&queue), false));
+                    let lists = self.keys.work_as_read(&queue).into_iter();
+                    indexes.extend(lists.map(|list| of(list, true)));
+                }
+                continue;
+            }
+            let keys = self.indexes(status, None).await?.into_iter();
+            indexes.extend(keys.map(|key| BackupIndex::new(key, None, false)));
+        }
+        Ok(indexes)
+    }
+
+    /// Returns the queues that may hold jobs: a foreign program may have pushed into a queue of an
+    /// actor that never held one.
+    async fn backup_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
+        let mut queues: BTreeSet<Queue> = self.queues().await?.into_iter().collect();
+        for target in self.known_targets().await? {
+            let of = |priority| Queue { target: target.clone(), priority };
+            queues.extend(Priority::ALL.map(of));
+        }
+        Ok(queues)
+    }
+
+    /// Reads the next page of an index; an entry may come twice. An empty page is the end.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_page(
+        &self,
+        index: &mut BackupIndex,
+        limit: usize,
+    ) -> Result<Vec<JobId>, StoreError> {
+        let mut command = redis::cmd(if index.is_list { "LRANGE" } else { "ZRANGEBYSCORE" });
+        command.arg(&index.key);
+        if index.is_list {
+            command.arg(index.skip).arg(index.skip + limit - 1);
+        } else {
+            let from = if index.from.is_finite() {
+                format!("{:.0}", index.from)
+            } else {
+                "-inf".to_owned()
+            };
+            command.arg(from).arg("+inf").arg("WITHSCORES").arg("LIMIT").arg(index.skip).arg(limit);
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors().add_command(command);
+        let answer: Vec<Value> = self.link.pipeline(DOING, &pipeline).await?;
+        let answer = answer.into_iter().next();
+        // A key of another type names no jobs.
+        let entries: Vec<(Vec<u8>, f64)> = if index.is_list {
+            let ids: Vec<Vec<u8>> = answer.and_then(read).unwrap_or_default();
+            ids.into_iter().map(|id| (id, index.from)).collect()
+        } else {
+            answer.and_then(read).unwrap_or_default()
+        };
+        let last = entries.last().map_or(index.from, |(_, score)| *score);
+        if index.is_list || last <= index.from {
+            index.skip += entries.len();
+        } else {
+            index.skip = entries.iter().rev().take_while(|(_, score)| *score >= last).count();
+            index.from = last;
+        }
+        let legal = |(id, _): (Vec<u8>, f64)| String::from_utf8(id).ok()?.parse().ok();
+        Ok(entries.into_iter().filter_map(legal).collect())
+    }
+
+    /// Copies a job that an index names. `None` if it does not exist any more.
+    ///
+    /// # Errors
+    /// [`StoreError`]; [`StoreError::Failed`] if its hash is too large.
+    pub async fn backup_job(
+        &self,
+        id: &JobId,
+        index: &BackupIndex,
+    ) -> Result<Option<CopiedJob>, StoreError> {
+        let queue = index.queue.as_ref().map(ToString::to_string).unwrap_or_default();
+        let mut script = self.scripts.backup_job.prepare_invoke();
+        script.arg(id.as_str()).arg(queue).arg(JOB_SIZE_MAX).arg(LOG_BYTES);
+        let parts = match self.invoke(DOING, &script).await? {
+            Value::Array(parts) if parts.is_empty() => return Ok(None),
+            Value::Array(parts) => parts,
+            Value::Int(size) => {
+                let reason =
+                    format!("job {id} has {size} bytes, more than {JOB_SIZE_MAX}; delete it");
+                return Err(StoreError::Failed { doing: DOING, reason });
+            }
+            _ => return Err(StoreError::unexpected(DOING)),
+        };
+        copied(id, parts).map(Some).ok_or_else(|| StoreError::unexpected(DOING))
+    }
+
+    /// Copies further entries of a log, after one entry and up to another.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_log(
+        &self,
+        id: &JobId,
+        after: &str,
+        until: &str,
+    ) -> Result<LogCopy, StoreError> {
+        let mut command = redis::cmd("XRANGE");
+        command.arg(self.keys.log(id)).arg(format!("({after}")).arg(until);
+        command.arg("COUNT").arg(LOG_ENTRIES);
+        let entries: Value = self.link.query(DOING, &command).await?;
+        let entries = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
+        Ok(LogCopy { id: id.clone(), entries })
+    }
+
+    /// Returns the names of the paused queues.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_paused(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.paused_queues().await?.iter().map(ToString::to_string).collect())
+    }
+
+    /// Copies the state of a periodic job; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>, StoreError> {
+        let key = self.keys.cron(name);
+        let mut pipeline = redis::pipe();
+        pipeline.atomic().cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
+        let (fields, ttl): (Vec<(String, Vec<u8>)>, i64) =
+            self.link.pipeline("backing up periodic jobs", &pipeline).await?;
+        let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
+        let fields = fields.into_iter().map(|(name, value)| (name, value.into())).collect();
+        Ok(Some(CronCopy { name: name.clone(), fields, ttl_ms }))
+    }
+
+    /// Copies the starts under each limit that holds jobs.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>, StoreError> {
+        const DOING: &str = "backing up limits";
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.limits()).arg(0).arg(-1);
+        let names: Vec<String> = self.link.query(DOING, &command).await?;
+        let mut limits = Vec::new();
+        for name in names {
+            let key = self.keys.limit_starts(&name);
+            let mut pipeline = redis::pipe();
+            pipeline.atomic().cmd("ZRANGE").arg(&key).arg(0).arg(-1).arg("WITHSCORES");
+            pipeline.cmd("PTTL").arg(&key);
+            let (starts, ttl): (Vec<(String, f64)>, i64) =
+                self.link.pipeline(DOING, &pipeline).await?;
+            let Ok(ttl_ms) = u64::try_from(ttl) else { continue };
+            let starts = starts.into_iter().map(|(start, at)| (start, whole(at))).collect();
+            limits.push(LimitCopy { name, starts, ttl_ms });
+        }
+        Ok(limits)
+    }
+
+    /// Copies the dead letters of each script type that has some.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>, StoreError> {
+        let types = self.types().await?;
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        for script_type in &types {
+            pipeline.cmd("LRANGE").arg(self.keys.dead(script_type)).arg(0).arg(-1);
+        }
+        if types.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lists: Vec<Value> = self.link.pipeline("backing up dead letters", &pipeline).await?;
+        let copy = |(script_type, list): (ScriptType, Value)| {
+            let ids: Vec<String> = read(list).unwrap_or_default();
+            DeadCopy { script_type, ids: ids.iter().filter_map(|id| id.parse().ok()).collect() }
+        };
+        let copies = types.into_iter().zip(lists).map(copy);
+        Ok(copies.filter(|copy| !copy.ids.is_empty()).collect())
+    }
+
+    /// Copies the names of the complete indexes on objects of a type.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn backup_object_indexes(
+        &self,
+        context: &Context,
+        object_type: &ObjectType,
+    ) -> Result<IndexesCopy, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.object_indexes(context, object_type));
+        let states: Vec<(String, String)> =
+            self.link.query("backing up indexes of objects", &command).await?;
+        let ready = states.into_iter().filter(|(_, state)| state == "ready");
+        let fields: Vec<Field> = ready.filter_map(|(field, _)| field.parse().ok()).collect();
+        Ok(IndexesCopy { context: context.text(), object_type: object_type.clone(), fields })
+    }
+}
+
+/// Reads the answer of `backup_job.lua`.
+fn copied(id: &JobId, parts: Vec<Value>) -> Option<CopiedJob> {
+    let [hash, ttl, queue, order, pending, log_ttl, log_last, log]: [Value; 8] =
+        parts.try_into().ok()?;
+    let hash: Vec<Vec<u8>> = read(hash)?;
+    let field = |pair: &[Vec<u8>]| {
+        (String::from_utf8_lossy(&pair[0]).into_owned(), Bytes::from(pair[1].clone()))
+    };
+    let rest = |ttl: Value| read::<i64>(ttl).map(|ms| u64::try_from(ms).ok());
+    let text = |value: Value| read::<String>(value).filter(|text| !text.is_empty());
+    let job = JobCopy {
+        id: id.clone(),
+        fields: hash.chunks_exact(2).map(field).collect(),
+        queue: text(queue),
+        order: text(order).and_then(|score| score.parse().ok()).map(whole),
+        pending: read(pending)?,
+        ttl_ms: rest(ttl)?,
+        log_ttl_ms: rest(log_ttl)?,
+    };
+    let log = LogCopy { id: id.clone(), entries: log_entries(log)? };
+    let log_until =
+        text(log_last).filter(|last| log.entries.last().is_none_or(|(copied, _)| copied != last));
+    Some(CopiedJob { job, log, log_until })
+}
+
+fn log_entries(entries: Value) -> Option<Vec<(String, Vec<Bytes>)>> {
+    let entries: Vec<(String, Vec<Vec<u8>>)> = read(entries)?;
+    let bytes = |fields: Vec<Vec<u8>>| fields.into_iter().map(Bytes::from).collect();
+    Some(entries.into_iter().map(|(id, fields)| (id, bytes(fields))).collect())
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
+fn whole(score: f64) -> i64 {
+    score as i64
+}

@@ -1,0 +1,277 @@
+//! The writing side of a restore: one script per job, which checks before it writes.
+
+use std::collections::BTreeMap;
+
+use super::attempts::kept;
+use super::{Store, StoreError};
+use crate::proto::backup::{Bytes, CronCopy, DeadCopy, JobCopy, LimitCopy, LogCopy, ObjectCopy};
+use crate::proto::job::{JobId, JobStatus, Retention};
+use crate::proto::object::{Context, Field, ObjectType};
+use crate::proto::queue::Queue;
+
+const DOING: &str = "restoring jobs";
+
+/// Fields that a job loses with its actor.
+const OF_THE_ATTEMPT: [&str; 5] = ["started_at", "actor", "boot_id", "progress", "progress_text"];
+/// Fields that name slots and queues of the old namespace.
+const OF_THE_NAMESPACE: [&str; 3] = ["limits", "held_by", "legacy"];
+
+/// The answer to a restored job that was sent on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoredPlace {
+    /// It is in this state.
+    Moved(JobStatus),
+    /// Its fields name no queue: it stays `created`.
+    Illegal,
+    /// It was deleted meanwhile.
+    Missing,
+}
+
+impl Store {
+    /// Returns true if the namespace has neither jobs nor objects.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+        for mut index in self.backup_indexes().await? {
+            if !self.backup_page(&mut index, 1).await?.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(self.object_contexts(None, 1).await?.is_empty())
+    }
+
+    /// Restores a job: an ended one completely, any other as `created`. Returns false if its id is
+    /// taken.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn restore_job(
+        &self,
+        job: &JobCopy,
+        retention: Retention,
+    ) -> Result<bool, StoreError> {
+        let mut script = self.scripts.restore_job.prepare_invoke();
+        let ttl = job.ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
+        script.arg(job.id.as_str()).arg(kept(retention)).arg(ttl);
+        for (name, value) in fields_to_restore(job) {
+            script.arg(name).arg(value);
+        }
+        let answer: String = self.invoke(DOING, &script).await?;
+        Ok(answer == "ok")
+    }
+
+    /// Sends a restored job on its way, to the state that it had in the backup.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn restore_place(
+        &self,
+        id: &JobId,
+        before: JobStatus,
+        queue: Option<&Queue>,
+        pending: &[String],
+        retention: Retention,
+    ) -> Result<RestoredPlace, StoreError> {
+        let mut script = self.scripts.restore_place.prepare_invoke();
+        let queue = queue.map(ToString::to_string).unwrap_or_default();
+        script.arg(id.as_str()).arg(before.as_str()).arg(queue).arg(kept(retention));
+        for entry in pending {
+            script.arg(entry);
+        }
+        let answer: String = self.invoke(DOING, &script).await?;
+        match answer.as_str() {
+            "illegal" => Ok(RestoredPlace::Illegal),
+            "missing" => Ok(RestoredPlace::Missing),
+            state => match state.parse() {
+                Ok(state) => Ok(RestoredPlace::Moved(state)),
+                Err(_) => Err(StoreError::unexpected(DOING)),
+            },
+        }
+    }
+
+    /// Restores a part of the log of a job, kept for `ttl_ms`.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn restore_log(&self, log: &LogCopy, ttl_ms: u64) -> Result<(), StoreError> {
+        let mut script = self.scripts.restore_log.prepare_invoke();
+        script.arg(log.id.as_str()).arg(ttl_ms.max(1)).arg(log.entries.len());
+        for (id, fields) in &log.entries {
+            script.arg(id).arg(fields.len());
+            for field in fields {
+                script.arg(field.decode().unwrap_or_default());
+            }
+        }
+        let _: u64 = self.invoke("restoring the log of a job", &script).await?;
+        Ok(())
+    }
+
+    /// Restores the state of a periodic job. Returns false if it has one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool, StoreError> {
+        let fields = cron.fields.iter();
+        let values = fields.flat_map(|(name, value)| {
+            [name.clone().into_bytes(), value.decode().unwrap_or_default()]
+        });
+        self.restore_key("cron", cron.name.as_str(), Some(cron.ttl_ms), values).await
+    }
+
+    /// Restores the starts under a limit. Returns false if it has some.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool, StoreError> {
+        let starts = limit.starts.iter();
+        let values = starts
+            .flat_map(|(start, at)| [at.to_string().into_bytes(), start.clone().into_bytes()]);
+        self.restore_key("limit", &limit.name, Some(limit.ttl_ms), values).await
+    }
+
+    /// Restores the dead letters of a script type. Returns false if it has some.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool, StoreError> {
+        let values = dead.ids.iter().map(|id| id.as_str().as_bytes().to_vec());
+        self.restore_key("dead", dead.script_type.as_str(), None, values).await
+    }
+
+    async fn restore_key(
+        &self,
+        kind: &str,
+        name: &str,
+        ttl_ms: Option<u64>,
+        values: impl Iterator<Item = Vec<u8>>,
+    ) -> Result<bool, StoreError> {
+        let mut script = self.scripts.restore_key.prepare_invoke();
+        let ttl = ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
+        script.arg(kind).arg(name).arg(ttl);
+        let mut has_values = false;
+        for value in values {
+            script.arg(value);
+            has_values = true;
+        }
+        if !has_values {
+            return Ok(true);
+        }
+        let answer: String = self.invoke("restoring keys", &script).await?;
+        Ok(answer == "ok")
+    }
+
+    /// Restores objects of one type and context, all or none. Returns the id that is taken, if one
+    /// is.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn restore_objects(
+        &self,
+        context: &Context,
+        object_type: &ObjectType,
+        indexed: &[Field],
+        objects: &[ObjectCopy],
+    ) -> Result<Option<String>, StoreError> {
+        let mut script = self.scripts.restore_objects.prepare_invoke();
+        script.arg(context.as_key_part()).arg(object_type.as_str()).arg(indexed.len());
+        for field in indexed {
+            script.arg(field.as_str());
+        }
+        script.arg(objects.len());
+        for object in objects {
+            let ObjectCopy { version, created_ms, modified_ms, body, .. } = object;
+            let terms: Vec<String> = indexed
+                .iter()
+                .flat_map(|field| [field.to_string(), field.term(body).indexed().to_owned()])
+                .collect();
+            script
+                .arg(&object.id)
+                .arg(format!("{version} {created_ms} {modified_ms}"))
+                .arg(serde_json::Value::from(terms).to_string())
+                .arg(serde_json::Value::Object(body.clone()).to_string());
+        }
+        let answer: String = self.invoke("restoring objects", &script).await?;
+        Ok(Some(answer).filter(|answer| answer != "ok"))
+    }
+}
+
+/// Returns the hash of a job as `restore_job.lua` stores it.
+fn fields_to_restore(job: &JobCopy) -> BTreeMap<&str, Vec<u8>> {
+    let status = job.status();
+    let fields = job.fields.iter();
+    let mut fields: BTreeMap<&str, Vec<u8>> = fields
+        .map(|(name, value)| (name.as_str(), Bytes::decode(value).unwrap_or_default()))
+        .collect();
+    for name in OF_THE_NAMESPACE {
+        fields.remove(name);
+    }
+    if status.is_terminal() {
+        return fields;
+    }
+    fields.insert("status", JobStatus::Created.as_str().into());
+    // A foreign program need not write it.
+    let queue = job.queue.as_ref().and_then(|queue| queue.parse::<Queue>().ok());
+    if let Some(queue) = queue.filter(|_| !fields.contains_key("script_type")) {
+        fields.insert("script_type", queue.target.script_type().as_str().into());
+    }
+    // Those that do not fit are added again as they begin to wait.
+    if fields.remove("dependents_more").is_some() {
+        fields.remove("dependents");
+    }
+    if status == JobStatus::Started {
+        for name in OF_THE_ATTEMPT {
+            fields.remove(name);
+        }
+        let attempt = job.text("attempt").and_then(|text| text.parse::<u32>().ok());
+        let attempt = attempt.unwrap_or(1).saturating_sub(1);
+        fields.insert("attempt", attempt.to_string().into_bytes());
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn restored(status: &str) -> BTreeMap<String, String> {
+        let all = [
+            ("status", status),
+            ("attempt", "2"),
+            ("actor", "osis:default:1"),
+            ("limits", "a"),
+            ("output", "x"),
+        ];
+        let fields = all.map(|(name, value)| (name.to_owned(), Bytes::Text(value.to_owned())));
+        let job = JobCopy {
+            id: "j1".parse().expect("legal"),
+            fields: fields.into(),
+            queue: None,
+            order: None,
+            pending: Vec::new(),
+            ttl_ms: None,
+            log_ttl_ms: None,
+        };
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        fields_to_restore(&job)
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), text(value)))
+            .collect()
+    }
+
+    #[test]
+    fn started_job_goes_back_without_its_actor_and_with_its_attempt_uncharged() {
+        let fields = restored("started");
+        assert_eq!(fields["status"], "created");
+        assert_eq!(fields["attempt"], "1");
+        assert!(!fields.contains_key("actor") && !fields.contains_key("limits"));
+    }
+
+    #[test]
+    fn ended_job_stays_as_it_is_but_for_its_slots() {
+        let fields = restored("finished");
+        assert_eq!(fields["status"], "finished");
+        assert_eq!(fields["actor"], "osis:default:1");
+        assert!(!fields.contains_key("limits"));
+    }
+}

@@ -1,0 +1,29 @@
+-- Restores one job of a backup. An ended job is complete then. Any other becomes `created`, and
+-- restore_place.lua sends it on its way once all jobs are there.
+--
+-- ARGV: 1 id  2 retention, for an ended job without a TTL  3 its TTL in ms, or ''
+--       4... fields and values
+-- returns 'ok'; 'exists' if the id is taken
+-- needs: wrong_type time names job counters index events unique legacy rhailib ending
+
+local id, at = ARGV[1], now_us()
+if redis.call('EXISTS', JOB .. id) == 1 then return 'exists' end
+
+for first = 4, #ARGV, 1000 do
+  redis.call('HSET', JOB .. id, unpack(ARGV, first, math.min(first + 999, #ARGV)))
+end
+local f = read(id, 'status', 'script_type', 'actor', 'unique_key', 'retention')
+local script_type = type_of_job(f[2], f[3])
+if f[1] == 'finished' or f[1] == 'error' then
+  local for_ms = tonumber(ARGV[3])
+  if for_ms then
+    redis.call('PEXPIRE', JOB .. id, integer(for_ms))
+  else
+    for_ms = set_expiry(id, f[5], ARGV[2])
+  end
+  enter(f[1], script_type, id, at + for_ms * 1000)
+else
+  enter('created', script_type, id, at)
+  if present(f[4]) and not holder_of(f[4]) then redis.call('SET', UNIQUE .. f[4], id) end
+end
+return 'ok'

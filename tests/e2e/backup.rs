@@ -1,0 +1,160 @@
+//! `hero backup` and `hero restore` of a namespace that is in use.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::until;
+use crate::support::{Hero, Redis, keys, wait_until};
+
+#[test]
+fn backup_beside_a_running_actor_restores_elsewhere_and_every_job_ends() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    let batch: Vec<String> = (0..600)
+        .map(|n| {
+            let script = if n % 50 == 0 { "throw 1" } else { "sleep(0.005); 7" };
+            format!("{{\"id\":\"j{n}\",\"script_type\":\"osis\",\"script\":\"{script}\",\"retries\":1}}\n")
+        })
+        .collect();
+    hero.run_with_input(&["submit", "--batch", "-"], &batch.concat()).code(0);
+    wait_until("some have finished", || redis.count("osis", "finished") > 20);
+    let file = redis.folder().join("hero.jsonl");
+    let file = file.to_str().expect("text");
+    hero.run(&["backup", file]).code(0);
+    assert!(redis.count("osis", "finished") < 588, "the backup came after the last job");
+    let mode = fs::metadata(file).expect("written").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let other = Redis::start();
+    let there = Hero::on(&other);
+    let said = there.run(&["--json", "restore", "--into", "copy", file]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stdout.contains("\"jobs\":600"), "{said:?}");
+    let there = there.set("redis.namespace", "\"copy\"");
+    let _actor = there.actor("osis-default-1").start();
+    let _supervisor = there.supervisor().start();
+    let status = |n: usize| other.field(&format!("copy:job:j{n}"), "status");
+    for n in 0..600 {
+        let expected = if n % 50 == 0 { "error" } else { "finished" };
+        wait_until(&format!("j{n} has ended"), || status(n).as_deref() == Some(expected));
+    }
+    there.run(&["restore", file]).code(65);
+}
+
+#[test]
+fn shipped_access_rules_are_enough_for_a_backup_and_a_restore() {
+    const EXAMPLE: &str = include_str!("../../packaging/redis/hero-acl.conf");
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let cron = redis.folder().join("cron.d");
+    fs::create_dir(&cron).expect("a folder");
+    let text = "[cron.tick]\nschedule = \"* * * * *\"\ntype = \"osis\"\nscript = \"1\"\n";
+    fs::write(cron.join("a.toml"), text).expect("written");
+    let hero = hero
+        .set("supervisor.cron_dir", &format!("{:?}", cron.display().to_string()))
+        .set("limit.one", "{ running = 1, rate = \"100/h\", key = \"k\" }");
+    let _actor = hero.actor("osis-default-1").start();
+    let supervisor = hero.supervisor().start();
+    wait_until("the periodic job is known", || !redis.keys(&keys::cron("tick")).is_empty());
+    hero.run(&["exec", "-t", "osis", "-e", "print(1)"]).code(0);
+    let object = "{\"type\":\"person\",\"object\":{\"id\":\"a\",\"age\":1}}\n";
+    hero.run_with_input(&["osis", "import"], object).code(0);
+    for id in ["a", "b", "c"] {
+        let script = if id == "a" { "loop {}" } else { "1" };
+        hero.run(&["submit", "-t", "osis", "--limit-key", "k", "--id", id, "-e", script]).code(0);
+        if id == "a" {
+            until(&redis, "a", "started");
+        }
+    }
+    hero.run(&[
+        "submit",
+        "-t",
+        "osis",
+        "--id",
+        "d",
+        "--after",
+        "a",
+        "--unique-key",
+        "u",
+        "-e",
+        "1",
+    ])
+    .code(0);
+    wait_until("one is held", || !redis.keys(&keys::prefix("LIMIT_HELD")).is_empty());
+    drop(supervisor);
+    let rules = EXAMPLE.lines().find_map(|line| line.strip_prefix("user hero-backup "));
+    let rules =
+        rules.expect("the user").split(' ').map(|word| match word.strip_prefix("#SHA256") {
+            Some(_) => ">secret",
+            None => word,
+        });
+    let rules: Vec<&str> = rules.collect();
+    let password = redis.folder().join("password");
+    fs::write(&password, "secret").expect("written");
+    let file = redis.folder().join("hero.jsonl");
+    let file = file.to_str().expect("text");
+    let other = Redis::start();
+    for (redis, words) in [(&redis, ["backup", file]), (&other, ["restore", file])] {
+        redis.ask_with::<String, _>("ACL SETUSER hero-backup", &rules);
+        let done = Hero::on(redis)
+            .set("redis.username", "\"hero-backup\"")
+            .set("redis.password_file", &format!("{:?}", password.display().to_string()))
+            .set("supervisor.cron_dir", &format!("{:?}", cron.display().to_string()))
+            .run(&words);
+        assert_eq!(done.code, 0, "{done:?}");
+        let denied: Vec<Vec<redis::Value>> = redis.ask("ACL LOG");
+        let denied: Vec<String> = denied.iter().map(|entry| format!("{entry:?}")).collect();
+        let denied: Vec<&String> = denied.iter().filter(|e| !e.contains("setinfo")).collect();
+        assert!(denied.is_empty(), "{denied:#?}");
+    }
+    assert_eq!(other.keys(&keys::cron("tick")).len(), 1);
+    assert_eq!(other.keys(&keys::keys().limit_starts("one")).len(), 1);
+    assert_eq!(other.list(&keys::work("type:osis")), ["a", "b", "c"]);
+}
+
+#[test]
+fn incomplete_or_changed_file_is_rejected_before_anything_is_written() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for n in 0..20 {
+        hero.run(&["submit", "-t", "osis", "--id", &format!("j{n}"), "-e", "1"]).code(0);
+    }
+    let path = redis.folder().join("hero.jsonl");
+    let file = path.to_str().expect("text");
+    hero.run(&["backup", file]).code(0);
+    let whole = fs::read(file).expect("readable");
+    let restore = |bytes: &[u8], why: &str| {
+        fs::write(file, bytes).expect("written");
+        let done = hero.run(&["restore", "--into", "copy", file]);
+        assert_eq!(done.code, 65, "{done:?}");
+        assert!(done.stderr.contains(why), "{done:?}");
+        assert_eq!(redis.keys("copy:"), Vec::<String>::new());
+    };
+    restore(&whole[..whole.len() - 5], "cut off");
+    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').expect("lines");
+    restore(&whole[..=last], "cut off");
+    let changed = String::from_utf8(whole.clone()).expect("text").replacen("j7", "j8", 1);
+    restore(changed.as_bytes(), "changed after the backup");
+    restore(b"{\"a\": 1}\n", "line 1");
+    fs::write(file, &whole).expect("written");
+    hero.run(&["restore", "--into", "copy", file]).code(0);
+    hero.run(&["restore", "--into", "copy", file]).code(65);
+    hero.run(&["restore", "/nowhere"]).code(66);
+}
+
+#[test]
+fn backup_that_cannot_be_written_leaves_the_old_file() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let path = redis.folder().join("hero.jsonl");
+    fs::write(&path, "old").expect("written");
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    let away = Redis::absent(false);
+    Hero::on(&away).run(&["backup", path.to_str().expect("text")]).code(69);
+    assert_eq!(fs::read_to_string(&path).expect("kept"), "old");
+    hero.run(&["backup", "/nowhere/hero.jsonl"]).code(74);
+    hero.run(&["backup", path.to_str().expect("text")]).code(0);
+    assert!(fs::read_to_string(&path).expect("replaced").contains("\"backup\""));
+    until(&redis, "a", "dispatched");
+}
