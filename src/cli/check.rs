@@ -2,6 +2,7 @@
 //! types can run on this machine.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Global, output};
 use crate::client::Client;
-use crate::config::{Config, ConfigError, EngineKind, Unit};
+use crate::config::{Config, ConfigError, DEFAULT_FILE, EngineKind, FileReader, Unit};
 use crate::daemon::{ProcessSandbox, not_durable};
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
@@ -21,7 +22,7 @@ use crate::store::RedisState;
 /// Validate the configuration and print what is in force
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n  hero check --redis\n\n\
+    after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n  hero check --redis\n  hero check --user hero\n\n\
                         Exit codes: 78 the configuration is wrong, with file, line and column; with \
                         --redis 69 Redis does not answer, 77 it refuses the login. Without \
                         --redis these two are warnings."
@@ -33,11 +34,16 @@ pub(super) struct Check {
     /// the configuration requires it, or if a key has the wrong type
     #[arg(long)]
     redis: bool,
+    /// Fail if this user may not read the files of the configuration; by default `hero`, if root
+    /// checks /etc/hero/hero.toml
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
 }
 
 impl Check {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
+        self.check_access(&config, global)?;
         let unit = match &self.unit {
             Some(name) => Some((name.as_str(), config.unit(name)?)),
             None => None,
@@ -89,6 +95,27 @@ impl Check {
             output::line(&format!("redis: keeps {}", state.keeps()))?;
         }
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
+    }
+}
+
+impl Check {
+    /// Rejects files that the user of the daemon may not read.
+    fn check_access(&self, config: &Config, global: &Global) -> Result<(), Error> {
+        let is_default = global.file().is_none_or(|file| file == Path::new(DEFAULT_FILE));
+        let reader = match &self.user {
+            Some(name) => Some(FileReader::of(name).ok_or_else(|| {
+                Error::new(Exit::NotFound, format!("cannot check as user {name}: no such user"))
+            })?),
+            // Of a machine without the package, nobody is to read the file.
+            None if is_default && nix::unistd::geteuid().is_root() => FileReader::of("hero"),
+            None => None,
+        };
+        let Some(reader) = reader else { return Ok(()) };
+        let obstacles = config.unreadable_by(&reader, global.file());
+        if obstacles.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(Exit::Config, obstacles.join("\n")))
     }
 }
 

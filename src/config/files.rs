@@ -61,10 +61,15 @@ pub(super) fn reason(error: &io::Error) -> String {
 }
 
 /// Lists the drop-ins of a file.
-fn drop_ins(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+pub(super) fn drop_ins(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    toml_files(&drop_in_folder(file))
+}
+
+/// Returns the folder of the drop-ins of a file.
+pub(super) fn drop_in_folder(file: &Path) -> PathBuf {
     let mut folder = file.as_os_str().to_owned();
     folder.push(".d");
-    toml_files(Path::new(&folder))
+    folder.into()
 }
 
 /// Lists the files `*.toml` of a folder that are not hidden, by name. A missing folder has none.

@@ -146,3 +146,30 @@ fn job_is_shown_deleted_and_run_again() {
     hero.run(&["job", "show", "a"]).code(66);
     assert!(redis.all("JOB").is_empty());
 }
+
+#[test]
+fn check_as_another_user_fails_on_a_file_that_the_user_may_not_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let set_mode = |path: &std::path::Path, mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(path, mode).expect("a mode");
+    };
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    set_mode(redis.folder(), 0o755);
+    let file = redis.folder().join("own.toml");
+    let drop_in = redis.folder().join("own.toml.d/late.toml");
+    std::fs::create_dir(redis.folder().join("own.toml.d")).expect("a folder");
+    for path in [&file, &drop_in] {
+        std::fs::write(path, format!("redis.url = {:?}", redis.url())).expect("written");
+        set_mode(path, 0o644);
+    }
+    let path = file.to_str().expect("text");
+    let check = || hero.run(&["--config", path, "check", "--user", "nobody"]);
+    check().code(0);
+    set_mode(&drop_in, 0o600);
+    let said = format!("user nobody cannot read {} (mode 0600); run: chown", drop_in.display());
+    check().code(78).says(&said);
+    hero.run(&["--config", path, "check"]).code(0);
+    hero.run(&["check", "--user", "no-such-user-of-hero"]).code(66).says("no such user");
+}

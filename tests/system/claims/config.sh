@@ -32,5 +32,35 @@ knows_no_such_unit() {
     inside systemctl reset-failed hero@nonsense
 }
 
+# Root reads everything, the user of the units does not.
+checks_as_its_user() {
+    local file=/etc/hero/hero.toml.d/late.toml
+    configure late '[actor]
+tasks = 3'
+    inside hero check > /dev/null
+    inside chmod 600 $file
+    exits 78 inside hero check
+    has "$output" "user hero cannot read $file (mode 0600); run: chown root:hero $file, chmod 0640 $file"
+    exits 1 inside systemctl restart hero@osis-default-1
+    failed_once hero@osis-default-1 78
+    inside chown root:hero $file
+    inside chmod 640 $file
+    inside hero check > /dev/null
+    inside systemctl reset-failed hero@osis-default-1
+    inside systemctl start hero@osis-default-1
+    configure late
+}
+
+tells_how_redis_is() {
+    inside hero check --redis > /dev/null
+    inside systemctl stop redis-server
+    exits 69 inside hero check --redis
+    exits 0 inside hero check
+    has "$output" "cannot be reached"
+    inside systemctl start redis-server
+}
+
+claim "hero check by root fails on a file that the units may not read" checks_as_its_user
+claim "hero check --redis exits with 69 while Redis is down" tells_how_redis_is
 claim "a wrong hero.toml: the unit fails once, with 78 and the line in the journal" fails_once
 claim "a unit that nobody configured fails once, with 66" knows_no_such_unit

@@ -1,0 +1,158 @@
+//! The files of a configuration as another user may read them: a check by root finds what the daemon
+//! would not be able to read.
+
+use std::ffi::CString;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use nix::unistd::{User, getgrouplist};
+
+use super::files::{DEFAULT_FILE, drop_in_folder, drop_ins, toml_files};
+use super::schema::Config;
+
+/// A user by its ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileReader {
+    name: String,
+    uid: u32,
+    gids: Vec<u32>,
+}
+
+impl FileReader {
+    /// Looks a user up, with its groups; `None` if it does not exist.
+    pub fn of(name: &str) -> Option<Self> {
+        let user = User::from_name(name).ok().flatten()?;
+        let groups = CString::new(name).ok().and_then(|name| getgrouplist(&name, user.gid).ok());
+        let mut gids: Vec<u32> = groups.iter().flatten().map(|gid| gid.as_raw()).collect();
+        gids.push(user.gid.as_raw());
+        Some(Self { name: name.to_owned(), uid: user.uid.as_raw(), gids })
+    }
+
+    /// Returns why this user cannot read a file, or enter one of its folders, by owner, group and mode;
+    /// `None` if it can, or if the file does not exist. Access lists of the file system are not read.
+    fn obstacle(&self, file: &Path) -> Option<String> {
+        const READ: u32 = 4;
+        const ENTER: u32 = 1;
+        // The links on the way lead to the file that is read.
+        let file = fs::canonicalize(file).ok()?;
+        let folders = file.ancestors().skip(1).collect::<Vec<_>>();
+        let folders = folders.into_iter().rev().map(|folder| (folder, ENTER));
+        let is_folder = file.is_dir();
+        let needed = if is_folder { READ | ENTER } else { READ };
+        folders.chain([(file.as_path(), needed)]).find_map(|(path, needed)| {
+            let found = fs::metadata(path).ok()?;
+            (!self.has(&found, needed)).then(|| self.describe(path, &found))
+        })
+    }
+
+    fn has(&self, of: &Metadata, needed: u32) -> bool {
+        let shift = match of {
+            of if self.uid == of.uid() => 6,
+            of if self.gids.contains(&of.gid()) => 3,
+            _ => 0,
+        };
+        self.uid == 0 || of.mode() >> shift & needed == needed
+    }
+
+    fn describe(&self, path: &Path, found: &Metadata) -> String {
+        let (name, mode) = (&self.name, found.mode() & 0o7777);
+        let (doing, right) = if found.is_dir() { ("enter", "0750") } else { ("read", "0640") };
+        let path = path.display();
+        format!(
+            "user {name} cannot {doing} {path} (mode {mode:04o}); run: chown root:{name} {path}, \
+             chmod {right} {path}"
+        )
+    }
+}
+
+impl Config {
+    /// Returns why a user cannot read the files of this configuration, one reason for each file.
+    /// `explicit` is the file of this configuration if it is not the default one.
+    pub fn unreadable_by(&self, reader: &FileReader, explicit: Option<&Path>) -> Vec<String> {
+        let file = explicit.unwrap_or(Path::new(DEFAULT_FILE));
+        let mut files = vec![file.to_owned(), drop_in_folder(file)];
+        files.extend(drop_ins(file).unwrap_or_default());
+        files.push(self.supervisor.cron_dir.clone());
+        files.extend(toml_files(&self.supervisor.cron_dir).unwrap_or_default());
+        let redis = &self.redis;
+        let secrets =
+            [&redis.password_file, &redis.tls_ca_file, &redis.tls_cert_file, &redis.tls_key_file];
+        files.extend(secrets.into_iter().flatten().cloned());
+        let mut obstacles: Vec<String> =
+            files.iter().filter_map(|file| reader.obstacle(file)).collect();
+        // A folder may be in the way of several files.
+        obstacles.dedup();
+        obstacles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+
+    #[test]
+    fn mode_owner_and_group_decide_who_reads_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        set_mode(folder.path(), 0o755);
+        let file = folder.path().join("hero.toml");
+        fs::write(&file, "").expect("written");
+        let own = fs::metadata(&file).expect("a file");
+        let reader =
+            |uid, gids: &[u32]| FileReader { name: "hero".to_owned(), uid, gids: gids.to_vec() };
+        let (stranger, strangers) = (own.uid() + 1, own.gid() + 1);
+        let cases = [
+            (0o600, reader(stranger, &[own.gid()]), false),
+            (0o640, reader(stranger, &[own.gid()]), true),
+            (0o640, reader(stranger, &[strangers]), false),
+            (0o644, reader(stranger, &[strangers]), true),
+            // The bits of the group count for its members, also where others have more.
+            (0o604, reader(stranger, &[own.gid()]), false),
+            (0o000, reader(0, &[]), true),
+        ];
+        for (mode, reader, reads) in cases {
+            set_mode(&file, mode);
+            assert_eq!(reader.obstacle(&file).is_none(), reads, "{mode:o} {reader:?}");
+        }
+        set_mode(&file, 0o644);
+        set_mode(folder.path(), 0o744);
+        let obstacle = reader(stranger, &[strangers]).obstacle(&file).expect("the folder");
+        assert!(obstacle.contains("cannot enter") && obstacle.contains("0744"), "{obstacle}");
+    }
+
+    #[test]
+    fn every_file_that_the_daemon_reads_is_checked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        set_mode(folder.path(), 0o755);
+        let path = |name: &str| folder.path().join(name);
+        for name in ["hero.toml.d", "cron.d"] {
+            fs::create_dir(path(name)).expect("a folder");
+            set_mode(&path(name), 0o755);
+        }
+        for name in ["hero.toml", "hero.toml.d/a.toml", "cron.d/b.toml", "secret"] {
+            fs::write(path(name), "").expect("written");
+            set_mode(&path(name), 0o600);
+        }
+        let mut config = Config::default();
+        config.supervisor.cron_dir = path("cron.d");
+        config.redis.password_file = Some(path("secret"));
+        let own = fs::metadata(path("secret")).expect("a file");
+        let reader = FileReader { name: "hero".to_owned(), uid: own.uid() + 1, gids: Vec::new() };
+        let found = config.unreadable_by(&reader, Some(&path("hero.toml")));
+        assert_eq!(found.len(), 4, "{found:?}");
+        let named = format!("{}", path("hero.toml.d/a.toml").display());
+        assert!(found[1].contains(&format!("chown root:hero {named}, chmod 0640 {named}")));
+    }
+
+    #[test]
+    fn users_of_the_system_are_found_with_their_groups() {
+        let root = FileReader::of("root").expect("every system has one");
+        assert!(root.uid == 0 && root.gids.contains(&0), "{root:?}");
+        assert_eq!(FileReader::of("no-such-user-of-hero"), None);
+    }
+}
