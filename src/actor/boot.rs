@@ -11,7 +11,7 @@ use super::settings::ActorSettings;
 use crate::proto::job::BootId;
 use crate::proto::report::Reporter;
 use crate::proto::target::ActorId;
-use crate::store::Store;
+use crate::store::{Outage, Store};
 
 /// The time after which an actor tries again to start jobs on a machine that was full.
 const SHORTAGE_LASTS: Duration = Duration::from_secs(3);
@@ -82,8 +82,8 @@ pub(super) struct Health {
     shortage: Mutex<Option<(String, Instant)>>,
     /// An overload began or ended.
     pub(super) overload_changed: Notify,
-    /// When Redis stopped answering, while it does not answer.
-    redis_away_since: Mutex<Option<Instant>>,
+    /// The outage of Redis, while it does not answer.
+    pub(super) outage: Outage,
 }
 
 /// The state of one actor.
@@ -110,7 +110,7 @@ impl Health {
             overload: Mutex::new(None),
             shortage: Mutex::new(None),
             overload_changed: Notify::new(),
-            redis_away_since: Mutex::new(None),
+            outage: Outage::default(),
         }
     }
 
@@ -160,24 +160,6 @@ impl Health {
         let changed = overload.is_some() != now.is_some();
         *overload = now;
         changed
-    }
-
-    /// Returns when Redis stopped answering, if it does not answer.
-    pub(super) fn redis_away_since(&self) -> Option<Instant> {
-        *lock(&self.redis_away_since)
-    }
-
-    /// Notes that Redis did not answer. Returns whether it answered before.
-    pub(super) fn set_redis_away(&self, now: Instant) -> bool {
-        let mut since = lock(&self.redis_away_since);
-        let changed = since.is_none();
-        since.get_or_insert(now);
-        changed
-    }
-
-    /// Notes that Redis answered. Returns when it had stopped answering, if it had.
-    pub(super) fn set_redis_back(&self) -> Option<Instant> {
-        lock(&self.redis_away_since).take()
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
             Ok(false) => return,
             Err(error) if error.is_transient() => {
                 ticks.reset_after(backoff.failed().min(every));
-                if boot.health.set_redis_away(Instant::now()) {
+                if boot.health.outage.failed(Instant::now()) {
                     warn!("{error}; running jobs go on, trying again");
                 }
             }
@@ -75,7 +75,7 @@ fn status(boot: &Boot) -> String {
     let running: usize = health.actors.iter().map(|a| a.running.load(Ordering::Relaxed)).sum();
     let tasks: usize = boot.settings().actors.iter().map(|actor| actor.tasks).sum();
     let done = grouped(health.done.load(Ordering::Relaxed));
-    let redis = match health.redis_away_since() {
+    let redis = match health.outage.since() {
         Some(since) => format!("redis away for {} s", since.elapsed().as_secs()),
         None => "redis ok".to_owned(),
     };

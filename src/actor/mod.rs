@@ -103,7 +103,7 @@ async fn take_identity(
         match identity::take(boot, started_at).await {
             Ok(()) => return Ok(true),
             Err(ActorError::Store(error)) if error.is_transient() => {
-                if boot.health.set_redis_away(Instant::now()) {
+                if boot.health.outage.failed(Instant::now()) {
                     warn!("{error}; trying again until it answers");
                 }
             }

@@ -219,6 +219,10 @@ impl Store {
                 .arg(base64.unwrap_or_default());
         }
         let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
+        let rejected = |answer: &String| StoreError::in_answer(self.address(), answer);
+        if let Some(error) = results.iter().find_map(rejected) {
+            return Err(error);
+        }
         Ok(results
             .into_iter()
             .map(|result| match result.as_str() {

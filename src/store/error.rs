@@ -47,6 +47,9 @@ pub enum StoreError {
 /// The operation before any command is sent.
 pub(super) const CONNECTING: &str = "connecting";
 
+/// The codes of errors with which Redis rejects every write for the time being.
+const REJECTS_WRITES: [&str; 4] = ["MISCONF", "NOREPLICAS", "READONLY", "MASTERDOWN"];
+
 impl StoreError {
     /// Returns true if the same call can succeed later without a change here.
     pub fn is_transient(&self) -> bool {
@@ -82,13 +85,31 @@ impl StoreError {
                         "its memory is full; raise its maxmemory, or delete jobs".to_owned();
                     Self::NotServing { address, reason }
                 }
-                Some("MISCONF" | "BUSY" | "NOREPLICAS" | "READONLY" | "MASTERDOWN") => {
+                // A blocked call to a master that became a replica is "UNBLOCKED".
+                Some("BUSY" | "UNBLOCKED") => Self::NotServing { address, reason },
+                Some(code) if REJECTS_WRITES.contains(&code) => {
                     Self::NotServing { address, reason }
                 }
                 Some("WRONGPASS" | "NOAUTH" | "NOPERM") => Self::NotPermitted { address, reason },
                 _ => Self::Failed { doing, reason },
             },
         }
+    }
+
+    /// Returns the error in what a script answers for one of several jobs, if Redis rejects every write:
+    /// then it has written none of them, and the call is worth a retry.
+    pub(super) fn in_answer(address: &str, answer: &str) -> Option<Self> {
+        let is = |code: &str| {
+            let rest = answer.strip_prefix(code);
+            // Redis before 7.0 puts the place in the script before it.
+            rest.is_some_and(|rest| rest.starts_with(' '))
+                || answer.contains(&format!(": -{code} "))
+        };
+        let address = address.to_owned();
+        REJECTS_WRITES
+            .into_iter()
+            .any(is)
+            .then(|| Self::NotServing { address, reason: answer.to_owned() })
     }
 
     pub(super) fn unexpected(doing: &'static str) -> Self {
@@ -160,5 +181,15 @@ mod tests {
         let error = StoreError::new("here", "claiming jobs", &error);
         assert!(matches!(&error, StoreError::NotServing { .. }), "{error:?}");
         assert_eq!(code_in_script("ERR Error running script (call to f_1): no table"), None);
+    }
+    #[test]
+    fn job_that_redis_could_not_write_is_told_from_one_that_is_wrong() {
+        for text in ["READONLY You can't write", "user_script:9: -MISCONF Redis is configured to"] {
+            let error = StoreError::in_answer("here", text).expect("redis does not serve");
+            assert!(error.is_transient(), "{error:?}");
+        }
+        for text in ["ok", "lost", "READONLYNESS x", "ERR index out of range"] {
+            assert_eq!(StoreError::in_answer("here", text), None);
+        }
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
-use crate::store::{Backoff, Recovered, Store, StoreError};
+use crate::store::{Backoff, Outage, Recovered, Store, StoreError};
 
 /// The shortest time between two warnings of one duty.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
@@ -40,11 +40,9 @@ pub(super) struct Round {
 pub(super) struct DutyCounts {
     /// Rounds of all duties, which show that they make progress.
     pub(super) rounds: AtomicU64,
-    /// Failed rounds since the last that succeeded.
-    failed_rounds: AtomicU64,
-    /// When Redis stopped answering, until a heartbeat is answered again.
-    redis_away_since: Mutex<Option<Instant>>,
-    /// A duty found Redis away before the heartbeat did.
+    /// The outage of Redis, until a heartbeat is answered again.
+    outage: Outage,
+    /// A call found Redis away.
     pub(super) redis_lost: Notify,
     /// The duties that fail though Redis answers, each with its error.
     failing: Mutex<BTreeMap<&'static str, String>>,
@@ -73,22 +71,29 @@ impl DutyCounts {
         }
     }
 
-    /// Notes that Redis did not answer. Returns whether it answered before.
-    pub(super) fn set_redis_away(&self) -> bool {
-        let mut since = lock(&self.redis_away_since);
-        let changed = since.is_none();
-        since.get_or_insert_with(Instant::now);
-        changed
+    /// Notes that Redis did not answer a call, or does not serve. Logs it once in an outage.
+    pub(super) fn redis_failed(&self, doing: &str, error: &StoreError) {
+        let is_new = self.outage.since().is_none();
+        if self.outage.failed(Instant::now()) {
+            warn!("{doing}: {error}; trying again");
+        } else {
+            debug!("{doing}: {error}");
+        }
+        if is_new {
+            self.redis_lost.notify_one();
+        }
     }
 
     /// Notes that Redis answered a heartbeat.
-    pub(super) fn set_redis_back(&self) {
-        *lock(&self.redis_away_since) = None;
+    pub(super) fn redis_answered(&self) {
+        if let Some(lasted) = self.outage.answered(Instant::now()) {
+            info!("redis is back after {:.1} s", lasted.as_secs_f64());
+        }
     }
 
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
-        *lock(&self.redis_away_since)
+        self.outage.since()
     }
 
     /// Returns a duty that fails though Redis answers, and its error.
@@ -142,7 +147,6 @@ pub(super) async fn repeat<D: Duty>(
     let mut backoff = Backoff::default();
     let mut away = false;
     let mut warned_at: Option<Instant> = None;
-    let mut is_reported = false;
     loop {
         counts.rounds.fetch_add(1, Ordering::Relaxed);
         if away && store.ping().await.is_ok() {
@@ -152,26 +156,19 @@ pub(super) async fn repeat<D: Duty>(
         let round = Round { store: store.clone(), settings: Arc::clone(&settings.borrow()) };
         let pause = match D::round(&round, &counts).await {
             Ok(pause) => {
-                counts.failed_rounds.store(0, Ordering::Relaxed);
+                backoff.succeeded();
                 lock(&counts.failing).remove(name);
-                if backoff.succeeded() && std::mem::take(&mut is_reported) {
-                    info!("{name}: redis is back");
-                }
                 pause
             }
+            Err(error) if error.is_transient() => {
+                away = true;
+                counts.redis_failed(name, &error);
+                backoff.failed()
+            }
             Err(error) => {
-                if error.is_transient() {
-                    away = true;
-                    if counts.set_redis_away() {
-                        counts.redis_lost.notify_one();
-                    }
-                } else {
-                    lock(&counts.failing).insert(name, error.to_string());
-                }
-                let is_first = counts.failed_rounds.fetch_add(1, Ordering::Relaxed) == 0;
-                let is_due = warned_at.is_none_or(|at| at.elapsed() >= WARN_INTERVAL);
-                if is_due && (is_first || !error.is_transient()) {
-                    (warned_at, is_reported) = (Some(Instant::now()), true);
+                lock(&counts.failing).insert(name, error.to_string());
+                if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
+                    warned_at = Some(Instant::now());
                     warn!("{name}: {error}; trying again");
                 } else {
                     debug!("{name}: {error}");

@@ -48,13 +48,12 @@ impl Heartbeat<'_> {
             match self.beat(started_at).await {
                 Ok(supervisors) => {
                     backoff.succeeded();
-                    self.counts.set_redis_back();
+                    self.counts.redis_answered();
                     debug!(supervisors, "heartbeat");
                 }
                 Err(error) if error.is_transient() => {
-                    self.counts.set_redis_away();
+                    self.counts.redis_failed("renewing presence", &error);
                     ticks.reset_after(backoff.failed().min(every));
-                    debug!("cannot renew presence: {error}");
                 }
                 // A duty warns of the same.
                 Err(error) => debug!("cannot renew presence: {error}"),

@@ -1,10 +1,11 @@
 //! The promises of docs/reliability.md: ownership, recovery, dead letters, bounds, a Redis that
-//! fails over.
+//! fails over or does not serve.
 
 mod actor;
 mod bounds;
 mod dead;
 mod fencing;
+mod not_serving;
 mod redis;
 mod sentinel;
 mod wrong_types;

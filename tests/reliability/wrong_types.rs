@@ -234,29 +234,3 @@ fn check_of_redis_names_keys_of_a_wrong_type_and_says_why_redis_refuses() {
     redis.kill();
     hero.run(&["check", "--redis"]).code(69).says("cannot be reached");
 }
-
-#[test]
-fn log_stays_short_while_redis_rejects_all_writes() {
-    let redis = Redis::start();
-    let hero = Hero::on(&redis).set("actor.lease", "\"10s\"");
-    let supervisor = hero.supervisor().start();
-    let osis = hero.actor("osis-default-1").start();
-    redis.push_job("osis", "a", "sleep(0.5)");
-    wait_until("it runs", || redis.count("osis", "started") == 1);
-    redis.run("REPLICAOF 127.0.0.1 1");
-    for process in [&osis, &supervisor] {
-        wait_until("it says so", || process.err().contains("READONLY"));
-    }
-    let rejected = || -> u64 {
-        let stats: String = redis.ask("INFO errorstats");
-        let of = stats.lines().find_map(|line| line.strip_prefix("errorstat_READONLY:count="));
-        of.map_or(0, |number| number.trim().parse().expect("a number"))
-    };
-    wait_until("Redis has rejected hundreds of writes", || rejected() > 200);
-    redis.run("REPLICAOF NO ONE");
-    wait_until("it has ended", || redis.count("osis", "finished") == 1);
-    for process in [&osis, &supervisor] {
-        let text = process.err();
-        assert!(text.lines().count() < 60, "{text}");
-    }
-}

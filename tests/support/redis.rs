@@ -40,8 +40,17 @@ impl Redis {
     }
 
     /// Starts or restarts it, and waits until it answers.
-    #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
     pub(crate) fn start_again(&mut self) {
+        self.begin_again(&[]);
+        wait_until("the private redis-server answers", || {
+            let pong = self.connect().and_then(|mut link| redis::cmd("PING").query(&mut link));
+            pong.is_ok_and(|pong: String| pong == "PONG")
+        });
+    }
+
+    /// Starts or restarts it with further settings, and does not wait.
+    #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
+    pub(crate) fn begin_again(&mut self, settings: &[&str]) {
         let log = std::fs::File::create(self.folder.path().join("redis.log")).expect("a log");
         let server = Command::new("redis-server")
             .args(["--port", "0", "--save", "", "--daemonize", "no", "--unixsocket"])
@@ -50,15 +59,12 @@ impl Redis {
             .arg(self.folder.path())
             .args(["--appendonly", if self.keeps { "yes" } else { "no" }])
             .args(["--appendfsync", "always"])
+            .args(settings)
             .stdin(Stdio::null())
             .stdout(log)
             .spawn()
             .expect("redis-server is installed");
         self.server = Some(server);
-        wait_until("the private redis-server answers", || {
-            let pong = self.connect().and_then(|mut link| redis::cmd("PING").query(&mut link));
-            pong.is_ok_and(|pong: String| pong == "PONG")
-        });
     }
 
     /// Ends it at once, as a power failure would.

@@ -355,7 +355,7 @@ impl Fetch {
         if !self.draining.has_begun() {
             return false;
         }
-        let away = self.boot.health.redis_away_since();
+        let away = self.boot.health.outage.since();
         let rest = Rest {
             running: self.jobs.running.len(),
             unrecorded: self.recording.ids().count(),

@@ -8,7 +8,7 @@ use tracing::{debug, error, info, warn};
 use crate::actor::boot::Boot;
 use crate::store::{Backoff, StoreError};
 
-/// The shortest time between two log lines about failed calls: some calls may succeed in between.
+/// The shortest time between two log lines about calls that fail though Redis serves.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The state of the fetch loop's calls to Redis.
@@ -18,7 +18,6 @@ pub(super) struct Retry {
     /// Until when no call is made.
     until: Option<Instant>,
     failure_logged_at: Option<Instant>,
-    answer_logged_at: Option<Instant>,
 }
 
 impl Retry {
@@ -29,7 +28,6 @@ impl Retry {
             backoff: Backoff::default(),
             until: None,
             failure_logged_at: None,
-            answer_logged_at: None,
         }
     }
 
@@ -48,8 +46,12 @@ impl Retry {
     pub(super) fn failed(&mut self, doing: &str, error: &StoreError) {
         let now = Instant::now();
         self.until = Some(now + self.backoff.failed());
-        let is_new = !error.is_transient() || self.boot.health.set_redis_away(now);
-        if !is_new || !is_due(&mut self.failure_logged_at) {
+        let is_logged = if error.is_transient() {
+            self.boot.health.outage.failed(now)
+        } else {
+            is_due(&mut self.failure_logged_at)
+        };
+        if !is_logged {
             debug!("{doing}: {error}");
         } else if error.is_transient() {
             warn!("{error}; running jobs go on, trying again");
@@ -61,10 +63,8 @@ impl Retry {
     /// Notes a call that Redis answered.
     pub(super) fn answered(&mut self) {
         self.backoff.succeeded();
-        if let Some(since) = self.boot.health.set_redis_back()
-            && is_due(&mut self.answer_logged_at)
-        {
-            info!("redis is back after {:.1} s", since.elapsed().as_secs_f64());
+        if let Some(lasted) = self.boot.health.outage.answered(Instant::now()) {
+            info!("redis is back after {:.1} s", lasted.as_secs_f64());
         }
     }
 }

@@ -1,0 +1,77 @@
+//! An outage of Redis, as the calls of one process meet it: since when it lasts, and when to log it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The shortest time between two log lines about an outage: some calls may succeed in between.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// An outage of Redis. Every call that fails or succeeds is noted here.
+#[derive(Debug, Default)]
+pub struct Outage(Mutex<OutageState>);
+
+#[derive(Debug, Default)]
+struct OutageState {
+    /// When a call first failed, while the outage lasts.
+    since: Option<Instant>,
+    /// This outage was logged.
+    is_logged: bool,
+    /// When an outage was last logged.
+    logged_at: Option<Instant>,
+}
+
+impl Outage {
+    /// Notes a call that Redis did not answer, or could not serve. Returns whether to log it: once in
+    /// an outage, and not at once after another.
+    pub fn failed(&self, now: Instant) -> bool {
+        let mut state = self.lock();
+        state.since.get_or_insert(now);
+        let is_due = state.logged_at.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL);
+        if state.is_logged || !is_due {
+            return false;
+        }
+        (state.is_logged, state.logged_at) = (true, Some(now));
+        true
+    }
+
+    /// Notes a call that Redis answered. Returns how long the outage was, if it was logged.
+    pub fn answered(&self, now: Instant) -> Option<Duration> {
+        let mut state = self.lock();
+        let since = state.since.take()?;
+        std::mem::take(&mut state.is_logged).then(|| now.duration_since(since))
+    }
+
+    /// Returns when the outage began, if there is one.
+    pub fn since(&self) -> Option<Instant> {
+        self.lock().since
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OutageState> {
+        // No code panics while it holds it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outage_is_logged_once_and_a_following_one_not_at_once() {
+        let (outage, begin) = (Outage::default(), Instant::now());
+        let at = |second| begin + Duration::from_secs(second);
+        assert_eq!([outage.failed(at(0)), outage.failed(at(1))], [true, false]);
+        assert_eq!(outage.since(), Some(at(0)));
+        assert_eq!(outage.answered(at(2)), Some(Duration::from_secs(2)));
+        assert_eq!((outage.answered(at(2)), outage.since()), (None, None));
+        // It flaps.
+        assert!(!outage.failed(at(3)));
+        assert_eq!(outage.answered(at(4)), None, "it was not logged");
+        // One that lasts is logged late rather than never.
+        assert_eq!(
+            [5, 9, 10, 11].map(|second| outage.failed(at(second))),
+            [false, false, true, false]
+        );
+        assert_eq!(outage.answered(at(12)), Some(Duration::from_secs(7)));
+    }
+}

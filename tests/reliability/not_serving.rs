@@ -1,0 +1,130 @@
+//! A Redis that answers and does not serve: READONLY, MASTERDOWN, MISCONF, LOADING. The units back
+//! off, log few lines, recover, and every job ends once.
+
+use crate::support::{Hero, Process, Redis, wait_until};
+
+/// The warnings and errors of one unit during one outage.
+const LINES_MAX: usize = 30;
+
+/// A supervisor and an actor that runs a job.
+struct Units {
+    supervisor: Process,
+    osis: Process,
+}
+
+impl Units {
+    /// Starts them, and a job that ends while Redis does not serve.
+    fn start(redis: &Redis) -> (Hero, Self) {
+        let hero = Hero::on(redis).set("actor.lease", "\"15s\"");
+        let (supervisor, osis) = (hero.supervisor().start(), hero.actor("osis-default-1").start());
+        redis.push_job("osis", "before", "sleep(0.5)");
+        wait_until("it runs", || redis.count("osis", "started") == 1);
+        (hero, Self { supervisor, osis })
+    }
+
+    /// Waits until both have said once that Redis does not serve.
+    fn say_so(&self) {
+        for process in [&self.supervisor, &self.osis] {
+            wait_until("it says so", || process.err().contains("does not serve"));
+        }
+    }
+
+    /// Checks that jobs end again, each once, and that the log of the outage is short.
+    fn have_recovered(&self, redis: &Redis, hero: &Hero) {
+        // A rejected submission leaves nothing.
+        let exec = || hero.run(&["exec", "-t", "osis", "-e", "1"]).code == 0;
+        wait_until("redis serves again", exec);
+        hero.run(&["submit", "-t", "osis", "--delay", "10ms", "-e", "2"]).code(0);
+        wait_until("all have ended", || redis.count("osis", "finished") == 3);
+        assert_eq!(redis.count("osis", "started"), 3, "no job ran twice");
+        for process in [&self.supervisor, &self.osis] {
+            let log = process.err();
+            let troubles = log.lines().filter(|l| l.contains("WARN") || l.contains("ERROR"));
+            let troubles: Vec<&str> = troubles.collect();
+            assert!(troubles.len() < LINES_MAX, "{}", troubles.join("\n"));
+        }
+    }
+}
+
+/// The number of calls that Redis has rejected with this code.
+fn rejected(redis: &Redis, code: &str) -> u64 {
+    let stats: String = redis.ask("INFO errorstats");
+    let name = format!("errorstat_{code}:count=");
+    let of = stats.lines().find_map(|line| line.strip_prefix(name.as_str()));
+    of.map_or(0, |number| number.trim().parse().expect("a number"))
+}
+
+/// Lets the units work against a Redis that rejects hundreds of their calls with this code.
+fn rides_out(code: &str, begins: &[&str], ends: &[&str]) {
+    let redis = Redis::start();
+    let (hero, units) = Units::start(&redis);
+    for command in begins {
+        redis.run(command);
+    }
+    units.say_so();
+    wait_until("redis has rejected hundreds of calls", || rejected(&redis, code) > 200);
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69).says(code);
+    for command in ends {
+        redis.run(command);
+    }
+    units.have_recovered(&redis, &hero);
+}
+
+#[test]
+fn units_outlast_a_replica_that_is_read_only() {
+    // A master at which nothing listens: it stays a replica.
+    rides_out("READONLY", &["REPLICAOF 127.0.0.1 1"], &["REPLICAOF NO ONE"]);
+}
+
+#[test]
+fn units_outlast_a_replica_that_lost_its_master() {
+    let begins = ["CONFIG SET replica-serve-stale-data no", "REPLICAOF 127.0.0.1 1"];
+    rides_out("MASTERDOWN", &begins, &["REPLICAOF NO ONE"]);
+}
+
+#[test]
+fn units_outlast_too_few_replicas() {
+    let begins = ["CONFIG SET min-replicas-to-write 1"];
+    rides_out("NOREPLICAS", &begins, &["CONFIG SET min-replicas-to-write 0"]);
+}
+
+#[test]
+fn units_outlast_a_snapshot_that_cannot_be_written() {
+    let redis = Redis::start();
+    let (hero, units) = Units::start(&redis);
+    // A folder in the place of the snapshot.
+    let snapshot = redis.folder().join("dump.rdb");
+    std::fs::create_dir(&snapshot).expect("a folder");
+    redis.ask_with::<String, _>("CONFIG SET save", &["10000 10000"]);
+    redis.run("BGSAVE");
+    units.say_so();
+    wait_until("redis has rejected hundreds of calls", || rejected(&redis, "MISCONF") > 200);
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69).says("MISCONF");
+    let status = hero.run(&["status", "--json"]).code(0).stdout;
+    assert!(status.contains("redis cannot write its snapshot"), "{status}");
+    std::fs::remove_dir(&snapshot).expect("removed");
+    redis.run("BGSAVE");
+    units.have_recovered(&redis, &hero);
+}
+
+#[test]
+fn units_outlast_a_redis_that_loads_its_file() {
+    const KEYS: usize = 2000;
+    let mut redis = Redis::that_keeps();
+    let (hero, units) = Units::start(&redis);
+    let pairs: Vec<String> =
+        (0..KEYS).flat_map(|n| [format!("other-{n}"), "x".repeat(100)]).collect();
+    redis.ask_with::<String, _>("MSET", &pairs);
+    redis.run("BGREWRITEAOF");
+    wait_until("the file is written", || {
+        let info: String = redis.ask("INFO persistence");
+        info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+    });
+    redis.kill();
+    // A millisecond for each key, and an answer after each kilobyte.
+    let slow = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
+    redis.begin_again(&slow);
+    wait_until("it listens", || redis.folder().join("redis.sock").exists());
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69).says("LOADING");
+    units.have_recovered(&redis, &hero);
+}
