@@ -120,9 +120,9 @@ fn origin(job: &Job) -> String {
     format!("; submitted{}{caller}{}", ago.unwrap_or_default(), waited.unwrap_or_default())
 }
 
-/// Returns how long the job stood in its queue.
+/// Returns how long the job stood in its queue. A new job has no change of state yet.
 fn waited(job: &Job) -> Option<Duration> {
-    since(job.updated_at, job)
+    since(job.updated_at.or(job.created_at), job)
 }
 
 /// Returns the time from `begin` to the start of the attempt. Both are of Redis's clock.

@@ -23,11 +23,11 @@ impl Duty for LongWaits {
                     Some(waited) => warn!(
                         %queue,
                         waited_s = waited.as_secs(),
-                        "the first job of this queue waits for longer than {bound}: are there \
+                        "the first job of queue {queue} waits for longer than {bound}: are there \
                          enough actors for it?"
                     ),
                     None => {
-                        info!(%queue, "no job of this queue waits for longer than {bound} any more");
+                        info!(%queue, "no job of queue {queue} waits for longer than {bound} any more");
                     }
                 }
             }

@@ -89,13 +89,13 @@ fn long_wait_in_a_queue_is_logged_once_at_its_begin_and_once_at_its_end() {
     let hero = Hero::on(&redis).set("supervisor.wait_warning", "\"50ms\"");
     let supervisor = hero.supervisor().start();
     hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "a"]).code(0);
-    let long = "the first job of this queue waits for longer than 50ms";
+    let long = "the first job of queue type:osis waits for longer than 50ms";
     wait_until("the wait is told", || supervisor.err().contains(long));
     let counted = || redis.field(&keys::stats("osis"), "long_waits");
     assert_eq!(counted().as_deref(), Some("1"));
     let _osis = hero.actor("osis-default-1").start();
     until(&redis, "a", "finished");
-    let over = "no job of this queue waits for longer than 50ms any more";
+    let over = "no job of queue type:osis waits for longer than 50ms any more";
     wait_until("its end is told", || supervisor.err().contains(over));
     assert_eq!(supervisor.err().matches(long).count(), 1, "once for each time");
     assert_eq!(redis.all("SLOW"), [] as [&str; 0]);

@@ -3,6 +3,7 @@
 
 mod circles;
 mod keys;
+mod messages;
 mod names;
 mod source;
 mod words;
@@ -305,6 +306,7 @@ fn the_sources_keep_the_rules() {
         files.iter().flat_map(|(path, text)| faults(path, text)).collect();
     faults.extend(circles::faults(&files));
     faults.extend(keys::faults(&files));
+    faults.extend(messages::faults(&files));
     faults.extend(names::faults(&files));
     faults.extend(words::faults(&files));
     assert!(faults.is_empty(), "{} rules broken:\n{}", faults.len(), faults.join("\n"));

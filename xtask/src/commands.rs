@@ -69,7 +69,7 @@ fn man_of(command: &Command, folder: &Path) -> io::Result<()> {
         .try_for_each(|below| man_of(below, folder))
 }
 
-const SEE_ALSO: &str = ".SH \"SEE ALSO\"\n.BR hero (1),\n.BR hero.toml (5),\n.BR hero (7)\n";
+const SEE_ALSO: &str = ".SH \"SEE ALSO\"\n.BR hero (1),\n.BR hero.toml (5),\n.BR hero (7),\n.BR hero\\-operations (7)\n";
 
 /// Returns a section with its lines kept as they are: command lines must not be filled.
 fn as_written(title: &str, text: &str) -> String {

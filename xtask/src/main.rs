@@ -2,7 +2,9 @@
 
 mod bench;
 mod commands;
+mod manual;
 mod pages;
+mod sbom;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,12 +15,14 @@ use clap::Parser;
 /// Tools for developers of Hero
 #[derive(Debug, Parser)]
 enum Xtask {
-    /// Write a man page of every command into a folder
+    /// Write a man page of every command, and that on operations, into a folder
     Man { folder: PathBuf },
     /// Write completions for bash, zsh and fish into a folder
     Completions { folder: PathBuf },
     /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts
     Docs,
+    /// Write the libraries that are linked into hero into a file, as CycloneDX
+    Sbom { file: PathBuf },
     /// Measure on the Redis of `HERO_CONFIG`; run it as `hero dev -- xtask bench ...`
     #[command(subcommand)]
     Bench(bench::Measure),
@@ -26,9 +30,10 @@ enum Xtask {
 
 fn main() -> ExitCode {
     let done = match Xtask::parse() {
-        Xtask::Man { folder } => commands::man(&folder),
+        Xtask::Man { folder } => commands::man(&folder).and_then(|()| manual::operations(&folder)),
         Xtask::Completions { folder } => commands::completions(&folder),
         Xtask::Docs => pages::write(),
+        Xtask::Sbom { file } => sbom::write(&file),
         Xtask::Bench(measure) => measure.run(),
     };
     match done {
