@@ -18,6 +18,7 @@ mod limits;
 mod load;
 mod log_files;
 mod outage;
+mod parsing;
 mod progress;
 mod protocol;
 mod queues;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ::rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Map, Position, Stmt};
+use ::rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Map, Position, Scope, Stmt};
 
+use super::interpreter::compile;
 use super::runtime::failure;
 
 /// Functions of the language that no package lists. A closure that captures a variable is a hidden
@@ -32,7 +33,7 @@ struct Call {
 /// Returns every mistake that can be found without running the script, ordered by line.
 /// `elsewhere` lists functions with the script type that has them, for a better hint.
 pub(super) fn check(engine: &Engine, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
-    let compiled = match engine.compile(source) {
+    let compiled = match compile(engine, &Scope::new(), source) {
         Ok(compiled) => compiled,
         Err(error) => {
             let position = error.position();

@@ -133,7 +133,9 @@ impl RhaiEngine {
         if let Some(hit) = self.cache.get(source) {
             return Ok(hit);
         }
-        let compiled = Arc::new(self.interpreter.compile(source).map_err(EvalAltResult::from)?);
+        let compiled = interpreter::compile(&self.interpreter, &Scope::new(), source)
+            .map_err(EvalAltResult::from)?;
+        let compiled = Arc::new(compiled);
         self.cache.put(source, &compiled);
         Ok(compiled)
     }

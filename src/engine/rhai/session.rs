@@ -3,6 +3,7 @@
 
 use ::rhai::{AST, Dynamic, Engine, ParseErrorType, Scope};
 
+use super::interpreter::compile;
 use super::runtime::failure;
 use super::runtime::run::{ScriptRun, terminated};
 
@@ -21,8 +22,7 @@ impl Session {
         interpreter: &Engine,
         run: &ScriptRun<'_>,
     ) -> Result<Dynamic, String> {
-        let compiled = interpreter
-            .compile_with_scope(&self.scope, run.script.source)
+        let compiled = compile(interpreter, &self.scope, run.script.source)
             .map_err(|error| failure::message(&error.into()))?;
         if run.check_now().is_some() {
             return Err(failure::message(&terminated()));
@@ -38,7 +38,7 @@ impl Session {
 
 /// Returns whether a script ends inside a statement, so that more lines may follow.
 pub(super) fn is_incomplete(interpreter: &Engine, source: &str) -> bool {
-    let Err(error) = interpreter.compile(source) else { return false };
+    let Err(error) = compile(interpreter, &Scope::new(), source) else { return false };
     let lines = source.lines().count();
     let is_at_end = error.position().line().is_none_or(|line| line >= lines);
     match error.err_type() {

@@ -114,7 +114,7 @@ says_what_holds() {
     if inside dpkg --compare-versions "$(inside uname -r)" ge 6.7; then
         has "$said" "connects to TCP port 6379"
     else
-        has "$said" "connects to any TCP port (the kernel cannot hold it to some)"
+        has "$said" "connects to any TCP port (the kernel cannot restrict ports)"
     fi
     says hero@osis-default-1 "this process is sandboxed: it reads "
     is 42 alice hero exec -t osis -e '40 + 2'

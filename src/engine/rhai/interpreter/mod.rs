@@ -1,14 +1,16 @@
 //! The Rhai language with its limits: a script can compute and print, and has no way to the outside.
 
+mod arguments;
 mod constants;
 mod nesting;
 
 use ::rhai::module_resolvers::DummyModuleResolver;
-use ::rhai::{Dynamic, Engine, LexError, Token};
+use ::rhai::{AST, Dynamic, Engine, LexError, OptimizationLevel, ParseError, Scope, Token};
 
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
 use crate::engine::Stream;
+use arguments::ARGUMENTS_MAX;
 
 /// The limit of variables in the scope of one function.
 const VARIABLES_MAX: usize = 256;
@@ -24,6 +26,9 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
     // Rhai does not limit these: `eval` recurses without counting as a call, and a chain of curried
     // functions grows without being measured, until dropping it overflows the stack.
     engine.disable_symbol("eval").disable_symbol("curry");
+    // Rhai optimizes after it has parsed, in time that is quadratic in cases and statements, and polls
+    // nothing meanwhile.
+    engine.set_optimization_level(OptimizationLevel::None);
     set_limits(&mut engine, limits);
     engine.on_progress(|_| with(|run| run.poll().map(|_| Dynamic::UNIT)).flatten());
     // A script that takes long to parse ends like one that takes long to run.
@@ -32,6 +37,10 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
         if with(|run| run.poll().is_some()) == Some(true) {
             // Of all errors only this one may stand everywhere; the stop replaces its message.
             return Token::LexError(Box::new(LexError::UnterminatedString));
+        }
+        if !arguments::fit(&token) {
+            let reason = format!("too many arguments: a call has at most {ARGUMENTS_MAX}");
+            return Token::LexError(Box::new(LexError::ImproperSymbol(",".to_owned(), reason)));
         }
         token
     });
@@ -53,6 +62,15 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
         }
     });
     engine
+}
+
+/// Parses a script. Every script has to come through here.
+///
+/// # Errors
+/// The first mistake, or that the run of this thread has to stop.
+pub(super) fn compile(engine: &Engine, scope: &Scope<'_>, source: &str) -> Result<AST, ParseError> {
+    arguments::begin();
+    engine.compile_with_scope(scope, source)
 }
 
 fn set_limits(engine: &mut Engine, limits: &RhaiLimits) {

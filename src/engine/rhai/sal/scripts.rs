@@ -1,11 +1,12 @@
 //! Scripts that run other scripts.
 
-use ::rhai::{Dynamic, NativeCallContext};
+use ::rhai::{Dynamic, NativeCallContext, Scope};
 
 use super::context::{CallResult, RhaiResult, SalJob, operation};
 use super::files::read_text;
 use super::http::curl;
 use crate::engine::rhai::functions::Functions;
+use crate::engine::rhai::interpreter::compile;
 use crate::engine::rhai::runtime::failure;
 
 /// The limit of nested `exec` calls. All of them share one stack, which has room for one script at
@@ -51,7 +52,10 @@ fn exec(context: &NativeCallContext<'_>, file: &str) -> RhaiResult<Dynamic> {
         })
     };
     change_depth(|depth| depth + 1)?;
-    let result = context.engine().eval::<Dynamic>(&source);
+    let engine = context.engine();
+    let result = compile(engine, &Scope::new(), &source)
+        .map_err(Into::into)
+        .and_then(|compiled| engine.eval_ast::<Dynamic>(&compiled));
     change_depth(|depth| depth - 1)?;
     // A stop of the job is not an error of the script that was run.
     operation("exec", file, |job| {

@@ -33,6 +33,43 @@ fn exceeded_limit_is_named() {
 }
 
 #[test]
+fn arguments_of_a_call_are_bounded() {
+    let of =
+        |arguments: usize| format!("fn f(a) {{ 1 }} f({})", vec!["[0, 0]"; arguments].join(", "));
+    let reason = "syntax error: too many arguments: a call has at most 64 (line 1, position ";
+    assert!(message(&osis(), &of(65)).starts_with(reason), "{}", message(&osis(), &of(65)));
+    let found = &osis().check(&of(65), &[])[0];
+    assert!(found.message.ends_with("a call has at most 64"), "{}", found.message);
+    // Not the elements of an array in a call, and not those of a script before.
+    for source in [of(64), format!("let f = |a| a.len; f.call([{}])", "1, ".repeat(1000))] {
+        let message = run(&osis(), &source).result.err().map(|error| format!("{error:?}"));
+        assert!(!message.unwrap_or_default().contains("too many"), "{}", &source[..30]);
+    }
+    let many = vec!["1"; 100].join(",");
+    for source in [
+        format!("fn f({}) {{}}", (0..100).map(|n| format!("a{n},")).collect::<Vec<_>>().concat()),
+        format!("let x = 1; x.f({many})"),
+        format!("let x = |a| a; x.call({many})"),
+        format!("`${{f({many})}}`"),
+    ] {
+        assert!(message(&osis(), &source).contains("too many arguments"), "{source}");
+    }
+}
+
+#[test]
+fn script_with_many_cases_or_statements_runs_once_it_is_parsed() {
+    let cases = (0..50_000).map(|n| format!("{n} => {n},")).collect::<Vec<_>>().concat();
+    for source in [
+        format!("switch 7 {{ {cases} }} 7"),
+        format!("{} 7", "{}".repeat(50_000)),
+        format!("{} 7", "1;".repeat(200_000)),
+    ] {
+        let output = run_for(&osis(), &source, Duration::from_mins(5), &Cancel::new());
+        assert_eq!(output.result.map(|success| success.output), Ok("7".into()));
+    }
+}
+
+#[test]
 fn total_memory_of_a_script_is_bounded() {
     let source = "fn grow(n) {
         let s = \"x\"; while s.bytes < 4200000 { s += s; }
@@ -83,7 +120,7 @@ fn endless_loop_ends_at_the_deadline() {
 fn script_that_parses_for_long_ends_at_the_deadline() {
     let cases: Vec<String> = (0..100_000).map(|n| format!("{n} => {n}")).collect();
     for source in [
-        format!("f({})", "1,".repeat(400_000)),
+        (0..50_000).map(|n| format!("let a{n}=0;")).collect::<Vec<_>>().concat(),
         format!("switch 7 {{ {} }}", cases.join(",")),
         format!("`{}`", "${1}".repeat(400_000)),
         "x.y();".repeat(400_000),
