@@ -20,6 +20,7 @@
 mod backup;
 mod builder;
 mod dead;
+mod delays;
 mod dependents;
 mod error;
 mod events;
@@ -34,8 +35,8 @@ mod wait;
 
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use builder::JobBuilder;
-pub(crate) use builder::time_after;
 pub use dead::DeadTally;
+pub(crate) use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use error::ClientError;
 pub use events::EventFollower;
@@ -135,6 +136,7 @@ impl Client {
     async fn store_one(&self, job: Job, start: bool) -> Result<JobId, ClientError> {
         self.check(&job)?;
         let job = [job];
+        let job = self.dated(&job).await?;
         let submitted = self.store.submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             StoreError::Unreachable { sent: true, .. } => {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::script::ScriptSource;
 use super::script_doc;
-use crate::client::{ClientError, time_after};
+use crate::client::{ClientError, set_delay};
 use crate::config::{Config, parse_duration};
 use crate::error::{Error, Exit};
 use crate::proto::job::{Entrance, FieldKind, InvalidJob, Job, JobSpec, SETTINGS, Setting};
@@ -19,7 +19,7 @@ pub(super) struct JobOptions {
     source: ScriptSource,
     #[command(flatten)]
     settings: SettingOptions,
-    /// The earliest time to start, this long from now
+    /// The earliest time to start, this long from now by Redis's clock
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     #[arg(conflicts_with = "at")]
     delay: Option<Duration>,
@@ -44,10 +44,11 @@ impl JobOptions {
             script_doc::refuse_faulty(config, &script_type, &self.source.name(), &spec.script)?;
         }
         spec.script_type = Some(script_type);
+        let mut job = Job::from(spec);
         if let Some(delay) = self.delay {
-            spec.run_at = Some(time_after(delay).map_err(ClientError::from)?);
+            set_delay(&mut job, delay).map_err(ClientError::from)?;
         }
-        Ok(spec.into())
+        Ok(job)
     }
 }
 

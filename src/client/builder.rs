@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::delays::set_delay;
 use crate::proto::job::{Give, InvalidJob, Job, JobSpec, job_settings};
 
 /// A job under construction. Each method takes text or numbers as people write them;
@@ -11,6 +12,7 @@ use crate::proto::job::{Give, InvalidJob, Job, JobSpec, job_settings};
 #[derive(Debug, Clone)]
 pub struct JobBuilder {
     spec: JobSpec,
+    delay: Option<Duration>,
     /// The first error.
     wrong: Option<InvalidJob>,
 }
@@ -37,16 +39,15 @@ impl JobBuilder {
     /// Starts a job of a script type (`osis`, `python`, …) with a script, everything else at its
     /// default.
     pub fn new(script_type: &str, script: impl Into<String>) -> Self {
-        Self { spec: JobSpec::new(script), wrong: None }.script_type(script_type)
+        Self { spec: JobSpec::new(script), delay: None, wrong: None }.script_type(script_type)
     }
 
-    /// The earliest time to start, this long from now by this machine's clock.
+    /// The earliest time to start, this long after its submission by Redis's clock; in place of
+    /// `run_at`.
     #[must_use]
-    pub fn delay(self, delay: Duration) -> Self {
-        match time_after(delay) {
-            Ok(time) => self.run_at(time),
-            Err(error) => self.noted("run_at", Err(error.reason)),
-        }
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
     }
 
     /// Returns the job.
@@ -54,7 +55,14 @@ impl JobBuilder {
     /// # Errors
     /// [`InvalidJob`] names the first setting that is not legal.
     pub fn build(self) -> Result<Job, InvalidJob> {
-        self.wrong.map_or(Ok(self.spec.into()), Err)
+        if let Some(error) = self.wrong {
+            return Err(error);
+        }
+        let mut job = Job::from(self.spec);
+        if let Some(delay) = self.delay {
+            set_delay(&mut job, delay)?;
+        }
+        Ok(job)
     }
 
     fn noted(mut self, field: &str, given: Result<(), String>) -> Self {
@@ -63,15 +71,6 @@ impl JobBuilder {
         }
         self
     }
-}
-
-/// Returns the time that is this long from now by this machine's clock.
-///
-/// # Errors
-/// [`InvalidJob`] if no timestamp is as late.
-pub(crate) fn time_after(delay: Duration) -> Result<Timestamp, InvalidJob> {
-    let time = Timestamp::now().checked_add(delay);
-    time.map_err(|_| InvalidJob::new("run_at", "is too far in the future"))
 }
 
 #[cfg(test)]

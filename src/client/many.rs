@@ -134,6 +134,7 @@ impl Client {
         for job in jobs {
             self.check(job)?;
         }
+        let jobs = &*self.dated(jobs).await?;
         let mut results = Vec::with_capacity(jobs.len());
         for batch in jobs.chunks(Store::SUBMIT_MAX) {
             let submitted = self.store.submit(batch, true, self.job.kept()).await?;
@@ -198,6 +199,7 @@ impl Client {
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));
         }
+        let jobs = &*self.dated(jobs).await?;
         let links = Links::of(jobs);
         if let Some(cycle) = links.cycle() {
             return Err(ClientError::Cycle(cycle.into_iter().map(name).collect()));

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::error::{ConfigError, Fault, KeyPath};
 use super::files::read_bounded;
@@ -153,9 +154,9 @@ fn namespace<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Namespace, D::
     String::deserialize(from)?.parse().map_err(|_| form())
 }
 
-/// A password in memory, which is never printed.
+/// A password in memory, which is never printed. Its memory is zeroed when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Password(String);
+pub struct Password(Zeroizing<String>);
 
 impl Password {
     /// Returns the password, for the login, never for a message.
@@ -200,14 +201,14 @@ mod empty_is_none {
 fn read_password(file: &Path) -> io::Result<Password> {
     const PASSWORD_SIZE_MAX: u64 = 4096;
     let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason);
-    let bytes = read_bounded(file, PASSWORD_SIZE_MAX)?;
-    let text = String::from_utf8(bytes).map_err(|_| invalid("not UTF-8 text"))?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let bytes = Zeroizing::new(read_bounded(file, PASSWORD_SIZE_MAX)?);
+    let text = std::str::from_utf8(&bytes).map_err(|_| invalid("not UTF-8 text"))?;
+    let line = text.strip_suffix('\n').unwrap_or(text);
     let password = line.strip_suffix('\r').unwrap_or(line);
     if password.is_empty() {
         return Err(invalid("the file is empty"));
     }
-    Ok(Password(password.to_owned()))
+    Ok(Password(Zeroizing::new(password.to_owned())))
 }
 
 const WHAT: &str = "the Redis password from";
@@ -307,7 +308,7 @@ mod tests {
         assert_eq!(config.password_with(None), Ok(None));
         assert_eq!(read(&config), Ok(None));
         write(&folder.path().join("redis-password"), b"from systemd");
-        assert_eq!(read(&config), Ok(Some(Password("from systemd".to_owned()))));
+        assert_eq!(read(&config), Ok(Some(Password("from systemd".to_owned().into()))));
 
         config.password_file = Some(file.clone());
         let error = read(&config).expect_err("there is no such file").to_string();
@@ -319,7 +320,7 @@ mod tests {
             [(&b"a b\n"[..], "a b"), (b"a\r\n", "a"), (b"a\n\n", "a\n"), (b" a", " a")]
         {
             write(&file, content);
-            assert_eq!(read(&config), Ok(Some(Password(password.to_owned()))));
+            assert_eq!(read(&config), Ok(Some(Password(password.to_owned().into()))));
         }
         for (content, reason) in [
             (&b"\n"[..], "the file is empty"),
@@ -334,6 +335,6 @@ mod tests {
 
     #[test]
     fn a_password_prints_as_stars() {
-        assert_eq!(format!("{:?}", Password("hunter2".to_owned())), "Password(***)");
+        assert_eq!(format!("{:?}", Password("hunter2".to_owned().into())), "Password(***)");
     }
 }

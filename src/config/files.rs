@@ -41,8 +41,11 @@ pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {
 
 /// Reads a file that must not be larger than a bound.
 pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let read = File::open(file)?.take(bytes_max + 1).read_to_end(&mut content)?;
+    let opened = File::open(file)?;
+    // Room for all of it: a vector that grows would leave parts of a secret behind.
+    let room = opened.metadata()?.len().min(bytes_max) + 1;
+    let mut content = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
+    let read = opened.take(bytes_max + 1).read_to_end(&mut content)?;
     if read as u64 > bytes_max {
         let reason = format!("larger than the limit of {}", format_size(bytes_max));
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use hero::client::JobBuilder;
+use hero::client::{Client, Graph, JobBuilder};
+use hero::config::JobConfig;
 use hero::proto::job::{Job, JobStatus};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::support::{Life, RETENTION, World, ids, keys, wait_until};
+use crate::support::{Life, RETENTION, World, ids, job, keys, wait_until};
 
 fn at(id: &str, time: Timestamp) -> Job {
     JobBuilder::new("osis", "1").id(id).run_at(time).build().expect("a legal job")
@@ -68,4 +69,48 @@ async fn queue_of_another_type_delays_no_other_scheduled_job() {
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
     // The other one is not lost: it stands where recovery looks for it.
     assert_eq!(world.indexes_of("a"), [keys::ready("type:osis:group:io")]);
+}
+
+/// A delayed job of a submitter whose clock is many years slow.
+fn delayed(id: &str, delay: Duration) -> Job {
+    let mut job = JobBuilder::new("osis", "1").id(id).delay(delay).build().expect("legal");
+    job.spec.run_at = Some("2001-01-01T00:00:00Z".parse().expect("a time"));
+    job
+}
+
+#[tokio::test]
+async fn delay_is_counted_on_the_clock_of_redis_by_every_way_of_submitting() {
+    const HOUR: Duration = Duration::from_hours(1);
+    let world = World::new();
+    let settings = world.redis.config("hero");
+    let client = Client::with(&settings, JobConfig::default()).expect("settings");
+    let now = || -> Timestamp {
+        let (s, us): (i64, i32) = world.redis.ask("TIME");
+        Timestamp::new(s, us * 1000).expect("a time")
+    };
+    let before = now();
+    client.submit(delayed("one", HOUR)).await.expect("submitting");
+    client.create_job(delayed("created", HOUR)).await.expect("creating");
+    let created = "created".parse().expect("legal");
+    client.start_job(&created).await.expect("starting");
+    let batch = [delayed("a", HOUR), job("b")];
+    for submitted in client.submit_all(&batch).await.expect("submitting") {
+        submitted.expect("accepted");
+    }
+    client.submit_all_or_none(&[delayed("c", HOUR)]).await.expect("submitting");
+    let mut graph = Graph::new();
+    graph.add("d", delayed("d", HOUR));
+    client.submit_graph(&graph).await.expect("submitting");
+    let after = now();
+    world.check();
+    for id in ["one", "created", "a", "c", "d"] {
+        assert_eq!(world.status(id), JobStatus::Scheduled, "{id}");
+        let run_at = world.field(id, "run_at").expect("written");
+        let run_at: Timestamp = run_at.parse().expect("a time");
+        // The hash has milliseconds.
+        let millis = |time: Timestamp| time.as_millisecond() + 3_600_000;
+        let window = millis(before)..=millis(after);
+        assert!(window.contains(&run_at.as_millisecond()), "{id} is due at {run_at}");
+    }
+    assert_eq!(world.status("b"), JobStatus::Dispatched);
 }

@@ -9,10 +9,10 @@ use toml::Spanned;
 
 use super::input;
 use crate::cli::script::ScriptSource;
-use crate::client::{ClientError, Graph, time_after};
+use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Entrance, JobSpec};
+use crate::proto::job::{Entrance, Job, JobSpec};
 use crate::proto::target::ScriptType;
 
 /// The largest file that is read.
@@ -90,10 +90,11 @@ impl<'s> GraphFile<'s> {
             let mut spec = defaults.0.clone();
             let keys: NodeKeys = table.read(&["after", "after_any"], &mut spec).map_err(refused)?;
             let delay = keys.delay.as_ref().or(defaults.1.delay.as_ref());
-            set_delay(&mut spec, delay, &table).map_err(refused)?;
             read_script(&mut spec, &keys, &table, path, config)?;
+            let mut job = Job::from(spec);
+            delay_by(&mut job, delay, &table).map_err(refused)?;
             file.jobs.insert(table.name.clone(), table.span.clone());
-            let node = graph.add(&table.name, spec.into());
+            let node = graph.add(&table.name, job);
             for prerequisite in &keys.after {
                 node.after(prerequisite.get_ref());
             }
@@ -124,19 +125,17 @@ impl<'s> GraphFile<'s> {
     }
 }
 
-fn set_delay(
-    spec: &mut JobSpec,
+fn delay_by(
+    job: &mut Job,
     delay: Option<&String>,
     table: &JobTable<'_>,
 ) -> Result<(), ConfigError> {
     let Some(delay) = delay else { return Ok(()) };
-    if spec.run_at.is_some() {
+    if job.spec.run_at.is_some() {
         return Err(table.wrong("delay", "cannot be set beside `at`"));
     }
     let delay = parse_duration(delay).map_err(|error| table.wrong("delay", error))?;
-    let time = time_after(delay).map_err(|error| table.wrong("delay", error.reason))?;
-    spec.run_at = Some(time);
-    Ok(())
+    set_delay(job, delay).map_err(|error| table.wrong("delay", error.reason))
 }
 
 /// Reads the script, and finds its type by the file's extension where none is named.

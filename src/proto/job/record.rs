@@ -1,6 +1,7 @@
 //! A job as Redis holds it: the settings of its submitter, and the fields that Hero writes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -33,6 +34,9 @@ macro_rules! job {
             /// Its state.
             pub status: JobStatus,
             $( $(#[doc = $doc])+ pub $field: $type, )+
+            /// The delay that its submitter asked for. It is in no hash: a client turns it into
+            /// `run_at` when it submits the job.
+            pub delay: Option<Duration>,
             /// The output, once it finished.
             pub output: Option<JobOutput>,
             /// Fields that this version does not know. They stay in the hash.
@@ -44,7 +48,7 @@ macro_rules! job {
             fn from(mut spec: JobSpec) -> Self {
                 let id = spec.id.take().unwrap_or_else(JobId::random);
                 let (status, extra) = (JobStatus::Created, BTreeMap::new());
-                Self { id, spec, status, $($field: <$type>::default(),)+ output: None, extra }
+                Self { id, spec, status, $($field: <$type>::default(),)+ delay: None, output: None, extra }
             }
         }
 
