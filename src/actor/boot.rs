@@ -5,16 +5,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 
 use super::settings::ActorSettings;
-use crate::proto::job::BootId;
+use crate::proto::job::{BootId, JobId};
 use crate::proto::report::Reporter;
 use crate::proto::target::ActorId;
 use crate::store::{Outage, Store};
 
 /// The time after which an actor tries again to start jobs on a machine that was full.
 const SHORTAGE_LASTS: Duration = Duration::from_secs(3);
+
+/// The beats without an answer that are remembered; of more, the oldest are forgotten.
+const BEATS_MAX: usize = 64;
 
 /// One life of an actor process. A process that loses its lease starts a new boot.
 pub(super) struct Boot {
@@ -82,6 +86,8 @@ pub(super) struct Health {
     shortage: Mutex<Option<(String, Instant)>>,
     /// An overload began or ended.
     pub(super) overload_changed: Notify,
+    /// The beats that the presence may have: the last written, and those without an answer.
+    beats: Mutex<Vec<String>>,
     /// The outage of Redis, while it does not answer.
     pub(super) outage: Outage,
 }
@@ -110,6 +116,7 @@ impl Health {
             overload: Mutex::new(None),
             shortage: Mutex::new(None),
             overload_changed: Notify::new(),
+            beats: Mutex::new(Vec::new()),
             outage: Outage::default(),
         }
     }
@@ -135,6 +142,30 @@ impl Health {
     pub(super) fn since_turn(&self) -> Duration {
         let last = self.turned_ms.load(Ordering::Relaxed);
         Duration::from_millis(millis(self.started.elapsed()).saturating_sub(last))
+    }
+
+    /// Returns a new beat, which no other process ever returns, not even a copy of this one: on a cloned
+    /// machine random numbers may repeat, but the clock goes on.
+    pub(super) fn new_beat(&self) -> String {
+        let beat = format!("{:x}-{}", Timestamp::now().as_nanosecond(), JobId::random());
+        let mut beats = lock(&self.beats);
+        if beats.len() == BEATS_MAX {
+            beats.remove(1);
+        }
+        beats.push(beat.clone());
+        beat
+    }
+
+    /// Returns the beats that the presence may have.
+    pub(super) fn beats(&self) -> Vec<String> {
+        lock(&self.beats).clone()
+    }
+
+    /// Notes that the presence has the latest beat.
+    pub(super) fn beat_written(&self) {
+        let mut beats = lock(&self.beats);
+        let before = beats.len().saturating_sub(1);
+        beats.drain(..before);
     }
 
     /// Returns why the actors claim no jobs, if the machine is overloaded or full.

@@ -32,8 +32,10 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
         check_overload(boot);
         let presence = presence_of_all(boot, started_at);
         let asked_at = Instant::now();
-        match boot.store.heartbeat(&boot.id, boot.lease, &presence).await {
+        let beats = boot.health.beats();
+        match boot.store.heartbeat(&boot.id, boot.lease, &presence, &beats).await {
             Ok(true) => {
+                boot.health.beat_written();
                 boot.health.lease_renewed(asked_at, boot.lease);
                 backoff.succeeded();
                 debug!("heartbeat");

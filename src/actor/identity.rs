@@ -1,5 +1,6 @@
 //! The identity of an actor: its name, which one live process holds at a time.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,6 +9,7 @@ use tracing::{info, warn};
 use super::boot::Boot;
 use super::error::ActorError;
 use super::machine;
+use crate::proto::job::BootId;
 use crate::proto::message::{ActorState, Presence};
 use crate::proto::target::ActorId;
 use crate::store::{Appearance, PresenceOf, StoreError};
@@ -15,8 +17,9 @@ use crate::store::{Appearance, PresenceOf, StoreError};
 /// Takes the identities of all actors of this process, or none of them.
 pub(super) async fn take(boot: &Boot, started_at: Timestamp) -> Result<(), ActorError> {
     let mut taken = Vec::with_capacity(boot.actors.len());
+    let mut gone = BTreeSet::new();
     for PresenceOf { actor, presence } in presence_of_all(boot, started_at) {
-        match take_one(boot, &actor, &presence).await {
+        match take_one(boot, &actor, &presence, &mut gone).await {
             Ok(()) => taken.push(actor),
             Err(error) => {
                 // The first error is the one to report.
@@ -28,7 +31,13 @@ pub(super) async fn take(boot: &Boot, started_at: Timestamp) -> Result<(), Actor
     Ok(())
 }
 
-async fn take_one(boot: &Boot, actor: &ActorId, presence: &Presence) -> Result<(), ActorError> {
+/// Takes one identity. `gone` collects the boots that are known to have ended.
+async fn take_one(
+    boot: &Boot,
+    actor: &ActorId,
+    presence: &Presence,
+    gone: &mut BTreeSet<BootId>,
+) -> Result<(), ActorError> {
     let lease = boot.lease;
     let Appearance::Held(held) = boot.store.appear(actor, presence, lease, None).await? else {
         return Ok(());
@@ -44,6 +53,11 @@ async fn take_one(boot: &Boot, actor: &ActorId, presence: &Presence) -> Result<(
     if !is_gone(&holder, presence) {
         return Err(held_by(Some(&holder)));
     }
+    // On a copy of a machine, made while the actor ran, its process is gone and the name is live.
+    if !gone.contains(&holder.boot_id) && boot.store.is_listening(actor).await? {
+        return Err(held_by(Some(&holder)));
+    }
+    gone.insert(holder.boot_id.clone());
     info!(actor = %actor, pid = holder.pid, "takes the name over from a process that has ended");
     match boot.store.appear(actor, presence, lease, Some(&held)).await? {
         Appearance::Taken => recover(boot, &holder).await,
@@ -81,6 +95,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
     let hostname = machine::host_name();
     let machine = machine::id();
     let now = format!("{:.3}", Timestamp::now());
+    let beat = boot.health.new_beat();
     boot.actors
         .iter()
         .zip(&boot.health.actors)
@@ -99,6 +114,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     capabilities: engine.map(|e| e.capabilities()).unwrap_or_default(),
                     last_heartbeat: now.clone(),
+                    beat: beat.clone(),
                     tasks: settings.tasks(place),
                     running: health.running.load(Relaxed),
                     state: if draining { ActorState::Draining } else { ActorState::Ready },

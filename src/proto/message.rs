@@ -165,6 +165,10 @@ pub struct Presence {
     pub capabilities: Vec<String>,
     /// The time of this presence: RFC 3339, UTC.
     pub last_heartbeat: String,
+    /// A random text of this heartbeat, by which a process tells its own presence from that of its copy
+    /// on a cloned machine; empty in the presence of foreign programs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub beat: String,
     /// The number of jobs that it can run at once.
     pub tasks: usize,
     /// The number of jobs that it runs now.

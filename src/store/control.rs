@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use redis::Value;
+use serde_json::json;
 
 use super::attempts::{kept, millis};
 use super::connection::{Blocking, Waker};
@@ -73,6 +74,39 @@ impl Store {
     /// [`StoreError`].
     pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), StoreError> {
         self.push_control(self.keys.control(actor), message).await
+    }
+
+    /// Returns whether a live process takes the control messages of an actor.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_listening(&self, actor: &ActorId) -> Result<bool, StoreError> {
+        // The open connection of a process that was killed just now may take one message.
+        for _ in 0..2 {
+            match self.takes_message(actor).await {
+                Ok(true) => {}
+                // A list of a wrong type is taken from by nobody.
+                Ok(false) | Err(StoreError::Failed { .. }) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends a message without an effect, and takes it back if nobody took it.
+    async fn takes_message(&self, actor: &ActorId) -> Result<bool, StoreError> {
+        let list = self.keys.control(actor);
+        let message = json!({ "cmd": "wake", "from": JobId::random() }).to_string();
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        pipeline.cmd("RPUSH").arg(&list).arg(&message).ignore();
+        pipeline.cmd("EXPIRE").arg(&list).arg(CONTROL_TTL_SECS).ignore();
+        self.link.pipeline::<()>("looking for a live actor", &pipeline).await?;
+        tokio::time::sleep(LISTENS_WITHIN).await;
+        let mut command = redis::cmd("LREM");
+        command.arg(&list).arg(0).arg(&message);
+        let left: u64 = self.link.query("looking for a live actor", &command).await?;
+        Ok(left == 0)
     }
 
     /// Sends a control message to a type; the supervisor hands it on to its actors.
@@ -167,6 +201,8 @@ impl Store {
     }
 }
 
+/// The time in which a live actor takes a control message: it waits for them all the time.
+const LISTENS_WITHIN: Duration = Duration::from_millis(300);
 const CONTROL_LEN_MAX: i64 = 10_000;
 const CONTROL_TTL_SECS: u64 = 86_400;
 const REPLY_TTL_SECS: u64 = 60;

@@ -54,8 +54,9 @@ impl Store {
         Ok(if held.is_empty() { Appearance::Taken } else { Appearance::Held(held) })
     }
 
-    /// Extends the lease of a boot and refreshes its actors' presence. `false` if the lease had
-    /// run out and the boot was declared dead: it has lost its jobs.
+    /// Extends the lease of a boot and refreshes its actors' presence. `beats` are those that it has
+    /// written, or may have. `false` if the lease had run out and the boot was declared dead, or if
+    /// another process holds one of its names: it has lost its jobs.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -64,11 +65,15 @@ impl Store {
         boot: &BootId,
         lease: Duration,
         actors: &[PresenceOf],
+        beats: &[String],
     ) -> Result<bool, StoreError> {
         let mut script = self.scripts.heartbeat.prepare_invoke();
         script.arg(boot.as_str()).arg(millis(lease)).arg(PRESENCE_TTL_SECS).arg(actors.len());
         for PresenceOf { actor, presence } in actors {
             script.arg(actor.to_string()).arg(presence.to_json());
+        }
+        for beat in beats {
+            script.arg(beat);
         }
         let code: String = self.invoke("keeping the lease", &script).await?;
         Ok(code == "ok")

@@ -619,7 +619,7 @@ impl Walk {
         let presence = [PresenceOf { actor: life.actor.clone(), presence: life.presence() }];
         let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));
         let taken = held.is_some_and(|held| !held.contains(life.boot.as_str()));
-        let kept = self.world.store.heartbeat(&life.boot, LEASE, &presence).await;
+        let kept = self.world.store.heartbeat(&life.boot, LEASE, &presence, &[]).await;
         let kept = kept.expect("redis answers");
         // Its name may be a successor's by now, that took it for dead.
         let lease = self.model.leases.get_mut(life.boot.as_str()).filter(|_| !taken);

@@ -92,3 +92,27 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
     hero.run(&["dead", "retry"]).code(2);
     hero.run(&["dead", "delete", "a", "--all"]).code(2);
 }
+
+#[test]
+fn name_of_an_actor_that_lives_on_a_copy_of_this_machine_is_not_taken() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let mut first = hero.actor("osis-default-1").start();
+    first.kill();
+    // Its process is gone from this machine. On the other one it goes on: it takes control messages.
+    let (list, mut link) = (keys::control("osis:default:1"), redis.link());
+    let other = std::thread::spawn(move || {
+        let mut taken = 0;
+        while taken < 2 {
+            let got: redis::RedisResult<(String, String)> =
+                redis::cmd("BLPOP").arg(&list).arg(20).query(&mut link);
+            got.expect("a message");
+            taken += 1;
+        }
+    });
+    let second = hero.actor("osis-default-1").begin().ends().code(69);
+    second.says("actor osis:default:1 is already running on");
+    other.join().expect("a thread");
+    // Nothing takes messages any more.
+    let _third = hero.actor("osis-default-1").start();
+}

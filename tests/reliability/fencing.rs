@@ -58,7 +58,7 @@ async fn a_boot_with_jobs_still_to_be_put_back_is_dead_all_the_same() {
     // What a sweep leaves behind that could not put back all jobs in one step.
     world.set_lease(&life, 0);
     let presence = [];
-    assert!(!world.store.heartbeat(&life.boot, RETENTION, &presence).await.expect("beating"));
+    assert!(!world.store.heartbeat(&life.boot, RETENTION, &presence, &[]).await.expect("beating"));
     assert!(claim(&world, &life, &[]).await.fenced);
 }
 

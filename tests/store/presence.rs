@@ -6,7 +6,7 @@ use hero::proto::job::BootId;
 use hero::proto::message::Presence;
 use hero::store::{Appearance, PresenceOf, Verdict};
 
-use crate::support::{Life, World, keys, script_type};
+use crate::support::{Life, World, keys, script_type, wait_until};
 
 const LEASE: Duration = Duration::from_secs(15);
 
@@ -21,7 +21,7 @@ async fn appear(world: &World, life: &Life, replacing: Option<&str>) -> Appearan
 
 async fn beat(world: &World, life: &Life) -> bool {
     let presence = PresenceOf { actor: life.actor.clone(), presence: life.presence() };
-    world.store.heartbeat(&life.boot, LEASE, &[presence]).await.expect("beating")
+    world.store.heartbeat(&life.boot, LEASE, &[presence], &[]).await.expect("beating")
 }
 
 fn boot_of_presence(world: &World) -> Option<BootId> {
@@ -144,4 +144,45 @@ async fn unreadable_foreign_presence_counts_as_held_and_is_not_listed() {
     world.redis.put(&keys().actors(), 1, "nonsense");
     assert_eq!(appear(&world, &life, None).await, Appearance::Held("nonsense".to_owned()));
     assert!(world.store.actors(None).await.expect("listing").is_empty());
+}
+
+#[tokio::test]
+async fn copy_of_a_process_loses_the_lease_by_the_heartbeat_of_the_other() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let with = |beat: &str| {
+        let presence = Presence { beat: beat.to_owned(), ..life.presence() };
+        PresenceOf { actor: life.actor.clone(), presence }
+    };
+    let first = with("a").presence;
+    world.store.appear(&life.actor, &first, LEASE, None).await.expect("appearing");
+    let beat = async |beat: &str, known: &[&str]| {
+        let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+        world.store.heartbeat(&life.boot, LEASE, &[with(beat)], &known).await.expect("beating")
+    };
+    assert!(beat("b", &["a", "b"]).await);
+    // The machine was cloned before: its copy knows of the first beat.
+    assert!(!beat("c", &["a", "c"]).await, "the name is that of the other process");
+    assert!(beat("d", &["b", "d"]).await);
+    // An answer may be lost.
+    assert!(beat("e", &["d", "e"]).await);
+    assert!(beat("f", &["d", "e", "f"]).await);
+}
+
+#[tokio::test]
+async fn actor_listens_if_something_takes_its_control_messages_again_and_again() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let list = keys::control("osis:default:1");
+    world.redis.push(&list, &["of before"]);
+    assert!(!world.store.is_listening(&life.actor).await.expect("asking"));
+    assert_eq!(world.redis.list(&list), ["of before"], "it leaves nothing");
+    world.redis.delete(&list);
+    // The connection of a dead process takes one.
+    let mut link = world.redis.link();
+    let taker = std::thread::spawn(move || {
+        redis::cmd("BLPOP").arg(list).arg(20).query::<(String, String)>(&mut link)
+    });
+    let blocked = || world.redis.ask::<String>("INFO clients").contains("blocked_clients:1");
+    wait_until("it waits", blocked);
+    assert!(!world.store.is_listening(&life.actor).await.expect("asking"));
+    taker.join().expect("a thread").expect("it took a message");
 }

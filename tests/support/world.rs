@@ -71,6 +71,7 @@ impl Life {
             version: "0".to_owned(),
             capabilities: vec!["osis".to_owned()],
             last_heartbeat: "2026-01-31T12:00:00.000Z".to_owned(),
+            beat: String::new(),
             tasks: 4,
             running: 0,
             state: ActorState::Ready,

@@ -167,6 +167,7 @@ pub(in crate::cli::status) mod tests {
                 version: String::new(),
                 capabilities: Vec::new(),
                 last_heartbeat: String::new(),
+                beat: String::new(),
                 tasks: 4,
                 running: 1,
                 state,
