@@ -29,7 +29,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick chaos foreign test-system test-cgroups \
-        test-fresh lint fmt docs bench deb deny clean
+        test-fresh lint fmt docs bench deb deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ bench: deps build ## measure Hero beside plain commands of the same Redis
 deb: rust ## build the Debian package into target/debian/
 	$(call package,debhelper,command -v dh,it builds Debian packages)
 	CARGO=$(CARGO) packaging/build-deb
+
+deb-twice: rust ## build the package twice from nothing, and compare: the builds must be equal
+	CARGO=$(CARGO) packaging/build-twice
 
 deny: ## licences, bans and advisories of the dependencies (needs cargo-deny)
 	@command -v cargo-deny > /dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 1; }

@@ -132,29 +132,41 @@ impl Store {
         Ok(entries.into_iter().filter_map(legal).collect())
     }
 
-    /// Copies a job that an index names. `None` if it does not exist any more.
+    /// The most jobs of one call of [`Store::backup_jobs`], as each may be large.
+    pub const BACKUP_JOBS_MAX: usize = 16;
+
+    /// Copies jobs that an index names, each in one step, all in one round trip. `None` for a job that
+    /// does not exist any more.
     ///
     /// # Errors
-    /// [`StoreError`]; [`StoreError::Failed`] if its hash is too large.
-    pub async fn backup_job(
+    /// [`StoreError`]; [`StoreError::Failed`] if a hash is too large.
+    pub async fn backup_jobs(
         &self,
-        id: &JobId,
+        ids: &[JobId],
         index: &BackupIndex,
-    ) -> Result<Option<CopiedJob>, StoreError> {
+    ) -> Result<Vec<Option<CopiedJob>>, StoreError> {
         let queue = index.queue.as_ref().map(ToString::to_string).unwrap_or_default();
-        let mut script = self.scripts.backup_job.prepare_invoke();
-        script.arg(id.as_str()).arg(queue).arg(JOB_SIZE_MAX).arg(LOG_BYTES);
-        let parts = match self.invoke(DOING, &script).await? {
-            Value::Array(parts) if parts.is_empty() => return Ok(None),
-            Value::Array(parts) => parts,
+        let mut pipeline = redis::pipe();
+        pipeline.load_script(&self.scripts.backup_job).ignore();
+        for id in ids {
+            let mut script = self.scripts.backup_job.prepare_invoke();
+            script.arg(id.as_str()).arg(&queue).arg(JOB_SIZE_MAX).arg(LOG_BYTES);
+            pipeline.invoke_script(&script);
+        }
+        let answers: Vec<Value> = self.link.pipeline(DOING, &pipeline).await?;
+        let copy = |(id, answer): (&JobId, Value)| match answer {
+            Value::Array(parts) if parts.is_empty() => Ok(None),
+            Value::Array(parts) => {
+                copied(id, parts).map(Some).ok_or_else(|| StoreError::unexpected(DOING))
+            }
             Value::Int(size) => {
                 let reason =
                     format!("job {id} has {size} bytes, more than {JOB_SIZE_MAX}; delete it");
-                return Err(StoreError::Failed { doing: DOING, reason });
+                Err(StoreError::Failed { doing: DOING, reason })
             }
-            _ => return Err(StoreError::unexpected(DOING)),
+            _ => Err(StoreError::unexpected(DOING)),
         };
-        copied(id, parts).map(Some).ok_or_else(|| StoreError::unexpected(DOING))
+        ids.iter().zip(answers).map(copy).collect()
     }
 
     /// Copies further entries of a log, after one entry and up to another.

@@ -3,8 +3,8 @@
 
 CACHE=target/system
 # The packages of the root beside Debian's minimum. Another list makes another archive.
-ROOT_PACKAGES=systemd,systemd-sysv,dbus,redis-server,python3,logrotate
-HOST_PACKAGES="mmdebstrap systemd-container debhelper lintian"
+ROOT_PACKAGES=systemd,systemd-sysv,dbus,redis-server,python3,logrotate,apt-utils
+HOST_PACKAGES="mmdebstrap systemd-container debhelper lintian autopkgtest"
 LOCK=/run/lock/hero-system-test
 
 run_dir=
@@ -44,9 +44,18 @@ build_package() {
     deb=$(echo target/debian/hero_*.deb)
 }
 
+# The package with the pages, beside the package.
+doc_deb() {
+    echo "$(dirname "$deb")"/hero-doc_*.deb
+}
+
+root_archive() {
+    echo "$CACHE/bookworm-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar"
+}
+
 build_root() {
     local archive
-    archive=$CACHE/bookworm-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar
+    archive=$(root_archive)
     mkdir -p "$CACHE"
     if [ ! -e "$archive" ]; then
         echo "creating a Debian 12 root; later runs use it again"
@@ -66,7 +75,10 @@ build_root() {
     tar -C "$run_dir/root" -xf "$archive"
     # The journal survives a reboot.
     mkdir -p "$run_dir/root/var/log/journal"
-    [ -z "$deb" ] || cp "$deb" "$run_dir/root/root/hero.deb"
+    if [ -n "$deb" ]; then
+        cp "$deb" "$run_dir/root/root/hero.deb"
+        cp "$(doc_deb)" "$run_dir/root/root/hero-doc.deb"
+    fi
 }
 
 boot() {

@@ -16,7 +16,7 @@ use crate::proto::backup::{BackupLine, FORMAT, Head, ObjectCopy};
 use crate::proto::cron::CronName;
 use crate::proto::job::JobId;
 use crate::proto::object::{Context, ObjectId, ObjectType};
-use crate::store::{BackupIndex, CopiedJob};
+use crate::store::{BackupIndex, CopiedJob, Store};
 
 /// Ids and objects of one page.
 const PAGE: usize = 500;
@@ -130,15 +130,20 @@ impl<W: Write> BackupRun<'_, W> {
             if page.is_empty() {
                 return Ok(missed);
             }
-            for id in page {
-                if self.copied.contains(&id) {
-                    continue;
+            let new = page.into_iter().filter(|id| !self.copied.contains(id));
+            let new: Vec<JobId> = new.collect();
+            for ids in new.chunks(Store::BACKUP_JOBS_MAX) {
+                for copy in self.client.store.backup_jobs(ids, &index).await?.into_iter().flatten()
+                {
+                    // A list may name a job twice.
+                    if self.copied.insert(copy.job.id.clone()) {
+                        let created =
+                            copy.job.text("created_at").and_then(|time| time.parse().ok());
+                        missed +=
+                            usize::from(created.is_none_or(|time: Timestamp| time <= self.began));
+                        self.job(copy).await?;
+                    }
                 }
-                let Some(copy) = self.client.store.backup_job(&id, &index).await? else { continue };
-                let created = copy.job.text("created_at").and_then(|time| time.parse().ok());
-                missed += usize::from(created.is_none_or(|time: Timestamp| time <= self.began));
-                self.job(copy).await?;
-                self.copied.insert(id);
             }
         }
     }

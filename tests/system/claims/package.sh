@@ -11,7 +11,7 @@ holds_what_it_should() {
     for file in ./usr/bin/hero ./etc/hero/hero.toml ./lib/systemd/system/hero@.service \
         ./lib/systemd/system/hero.target ./etc/logrotate.d/hero \
         ./usr/share/man/man1/hero.1.gz ./usr/share/man/man1/hero-job-list.1.gz \
-        ./usr/share/man/man5/hero.toml.5.gz ./usr/share/man/man7/hero.7.gz \
+        ./usr/share/man/man5/hero.toml.5.gz ./usr/share/man/man7/hero.7.gz ./usr/share/man/man7/hero-operations.7.gz \
         ./usr/share/bash-completion/completions/hero \
         ./usr/share/zsh/vendor-completions/_hero \
         ./usr/share/fish/vendor_completions.d/hero.fish \
@@ -25,10 +25,42 @@ holds_what_it_should() {
     ls target/debian/hero-dbgsym_*.deb
 }
 
+# The components of the program, each with its version, its licence and its checksum.
+lists_its_components() {
+    local unpacked=$run_dir/sbom
+    dpkg-deb --extract "$deb" "$unpacked"
+    python3 - "$unpacked/usr/share/doc/hero/hero.cdx.json" << 'EOF'
+import json, sys
+bom = json.load(open(sys.argv[1]))
+assert bom["bomFormat"] == "CycloneDX" and bom["metadata"]["component"]["name"] == "hero"
+parts = {part["name"]: part for part in bom["components"]}
+assert len(parts) > 50 and {"redis", "rhai", "tokio", "ring"} <= set(parts), len(parts)
+for part in parts.values():
+    assert part["version"] and part["licenses"] and part["purl"].startswith("pkg:cargo/"), part
+    assert len(part["hashes"][0]["content"]) == 64, part
+assert any(of["dependsOn"] for of in bom["dependencies"] if of["ref"].startswith("pkg:cargo/hero@"))
+print(f"= {len(bom['components'])} components")
+EOF
+}
+
+# The tests of debian/tests, in a copy of the machine's root. Those that need a booted machine are
+# skipped there, for which autopkgtest has exit code 2.
+passes_its_own_tests() {
+    local root=$run_dir/autopkgtest log=$run_dir/autopkgtest.log status=0
+    mkdir "$root"
+    tar -C "$root" -xf "$(root_archive)"
+    mount -t proc proc "$root/proc"
+    autopkgtest -B "$deb" "$(doc_deb)" target/debian-build/tree/ -- chroot "$root" \
+        > "$log" 2>&1 || status=$?
+    umount "$root/proc"
+    [ "$status" = 0 ] || [ "$status" = 2 ] || { tail -n 30 "$log"; return 1; }
+    is 2 grep -cE '^(runs-jobs|configuration) +PASS' "$log"
+}
+
 # The pages to which README links, as files beside it.
 holds_the_linked_pages() {
     local files page
-    files=$(dpkg-deb --contents "$deb")
+    files=$(dpkg-deb --contents "$deb"; dpkg-deb --contents "$(doc_deb)")
     # The package has its changelog under the name that Debian gives it.
     for page in $(grep -oE '\]\((docs|[A-Z]+)[^)#]*' README.md | cut -c 3- | sort -u |
         grep -v '^CHANGELOG'); do
@@ -66,4 +98,6 @@ claim "the package holds the program, units, man pages, completions; version as 
     holds_what_it_should
 claim "the package holds the pages to which README links" holds_the_linked_pages
 claim "hero.toml(5) has every key of the shipped hero.toml, with its default" documents_every_key
+claim "it lists the components of the program" lists_its_components
+claim "its own tests pass, as autopkgtest runs them" passes_its_own_tests
 claim "no file of it names the place it was built at" names_no_place_of_the_build

@@ -13,6 +13,7 @@ installs_by_the_readme() {
     local line
     inside mkdir -p /root/tree/target/debian
     inside cp /root/hero.deb "/root/tree/target/debian/hero_1_all.deb"
+    inside cp /root/hero-doc.deb "/root/tree/target/debian/hero-doc_1_all.deb"
     readme_block 1 > "$run_dir/block"
     [ "$(wc -l < "$run_dir/block")" -ge 5 ]
     while IFS= read -r line <&3; do

@@ -1,0 +1,74 @@
+# The example of one machine with a Redis of its own, pasted as it ships.
+
+EXAMPLE=/usr/share/doc/hero/examples/redis/hero-redis.sh
+
+admin() {
+    inside sh -c 'redis-cli --no-auth-warning -s /run/redis/redis-server.sock --user admin \
+        --pass "$(cat /etc/hero/admin.password)" "$@"' admin "$@"
+}
+
+is_set_up() {
+    local id unit
+    inside cp -p /etc/redis/redis.conf /etc/redis/redis.conf.before
+    id=$(alice hero submit -t osis --delay 1h -e '1')
+    # As a person pastes it: line by line into a shell.
+    has "$(inside sh < "$run_dir/root$EXAMPLE")" "42"
+    # Once more, as it may be.
+    has "$(inside sh "$EXAMPLE")" "42"
+    for unit in $UNITS; do eventually 30 unit_is "$unit" active; done
+    inside usermod -aG redis alice
+    # What Redis had before is still there.
+    has "$(alice hero job show "$id")" scheduled
+    alice hero job delete "$id"
+    is 42 alice hero exec -t python -e 'print(6 * 7)'
+    exits 1 alice hero exec -t osis --retries 1 -e 'throw "no"'
+    is 600 inside stat -c %a /var/backups/hero.jsonl
+}
+
+is_closed() {
+    exits 1 inside redis-cli ping
+    has "$(inside redis-cli -s /run/redis/redis-server.sock ping 2>&1)" NOAUTH
+    exits 1 inside runuser -u nobody -- redis-cli -s /run/redis/redis-server.sock ping
+    exits 1 alice cat /etc/hero/actor.password
+    exits 1 alice cat /etc/hero/admin.password
+}
+
+# But for two settings, which only an administrator may read; without them Hero says less.
+is_refused_nothing_here() {
+    is "" sh -c "printf '%s\\n' \"\$1\" | sed -n '/^object\$/{n;/^config|get\$/d;p}'" sh "$(admin ACL LOG)"
+}
+
+goes_on_after_a_restart() {
+    local unit id
+    id=$(alice hero submit -t osis --delay 1h -e '1')
+    inside systemctl restart redis-server
+    # Redis has loaded all of its append-only file.
+    has "$(alice hero job show "$id")" scheduled
+    alice hero job delete "$id"
+    is 42 alice hero exec -t osis -e '40 + 2'
+    # shellcheck disable=SC2086
+    inside systemctl restart $UNITS
+    for unit in $UNITS; do eventually 30 unit_is "$unit" active; done
+    is 42 alice hero exec -t osis -e '40 + 2'
+    inside systemctl reload hero@osis-default-1
+}
+
+back_to_the_port() {
+    local unit
+    inside cp -p /etc/redis/redis.conf.before /etc/redis/redis.conf
+    inside rm -r /etc/systemd/system/hero@.service.d /etc/systemd/system/hero@supervisor.service.d
+    inside sh -c 'cd /etc/hero && rm -rf *.password actor.toml* supervisor.toml* backup.toml* \
+        hero.toml.d/redis.toml'
+    inside systemctl daemon-reload
+    inside systemctl restart redis-server
+    # shellcheck disable=SC2086
+    inside systemctl restart $UNITS
+    for unit in $UNITS; do eventually 30 unit_is "$unit" active; done
+    is 42 alice hero exec -t osis -e '40 + 2'
+}
+
+claim "the example of one machine with its Redis works as it is pasted, and again" is_set_up
+claim "its Redis has no port, and takes nobody without a login" is_closed
+claim "Redis refuses nothing of what Hero does there" is_refused_nothing_here
+claim "it goes on after a restart of Redis and of the units" goes_on_after_a_restart
+claim "without it the units work as before" back_to_the_port
