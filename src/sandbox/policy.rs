@@ -46,6 +46,11 @@ impl Policy {
         }
     }
 
+    /// True if other programs may connect to children.
+    pub(super) fn may_listen(&self) -> bool {
+        self.unix_sockets || self.network == Network::Open
+    }
+
     /// `None` if everything is allowed: such scripts manage the machine, and so do their commands.
     pub(super) fn of_sal(config: &SalConfig) -> Option<Self> {
         let whole = |folders: &[PathBuf]| folders.iter().any(|folder| folder == Path::new("/"));

@@ -83,10 +83,11 @@ const DENIED_OF_PROCESSOR: [i64; 0] = [];
 
 /// Calls that programs can do without. Answered with "no such call".
 ///
-/// `clone3` hides its flags from a filter, and `openat2` the mode of a new file. Queues and memory of System V and POSIX outlive a job and
-/// are shared with the next; `io_uring` bypasses filters; `inotify` reports files that may not be
-/// read.
-const ABSENT: [i64; 13] = [
+/// `clone3` hides its flags from a filter, and `openat2` the mode of a new file. Queues, memory and
+/// semaphores of System V and POSIX outlive a job and are shared with the next, and those of other
+/// programs are used by numbers that can be guessed; `io_uring` bypasses filters; `inotify` reports
+/// files that may not be read.
+const ABSENT: [i64; 20] = [
     libc::SYS_clone3,
     libc::SYS_openat2,
     libc::SYS_io_uring_setup,
@@ -95,8 +96,15 @@ const ABSENT: [i64; 13] = [
     libc::SYS_inotify_init1,
     libc::SYS_shmget,
     libc::SYS_shmat,
+    libc::SYS_shmctl,
     libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
     libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
     libc::SYS_mq_notify,
@@ -233,6 +241,9 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
     const READS: u32 = u32::MAX;
     const SET_OWNER: [u32; 2] = [8, 15];
     const IOCTLS: [u32; 4] = [0x5412, 0x541c, 0x8901, 0x8902];
+    const KIND: u32 = 0xff00;
+    const OF_NETWORK: u32 = 0x8900;
+    const OF_PIDFD: u32 = 0xff00;
     let other = |call| Ok((call, all([vec![is_not(0, 0)]])?));
     // The number of the run: see `limits.rs`. The new limit is an address.
     let run_number = number(RUN_NUMBER as i32);
@@ -258,7 +269,16 @@ fn processes(rules: &mut Rules, policy: &Policy) -> Result<(), BackendError> {
     }
     // The owner of a descriptor gets signals; a terminal's input can be forged.
     rules.insert(libc::SYS_fcntl, all(SET_OWNER.map(|command| vec![is(1, command)]))?);
-    rules.insert(libc::SYS_ioctl, all(IOCTLS.map(|command| vec![is(1, command)]))?);
+    let mut ioctls: Vec<_> = IOCTLS.into_iter().map(|command| vec![is(1, command)]).collect();
+    if policy.own_signals {
+        // The user, the groups and the namespaces of any process.
+        ioctls.push(vec![masked(1, KIND, OF_PIDFD)]);
+    }
+    if !policy.may_listen() {
+        // One of a pair of sockets tells about the networks of the machine.
+        ioctls.push(vec![masked(1, KIND, OF_NETWORK)]);
+    }
+    rules.insert(libc::SYS_ioctl, all(ioctls)?);
     // The daemon counts what a process holds open, which one that cannot be dumped hides.
     let hides = vec![is(0, number(libc::PR_SET_DUMPABLE)), is_not(1, 1)];
     rules.insert(libc::SYS_prctl, all([hides])?);
@@ -304,6 +324,12 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
             }
         }
         rules.insert(libc::SYS_socket, all(denied)?);
+    }
+    if !policy.may_listen() {
+        // Landlock controls neither a port that the kernel chooses, nor an abstract name for one of a
+        // pair.
+        rules.insert(libc::SYS_bind, Vec::new());
+        rules.insert(libc::SYS_listen, Vec::new());
     }
     if !policy.unix_sockets {
         // A datagram socket of a pair can be connected to any other by name. Allowed are the kinds 1
@@ -459,6 +485,11 @@ mod tests {
             (libc::SYS_fcntl, &[0, 3], allowed),
             (libc::SYS_ioctl, &[0, 0x5412], denied),
             (libc::SYS_ioctl, &[0, 0x5401], allowed),
+            (libc::SYS_ioctl, &[0, 0xc040_ff0b], denied),
+            (libc::SYS_ioctl, &[0, 0x8912], denied),
+            (libc::SYS_bind, &[3], denied),
+            (libc::SYS_listen, &[3], denied),
+            (libc::SYS_msgrcv, &[0], error(libc::ENOSYS)),
             (libc::SYS_read, &[], allowed),
             (libc::SYS_fchmod, &[3, 0o1777], allowed),
             (libc::SYS_fchmod, &[3, 0o4755], denied),

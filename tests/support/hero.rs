@@ -17,6 +17,10 @@ use super::{Redis, wait_until};
 pub(crate) struct Hero {
     folder: PathBuf,
     settings: BTreeMap<String, String>,
+    /// Tables in TOML, after the settings.
+    tables: String,
+    /// The user of its processes, if it is another.
+    user: Option<u32>,
     files: AtomicU32,
 }
 
@@ -25,7 +29,13 @@ impl Hero {
     pub(crate) fn on(redis: &Redis) -> Self {
         let folder = redis.folder().to_owned();
         let (log_dir, cache_dir) = (folder.join("logs"), folder.join("cache"));
-        let hero = Self { folder, settings: BTreeMap::new(), files: AtomicU32::new(0) };
+        let hero = Self {
+            folder,
+            settings: BTreeMap::new(),
+            tables: String::new(),
+            user: None,
+            files: AtomicU32::new(0),
+        };
         hero.set("redis.url", &format!("{:?}", redis.url()))
             .set("job.log_dir", &format!("\"{}\"", log_dir.display()))
             .set("job.cache_dir", &format!("\"{}\"", cache_dir.display()))
@@ -40,6 +50,17 @@ impl Hero {
     pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
         self.settings.insert(key.to_owned(), value.to_owned());
         self
+    }
+
+    /// Adds tables in TOML.
+    pub(crate) fn add(mut self, tables: &str) -> Self {
+        self.tables.push_str(tables);
+        self
+    }
+
+    /// Runs everything as another user, without other groups.
+    pub(crate) fn of_user(self, user: u32) -> Self {
+        Self { user: Some(user), ..self }
     }
 
     /// A unit that runs jobs.
@@ -118,9 +139,22 @@ impl Hero {
         self.command_of(env!("CARGO_BIN_EXE_hero"), config)
     }
 
+    /// Returns a command that finds the configuration, as the user of this program.
+    pub(crate) fn command_of_user(&self, program: &str) -> Command {
+        self.command_of(program, &self.config(&[]))
+    }
+
     #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
     fn command_of(&self, program: &str, config: &Path) -> Command {
-        let mut command = Command::new(program);
+        let mut command = match self.user {
+            None => Command::new(program),
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                let ids = [format!("--reuid={user}"), format!("--regid={user}")];
+                command.args(ids).args(["--clear-groups", program]);
+                command
+            }
+        };
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env_clear().env("PATH", path).env("HERO_CONFIG", config).current_dir(&self.folder);
         command
@@ -142,7 +176,8 @@ impl Hero {
             .chain(more.iter().map(|(key, value)| (key, value)))
             .map(|(key, value)| format!("{key} = {value}\n"))
             .collect();
-        fs::write(&file, lines.concat()).expect("writing the configuration");
+        let text = format!("{}{}", lines.concat(), self.tables);
+        fs::write(&file, text).expect("writing the configuration");
         file
     }
 

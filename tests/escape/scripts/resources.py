@@ -1,0 +1,200 @@
+
+#: take all memory
+return len(bytearray(1 << 30)) > 0
+
+#: map all memory
+return len(mmap.mmap(-1, 1 << 30)) > 0
+
+#: write a file without end
+f = open('x', 'wb')
+for _ in range(40): f.write(bytes(65536))
+return True
+
+#: make a huge file with nothing in it
+#: without: may be held
+os.truncate(os.open('x', os.O_CREAT | os.O_RDWR), 1 << 40)
+return True
+
+#: fill its folder with many files
+#: ends: disk
+#: without: not tried
+for n in range(64): open(str(n), 'wb').write(bytes(500000))
+time.sleep(1000)
+
+#: hold removed files open
+#: ends: disk
+#: without: not tried
+open_files = []
+for n in range(20):
+    open_files.append(open('x', 'wb', 0))
+    open_files[-1].write(bytes(1000000))
+    os.unlink('x')
+time.sleep(1000)
+
+#: hold files in memory
+#: ends: disk
+#: without: not tried
+for n in range(20): os.write(os.memfd_create('x'), bytes(1000000))
+time.sleep(1000)
+
+#: hide files below the longest path
+#: ends: disk
+#: without: not tried
+for _ in range(20):
+    os.mkdir('d' * 250)
+    os.chdir('d' * 250)
+for n in range(20): open(str(n), 'wb').write(bytes(1000000))
+time.sleep(1000)
+
+#: hide files in a folder that cannot be listed
+#: ends: disk
+#: without: not tried
+os.mkdir('d')
+os.chmod('d', 0o300)
+for n in range(20): open('d/%d' % n, 'wb').write(bytes(1000000))
+time.sleep(1000)
+
+#: hide files below many folders
+#: ends: disk
+#: without: not tried
+for _ in range(300):
+    os.mkdir('d')
+    os.chdir('d')
+    open('x', 'wb').write(bytes(16384))
+time.sleep(1000)
+
+#: hide its open files
+return libc.prctl(4, 0, 0, 0, 0) == 0
+
+#: open files without end
+f = [open('/dev/null') for _ in range(300)]
+return True
+
+#: compute without end
+#: ends: SIGXCPU
+end = max(resource.getrlimit(resource.RLIMIT_CPU)[0], 1) + 0.8
+while time.process_time() < end: pass
+return True
+
+#: write to standard output without end
+#: ends: output
+#: without: may be held
+while True: print('x' * 1000)
+
+#: fill its folder with empty files
+#: ends: disk
+#: without: not tried
+for child in range(8):
+    if os.fork() == 0:
+        for n in range(2500): os.mknod(f'{child}-{n}')
+        break
+time.sleep(1000)
+
+#: fill its folder with links
+#: ends: disk
+#: without: not tried
+for child in range(8):
+    if os.fork() == 0:
+        for n in range(200): os.symlink('x' * 4000, f'{child}-{n}')
+        break
+time.sleep(1000)
+
+#: fill its folder from a child
+#: ends: disk
+#: without: not tried
+if os.fork() == 0:
+    os.setsid()
+    for n in range(20): open(str(n), 'wb').write(bytes(1000000))
+time.sleep(1000)
+
+#: fill its folder again and again
+#: ends: disk
+#: without: not tried
+os.mkdir('d')
+while True:
+    for n in range(8): open(f'd/{n}', 'wb').write(bytes(1000000))
+    time.sleep(0.6)
+
+#: map removed files
+#: ends: disk
+#: without: not tried
+kept = []
+for n in range(20):
+    f = os.open('x', os.O_CREAT | os.O_RDWR)
+    os.write(f, bytes(1000000))
+    kept.append((f, mmap.mmap(f, 0)))
+    os.unlink('x')
+time.sleep(1000)
+
+#: reserve space for a file
+#: without: may be held
+return os.posix_fallocate(os.open('x', os.O_CREAT | os.O_RDWR), 0, 8 << 20) is None
+
+#: start threads without end
+for _ in range(300): threading.Thread(target=time.sleep, args=(1,)).start()
+return True
+
+#: grow its stack without end
+#: ends: signal 11
+#: without: may be held
+checked(libc.setrlimit(3, struct.pack('QQ', 64 << 20, 64 << 20)))
+sys.setrecursionlimit(10**9)
+class Deep:
+    def __getattr__(self, name): return getattr(self, name)
+Deep().x
+
+#: raise its own limits
+#: without: may be held
+for name in ('AS', 'NOFILE', 'FSIZE', 'CPU'):
+    limit = getattr(resource, 'RLIMIT_' + name)
+    try:
+        resource.setrlimit(limit, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        return True
+    except (OSError, ValueError):
+        pass
+return False
+
+#: raise its own limits by a newer call
+#: without: may be held
+return call((302, 261), 0, 9, struct.pack('QQ', 1 << 40, 1 << 40), 0) == 0
+
+#: write to standard error without end
+#: without: may be held
+for _ in range(20000): os.write(2, b'x' * 999 + b'\n')
+return False
+
+#: write a line without end to standard error
+#: without: may be held
+for _ in range(20000): os.write(2, b'x' * 1000)
+return False
+
+#: write an output that is too large to its channel
+#: ends: output
+#: without: may be held
+channel = int(os.environ['HERO_FD'])
+os.write(channel, b'{"output": "')
+while True: os.write(channel, b'x' * 1000)
+
+#: write lines to its channel without end
+#: without: may be held
+channel = int(os.environ['HERO_FD'])
+for _ in range(20000): os.write(channel, b'{"log": "' + b'x' * 500 + b'"}\n')
+return False
+
+#: write what is no message to its channel
+#: without: may be held
+channel = int(os.environ['HERO_FD'])
+for text in (b'[' * 100000, b'{"output":' * 10000, b'\xff\x00{}', b'{"progress": 1e999}', b'{"log": 1}'):
+    os.write(channel, text + b'\n')
+return False
+
+#: print a NUL and escape sequences without end
+#: ends: output
+#: without: may be held
+while True: os.write(1, b'\0\x1b[2J\xff' * 1000)
+
+#: sleep past its time
+#: ends: timeout
+#: without: not tried
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+while True: time.sleep(1000)
