@@ -28,7 +28,7 @@ define with_progress
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help rust deps deps-test build demo test test-quick chaos foreign test-system test-cgroups \
+.PHONY: help rust deps deps-test build demo test test-quick fuzz chaos foreign test-system test-cgroups \
         test-fresh lint fmt docs bench deb deb-twice deny clean
 
 help: ## list the targets
@@ -69,6 +69,10 @@ test: rust deps-test ## all tests, each on a private Redis of its own
 test-quick: rust deps ## unit tests and the store tests
 	$(CARGO) test --locked --lib
 	$(CARGO) test --locked --test integration store::
+
+fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
+	FUZZ_SECONDS=$(or $(SECONDS),60) SEED=$${SEED:-random} \
+	    $(CARGO) test --locked --test integration fuzz:: -- --nocapture
 
 chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=random
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} SEED=$${SEED:-random} \

@@ -11,6 +11,7 @@ mod chaos;
 mod e2e;
 mod escape;
 mod foreign;
+mod fuzz;
 mod model;
 mod osis;
 mod reliability;

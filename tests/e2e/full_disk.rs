@@ -7,14 +7,14 @@ use std::process::Command;
 use crate::support::{Hero, Redis, needs, wait_until};
 
 /// A small disk in memory.
-struct Disk {
-    folder: PathBuf,
+pub(super) struct Disk {
+    pub(super) folder: PathBuf,
 }
 
 impl Disk {
     /// Mounts it; `None` where this user may not, and the test is skipped.
     #[expect(clippy::disallowed_methods, reason = "a file system is mounted by a program")]
-    fn new(folder: PathBuf) -> Option<Self> {
+    pub(super) fn new(folder: PathBuf) -> Option<Self> {
         fs::create_dir(&folder).expect("a folder");
         let mount = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs"];
         let done = Command::new("mount").args(mount).arg(&folder).output().expect("mount runs");

@@ -1,9 +1,10 @@
-//! Log files on a disk that hangs.
+//! Log files that cannot be written: on a disk that hangs or is full, or a pipe without a reader.
 
 use std::path::Path;
 
 use nix::sys::signal::Signal;
 
+use super::full_disk::Disk;
 use super::{field, until};
 use crate::support::{Hero, Redis, keys, wait_until};
 
@@ -47,4 +48,46 @@ fn log_file_that_hangs_stops_neither_its_job_nor_others_nor_the_heartbeat() {
     assert_eq!(field(&redis, "endless", "error").as_deref(), Some("stopped_by_request"));
     actor.signal(Signal::SIGTERM);
     actor.ends().code(0);
+}
+
+#[test]
+fn log_file_that_is_a_pipe_without_a_reader_fails_only_its_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let folder = redis.folder().join("logs/below");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    nix::unistd::mkfifo(&folder.join("job.log"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let _actor = hero.actor("osis-default-1").tasks(1).start();
+    submit(&redis, "piped", "print(\"said\"); 1");
+    until(&redis, "piped", "error");
+    let error = field(&redis, "piped", "error").expect("an error");
+    assert!(error.contains("log_path"), "{error}");
+    let before = last_heartbeat(&redis);
+    wait_until("the heartbeat goes on", || last_heartbeat(&redis) != before);
+    hero.run(&["exec", "-t", "osis", "-e", "6 * 7"]).code(0).stdout("42\n");
+}
+
+#[test]
+fn log_file_on_a_full_disk_lacks_lines_and_its_job_finishes() {
+    let redis = Redis::start();
+    let Some(disk) = Disk::new(redis.folder().join("small")) else { return };
+    let hero = Hero::on(&redis).set("job.log_dir", &format!("\"{}\"", disk.folder.display()));
+    let actor = hero.actor("osis-default-1").tasks(2).start();
+    submit(&redis, "endless", "loop { print(\"line\"); sleep(0.01) }");
+    wait_until("the endless job has logged", || {
+        std::fs::metadata(disk.folder.join("below/job.log")).is_ok_and(|data| data.len() > 0)
+    });
+    let filled = std::fs::write(disk.folder.join("of-another-user"), vec![0_u8; 4 << 20]);
+    assert!(filled.is_err(), "the disk is not full");
+    let text = "let s = \"x\"; s.pad(1000, \"x\"); for n in 0..100 { print(s); } 1";
+    submit(&redis, "short", text);
+    until(&redis, "short", "finished");
+    let log = hero.run(&["job", "logs", "short"]).code(0).stdout;
+    assert!(log.contains("the log file lacks lines: "), "{log}");
+    let before = last_heartbeat(&redis);
+    wait_until("the heartbeat goes on", || last_heartbeat(&redis) != before);
+    hero.run(&["job", "stop", "endless"]).code(0);
+    until(&redis, "endless", "error");
+    assert_eq!(field(&redis, "endless", "error").as_deref(), Some("stopped_by_request"));
+    assert!(actor.err().contains("cannot write the log file"), "{}", actor.err());
 }

@@ -84,9 +84,10 @@ while True: print('x' * 1000)
 #: fill its folder with empty files
 #: ends: disk
 #: without: not tried
-for child in range(8):
+for child in range(12):
     if os.fork() == 0:
-        for n in range(2500): os.mknod(f'{child}-{n}')
+        os.mkdir(str(child))
+        for n in range(2000): os.mknod(f'{child}/{n}')
         break
 time.sleep(1000)
 
