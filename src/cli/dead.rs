@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
-use super::job::show;
+use super::job::{Show, Told, apply, retry_with_dependents, show};
 use super::table::Table;
 use super::time::age;
 use super::{Global, output};
@@ -25,15 +25,13 @@ pub(super) enum DeadCommand {
     List(DeadList),
     /// Show every field of a dead letter
     #[command(after_help = "Example:\n  hero dead show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
-    Show {
-        /// The job
-        id: String,
-    },
+    Show(Show),
     /// Run dead letters again, with all their attempts
     #[command(after_help = "Examples:\n  \
                             hero dead retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                            hero dead retry --with-dependents 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
                             hero dead retry --all --type python --error 'connection refused'")]
-    Retry(DeadChoice),
+    Retry(RetryDead),
     /// Delete dead letters, with their logs
     #[command(after_help = "Examples:\n  \
                             hero dead delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
@@ -79,30 +77,55 @@ pub(super) struct DeadChoice {
     error: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct RetryDead {
+    #[command(flatten)]
+    which: DeadChoice,
+    /// Resume the failed part of a graph: retry also all their dependents that failed because of a
+    /// prerequisite
+    #[arg(long, conflicts_with = "all")]
+    with_dependents: bool,
+}
+
 impl DeadCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
             Self::List(list) => list.run(&client, global.json).await,
-            Self::Show { id } => {
+            Self::Show(Show { id, raw }) => {
                 let id = parsed(&id)?;
                 client.dead_letter(&id).await?;
-                show::run(&client, &id, global.json, false).await
+                show::run(&client, &id, global.json, raw).await
             }
-            Self::Retry(which) if which.all => {
+            Self::Retry(RetryDead { which, .. }) if which.all => {
                 told(global, "retried", client.retry_dead(&which.filter()?).await?)
             }
-            Self::Retry(which) => {
-                which.each(global, "retried", async |id| client.retry_job(id).await.map(drop)).await
+            Self::Retry(RetryDead { which, with_dependents: true }) => {
+                which
+                    .each(global, &client, async |id| retry_with_dependents(&client, id).await)
+                    .await
+            }
+            Self::Retry(RetryDead { which, with_dependents: false }) => {
+                let retry = async |id: &JobId| client.retry_job(id).await.map(drop);
+                which
+                    .each(global, &client, async |id| Ok(one(id, "retried", retry(id).await)))
+                    .await
             }
             Self::Delete(which) if which.all => {
                 told(global, "deleted", client.delete_dead(&which.filter()?).await?)
             }
             Self::Delete(which) => {
-                which.each(global, "deleted", async |id| client.delete_job(id).await).await
+                let delete = async |id: &JobId| client.delete_job(id).await;
+                which
+                    .each(global, &client, async |id| Ok(one(id, "deleted", delete(id).await)))
+                    .await
             }
         }
     }
+}
+
+fn one(id: &JobId, done: &str, result: Result<(), ClientError>) -> Vec<Told> {
+    vec![(id.clone(), result.map(|()| done.to_owned()))]
 }
 
 impl DeadList {
@@ -145,32 +168,14 @@ impl DeadChoice {
     async fn each(
         &self,
         global: &Global,
-        done: &str,
-        act: impl AsyncFn(&JobId) -> Result<(), ClientError>,
+        client: &Client,
+        act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
     ) -> Result<ExitCode, Error> {
-        let client = global.client()?;
-        let ids: Vec<JobId> = self.ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
-        let mut document = Vec::new();
-        let mut worst = Exit::Ok;
-        for id in ids {
-            let result = match client.dead_letter(&id).await {
-                Ok(_) => act(&id).await,
-                Err(error) => Err(error),
-            };
-            match result.map_err(Error::from) {
-                Ok(()) if global.json => document.push(json!({ "id": id, "result": done })),
-                Ok(()) => output::line(&format!("{id} {done}"))?,
-                Err(error) => {
-                    output::print_error(&error);
-                    document.push(json!({ "id": id, "problem": error.message }));
-                    worst = if worst == Exit::Ok { error.exit } else { worst };
-                }
-            }
-        }
-        if global.json {
-            output::json(&json!({ "jobs": document }))?;
-        }
-        Ok(worst.into())
+        apply(&self.ids, global, async |id| {
+            client.dead_letter(id).await?;
+            act(id).await
+        })
+        .await
     }
 }
 

@@ -116,3 +116,32 @@ fn name_of_an_actor_that_lives_on_a_copy_of_this_machine_is_not_taken() {
     // Nothing takes messages any more.
     let _third = hero.actor("osis-default-1").start();
 }
+
+#[test]
+fn dead_letter_is_shown_raw_and_retried_with_its_dependents() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    let script = "throw \"\\x1b[2J no\"";
+    hero.run(&["submit", "-t", "osis", "--id", "a", "--retries", "0", "-e", script]).code(0);
+    until(&redis, "a", "error");
+    hero.run(&["submit", "-t", "osis", "--id", "c", "-e", "1"]).code(0);
+    until(&redis, "c", "finished");
+    let shown = |args: &[&str]| hero.run(args).code(0).stdout;
+    assert!(shown(&["dead", "show", "--raw", "a"]).contains('\u{1b}'));
+    assert!(!shown(&["dead", "show", "a"]).contains('\u{1b}'));
+
+    // A dependent that waits while its prerequisite fails for good.
+    hero.run(&["actor", "drain", "osis-default-1"]).code(0);
+    let p = ["submit", "-t", "osis", "--id", "p", "--retries", "0", "-e", "throw 1"];
+    hero.run(&p).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "q", "--after", "p", "-e", "2"]).code(0);
+    hero.run(&["actor", "resume", "osis-default-1"]).code(0);
+    until(&redis, "q", "error");
+    redis.set_field(&keys::job("p"), "script", "1");
+    let retried = hero.run(&["dead", "retry", "--with-dependents", "p"]).code(0).stdout;
+    assert!(retried.contains("p dispatched") && retried.contains("q waiting"), "{retried}");
+    until(&redis, "q", "finished");
+    hero.run(&["dead", "retry", "--with-dependents", "c"]).code(65).says("is not a dead letter");
+    hero.run(&["dead", "retry", "--with-dependents", "--all"]).code(2);
+}

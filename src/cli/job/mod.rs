@@ -50,10 +50,10 @@ pub(super) enum JobCommand {
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The job
-    id: String,
+    pub(super) id: String,
     /// Leave control characters as they are
     #[arg(long)]
-    raw: bool,
+    pub(super) raw: bool,
 }
 
 #[derive(Debug, Args)]
@@ -141,14 +141,7 @@ impl JobCommand {
                 .await
             }
             Self::Retry(RetryJobs { jobs, with_dependents: true }) => {
-                jobs.all(global, async |id| {
-                    let graph = client.retry_job_with_dependents(id).await?;
-                    let told = |(id, status): (_, Result<JobStatus, _>)| {
-                        (id, status.map(|status| status.to_string()))
-                    };
-                    Ok(graph.into_iter().map(told).collect())
-                })
-                .await
+                apply(&jobs.ids, global, async |id| retry_with_dependents(&client, id).await).await
             }
             Self::Retry(RetryJobs { jobs, with_dependents: false }) => {
                 jobs.each(global, async |id| Ok(client.retry_job(id).await?.to_string())).await
@@ -187,7 +180,7 @@ async fn write_output(client: &Client, id: &JobId, json: bool) -> Result<ExitCod
 }
 
 /// A job, and what was done to it.
-type Told = (JobId, Result<String, ClientError>);
+pub(super) type Told = (JobId, Result<String, ClientError>);
 
 impl Many {
     /// Applies an operation to each job, also after failures. The exit code is that of the first
@@ -197,37 +190,48 @@ impl Many {
         global: &Global,
         act: impl AsyncFn(&JobId) -> Result<String, ClientError>,
     ) -> Result<ExitCode, Error> {
-        self.all(global, async |id| Ok(vec![(id.clone(), act(id).await)])).await
+        apply(&self.ids, global, async |id| Ok(vec![(id.clone(), act(id).await)])).await
     }
+}
 
-    /// Applies an operation that may concern further jobs to each job, as [`Many::each`].
-    async fn all(
-        &self,
-        global: &Global,
-        act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
-    ) -> Result<ExitCode, Error> {
-        let ids: Vec<JobId> = self.ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
-        let mut document = Vec::new();
-        let mut worst = Exit::Ok;
-        for id in ids {
-            let told = act(&id).await.unwrap_or_else(|error| vec![(id, Err(error))]);
-            for (id, result) in told {
-                match result.map_err(Error::from) {
-                    Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
-                    Ok(done) => output::line(&format!("{id} {done}"))?,
-                    Err(error) => {
-                        output::print_error(&error);
-                        document.push(json!({ "id": id, "problem": error.message }));
-                        worst = if worst == Exit::Ok { error.exit } else { worst };
-                    }
+/// Applies an operation that may concern further jobs to each job, also after failures. The exit code
+/// is that of the first failure.
+pub(super) async fn apply(
+    ids: &[String],
+    global: &Global,
+    act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
+) -> Result<ExitCode, Error> {
+    let ids: Vec<JobId> = ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+    let mut document = Vec::new();
+    let mut worst = Exit::Ok;
+    for id in ids {
+        let told = act(&id).await.unwrap_or_else(|error| vec![(id, Err(error))]);
+        for (id, result) in told {
+            match result.map_err(Error::from) {
+                Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
+                Ok(done) => output::line(&format!("{id} {done}"))?,
+                Err(error) => {
+                    output::print_error(&error);
+                    document.push(json!({ "id": id, "problem": error.message }));
+                    worst = if worst == Exit::Ok { error.exit } else { worst };
                 }
             }
         }
-        if global.json {
-            output::json(&json!({ "jobs": document }))?;
-        }
-        Ok(worst.into())
     }
+    if global.json {
+        output::json(&json!({ "jobs": document }))?;
+    }
+    Ok(worst.into())
+}
+
+/// Retries a job that failed, and its dependents that failed because of a prerequisite.
+pub(super) async fn retry_with_dependents(
+    client: &Client,
+    id: &JobId,
+) -> Result<Vec<Told>, ClientError> {
+    let graph = client.retry_job_with_dependents(id).await?;
+    let told = |(id, status): (_, Result<JobStatus, _>)| (id, status.map(|of| of.to_string()));
+    Ok(graph.into_iter().map(told).collect())
 }
 
 impl Logs {
