@@ -27,6 +27,8 @@ pub struct Claim<'a> {
     pub size_max_bytes: u64,
     /// The limits of the configuration.
     pub limits: &'a ClaimLimits,
+    /// For jobs that end because they may not start.
+    pub retention: Retention,
 }
 
 /// The answer to a claim.
@@ -137,7 +139,7 @@ impl Store {
         for (list, id) in claim.popped {
             script.arg(list).arg(id.as_slice());
         }
-        script.arg(claim.limits.as_argument());
+        script.arg(claim.limits.as_argument()).arg(kept(claim.retention));
         let answer: Value = self.invoke("claiming jobs", &script).await?;
         self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))
     }

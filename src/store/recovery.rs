@@ -24,12 +24,25 @@ pub struct Recovered {
     pub notes: Vec<JobNote>,
 }
 
+/// One step of the search for jobs in no queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchStep {
+    /// Jobs adopted.
+    pub adopted: u64,
+    /// The steps of a whole search.
+    pub steps: u32,
+}
+
 /// A popped job that no actor claims within this time is lost.
 const POP_GRACE: Duration = Duration::from_secs(2);
 /// The entries of a queue that are searched for one that Hero has pushed.
 const HEAD_DEPTH: usize = 50;
 /// Queues and index entries that one sweep looks at.
 const PER_SWEEP: usize = 200;
+/// The entries of a queue that one sweep looks at for jobs of foreign programs.
+const WINDOW: usize = 300;
+/// The keys that one step of the search for jobs in no queue reads.
+const KEYS_PER_STEP: usize = 300;
 /// The margin of a foreign actor beyond the timeout of its job.
 const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
 
@@ -66,6 +79,32 @@ impl Store {
             self.invoke("recovering lost pops", &script).await?;
         let foreign = started + ended;
         Ok(Recovered { put_back, foreign, orphans, notes, ..Recovered::default() })
+    }
+
+    /// Adopts jobs that programs pushed with plain commands. Returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn adopt_queued(&self, retention: impl Into<Retention>) -> Result<u64, StoreError> {
+        let mut script = self.scripts.adopt_queued.prepare_invoke();
+        script.arg(PER_SWEEP).arg(WINDOW).arg(kept(retention));
+        self.invoke("adopting jobs in queues", &script).await
+    }
+
+    /// Takes one step of the search for dispatched jobs that stand in no queue, and adopts them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn adopt_unqueued(
+        &self,
+        retention: impl Into<Retention>,
+    ) -> Result<SearchStep, StoreError> {
+        let mut script = self.scripts.adopt_unqueued.prepare_invoke();
+        script.arg(KEYS_PER_STEP).arg(kept(retention));
+        let (adopted, keys): (u64, usize) =
+            self.invoke("searching for jobs in no queue", &script).await?;
+        let steps = u32::try_from(keys / KEYS_PER_STEP + 1).unwrap_or(u32::MAX);
+        Ok(SearchStep { adopted, steps })
     }
 
     /// Tends jobs that foreign actors run. `timeout` is the default timeout of a job, `every` the

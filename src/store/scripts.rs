@@ -51,7 +51,8 @@ macro_rules! scripts {
 }
 
 scripts! {
-    appear backup_job claim commit cron_state delete disappear dispatch_due fan_out finish fire heartbeat
+    adopt_queued adopt_unqueued appear backup_job claim commit cron_state delete disappear
+    dispatch_due fan_out finish fire heartbeat
     inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops
     report_wrong_types requeue restore_job restore_key restore_log restore_objects restore_place retry
@@ -68,9 +69,9 @@ macro_rules! shared {
 }
 
 shared! {
-    claim_legacy claim_limits control counters cron dependents ending events foreign_end
-    foreign_start index job leave legacy limits names notes owner prerequisites queue queue_front
-    rhailib routing stop_job submit_jobs sweep time unique waiting wrong_type
+    adoption claim_legacy claim_limits control counters cron dependents ending events
+    foreign_end foreign_start index job leave legacy limits names notes owner prerequisites queue
+    queue_front rhailib routing stop_job submit_jobs sweep time unique waiting wrong_type
 }
 
 /// A script as Redis gets it, for a person.

@@ -7,6 +7,7 @@ mod dependents;
 mod due_jobs;
 mod duty;
 mod foreign_actors;
+mod foreign_jobs;
 mod heartbeat;
 mod held_jobs;
 mod legacy_pushes;
@@ -19,6 +20,7 @@ mod orphaned_entries;
 mod periodic_jobs;
 mod rhailib_bridge;
 mod statistics;
+mod unqueued_jobs;
 mod wrong_types;
 
 pub use duty::SupervisorSettings;
@@ -85,6 +87,7 @@ impl Supervisor {
         self.start::<dependents::Dependents>(&mut duties, counts);
         self.start::<due_jobs::DueJobs>(&mut duties, counts);
         self.start::<foreign_actors::ForeignActors>(&mut duties, counts);
+        self.start::<foreign_jobs::ForeignJobs>(&mut duties, counts);
         self.start::<held_jobs::HeldJobs>(&mut duties, counts);
         self.start::<long_waits::LongWaits>(&mut duties, counts);
         self.start::<lost_pops::LostPops>(&mut duties, counts);
@@ -92,6 +95,7 @@ impl Supervisor {
         self.start::<orphaned_entries::OrphanedEntries>(&mut duties, counts);
         self.start::<periodic_jobs::PeriodicJobs>(&mut duties, counts);
         self.start::<statistics::Statistics>(&mut duties, counts);
+        self.start::<unqueued_jobs::UnqueuedJobs>(&mut duties, counts);
         self.start::<wrong_types::WrongTypes>(&mut duties, counts);
         if self.store.has_legacy() {
             self.start::<legacy_queues::LegacyQueues>(&mut duties, counts);

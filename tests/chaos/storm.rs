@@ -130,7 +130,7 @@ impl Storm {
         let mut rng = Rng::with_seed(plan.seed);
         Self {
             work: Work::new(rng.u64(..), &effects),
-            submitter: Submitter::start(store),
+            submitter: Submitter::start(store, format!("redis+unix://{lane}")),
             observer: Observer::new(&socket),
             calm: world.store.clone(),
             runtime: tokio::runtime::Builder::new_current_thread()

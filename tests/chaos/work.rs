@@ -1,4 +1,5 @@
-//! The jobs that stream in, and the thread that submits them through a line as bad as any other.
+//! The jobs that stream in, and the thread that submits them through a line as bad as any other: one
+//! batch as a client of Hero, the next with plain commands of Redis.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,7 +11,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::Job;
 use hero::store::{Backoff, Store, Submitted};
 
-use crate::support::RETENTION;
+use crate::support::{RETENTION, keys};
 
 /// The expected end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,14 +101,22 @@ pub(crate) struct Submitter {
 }
 
 impl Submitter {
-    pub(crate) fn start(store: Store) -> Self {
+    /// `url` is that of the store's line.
+    pub(crate) fn start(store: Store, url: String) -> Self {
         let (batches, waiting) = sync_channel::<Vec<Job>>(1);
         let (done, accepted) = sync_channel(1);
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.expect("a runtime");
-            for batch in waiting {
-                runtime.block_on(submit(&store, &batch));
+            let plain = redis::Client::open(url).expect("a legal address");
+            for (number, batch) in waiting.into_iter().enumerate() {
+                runtime.block_on(async {
+                    if number % 2 == 0 {
+                        submit(&store, &batch).await;
+                    } else {
+                        push(&plain, &batch).await;
+                    }
+                });
                 if done.send(batch.len()).is_err() {
                     return;
                 }
@@ -163,5 +172,22 @@ async fn submit(store: &Store, batch: &[Job]) {
                 tokio::time::sleep(backoff.failed()).await;
             }
         }
+    }
+}
+
+/// Writes and pushes jobs until every command is known to have been carried out. A state that is there
+/// stays, as the program cannot know if Redis got the command before.
+async fn push(plain: &redis::Client, batch: &[Job]) {
+    let mut pipeline = redis::pipe();
+    for job in batch {
+        let key = keys::job(job.id.as_str());
+        let queue = job.spec.queue().expect("a script type").to_string();
+        pipeline.cmd("HSET").arg(&key).arg(job.submitted_fields());
+        pipeline.cmd("HSETNX").arg(&key).arg("status").arg("dispatched");
+        pipeline.cmd("RPUSH").arg(keys::work(&queue)).arg(job.id.as_str());
+    }
+    let mut backoff = Backoff::default();
+    while plain.get_connection().and_then(|mut link| pipeline.exec(&mut link)).is_err() {
+        tokio::time::sleep(backoff.failed()).await;
     }
 }

@@ -6,6 +6,7 @@ mod bridge;
 mod groups;
 mod kills;
 mod phases;
+mod plain;
 mod queues;
 mod scenarios;
 mod spellings;

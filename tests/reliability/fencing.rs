@@ -29,6 +29,7 @@ async fn claim(world: &World, life: &Life, popped: &[(String, Vec<u8>)]) -> Clai
         popped,
         size_max_bytes: 1 << 20,
         limits: &hero::store::ClaimLimits::default(),
+        retention: RETENTION.into(),
     };
     world.store.claim(&claim).await.expect("claiming")
 }

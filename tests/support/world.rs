@@ -184,6 +184,7 @@ impl World {
             popped,
             size_max_bytes: SIZE_MAX,
             limits: &self.limits,
+            retention: RETENTION.into(),
         };
         self.store.claim(&claim).await.expect("claiming")
     }

@@ -137,6 +137,7 @@ impl Claiming {
             let popped = std::mem::take(&mut self.popped);
             let size_max_bytes = settings.job.script_size_max.saturating_add(HASH_MARGIN_BYTES);
             let (boot, limits) = (Arc::clone(&self.boot), settings.limits.clone());
+            let retention = settings.job.kept();
             self.claim.start(async move {
                 let mut round = ClaimRound { popped, ..ClaimRound::default() };
                 for (actor, wanted, lists) in due {
@@ -154,6 +155,7 @@ impl Claiming {
                         popped: &own,
                         size_max_bytes,
                         limits: &limits,
+                        retention,
                     };
                     if let Err(error) = round.claim(&boot, actor, &claim).await {
                         round.failed = Some(error);

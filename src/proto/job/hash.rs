@@ -3,12 +3,13 @@
 use std::str::FromStr;
 
 use super::bounds::InvalidJob;
+use super::foreign_spelling;
 use super::id::JobId;
 use super::output::JobOutput;
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
 use super::status::JobStatus;
-use super::value::HashValue;
+use super::value::{FieldKind, HashValue};
 use crate::proto::target::ActorId;
 use crate::proto::text::shown;
 
@@ -53,9 +54,9 @@ impl Job {
 
     fn read_field(&mut self, name: &str, value: &str) -> Result<(), InvalidJob> {
         if let Some(setting) = Setting::of_field(name) {
-            return match (name, value) {
-                ("id", _) | (_, "") => Ok(()),
-                _ => setting.set(&mut self.spec, value),
+            return match foreign_spelling::read(name, setting.kind, value) {
+                Some(value) if name != "id" => setting.set(&mut self.spec, &value),
+                _ => Ok(()),
             };
         }
         if let Some(own) = OWN_FIELDS.iter().find(|own| own.name == name) {
@@ -110,11 +111,13 @@ impl<'a> LegacyFields<'a> {
     /// Fills the settings that the job's own fields leave open. The name of a worker that is not
     /// an actor of Hero says nothing about the target.
     pub(super) fn fill(self, spec: &mut JobSpec) -> Result<(), InvalidJob> {
-        let prerequisites = self.prerequisites.filter(|ids| !ids.is_empty());
+        let prerequisites = self
+            .prerequisites
+            .and_then(|ids| foreign_spelling::read("dependencies", FieldKind::List, ids));
         if let (Some(ids), Some(setting)) = (prerequisites, Setting::of_field("prerequisites"))
             && spec.prerequisites.is_empty()
         {
-            let set = setting.set(spec, ids);
+            let set = setting.set(spec, &ids);
             set.map_err(|wrong| InvalidJob::new("dependencies", wrong.reason))?;
         }
         let actor = self
@@ -168,7 +171,7 @@ mod tests {
             ("timeout", "inf", "invalid job: timeout `inf` is not a number of seconds above 0"),
             ("retries", "-1", "invalid job: retries `-1` is not a whole number, 0 or more"),
             ("env_vars", "[1]", "invalid job: env_vars is not a JSON object of strings"),
-            ("prerequisites", "x", "invalid job: prerequisites is not a JSON array of job ids"),
+            ("prerequisites", "[x", "invalid job: prerequisites is not a JSON array of job ids"),
             ("after_any", "{}", "invalid job: after_any is not a JSON array of job ids"),
             ("retention", "0", "invalid job: retention `0` is not a number of seconds above 0"),
             (

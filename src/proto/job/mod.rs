@@ -1,6 +1,7 @@
 //! A job: its ids, its states, its settings, and its hash in Redis.
 
 mod bounds;
+mod foreign_spelling;
 mod hash;
 mod id;
 mod json;

@@ -5,7 +5,7 @@
 --       4 limit on the number of jobs, popped ones included
 --       5 limit on the bytes of one hash
 --       6 number of ids popped before, then for each: its work list, the id
---       last: the limits of the configuration as JSON, or '' if it has none
+--       last two: the limits of the configuration as JSON, or '' if it has none; retention
 -- returns { jobs, skipped, broken, more, fenced, paused, time }
 --       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
 --       skipped  { number, a few of them: id, reason, … }
@@ -16,7 +16,7 @@
 --       paused   work lists of paused queues: nothing was taken from them, and ids popped from one
 --                went back to its front
 --       time     of the claim, in us
--- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy
+-- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy adoption
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -89,9 +89,22 @@ end
 
 local limits_text = ARGV[last_popped + 2]
 local has_limits = present(limits_text) and limits_text ~= '[]'
-local under_limits, take_over
+local under_limits, take_over, adopt
 
-local function take(id, list)
+-- Adopts a job that no script of Hero has put into its queue. Returns true if it may start.
+local function may_start(id, hash, list, legacy)
+  local fields = {}
+  for i = 1, #hash, 2 do fields[hash[i]] = hash[i + 1] end
+  -- One that Hero put there has an entry, or a limit holds it.
+  if present(legacy) or present(fields.held_by) or has_wrong_type[READY .. queue_of_list(list)] then
+    return true
+  end
+  adopt = adopt or adopting(at, ARGV[last_popped + 3])
+  return adopt(id, fields, legal_type(fields.script_type) or own_type) == 'dispatched'
+end
+
+-- `score` is that of its ready entry.
+local function take(id, list, score)
   if not legal_id(id) then return skip(id, 'no legal id') end
   local hash = redis.pcall('HGETALL', JOB .. id)
   local old
@@ -116,13 +129,17 @@ local function take(id, list)
     elseif name == 'legacy' then
       legacy = value
     elseif name == 'concurrent' then
-      is_limited = is_limited or value == 'false' or value == '0'
+      is_limited = is_limited or says_no(value)
     end
   end
   -- Older programs may leave out the status.
   if old then status = status or 'dispatched' end
   if present(legacy) and status == 'dispatched' and list ~= legacy and not remove_copy(id, legacy) then
     return leave_to_old_worker(id, list, legacy)
+  end
+  if not score and status == 'dispatched' and not old and size <= size_max
+    and not may_start(id, hash, list, legacy) then
+    return
   end
   -- Limits do not apply to a job that older programs may take as well.
   local held, limited = false, nil
@@ -167,7 +184,8 @@ for i = last_popped, 7, -2 do
   if is_paused[ARGV[i]] then redis.pcall('LPUSH', ARGV[i], ARGV[i + 1]) end
 end
 for i = 7, last_popped, 2 do
-  if not is_paused[ARGV[i]] then take(ARGV[i + 1], ARGV[i]) end
+  local list, id = ARGV[i], ARGV[i + 1]
+  if not is_paused[list] then take(id, list, redis.call('ZSCORE', READY .. queue_of_list(list), id)) end
 end
 
 -- Usually all lists are empty for an actor that its pop has just woken.
@@ -183,7 +201,8 @@ for _, list in ipairs(lists) do
       break
     end
     pops = pops + #ids
-    for _, id in ipairs(ids) do take(id, list) end
+    local scores = redis.call('ZMSCORE', READY .. queue_of_list(list), unpack(ids))
+    for place, id in ipairs(ids) do take(id, list, scores[place]) end
   end
 end
 

@@ -21,7 +21,7 @@ local function claim_under_limits(claim)
   -- The limits of a job.
   local function limits_of(job)
     local of = {}
-    if job.concurrent == 'false' or job.concurrent == '0' then of[1] = { name = lane, running = 1 } end
+    if says_no(job.concurrent) then of[1] = { name = lane, running = 1 } end
     local group, caller = present(job.group) or 'default', job.caller_id or ''
     local key = present(job.limit_key)
     for _, limit in ipairs(limits) do

@@ -50,7 +50,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   enter(status, job.script_type, id, at + for_ms * 1000)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   if present(job.unique_key) then release_unique(id, job.unique_key) end
-  if job.reply ~= '0' then
+  if not says_no(job.reply) then
     push_reply(id, status, text, job.base64)
     if LEGACY then reply_to_legacy(id, text) end
   end

@@ -14,7 +14,7 @@ local function note_foreign_end(id, script_type, at, retention)
   release_unique(id, f[2])
   local text = (f[1] == 'finished' and f[5] or f[6]) or ''
   -- An old worker replies only in its own spelling, if at all.
-  if LEGACY and f[7] and f[8] ~= '0' then
+  if LEGACY and f[7] and not says_no(f[8]) then
     if redis.call('EXISTS', REPLY .. id) == 0 then push_reply(id, f[1], text) end
     if redis.call('EXISTS', LEGACY_REPLY .. id) == 0 then reply_to_legacy(id, text) end
   end

@@ -17,6 +17,12 @@ local function present(value)
   return value and value ~= '' and value or nil
 end
 
+-- Tells if a flag of a job is off.
+local function says_no(value)
+  local word = value and string.lower(value)
+  return word == '0' or word == 'false' or word == 'no'
+end
+
 -- The script type under which a job stands in the indexes: its own, else that of its actor.
 local function type_of_job(script_type, actor)
   return legal_type(script_type) or legal_type(string.match(actor or '', '^[^:]+')) or 'unknown'

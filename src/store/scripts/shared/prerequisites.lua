@@ -8,8 +8,18 @@ local PREREQUISITE_FAILED = 'prerequisite failed: '
 -- Bytes of ids in the field `dependents`; further ids go to a list, as a field is rewritten whole.
 local DEPENDENTS_FIELD_BYTES = 32768
 
+-- The ids of a JSON array. Older programs also write `a,b`, one bare id, or a word for none.
+local ABSENT = { none = true, null = true, ['nil'] = true }
 local function list_of_ids(text)
-  local ok, ids = pcall(cjson.decode, text or '[]')
+  text = text or '[]'
+  if not string.find(text, '^%s*[%[{]') then
+    local ids = {}
+    for id in string.gmatch(ABSENT[string.lower(text)] and '' or text, '[^,%s]+') do
+      if legal_id(id) then ids[#ids + 1] = id end
+    end
+    return ids
+  end
+  local ok, ids = pcall(cjson.decode, text)
   if not ok or type(ids) ~= 'table' then return {} end
   local legal = {}
   for _, id in ipairs(ids) do

@@ -22,7 +22,7 @@ local function answer_without_key(command, key)
   end
   if command == 'ZREMRANGEBYSCORE' then return 0 end
   local is_list = string.find(command, 'RANGE', 1, true) or string.find(command, 'RANDMEMBER', 1, true)
-    or command == 'HMGET' or command == 'SMISMEMBER'
+    or command == 'HMGET' or command == 'SMISMEMBER' or command == 'ZMSCORE'
   if is_list then return {} end
   local is_number = not string.find(command, 'GET', 1, true) and not string.find(command, 'POP', 1, true)
     and command ~= 'ZSCORE' and command ~= 'LPOS'

@@ -1,0 +1,71 @@
+-- Adopts dispatched jobs that stand in no queue: a foreign program pushed them, and the actor that
+-- popped them died. One step of a search through all keys, which the next call continues.
+--
+-- Such a job gets a ready entry before the head of its queue. If it still has that after the grace of
+-- a pop, the sweep for lost pops puts it back.
+--
+-- ARGV: 1 limit on keys  2 retention
+-- returns { adopted, keys in Redis }
+-- needs: wrong_type time names routing job sweep counters index adoption
+
+-- A longer queue is not searched before it is shorter.
+local SEARCHED_LEN = 10000
+local at = now_us()
+local adopt = adopting(at, ARGV[2])
+local adopted = 0
+despite_full_memory()
+
+-- The ids in a queue, as a set; nil if it is too long.
+local sets = {}
+local function ids_in(queue)
+  if sets[queue] == nil then
+    sets[queue] = false
+    local set, length = {}, 0
+    for _, list in ipairs({ WORK .. queue, WORK .. queue .. ':prio:1' }) do
+      length = length + redis.call('LLEN', list)
+      if length > SEARCHED_LEN then return nil end
+      for _, id in ipairs(redis.call('LRANGE', list, 0, -1)) do set[id] = true end
+    end
+    sets[queue] = set
+  end
+  return sets[queue] or nil
+end
+
+local function is_legacy(script_type)
+  for _, queue in ipairs(LEGACY or {}) do
+    if queue.type == script_type then return true end
+  end
+  return false
+end
+
+local function look_at(id)
+  if read(id, 'status')[1] ~= 'dispatched' then return end
+  local names = { 'script_type', 'group', 'instance', 'priority', 'held_by', 'prerequisites',
+    'dependencies', 'after_any', 'run_at', 'unique_key', 'retention', 'reply', 'dependents' }
+  local values, f = read(id, unpack(names)), {}
+  for place, name in ipairs(names) do f[name] = present(values[place]) end
+  local queue = queue_of(f.script_type, f.group, f.instance, f.priority)
+  -- An older program may have popped it from its legacy queue and run it now.
+  if not queue or f.held_by or is_legacy(f.script_type) then return end
+  if redis.call('ZSCORE', READY .. queue, id) or has_wrong_type[READY .. queue] then return end
+  register(TYPES, f.script_type)
+  register(QUEUES, queue)
+  local queued = ids_in(queue)
+  -- One in its queue is adopted there.
+  if not queued or queued[id] then return end
+  adopted = adopted + 1
+  if adopt(id, f, f.script_type) == 'dispatched' then
+    local first = redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')[2]
+    redis.call('ZADD', READY .. queue, integer(first and tonumber(first) - 1 or at), id)
+  end
+end
+
+local found = redis.call('SCAN', redis.call('HGET', MARKS, 'search') or '0', 'MATCH', JOB .. '*',
+  'COUNT', ARGV[1], 'TYPE', 'hash')
+for _, key in ipairs(found[2]) do
+  local id = legal_id(string.sub(key, #JOB + 1))
+  if id then look_at(id) end
+end
+if found[1] == '0' then redis.call('HDEL', MARKS, 'search') else redis.call('HSET', MARKS, 'search', found[1]) end
+write_counts()
+return { adopted, redis.call('DBSIZE') }
