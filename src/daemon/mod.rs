@@ -6,6 +6,7 @@ mod logging;
 mod notify;
 mod process_sandbox;
 mod reload;
+mod room;
 mod settings;
 pub mod signals;
 
@@ -58,6 +59,7 @@ pub fn run(
             Ok(()) => info!("each job that is a process has a control group of its own"),
             Err(reason) => info!("jobs have no control groups of their own: {reason}"),
         }
+        room::warn_if_small(&config, &role);
     }
     let sandbox = ProcessSandbox::of(&config, file, &role)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;

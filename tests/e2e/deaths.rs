@@ -128,3 +128,13 @@ async fn no_job_is_lost_while_actors_are_restarted() {
     let _last = hero.actor("osis-default-1").start();
     all_finished_once(redis, NUMBER);
 }
+
+#[test]
+fn folder_of_a_dead_process_is_removed_by_an_actor_of_sal() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let left = redis.folder().join("hero-jobs-dead");
+    std::fs::create_dir_all(left.join("job-1")).expect("folders");
+    let _sal = hero.actor("sal-default-1").env("RUNTIME_DIRECTORY", redis.folder()).start();
+    wait_until("it is removed", || !left.exists());
+}

@@ -44,7 +44,9 @@ fn script_that_fills_the_disk_fails_without_harm_to_the_next() {
     let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
     let hero = Hero::on(&redis);
     let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
-    let _actor = actor.start();
+    let actor = actor.start();
+    let warning = "the jobs of this process may fill 1GiB of ";
+    wait_until("it warns", || actor.err().contains(warning));
     let fill = "f = open('x', 'wb', buffering=0)\nwhile True: f.write(bytes(65536))";
     let failed = hero.run(&["exec", "-t", "python", "-e", fill]).code(1);
     failed.says("No space left on device");

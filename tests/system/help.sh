@@ -138,6 +138,14 @@ cgroup_folder() { # UNIT
     echo "/sys/fs/cgroup$(property "$1" ControlGroup)"
 }
 
+# Runs a command in the folder that holds those of running jobs, which only the unit sees.
+in_folder_of_jobs() { # UNIT COMMAND...
+    local pid
+    pid=$(property "$1" MainPID)
+    shift
+    inside nsenter -t "$pid" -m --wd=/run/hero "$@"
+}
+
 # How many processes are in a control group and in those right below it.
 members() { # FOLDER
     inside sh -c "cat $1/cgroup.procs $1/*/cgroup.procs | wc -l"

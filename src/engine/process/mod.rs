@@ -18,7 +18,8 @@ mod watch;
 pub(in crate::engine) use deadline::poll_until;
 use end::job_output;
 pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
-pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program};
+pub(in crate::engine) use prepare::remove_leftovers;
+pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs};
 pub(in crate::engine) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 
@@ -30,7 +31,7 @@ use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
 use child::{ChildReport, Ended, Origin, Spec, Watch};
 use end::{error_of, log_output};
-use prepare::{Prepared, Preparer, Until, remove_leftovers};
+use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
 

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use ::rhai::{AST, Dynamic, EvalAltResult, Scope};
 
+use super::process::remove_leftovers;
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::proto::target::ScriptType;
@@ -191,6 +192,13 @@ impl RhaiEngine {
 impl Engine for RhaiEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
         self.run_with(script, cancel, log, |run| self.evaluate(run))
+    }
+
+    fn warm_up(&self) {
+        // Scripts of `osis` have no folder, and their process may not remove one.
+        if self.sal.is_some() {
+            remove_leftovers();
+        }
     }
 
     fn unavailable(&self) -> Option<String> {

@@ -1,9 +1,8 @@
-# Control groups of jobs, with the example for them: only on a machine that has them to divide, with
+# Control groups of jobs: only on a machine that has them to divide, with
 # a kernel before 6.12, where the group of a job goes with it.
 
 PYTHON=hero@python-default-1
 SHELL_UNIT=hero@bash-default-1
-EXAMPLE=/usr/share/doc/hero/examples/systemd/control-groups.conf
 
 # Both units idle: the one of Python with the interpreter that it keeps ready and the forks that wait.
 are_idle() {
@@ -15,7 +14,7 @@ are_idle() {
 # come and go.
 holdings() { # UNIT
     inside sh -c "echo \$(ls -d $(cgroup_folder "$1")/job-* 2> /dev/null | wc -l) groups, \
-        \$(ps -u hero -o pid= | wc -l) processes, \$(ls -A /run/hero/${1#hero@} | wc -l) folders, \
+        \$(ps -u hero -o pid= | wc -l) processes, \$(in_folder_of_jobs "$1" ls -A | wc -l) folders, \
         \$(ls -l /proc/$(property "$1" MainPID)/fd | grep -vc landlock) descriptors"
 }
 
@@ -32,11 +31,6 @@ read = [\"/proc\"]"
 
 gets_groups() {
     has_cgroups
-    for unit in $PYTHON $SHELL_UNIT; do
-        inside mkdir -p "/etc/systemd/system/$unit.service.d"
-        inside cp $EXAMPLE "/etc/systemd/system/$unit.service.d"
-    done
-    inside systemctl daemon-reload
     bound_processes 24
     inside systemctl restart $PYTHON $SHELL_UNIT
     for unit in $PYTHON $SHELL_UNIT; do
@@ -65,6 +59,19 @@ are_born_there() {
 
 keeps_namespaces_restricted() {
     for unit in $PYTHON $SHELL_UNIT; do is yes property $unit RestrictNamespaces; done
+}
+
+# The daemon may write to its own group alone.
+keeps_other_groups_read_only() {
+    for unit in $PYTHON $SHELL_UNIT; do
+        is yes property $unit ProtectControlGroups
+        local pid
+        pid=$(property $unit MainPID)
+        inside nsenter -t "$pid" -m test -w "$(cgroup_folder $unit)"
+        for other in /sys/fs/cgroup /sys/fs/cgroup/system.slice "$(cgroup_folder hero@supervisor)"; do
+            exits 1 inside nsenter -t "$pid" -m test -w "$other"
+        done
+    done
 }
 
 leaves_the_others() {
@@ -163,16 +170,15 @@ goes_with_its_unit() {
         inside test -e "$folder"
         inside systemctl stop $unit
         inside test ! -e "$folder"
-        inside rm -r "/etc/systemd/system/$unit.service.d"
     done
     configure bounds
-    inside systemctl daemon-reload
     inside systemctl start $PYTHON
 }
 
-claim "with the example both units and hero check say that each job has a control group" gets_groups
+claim "both units and hero check say that each job has a control group" gets_groups
 claim "jobs are in their groups as their scripts begin; those in Python are forks" are_born_there
 claim "units with control groups keep RestrictNamespaces=yes" keeps_namespaces_restricted
+claim "units with control groups can write to no group but their own" keeps_other_groups_read_only
 claim "a job over its memory ends, in Python and bash, and says so; jobs beside it and after it run" \
     leaves_the_others
 claim "fork bombs go no further than job_processes, and all of them are killed" holds_fork_bombs

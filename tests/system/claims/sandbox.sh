@@ -9,7 +9,7 @@ reads_no_secret() {
     inside systemctl daemon-reload
     inside systemctl restart $PYTHON
     local secrets="/run/credentials/$PYTHON.service/probe /etc/hero/hero.toml /etc/shadow
-        /var/lib/hero /var/cache/hero /var/log/hero/jobs /run/hero/python-default-1 /proc/1/environ"
+        /var/lib/hero /var/cache/hero /var/log/hero/jobs /run/hero /proc/1/environ"
     # They are there, so a job that does not see them is kept from them.
     for secret in $secrets; do inside test -e "$secret"; done
     submit_slow beside 4
@@ -60,13 +60,6 @@ for _ in range(200):
 }
 
 bounds_the_whole_job() {
-    local folder=/etc/systemd/system/$PYTHON.service.d
-    says $PYTHON "jobs have no control groups of their own: "
-    inside mkdir -p "$folder"
-    inside cp /usr/share/doc/hero/examples/systemd/control-groups.conf "$folder"
-    inside systemctl daemon-reload
-    is "" inside systemd-analyze verify --man=no $PYTHON.service
-    inside systemctl restart $PYTHON
     if has_cgroups; then
         bounds_it_where_it_has_a_group
     else
@@ -74,9 +67,34 @@ bounds_the_whole_job() {
         is next may 'print("next")'
         echo "= this machine has none to divide, and the daemon says so"
     fi
+}
+
+fills_only_its_own_folder() {
+    local folder=/run/systemd/system/$PYTHON.service.d
+    inside mkdir -p "$folder"
+    printf '[Service]\nTemporaryFileSystem=\nTemporaryFileSystem=/run/hero:size=64m,mode=1777,nosuid,nodev\n' |
+        inside tee "$folder/small.conf" > /dev/null
+    inside systemctl daemon-reload
+    inside systemctl restart $PYTHON
+    says $PYTHON "the jobs of this process may fill "
+    has "$(inside grep ' /run/hero ' "/proc/$(property $PYTHON MainPID)/mountinfo")" nosuid,nodev
+    local free
+    free=$(inside stat -f -c %a /run)
+    is "No space left on device" may '
+import os
+try:
+    with open("large", "wb") as file:
+        while True: file.write(bytes(1 << 20))
+except OSError as error:
+    print(os.strerror(error.errno))'
+    # 16 MiB less would be the job; the machine itself writes there too.
+    [ "$(inside stat -f -c %a /run)" -gt $((free - 4096)) ]
+    is next may 'print("next")'
+    eventually 20 is "" in_folder_of_jobs $PYTHON find . -mindepth 2
     inside rm -r "$folder"
     inside systemctl daemon-reload
     inside systemctl restart $PYTHON
+    has "$(inside grep ' /run/hero ' "/proc/$(property $PYTHON MainPID)/mountinfo")" nosuid,nodev
 }
 
 bounds_it_where_it_has_a_group() {
@@ -125,6 +143,8 @@ claim "a job reads no credential, no configuration, nothing of the daemon or of 
 claim "a job reaches Redis neither by TCP nor by a socket" reaches_no_redis
 claim "a process over its memory and a fork bomb end, with the limit by its name; the next job runs" \
     bounds_one_process
-claim "with the example for it, a job over its bounds as a whole ends so too; nothing stays in its group" \
+claim "a job over its bounds as a whole ends so too; nothing stays in its group" \
     bounds_the_whole_job
+claim "a job that fills its folder fills neither /run nor anything else; the next job runs" \
+    fills_only_its_own_folder
 claim "hero check and the journal say what holds of jobs, and of the process of osis" says_what_holds

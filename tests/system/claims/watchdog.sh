@@ -42,8 +42,8 @@ survives_a_kill() {
     ended_once killed
     is 1 job_field killed crashes
     # Nothing of the dead one is left: the folder of the live one is the only one, and is empty.
-    eventually 5 is "" inside find /run/hero/python-default-1 -mindepth 2
-    is 1 inside sh -c 'ls /run/hero/python-default-1 | wc -l'
+    eventually 5 is "" in_folder_of_jobs $unit find . -mindepth 2
+    is 1 eval "in_folder_of_jobs $unit ls | wc -l"
 }
 
 claim "kill -STOP: the watchdog restarts the unit, and its job ends once" survives_a_hang

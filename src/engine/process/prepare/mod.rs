@@ -15,8 +15,8 @@ pub(super) use environment::{LOCALE, basic_environment};
 pub(in crate::engine) use environment::{check_variable, environment};
 pub use programs::{SYSTEM_PATH, find_in, find_program};
 pub(super) use python::HERO_MODULE;
-pub use scratch::Scratch;
-pub(super) use scratch::remove_leftovers;
+pub(in crate::engine) use scratch::remove_leftovers;
+pub use scratch::{Scratch, folder_of_jobs};
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;

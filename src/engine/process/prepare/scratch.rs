@@ -88,8 +88,7 @@ impl ProcessFolder {
         if let Some(folder) = current.upgrade() {
             return Ok(folder);
         }
-        let parent = parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref());
-        let created = Arc::new(Self::below(&parent)?);
+        let created = Arc::new(Self::below(&folder_of_jobs())?);
         *current = Arc::downgrade(&created);
         Ok(created)
     }
@@ -122,9 +121,14 @@ fn private_folder(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     Ok(folder.keep())
 }
 
+/// Returns the folder that holds those of all jobs.
+pub fn folder_of_jobs() -> PathBuf {
+    parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref())
+}
+
 /// Removes the folders of jobs whose daemon has died, on a thread of its own: they may be large.
-pub(in crate::engine::process) fn remove_leftovers() {
-    let parent = parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref());
+pub(in crate::engine) fn remove_leftovers() {
+    let parent = folder_of_jobs();
     let thread = std::thread::Builder::new().name("leftovers".to_owned());
     if let Err(error) = thread.spawn(move || remove_unlocked(&parent)) {
         warn!("cannot start the thread that removes folders of dead processes: {error}");
