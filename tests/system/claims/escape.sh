@@ -12,12 +12,6 @@ starts_a_unit_for_them() {
     fi
     # An emulated processor takes longer.
     configure hostile "$(inside $ESCAPE/run --config --cpu "$1")"
-    if has_cgroups; then
-        inside mkdir -p /etc/systemd/system/$HOSTILE.service.d
-        inside cp /usr/share/doc/hero/examples/systemd/control-groups.conf \
-            /etc/systemd/system/$HOSTILE.service.d
-        inside systemctl daemon-reload
-    fi
     inside systemctl start $HOSTILE
     if has_cgroups; then
         says $HOSTILE "each job that is a process has a control group of its own"
@@ -38,10 +32,9 @@ leaves_nothing_behind() {
     # What is left are the daemon, the interpreter that it keeps ready, and the forks that wait.
     eventually 20 has_few_processes
     inside systemctl stop $HOSTILE
-    inside test ! -e /run/hero/hostile
-    inside rm -rf $TARGETS /etc/systemd/system/$HOSTILE.service.d
+    is "" inside ls -A /run/hero
+    inside rm -rf $TARGETS
     configure hostile
-    inside systemctl daemon-reload
 }
 
 has_few_processes() {
