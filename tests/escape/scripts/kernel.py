@@ -125,7 +125,7 @@ return os.waitpid(p, 0)[1] == 0
 
 #: make a call of an x32 program
 #: without: may be held
-return os.uname().machine == 'x86_64' and call(0x40000027) > 0
+return X86 and in_a_child(lambda: call(0x40000027) > 0)
 
 #: take a process's namespace by its descriptor
 #: without: may be held
@@ -141,7 +141,7 @@ return run_32_bit(359, 2, 1)
 
 #: unshare by a call of an x32 program
 #: without: may be held
-return X86 and reaches_the_kernel(lambda: call(0x40000000 | 272, 0x400))
+return X86 and in_a_child(lambda: reaches_the_kernel(lambda: call(0x40000000 | 272, 0x400)))
 
 #: enter the namespaces of a process by its descriptor
 #: without: escapes as root

@@ -132,7 +132,7 @@ time.sleep(1000)
 return os.posix_fallocate(os.open('x', os.O_CREAT | os.O_RDWR), 0, 8 << 20) is None
 
 #: start threads without end
-for _ in range(300): threading.Thread(target=time.sleep, args=(1,)).start()
+for _ in range(300): _thread.start_new_thread(time.sleep, (1,))
 return True
 
 #: grow its stack without end

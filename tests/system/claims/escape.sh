@@ -43,6 +43,6 @@ has_few_processes() {
 }
 
 claim "a unit for hostile scripts starts, with control groups of its jobs where the machine has them" \
-    starts_a_unit_for_them 20
+    starts_a_unit_for_them 10
 claim "hostile scripts are contained in the unit, as new processes and as forks" contains_them
 claim "they leave no process and no folder behind" leaves_nothing_behind
