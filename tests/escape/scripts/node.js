@@ -134,6 +134,7 @@ require("inspector").open(0, "127.0.0.1");
 return require("inspector").url() !== undefined;
 
 //: signal a process
+//: landlock: 6
 process.kill(VICTIM, "SIGCONT");
 return true;
 

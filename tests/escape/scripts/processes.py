@@ -1,30 +1,37 @@
 
 #: signal a process
+#: landlock: 6
 os.kill(VICTIM, signal.SIGCONT)
 return True
 
 #: signal a group
+#: landlock: 6
 os.killpg(VICTIM, signal.SIGCONT)
 return True
 
 #: signal a thread
+#: landlock: 6
 call((234, 131), VICTIM, VICTIM, int(signal.SIGCONT))
 return True
 
 #: signal with a value
+#: landlock: 6
 checked(libc.sigqueue(VICTIM, int(signal.SIGCONT), None))
 return True
 
 #: signal by a descriptor
+#: landlock: 6
 signal.pidfd_send_signal(os.pidfd_open(VICTIM), signal.SIGCONT)
 return True
 
 #: have the kernel signal it
+#: landlock: 6
 r, w = os.pipe()
 fcntl.fcntl(r, fcntl.F_SETOWN, VICTIM)
 return True
 
 #: ask whether the daemon is there
+#: landlock: 6
 os.kill(DAEMON, 0)
 return True
 
@@ -120,10 +127,12 @@ os.killpg(0, signal.SIGUSR1)
 return False
 
 #: signal a thread by an older call
+#: landlock: 6
 call((200, 130), VICTIM, int(signal.SIGCONT))
 return True
 
 #: signal a thread with a value
+#: landlock: 6
 info = struct.pack('iii', int(signal.SIGCONT), 0, -1) + bytes(116)
 return call((297, 240), VICTIM, VICTIM, int(signal.SIGCONT), info) == 0
 
@@ -137,16 +146,19 @@ os.kill(1, 0)
 return True
 
 #: have the kernel signal it by an extended owner
+#: landlock: 6
 r, w = os.pipe()
 fcntl.fcntl(r, 15, struct.pack('ii', 1, VICTIM))
 return True
 
 #: have the kernel signal it by a command of a socket
+#: landlock: 6
 a, b = socket.socketpair()
 fcntl.ioctl(a, 0x8901, struct.pack('i', VICTIM))
 return True
 
 #: have the kernel signal it by a command of a pair
+#: landlock: 6
 a, b = socket.socketpair()
 fcntl.ioctl(a, 0x8902, struct.pack('i', VICTIM))
 return True

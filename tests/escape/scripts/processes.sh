@@ -1,5 +1,6 @@
 
 #: signal a process with bash
+#: landlock: 6
 kill -CONT "$VICTIM" 2> /dev/null && echo ESCAPED || echo held
 
 #: signal all processes with bash
