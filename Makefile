@@ -29,7 +29,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick fuzz chaos foreign test-system test-cgroups \
-        test-fresh lint fmt docs bench deb deb-twice deny clean
+        test-fresh lint fmt docs bench scale deb deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,11 @@ docs: rust ## write docs/sal.md, docs/osis.md and their definition files
 
 bench: deps build ## measure Hero beside plain commands of the same Redis
 	$(RELEASE) bench
+
+# DIVIDE_BY=100 divides each load by 100. Other work on the machine makes calls look longer.
+scale: rust deps ## put the largest loads on a private Redis; fails if a call takes more than 25 ms
+	$(CARGO) build --locked --package hero --package xtask
+	$(DEBUG) --config xtask/scale.toml dev -- target/debug/xtask scale --divide-by $${DIVIDE_BY:-1}
 
 deb: rust ## build the Debian package into target/debian/
 	$(call package,debhelper,command -v dh,it builds Debian packages)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::{Client, ClientError, accepted};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::text::nearest;
-use crate::store::{BatchOutcome, Store, StoreError};
+use crate::store::{BatchOutcome, Store, StoreError, TOO_SLOW};
 
 /// Jobs that wait for each other by names, which are known in this graph alone.
 ///
@@ -121,8 +121,8 @@ impl Graph {
 }
 
 impl Client {
-    /// Submits a batch, a thousand jobs per round trip. Each job is accepted or rejected by
-    /// itself; the results are in the order of the jobs.
+    /// Submits a batch, some hundred jobs per round trip, fewer if they are large. Each job is
+    /// accepted or rejected by itself; the results are in the order of the jobs.
     ///
     /// # Errors
     /// [`ClientError::Invalid`] before anything is stored; [`ClientError::Store`] after the round
@@ -135,12 +135,8 @@ impl Client {
             self.check(job)?;
         }
         let jobs = &*self.dated(jobs).await?;
-        let mut results = Vec::with_capacity(jobs.len());
-        for batch in jobs.chunks(Store::SUBMIT_MAX) {
-            let submitted = self.store.submit(batch, true, self.job.kept()).await?;
-            results.extend(batch.iter().zip(submitted).map(|(job, what)| accepted(job, what)));
-        }
-        Ok(results)
+        let submitted = self.store.submit(jobs, true, self.job.kept()).await?;
+        Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect())
     }
 
     /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
@@ -230,7 +226,7 @@ impl Client {
             }
             BatchOutcome::TooSlow => Err(ClientError::Store(StoreError::Failed {
                 doing: "submitting an atomic batch",
-                reason: "storing it took longer than redis keeps staged jobs".to_owned(),
+                reason: TOO_SLOW.to_owned(),
             })),
         }
     }

@@ -160,7 +160,7 @@ pub struct JobConfig {
     pub retry_backoff_max: Duration,
     /// The number of actors that may die running a job before it ends in `error`.
     pub crash_limit: u32,
-    /// The time to keep a job after its end, unless it has its own.
+    /// The time to keep a job after its end, unless it has its own; up to a twentieth longer.
     #[serde(with = "units::duration")]
     pub retention: Duration,
     /// The longest time that a job may ask for.

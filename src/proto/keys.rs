@@ -5,6 +5,7 @@
 //!
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
+mod batches;
 mod fixed;
 mod limits;
 mod objects;
@@ -248,12 +249,6 @@ impl Keys {
         self.key(format_args!("meta:job:dependents:{id}"))
     }
 
-    /// String, TTL: the number of jobs of an atomic batch that are staged so far. Followed by `:`
-    /// and a job's id: that staged job.
-    pub fn staged(&self, whole: &JobId) -> String {
-        self.key(format_args!("meta:job:staged:{whole}"))
-    }
-
     /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
     pub fn settling(&self) -> String {
         self.key(format_args!("meta:job:settling"))
@@ -337,6 +332,8 @@ impl Keys {
             ("PENDING", "meta:job:pending:"),
             ("DEPENDENTS", "meta:job:dependents:"),
             ("STAGED", "meta:job:staged:"),
+            ("RESERVED", "meta:job:reserved:"),
+            ("COMMITTING", "meta:job:committing"),
             ("SETTLING", "meta:job:settling"),
             ("RATE", "meta:queue:rate:type:"),
             ("HOUR", "meta:queue:hour:type:"),
@@ -443,6 +440,8 @@ mod tests {
             (keys.pending(&id), "hero:meta:job:pending:job-1"),
             (keys.dependents(&id), "hero:meta:job:dependents:job-1"),
             (keys.staged(&id), "hero:meta:job:staged:job-1"),
+            (keys.reserved(&id), "hero:meta:job:reserved:job-1"),
+            (keys.committing(), "hero:meta:job:committing"),
             (keys.settling(), "hero:meta:job:settling"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.hour(&osis), "hero:meta:queue:hour:type:osis"),

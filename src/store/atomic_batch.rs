@@ -1,14 +1,16 @@
-//! Atomic batches: jobs submitted all or none. They are staged in portions under keys of their own,
-//! and committed by one script that renames these.
+//! Atomic batches: jobs submitted all or none. They are staged in portions under keys of their own, by
+//! calls that check them and reserve their ids. One call decides; from then on the jobs are submitted
+//! in portions, by the client, or by a supervisor if that has gone.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
 
 use redis::ScriptInvocation;
 
 use super::attempts::kept;
-use super::jobs::{ANY, Submitted, refused, standing};
+use super::portions::{LINK_WORK, portions};
+use super::submission::{ANY, Submitted, WithFields, refused, standing, with_fields, work};
 use super::{Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
@@ -24,21 +26,28 @@ pub enum BatchOutcome {
         /// The reason: anything but [`Submitted::Accepted`].
         why: Submitted,
     },
-    /// Staging took so long that the first jobs expired; none was accepted.
+    /// Too much time passed between two steps of staging; none was accepted.
     TooSlow,
 }
 
-/// The TTL of staged jobs.
-const STAGED_FOR: Duration = Duration::from_mins(10);
-/// The limits on one staging script.
-const JOBS_PER_STEP: usize = 1000;
-const ENTRIES_PER_STEP: usize = 20_000;
-const BYTES_PER_STEP: usize = 4 << 20;
+/// The reason of [`BatchOutcome::TooSlow`].
+pub const TOO_SLOW: &str =
+    "too much time passed between two steps of storing the jobs; submit them again";
+
+/// The time within which the next step must come; else the batch is void.
+const NEXT_STEP_WITHIN: Duration = Duration::from_secs(30);
+/// The TTL of what is staged: if the client dies while it commits, a supervisor has this time to
+/// commit the rest.
+const STAGED_FOR: Duration = Duration::from_hours(24);
+/// Prerequisites outside of the batch that one call looks at for one job.
+const OTHERS_PER_CALL: usize = 400;
+/// The work of an id in a set or a list.
+const ENTRY_WORK: usize = 128;
 /// As `DEPENDENTS_FIELD_BYTES` in `shared/prerequisites.lua`.
 const DEPENDENTS_FIELD_BYTES: usize = 32_768;
 
 impl Store {
-    /// The largest atomic batch: the time of its commit grows with the number of jobs.
+    /// The largest atomic batch.
     pub const WHOLE_MAX: usize = 20_000;
     /// The limit on prerequisites outside of the batch, for all its jobs together.
     pub const WHOLE_OTHERS_MAX: usize = 20_000;
@@ -47,49 +56,170 @@ impl Store {
     /// The caller checks this, their bounds and script types, and that ids and unique keys differ.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection the jobs may have been submitted: submitting them
-    /// again returns [`Submitted::Exists`] for the first.
+    /// [`StoreError`]. After a lost connection the jobs may have been submitted, or a supervisor
+    /// submits the rest: submitting them again returns [`Submitted::Exists`] for one of them.
     pub async fn submit_atomic_batch(
         &self,
         jobs: &[Job],
         retention: impl Into<Retention>,
     ) -> Result<BatchOutcome, StoreError> {
-        let parts = parts_of(jobs);
+        let links = links_of(jobs);
+        let parts = parts_of(jobs, &links);
+        let staged: Vec<StagedJob<'_>> = order_of(&links)
+            .into_iter()
+            .map(|place| StagedJob { place, job: with_fields(&jobs[place]), part: &parts[place] })
+            .collect();
         let batch = JobId::random();
-        let mut next = 0;
-        while next < jobs.len() {
-            let mut stage = self.scripts.stage.prepare_invoke();
-            let number = step_len(&jobs[next..], &parts[next..]);
-            stage.arg(batch.as_str()).arg(STAGED_FOR.as_secs()).arg(number);
-            for (job, part) in jobs[next..].iter().zip(&parts[next..]).take(number) {
-                part.stage(job, &mut stage);
-            }
-            self.invoke::<u64>("staging jobs", &stage).await?;
-            next += number;
+        if let Some(refused) = self.stage(&batch, &staged).await? {
+            return Ok(refused);
         }
-        let mut commit = self.scripts.commit.prepare_invoke();
-        commit.arg(batch.as_str()).arg(kept(retention)).arg(jobs.len());
-        for (job, part) in jobs.iter().zip(&parts) {
-            part.commit(job, &mut commit);
-        }
-        let doing = "submitting an atomic batch";
-        let (place, code, detail): (i64, String, String) = self.invoke(doing, &commit).await?;
-        match place {
-            0 => Ok(BatchOutcome::Accepted),
-            -1 => Ok(BatchOutcome::TooSlow),
-            place => {
-                let place = usize::try_from(place - 1).unwrap_or_default();
-                let why = refused(&code, detail).filter(|_| place < jobs.len());
-                why.map(|why| BatchOutcome::Refused { place, why })
-                    .ok_or_else(|| StoreError::unexpected(doing))
+        let retention = kept(retention);
+        let mut number = Some(jobs.len());
+        loop {
+            let id = batch.as_str();
+            match self.commit_step(id, number.take(), &retention).await? {
+                ..0 => return Ok(BatchOutcome::TooSlow),
+                0 => return Ok(BatchOutcome::Accepted),
+                _ => {}
             }
         }
     }
+
+    /// Makes one step of a commit that was begun, which its client may have left. Returns true if
+    /// there was something to do.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn commit_left(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
+        Ok(self.commit_step("", None, &kept(retention)).await? > 0)
+    }
+
+    async fn commit_step(
+        &self,
+        batch: &str,
+        number: Option<usize>,
+        retention: &str,
+    ) -> Result<i64, StoreError> {
+        let mut commit = self.scripts.commit.prepare_invoke();
+        let number = number.map(|number| number.to_string()).unwrap_or_default();
+        commit.arg(batch).arg(number).arg(retention);
+        self.invoke("submitting an atomic batch", &commit).await
+    }
+
+    /// Stages all jobs. Returns the reason if the batch is refused.
+    async fn stage(
+        &self,
+        batch: &JobId,
+        jobs: &[StagedJob<'_>],
+    ) -> Result<Option<BatchOutcome>, StoreError> {
+        let mut before = 0;
+        for portion in portions(jobs, StagedJob::work) {
+            let mut stage = self.scripts.stage.prepare_invoke();
+            head(&mut stage, batch).arg(before).arg(portion.len());
+            for job in portion {
+                job.stage(&mut stage);
+            }
+            let (place, code, detail): (i64, String, String) =
+                self.invoke("staging jobs", &stage).await?;
+            if place == -1 {
+                return Ok(Some(BatchOutcome::TooSlow));
+            }
+            let refused_job = usize::try_from(place - 1).ok().and_then(|place| portion.get(place));
+            let mut why = None;
+            if let Some(StagedJob { place, .. }) = refused_job {
+                let unexpected = || StoreError::unexpected("staging jobs");
+                why = Some((*place, refused(&code, detail).ok_or_else(unexpected)?));
+            } else {
+                before += portion.len();
+                for job in portion {
+                    if let Some(unknown) = self.stage_others(batch, job).await? {
+                        why = Some((job.place, Submitted::UnknownPrerequisite(unknown)));
+                        break;
+                    }
+                }
+            }
+            if let Some((place, why)) = why {
+                self.drop_staged(batch, &jobs[..before]).await?;
+                return Ok(Some(BatchOutcome::Refused { place, why }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Stages those prerequisites outside of the batch that were too many for one call. Returns the
+    /// first that does not exist.
+    async fn stage_others(
+        &self,
+        batch: &JobId,
+        StagedJob { job: (job, _), part, .. }: &StagedJob<'_>,
+    ) -> Result<Option<String>, StoreError> {
+        for others in part.others.chunks(OTHERS_PER_CALL).skip(1) {
+            let mut stage = self.scripts.stage_others.prepare_invoke();
+            head(&mut stage, batch).arg(job.id.as_str()).arg(others);
+            let unknown: String = self.invoke("staging prerequisites", &stage).await?;
+            if !unknown.is_empty() {
+                return Ok(Some(unknown));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Deletes what a refused batch has staged; without this it would expire.
+    async fn drop_staged(&self, batch: &JobId, jobs: &[StagedJob<'_>]) -> Result<(), StoreError> {
+        const JOBS_PER_CALL: usize = 100;
+        for some in jobs.chunks(JOBS_PER_CALL) {
+            let mut unlink = redis::cmd("UNLINK");
+            for StagedJob { job: (job, _), .. } in some {
+                unlink.arg(&self.keys.staged_parts(batch, &job.id));
+            }
+            self.link.query::<u64>("deleting staged jobs", &unlink).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the arguments with which every staging call begins.
+fn head<'a, 'b>(
+    stage: &'a mut ScriptInvocation<'b>,
+    batch: &JobId,
+) -> &'a mut ScriptInvocation<'b> {
+    stage.arg(batch.as_str()).arg(NEXT_STEP_WITHIN.as_secs()).arg(STAGED_FOR.as_secs())
+}
+
+/// For each job the places of its prerequisites within the batch, each once.
+fn links_of(jobs: &[Job]) -> Vec<BTreeSet<usize>> {
+    let places: HashMap<&JobId, usize> =
+        jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
+    let within =
+        |job: &Job| job.spec.waits_for().filter_map(|id| places.get(id).copied()).collect();
+    jobs.iter().map(within).collect()
+}
+
+/// The order of the commit: the dependents of a job come before it, so that all of them are there
+/// once it can end. Jobs that wait for no other keep their order, in which they are dispatched.
+fn order_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
+    let mut uncommitted = vec![0; links.len()];
+    links.iter().flatten().for_each(|prerequisite| uncommitted[*prerequisite] += 1);
+    let waits = |place: &usize| !links[*place].is_empty();
+    let mut next: VecDeque<usize> =
+        (0..links.len()).filter(|place| uncommitted[*place] == 0 && waits(place)).collect();
+    let mut order = Vec::with_capacity(links.len());
+    while let Some(place) = next.pop_front() {
+        order.push(place);
+        for prerequisite in &links[place] {
+            uncommitted[*prerequisite] -= 1;
+            if uncommitted[*prerequisite] == 0 && waits(prerequisite) {
+                next.push_back(*prerequisite);
+            }
+        }
+    }
+    order.extend((0..links.len()).filter(|place| !waits(place)));
+    order
 }
 
 /// The prerequisites and dependents of a job, within the batch and outside of it.
 #[derive(Debug, Default)]
-struct StagedJob {
+struct Part {
     /// Entries of its pending set.
     within: Vec<String>,
     /// Prerequisites outside of the batch, written alike.
@@ -100,45 +230,25 @@ struct StagedJob {
     more: Vec<JobId>,
 }
 
-fn parts_of(jobs: &[Job]) -> Vec<StagedJob> {
-    let places: HashMap<&JobId, usize> =
-        jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
-    let mut parts: Vec<StagedJob> = jobs.iter().map(|_| StagedJob::default()).collect();
+fn parts_of(jobs: &[Job], links: &[BTreeSet<usize>]) -> Vec<Part> {
+    let ids: HashSet<&JobId> = jobs.iter().map(|job| &job.id).collect();
+    let mut parts: Vec<Part> = jobs.iter().map(|_| Part::default()).collect();
     for (place, job) in jobs.iter().enumerate() {
         let strict = job.spec.prerequisites.iter().map(|id| (id, id.to_string()));
         let any = job.spec.after_any.iter().map(|id| (id, format!("{ANY}{id}")));
-        let mut told = BTreeSet::new();
         for (id, entry) in strict.chain(any) {
-            match places.get(id) {
-                Some(prerequisite) => {
-                    parts[place].within.push(entry);
-                    if told.insert(prerequisite) {
-                        parts[*prerequisite].add_dependent(&job.id);
-                    }
-                }
-                None => parts[place].others.push(entry),
-            }
+            let part = &mut parts[place];
+            let list = if ids.contains(id) { &mut part.within } else { &mut part.others };
+            list.push(entry);
+        }
+        for prerequisite in &links[place] {
+            parts[*prerequisite].add_dependent(&job.id);
         }
     }
     parts
 }
 
-/// The number of jobs that one script stages.
-fn step_len(jobs: &[Job], parts: &[StagedJob]) -> usize {
-    let (mut entries, mut bytes) = (0, 0);
-    jobs.iter()
-        .zip(parts)
-        .take(JOBS_PER_STEP)
-        .take_while(|(job, part)| {
-            let first = entries == 0;
-            entries += 1 + part.within.len() + part.more.len();
-            bytes += job.spec.script.len() + part.dependents.len();
-            first || entries <= ENTRIES_PER_STEP && bytes <= BYTES_PER_STEP
-        })
-        .count()
-}
-
-impl StagedJob {
+impl Part {
     fn add_dependent(&mut self, id: &JobId) {
         // With its two brackets, as the scripts measure it.
         if !self.dependents.is_empty() && self.dependents.len() + 2 >= DEPENDENTS_FIELD_BYTES {
@@ -148,38 +258,47 @@ impl StagedJob {
         let comma = if self.dependents.is_empty() { "" } else { "," };
         let _ = write!(self.dependents, "{comma}\"{id}\"");
     }
+}
 
-    fn stage(&self, job: &Job, script: &mut ScriptInvocation<'_>) {
-        script.arg(job.id.as_str()).arg(self.within.len());
-        for entry in &self.within {
-            script.arg(entry.as_str());
-        }
-        script.arg(self.more.len());
-        for id in &self.more {
-            script.arg(id.as_str());
-        }
-        let mut fields = job.submitted_fields();
-        if !self.dependents.is_empty() {
-            fields.push(("dependents", format!("[{}]", self.dependents)));
-        }
-        if !self.more.is_empty() {
-            fields.push(("dependents_more", self.more.len().to_string()));
-        }
-        let waits = !self.within.is_empty();
-        let status = if waits { JobStatus::WaitingForPrerequisites } else { JobStatus::Created };
-        fields.push(("status", status.to_string()));
-        fields.push(("created_at", String::new()));
-        script.arg(2 * fields.len());
-        for (name, value) in fields {
-            script.arg(name).arg(value);
-        }
+/// A job on its way to Redis.
+struct StagedJob<'a> {
+    /// Its place in the batch.
+    place: usize,
+    job: WithFields<'a>,
+    part: &'a Part,
+}
+
+impl StagedJob<'_> {
+    fn work(&self) -> usize {
+        let Part { within, others, dependents, more } = self.part;
+        let others = others.len().min(OTHERS_PER_CALL);
+        let ids = within.len() + more.len();
+        work(&self.job) + LINK_WORK * others + ENTRY_WORK * ids + dependents.len()
     }
 
-    fn commit(&self, job: &Job, script: &mut ScriptInvocation<'_>) {
+    fn stage(&self, script: &mut ScriptInvocation<'_>) {
+        let Self { job: (job, fields), part: Part { within, others, dependents, more }, .. } = self;
+        let others = &others[..others.len().min(OTHERS_PER_CALL)];
         standing(script, job);
-        script.arg(self.within.len()).arg(u8::from(!self.more.is_empty())).arg(self.others.len());
-        for entry in &self.others {
-            script.arg(entry.as_str());
+        script.arg(others.len()).arg(others).arg(within.len()).arg(within);
+        script.arg(more.len());
+        for id in more {
+            script.arg(id.as_str());
+        }
+        let mut further = Vec::new();
+        if !dependents.is_empty() {
+            further.push(("dependents", format!("[{dependents}]")));
+        }
+        if !more.is_empty() {
+            further.push(("dependents_more", more.len().to_string()));
+        }
+        let waits = !within.is_empty();
+        let status = if waits { JobStatus::WaitingForPrerequisites } else { JobStatus::Created };
+        further.push(("status", status.to_string()));
+        further.push(("created_at", String::new()));
+        script.arg(2 * (fields.len() + further.len()));
+        for (name, value) in fields.iter().chain(&further) {
+            script.arg(*name).arg(value);
         }
     }
 }
@@ -195,9 +314,13 @@ mod tests {
         job
     }
 
+    fn parts(jobs: &[Job]) -> Vec<Part> {
+        parts_of(jobs, &links_of(jobs))
+    }
+
     #[test]
     fn prerequisites_within_the_batch_are_told_apart_from_those_outside() {
-        let parts = parts_of(&[
+        let parts = parts(&[
             job("c", &["a", "b"], &["a", "old"]),
             job("a", &[], &[]),
             job("b", &["a"], &[]),
@@ -212,7 +335,7 @@ mod tests {
     fn dependents_beyond_the_field_go_to_the_list_beside_it() {
         let mut jobs = vec![job("a", &[], &[])];
         jobs.extend((0..5000).map(|n| job(&format!("job-{n}"), &["a"], &[])));
-        let parts = parts_of(&jobs);
+        let parts = parts(&jobs);
         let first: Vec<String> =
             serde_json::from_str(&format!("[{}]", parts[0].dependents)).expect("JSON");
         assert!(parts[0].dependents.len() + 2 >= DEPENDENTS_FIELD_BYTES);
@@ -222,12 +345,24 @@ mod tests {
     }
 
     #[test]
-    fn a_step_stages_at_least_one_job_and_no_more_than_its_share() {
-        let many: Vec<Job> = (0..2500).map(|n| job(&format!("j{n}"), &[], &[])).collect();
-        assert_eq!(step_len(&many, &parts_of(&many)), JOBS_PER_STEP);
-        let mut large = job("large", &[], &[]);
-        large.spec.script = "1".repeat(BYTES_PER_STEP + 1);
-        let large = [large, job("small", &[], &[])];
-        assert_eq!(step_len(&large, &parts_of(&large)), 1);
+    fn the_dependents_of_a_job_are_committed_before_it_and_the_first_jobs_in_their_order() {
+        let order = |jobs: &[Job]| order_of(&links_of(jobs));
+        let jobs = [
+            job("a", &[], &[]),
+            job("b", &["a"], &[]),
+            job("c", &["b", "f"], &["a"]),
+            job("d", &["c"], &["elsewhere"]),
+            job("e", &["b", "d"], &[]),
+            job("f", &[], &[]),
+        ];
+        assert_eq!(order(&jobs), [4, 3, 2, 1, 0, 5]);
+        let chain: Vec<Job> = (0..20_000)
+            .map(|n| {
+                let before = format!("j{}", n + 1);
+                let before = [before.as_str()];
+                job(&format!("j{n}"), if n < 19_999 { &before } else { &[] }, &[])
+            })
+            .collect();
+        assert!(order(&chain).is_sorted());
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use redis::Value;
 
+use super::portions::{JOB_WORK, portions};
 use super::{ClaimLimits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobOutput, JobStatus, Retention};
 use crate::proto::queue::Queue;
@@ -181,8 +182,8 @@ impl Store {
         Some(Attempt { id, queue, job })
     }
 
-    /// Records how attempts ended, each only while the boot owns the job. Returns one answer for
-    /// each, in order.
+    /// Records how attempts ended, each only while the boot owns the job, in as many calls as their
+    /// number and bytes need. Returns one answer for each, in order.
     ///
     /// # Errors
     /// [`StoreError`]; calling again with the same endings is safe.
@@ -192,9 +193,24 @@ impl Store {
         retention: impl Into<Retention>,
         endings: &[AttemptEnd],
     ) -> Result<Vec<Recorded>, StoreError> {
+        let retention = kept(retention);
+        let endings: Vec<UnsentEnd<'_>> = endings.iter().map(UnsentEnd::of).collect();
+        let mut recorded = Vec::with_capacity(endings.len());
+        for portion in portions(&endings, UnsentEnd::work) {
+            recorded.extend(self.finish_portion(boot, &retention, portion).await?);
+        }
+        Ok(recorded)
+    }
+
+    async fn finish_portion(
+        &self,
+        boot: &BootId,
+        retention: &str,
+        endings: &[UnsentEnd<'_>],
+    ) -> Result<Vec<Recorded>, StoreError> {
         let mut script = self.scripts.finish.prepare_invoke();
-        script.arg(boot.as_str()).arg(kept(retention)).arg(endings.len());
-        for ending in endings {
+        script.arg(boot.as_str()).arg(retention).arg(endings.len());
+        for UnsentEnd { ending, base64 } in endings {
             let (kind, text, exit_code, delay) = match &ending.verdict {
                 Verdict::Finished { output, exit_code } => {
                     ("finished", output.as_bytes(), exit_code, None)
@@ -206,10 +222,6 @@ impl Store {
                     ("retry", error.as_bytes(), exit_code, Some(delay))
                 }
             };
-            let base64 = match &ending.verdict {
-                Verdict::Finished { output, .. } => output.base64(),
-                _ => None,
-            };
             script
                 .arg(ending.id.as_str())
                 .arg(ending.script_type.as_str())
@@ -218,15 +230,19 @@ impl Store {
                 .arg(exit_code.map(|code| code.to_string()).unwrap_or_default())
                 .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default())
                 .arg(lines(&ending.used))
-                .arg(base64.unwrap_or_default());
+                .arg(base64);
         }
         let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
         let rejected = |answer: &String| StoreError::in_answer(self.address(), answer);
         if let Some(error) = results.iter().find_map(rejected) {
             return Err(error);
         }
+        if results.len() > endings.len() {
+            self.settle_some(retention).await?;
+        }
         Ok(results
             .into_iter()
+            .take(endings.len())
             .map(|result| match result.as_str() {
                 "ok" => Recorded::Recorded,
                 "done" => Recorded::Before,
@@ -265,6 +281,31 @@ impl Store {
         command.arg(self.keys.running(boot)).arg(0).arg(limit.saturating_sub(1));
         let ids: Vec<String> = self.link.query("reading the jobs of a boot", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+}
+
+/// The end of an attempt with the Base64 of an output that is not UTF-8, else with ''.
+struct UnsentEnd<'a> {
+    ending: &'a AttemptEnd,
+    base64: String,
+}
+
+impl<'a> UnsentEnd<'a> {
+    fn of(ending: &'a AttemptEnd) -> Self {
+        let base64 = match &ending.verdict {
+            Verdict::Finished { output, .. } => output.base64(),
+            _ => None,
+        };
+        Self { ending, base64: base64.unwrap_or_default() }
+    }
+
+    /// The text is written twice: into the hash, and into the reply.
+    fn work(&self) -> usize {
+        let text = match &self.ending.verdict {
+            Verdict::Finished { output, .. } => output.as_bytes().len(),
+            Verdict::Error { error, .. } | Verdict::Retry { error, .. } => error.len(),
+        };
+        2 * JOB_WORK + 2 * (text + self.base64.len())
     }
 }
 

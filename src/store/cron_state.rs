@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::attempts::kept;
-use super::jobs::submission;
+use super::submission::{submission, with_fields};
 use super::{Store, StoreError};
 use crate::proto::cron::{CronName, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
@@ -75,7 +75,7 @@ impl Store {
         let mut script = self.scripts.fire.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond()).arg(overlap.as_str());
         script.arg(kept(retention)).arg(job.id.as_str());
-        submission(&mut script, std::slice::from_ref(job), true, retention);
+        submission(&mut script, &[with_fields(job)], true, retention);
         let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
         let id = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
         match code.as_str() {

@@ -1,6 +1,6 @@
 //! The outputs of finished prerequisites, as inputs of jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use redis::Value;
 
@@ -10,9 +10,12 @@ use crate::proto::job::{JobId, JobOutput};
 /// The output of each prerequisite, in Base64 where it is not UTF-8; none if it did not finish or is gone.
 pub type Outputs = BTreeMap<JobId, Option<String>>;
 
+/// The prerequisites that one call reads.
+const IDS_PER_CALL: usize = 500;
+
 impl Store {
-    /// Reads the outputs of the prerequisites of jobs, in one round trip unless they are large.
-    /// `None` for a job whose inputs exceed `bytes_max`. Every job must have prerequisites.
+    /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
+    /// need. `None` for a job whose inputs exceed `bytes_max`.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -22,33 +25,42 @@ impl Store {
         bytes_max: u64,
     ) -> Result<Vec<Option<Outputs>>, StoreError> {
         const DOING: &str = "reading the outputs of prerequisites";
-        let mut inputs = Vec::with_capacity(prerequisites.len());
-        while inputs.len() < prerequisites.len() {
-            let left = &prerequisites[inputs.len()..];
+        let mut inputs = vec![Some(Outputs::new()); prerequisites.len()];
+        let mut bytes = vec![0; prerequisites.len()];
+        let all = prerequisites.iter().enumerate();
+        let mut left: VecDeque<(usize, &JobId)> =
+            all.flat_map(|(job, ids)| ids.iter().map(move |id| (job, id))).collect();
+        while !left.is_empty() {
+            let asked = left.len().min(IDS_PER_CALL);
             let mut script = self.scripts.inputs.prepare_invoke();
-            script.arg(bytes_max).arg(left.len());
-            for ids in left {
-                script.arg(ids.len());
-                for id in ids {
-                    script.arg(id.as_str());
-                }
+            script.arg(bytes_max);
+            for (_, id) in left.iter().take(asked) {
+                script.arg(id.as_str());
             }
-            let answers: Vec<Vec<Value>> = self.invoke(DOING, &script).await?;
-            if answers.is_empty() || answers.len() > left.len() {
+            let answers: Vec<Value> = self.invoke(DOING, &script).await?;
+            if answers.is_empty() || answers.len() > asked {
                 return Err(StoreError::unexpected(DOING));
             }
-            inputs.extend(left.iter().zip(answers).map(|(ids, values)| {
-                let is_whole = values.len() == ids.len();
-                is_whole.then(|| ids.iter().cloned().zip(values.into_iter().map(text)).collect())
-            }));
+            let answered = left.drain(..answers.len());
+            for ((job, id), answer) in answered.zip(answers) {
+                let (size, output) = sized(answer);
+                bytes[job] += size;
+                match &mut inputs[job] {
+                    Some(of) if bytes[job] <= bytes_max => _ = of.insert(id.clone(), output),
+                    too_large => *too_large = None,
+                }
+            }
+            left.retain(|(job, _)| inputs[*job].is_some());
         }
         Ok(inputs)
     }
 }
 
-fn text(value: Value) -> Option<String> {
-    match value {
-        Value::BulkString(bytes) => Some(JobOutput::from(bytes).into_text()),
-        _ => None,
+/// The size and the text of an output; without the text if it is larger than asked for.
+fn sized(answer: Value) -> (u64, Option<String>) {
+    match answer {
+        Value::BulkString(bytes) => (bytes.len() as u64, Some(JobOutput::from(bytes).into_text())),
+        Value::Int(size) => (size.unsigned_abs(), None),
+        _ => (0, None),
     }
 }

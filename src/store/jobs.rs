@@ -2,36 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use redis::{ScriptInvocation, Value};
+use redis::Value;
 
 use super::attempts::kept;
-use super::{Store, StoreError};
+use super::portions::{LINK_WORK, WORK_PER_CALL, portions};
+use super::submission::{Submitted, WithFields, refused, submission, with_fields, work};
+use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
 use crate::proto::job::{InvalidJob, Job, JobId, JobStatus, Retention};
-use crate::proto::target::ScriptType;
-
-/// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
-pub(super) const ANY: char = '?';
 
 const RETRYING: &str = "retrying a job";
 /// The values by which one step of a retry continues another: an id and a place for each job.
 const CONTINUED_MAX: usize = 2000;
 /// The values that `retry.lua` returns.
 type RetryStep = (String, String, Vec<String>, Vec<String>, usize, Vec<String>);
-
-/// The answer to the submission of one job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Submitted {
-    /// It is stored, and in this state.
-    Accepted(JobStatus),
-    /// Its id is taken; nothing was written.
-    Exists,
-    /// This job holds its unique key and has not ended; nothing was written.
-    Duplicate(JobId),
-    /// It names this prerequisite, which does not exist; nothing was written.
-    UnknownPrerequisite(String),
-    /// Its work list is this key of another type; nothing was written.
-    BrokenQueue(String),
-}
 
 /// The answer to a start or a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,34 +59,61 @@ pub enum DeleteOutcome {
 }
 
 impl Store {
-    /// Stores jobs and, if `start`, dispatches them, all in one atomic round trip. Every job must
-    /// name its script type. At most [`Store::SUBMIT_MAX`] at a time.
+    /// Stores jobs and, if `start`, dispatches them, in as many calls as their number and bytes
+    /// need, each atomic. Every job must name its script type.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection the jobs may have been stored: submitting them again
-    /// returns [`Submitted::Exists`].
+    /// [`StoreError`]; the jobs of the calls before it are stored. After a lost connection those of
+    /// the last one may be: submitting them again returns [`Submitted::Exists`].
     pub async fn submit(
         &self,
         jobs: &[Job],
         start: bool,
         retention: impl Into<Retention>,
     ) -> Result<Vec<Submitted>, StoreError> {
-        let mut script = self.scripts.submit.prepare_invoke();
-        submission(&mut script, jobs, start, retention);
-        let results: Vec<(String, String)> = self.invoke("submitting jobs", &script).await?;
-        results
-            .into_iter()
-            .map(|(code, detail)| match code.parse() {
+        const DOING: &str = "submitting jobs";
+        let retention = retention.into();
+        let jobs: Vec<WithFields<'_>> = jobs.iter().map(with_fields).collect();
+        let mut submitted = Vec::with_capacity(jobs.len());
+        let with_links =
+            |job: &WithFields<'_>| work(job) + LINK_WORK * job.0.spec.waits_for().count();
+        for portion in portions(&jobs, with_links) {
+            if let [(job, _)] = portion
+                && start
+                && LINK_WORK * job.spec.waits_for().count() > WORK_PER_CALL
+            {
+                submitted.push(self.submit_in_steps(job, retention).await?);
+                continue;
+            }
+            let mut script = self.scripts.submit.prepare_invoke();
+            submission(&mut script, portion, start, retention);
+            let results: Vec<(String, String)> = self.invoke(DOING, &script).await?;
+            submitted.extend(results.into_iter().filter_map(|(code, detail)| match code.parse() {
                 Ok(status) => Some(Submitted::Accepted(status)),
                 Err(_) => refused(&code, detail),
-            })
-            .collect::<Option<Vec<_>>>()
-            .filter(|results| results.len() == jobs.len())
-            .ok_or_else(|| StoreError::unexpected("submitting jobs"))
+            }));
+        }
+        let is_whole = submitted.len() == jobs.len();
+        if is_whole { Ok(submitted) } else { Err(StoreError::unexpected(DOING)) }
     }
 
-    /// The most jobs of one submission, so that the script's time is bounded.
-    pub const SUBMIT_MAX: usize = 1000;
+    /// Submits a job that waits for more others than one call should look at.
+    async fn submit_in_steps(
+        &self,
+        job: &Job,
+        retention: Retention,
+    ) -> Result<Submitted, StoreError> {
+        match self.submit_atomic_batch(std::slice::from_ref(job), retention).await? {
+            BatchOutcome::Accepted => {
+                let state = self.outcome(&job.id).await?.map(|(status, _)| status);
+                Ok(Submitted::Accepted(state.unwrap_or(JobStatus::WaitingForPrerequisites)))
+            }
+            BatchOutcome::Refused { why, .. } => Ok(why),
+            BatchOutcome::TooSlow => {
+                Err(StoreError::Failed { doing: "submitting a job", reason: TOO_SLOW.to_owned() })
+            }
+        }
+    }
 
     /// Starts a job that was only stored.
     ///
@@ -235,56 +245,6 @@ impl Store {
             };
             (status, bytes)
         }))
-    }
-}
-
-/// Adds the arguments that decide in which index a job stands.
-pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
-    let named = |value: Option<String>| value.unwrap_or_default();
-    script
-        .arg(job.id.as_str())
-        .arg(job.spec.script_type.as_ref().map_or("", ScriptType::as_str))
-        .arg(job.spec.group.as_ref().map_or("", |group| group.as_str()))
-        .arg(named(job.spec.instance.map(|instance| instance.to_string())))
-        .arg(job.spec.priority.as_str())
-        .arg(named(job.spec.run_at.map(|time| time.as_microsecond().to_string())))
-        .arg(job.spec.unique_key.as_ref().map_or("", |key| key.as_str()));
-}
-
-/// Adds the arguments of `submit.lua`.
-pub(super) fn submission(
-    script: &mut ScriptInvocation<'_>,
-    jobs: &[Job],
-    start: bool,
-    retention: impl Into<Retention>,
-) {
-    script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
-    for job in jobs {
-        standing(script, job);
-        script.arg(job.spec.waits_for().count());
-        for id in &job.spec.prerequisites {
-            script.arg(id.as_str());
-        }
-        for id in &job.spec.after_any {
-            script.arg(format!("{ANY}{id}"));
-        }
-        let fields = job.submitted_fields();
-        script.arg(2 * fields.len() + 4);
-        for (name, value) in fields {
-            script.arg(name).arg(value);
-        }
-        script.arg("status").arg("").arg("created_at").arg("");
-    }
-}
-
-/// The reason why a script refused a job.
-pub(super) fn refused(code: &str, detail: String) -> Option<Submitted> {
-    match code {
-        "exists" => Some(Submitted::Exists),
-        "duplicate" => detail.parse().ok().map(Submitted::Duplicate),
-        "unknown_prerequisite" => Some(Submitted::UnknownPrerequisite(detail)),
-        "broken_queue" => Some(Submitted::BrokenQueue(detail)),
-        _ => None,
     }
 }
 

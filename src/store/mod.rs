@@ -22,6 +22,7 @@ mod logs;
 mod notes;
 mod objects;
 mod outage;
+mod portions;
 mod presence;
 mod queues;
 mod raw_speed;
@@ -33,8 +34,9 @@ mod scripts;
 mod sentinel;
 mod statistics;
 mod status;
+mod submission;
 
-pub use atomic_batch::BatchOutcome;
+pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Recorded, Verdict};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
@@ -47,7 +49,7 @@ pub use error::StoreError;
 pub use events::JobEvent;
 pub use external_redis::ExternalRedis;
 pub use inputs::Outputs;
-pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome, Submitted};
+pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use limits::{ClaimLimits, Tended};
 pub use listing::{Cursor, JobSummary, ListQuery, Page};
@@ -63,6 +65,7 @@ pub use restore::RestoredPlace;
 pub use schedule::Dispatched;
 pub use scripts::{LuaSource, lua_sources};
 pub use status::{LastHour, TypeState};
+pub use submission::Submitted;
 
 use std::sync::Arc;
 

@@ -18,8 +18,8 @@ use crate::proto::target::Target;
 const HEARD_OF_WITHIN: Duration = Duration::from_mins(1);
 /// Queues that one round trip reads.
 const QUEUES_PER_PAGE: usize = 500;
-/// Entries that one step of a purge removes.
-const PURGED_PER_STEP: u64 = 500;
+/// Entries that one step of a purge removes: so few that others hardly notice.
+const PURGED_PER_STEP: u64 = 25;
 
 /// The state of one work queue.
 #[derive(Debug, Clone, PartialEq)]

@@ -58,11 +58,21 @@ impl Store {
         crash_limit: u32,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        let mut script = self.scripts.recover_boots.prepare_invoke();
-        script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(kept(retention));
-        let (boots, put_back, given_up, notes) =
-            self.invoke("recovering jobs of dead actors", &script).await?;
-        Ok(Recovered { boots, put_back, given_up, notes, ..Recovered::default() })
+        let retention = kept(retention);
+        let mut found = Recovered::default();
+        loop {
+            let mut script = self.scripts.recover_boots.prepare_invoke();
+            script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(&retention);
+            let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) =
+                self.invoke("recovering jobs of dead actors", &script).await?;
+            found.boots += boots;
+            found.put_back += put_back;
+            found.given_up += given_up;
+            found.notes.extend(notes);
+            if left == 0 || put_back + given_up == 0 {
+                return Ok(found);
+            }
+        }
     }
 
     /// Puts back jobs that were popped and never claimed.

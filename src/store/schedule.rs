@@ -18,7 +18,7 @@ pub struct Dispatched {
 }
 
 impl Store {
-    /// Dispatches scheduled jobs that are due, up to `limit` per type.
+    /// Dispatches scheduled jobs that are due, up to `limit`.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -37,8 +37,24 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn settle(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
+        self.settle_one(&kept(retention)).await
+    }
+
+    /// Tells as many dependents as an actor may tell before it goes on; the supervisor tells the
+    /// others.
+    pub(super) async fn settle_some(&self, retention: &str) -> Result<(), StoreError> {
+        const STEPS: usize = 8;
+        for _ in 0..STEPS {
+            if !self.settle_one(retention).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn settle_one(&self, retention: &str) -> Result<bool, StoreError> {
         let mut script = self.scripts.settle.prepare_invoke();
-        script.arg(kept(retention));
+        script.arg(retention);
         let did: u64 = self.invoke("telling dependents", &script).await?;
         Ok(did == 1)
     }

@@ -56,7 +56,7 @@ scripts! {
     inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops
     report_wrong_types requeue restore_job restore_key restore_log restore_objects restore_place retry
-    sample settle stage start stop submit supervise take_tasks tend_limits
+    sample settle stage stage_others start stop submit supervise take_tasks tend_limits
 }
 
 macro_rules! shared {
@@ -71,7 +71,7 @@ macro_rules! shared {
 shared! {
     adoption claim_legacy claim_limits control counters cron dependents ending events
     foreign_end foreign_start index job leave legacy limits names notes owner prerequisites queue
-    queue_front rhailib routing stop_job submit_jobs sweep time unique waiting wrong_type
+    queue_front reserved rhailib routing stop_job submit_jobs sweep time unique waiting wrong_type
 }
 
 /// A script as Redis gets it, for a person.

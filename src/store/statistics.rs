@@ -8,6 +8,9 @@ use super::{Store, StoreError};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 
+/// The most steps of one sample, each of which removes some thousand entries of expired jobs.
+const STEPS_MAX: usize = 100;
+
 impl Store {
     /// Samples the throughput of every type that was not sampled within `least`, and cleans the
     /// indexes of ended jobs and the list of queues. Returns how many types were sampled.
@@ -15,9 +18,18 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn sample(&self, least: Duration) -> Result<u64, StoreError> {
-        let mut script = self.scripts.sample.prepare_invoke();
-        script.arg(millis(least));
-        self.invoke("sampling statistics", &script).await
+        let mut sampled = 0;
+        // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
+        for _ in 0..STEPS_MAX {
+            let mut script = self.scripts.sample.prepare_invoke();
+            script.arg(millis(least));
+            let (types, is_left): (u64, u64) = self.invoke("sampling statistics", &script).await?;
+            sampled += types;
+            if is_left == 0 {
+                break;
+            }
+        }
+        Ok(sampled)
     }
 
     /// Queues whose first job has begun to wait for `long` or longer, with its wait; and, with

@@ -9,8 +9,8 @@ use super::duty::{Duty, DutyCounts, Round};
 use crate::proto::report::JOB_COURSE;
 use crate::store::{Dispatched, StoreError};
 
-/// The jobs of one type per round; if more are due, the next round follows at once.
-const PER_ROUND: usize = 500;
+/// The jobs per round; if more are due, the next round follows at once.
+const PER_ROUND: usize = 250;
 
 /// Dispatches due jobs.
 pub(super) struct DueJobs;

@@ -9,7 +9,7 @@ use super::duty::{Duty, DutyCounts, Round};
 use crate::store::StoreError;
 
 /// The limits per round; if more are due, the next round follows at once.
-const PER_ROUND: usize = 100;
+const PER_ROUND: usize = 25;
 
 /// Checks limits that hold jobs.
 pub(super) struct HeldJobs;

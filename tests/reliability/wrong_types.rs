@@ -33,6 +33,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("PENDING", "bad", "set"),
     ("DEPENDENTS", "0", "list"),
     ("STAGED", "bad", "string"),
+    ("RESERVED", "0", "string"),
+    ("COMMITTING", "", "list"),
     ("SETTLING", "", "list"),
     ("RATE", "osis", "hash"),
     ("HOUR", "osis", "list"),

@@ -121,6 +121,98 @@ async fn jobs_of_a_batch_may_wait_for_jobs_outside_of_it() {
     assert_eq!(world.work("type:osis"), ["d"]);
 }
 
+/// Submits a batch, and goes away once a kind of key has appeared.
+async fn submit_until(world: &World, jobs: &[Job], kind: &str) {
+    let mut submit = Box::pin(world.store.submit_atomic_batch(jobs, RETENTION));
+    while world.redis.all(kind).is_empty() {
+        tokio::select! {
+            biased;
+            done = &mut submit => panic!("it was submitted whole: {done:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_commit_whose_client_has_gone_is_continued_and_jobs_may_end_meanwhile() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let mut jobs: Vec<Job> = (0..600).map(|n| job(&format!("a{n}"))).collect();
+    jobs.extend((0..600).map(|n| after(&format!("b{n}"), &[&format!("a{n}")])));
+    jobs.extend((0..600).map(|n| after(&format!("c{n}"), &[&format!("b{n}"), "b0"])));
+    submit_until(&world, &jobs, "COMMITTING").await;
+    assert!(world.redis.all("JOB").len() < jobs.len(), "some are left");
+    let stopped = "c0".parse().expect("legal");
+    while world.field("c0", "status").is_none() {
+        world.store.commit_left(RETENTION).await.expect("going on");
+    }
+    world.store.stop(&stopped, RETENTION, None).await.expect("stopping");
+    loop {
+        let is_left = world.store.commit_left(RETENTION).await.expect("going on");
+        let claimed = world.store_claim(&life, 100).await;
+        if !is_left && claimed.is_empty() {
+            break;
+        }
+        world.store_finish(&life, claimed).await;
+        while world.store.settle(RETENTION).await.expect("settling") {}
+    }
+    world.check();
+    assert_eq!(world.count("osis", "submitted"), 1800);
+    assert_eq!((world.count("osis", "finished"), world.count("osis", "failed")), (1799, 1));
+    for left in ["PENDING", "STAGED", "RESERVED", "COMMITTING", "READY"] {
+        assert!(world.redis.all(left).is_empty(), "{left} is left");
+    }
+}
+
+#[tokio::test]
+async fn very_many_prerequisites_are_looked_at_in_steps_and_may_end_meanwhile() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let names: Vec<String> = (0..3000).map(|n| format!("j{n}")).collect();
+    world.accepts(&names.iter().map(|name| job(name)).collect::<Vec<_>>()).await;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    submit_until(&world, &[after("last", &names)], "COMMITTING").await;
+    loop {
+        let is_left = world.store.commit_left(RETENTION).await.expect("going on");
+        let claimed = world.store_claim(&life, 100).await;
+        if !is_left && claimed.is_empty() {
+            break;
+        }
+        world.store_finish(&life, claimed).await;
+    }
+    world.check();
+    assert_eq!(world.status("last"), JobStatus::Finished);
+    assert!(world.redis.all("PENDING").is_empty());
+    let unknown: Vec<&str> = names.iter().copied().chain(["nobody"]).collect();
+    let refused = world.submit(&[after("x", &unknown)]).await;
+    assert_eq!(refused, [Submitted::UnknownPrerequisite("nobody".to_owned())]);
+    assert_eq!(world.field("x", "status"), None);
+}
+
+#[tokio::test]
+async fn ids_and_unique_keys_of_a_batch_are_taken_while_it_is_stored_and_free_once_it_is_given_up()
+{
+    let world = World::new();
+    let key = |id: &str| JobBuilder::new("osis", "1").id(id).unique_key("k").build();
+    let mut jobs: Vec<Job> = (0..1000).map(|n| job(&format!("j{n}"))).collect();
+    jobs[0] = key("j0").expect("legal");
+    submit_until(&world, &jobs, "RESERVED").await;
+    assert!(world.redis.all("JOB").is_empty());
+    assert_eq!(world.submit(&[job("j1")]).await, [Submitted::Exists]);
+    let other = [key("other").expect("legal")];
+    let holder = Submitted::Duplicate("j0".parse().expect("legal"));
+    assert_eq!(world.submit(&other).await, [holder]);
+    // Its time is over.
+    for key in world.redis.all("STAGED") {
+        assert!(world.redis.ttl(&key) > 0, "{key} would stay for ever");
+        let is_of_the_batch = !key.trim_start_matches(&keys::prefix("STAGED")).contains(':');
+        if is_of_the_batch {
+            assert!(world.redis.ttl(&key) <= 30);
+            world.redis.delete(&key);
+        }
+    }
+    world.accepts(&other).await;
+    world.accepts(&[job("j1")]).await;
+}
+
 #[tokio::test]
 async fn fan_out_and_fan_in_of_ten_thousand_jobs_are_one_batch() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));

@@ -190,11 +190,28 @@ async fn a_hash_that_is_too_large_is_claimed_without_it_so_that_it_can_be_ended(
     world.redis.push_job("osis", "big", &"x".repeat(2 << 20));
     world.accepts(&[job("a")]).await;
     let claimed = world.claim(&life, 4).await;
-    assert_eq!(ids(&claimed.attempts), ["big", "a"]);
+    assert_eq!(ids(&claimed.attempts), ["big"]);
     let invalid = claimed.attempts[0].job.as_ref().expect_err("too large");
     assert_eq!(invalid.field, "script");
-    assert!(claimed.attempts[1].job.is_ok());
+    assert!(claimed.more, "the other stays for the next call");
+    let claimed = world.claim(&life, 4).await;
+    assert_eq!(ids(&claimed.attempts), ["a"]);
+    assert!(claimed.attempts[0].job.is_ok());
     assert_eq!(world.status("big"), JobStatus::Started);
+}
+
+#[tokio::test]
+async fn a_claim_takes_as_many_large_jobs_as_one_answer_may_hold_and_leaves_the_others_in_order() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let script = "1".repeat(200_000);
+    let large = |id: &str| JobBuilder::new("osis", &script).id(id).build().expect("legal");
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    world.accepts(&names.map(large)).await;
+    for expected in [&names[..3], &names[3..6], &names[6..]] {
+        let claimed = world.claim(&life, 9).await;
+        assert_eq!(ids(&claimed.attempts), expected);
+        assert_eq!(claimed.more, expected.len() == 3);
+    }
 }
 
 #[tokio::test]

@@ -113,7 +113,7 @@ async fn pages_cover_thousands_of_jobs_that_share_one_score_in_several_indexes()
         jobs.push(typed("sal", &format!("a{n:04}"), at));
         jobs.push(typed("v", &format!("old{n:04}"), at - RETENTION / 2));
     }
-    for batch in jobs.chunks(Store::SUBMIT_MAX) {
+    for batch in jobs.chunks(1000) {
         world.store.submit(batch, true, RETENTION).await.expect("submitting");
     }
     world.check();

@@ -23,7 +23,7 @@ use hero::store::{Claim, ClaimLimits, ListQuery, Store};
 use redis::Connection;
 use serde_json::{Value, json};
 
-type Done<T = ()> = Result<T, Box<dyn Error>>;
+pub(crate) type Done<T = ()> = Result<T, Box<dyn Error>>;
 
 const FEW: usize = 1000;
 const MANY: usize = 1_000_000;
@@ -294,7 +294,7 @@ async fn median<F: Future<Output = Done>>(times: usize, run: impl Fn() -> F) -> 
     Ok(millis(quantile(&mut taken, 0.5)))
 }
 
-fn quantile(times: &mut [Duration], q: f64) -> Duration {
+pub(crate) fn quantile(times: &mut [Duration], q: f64) -> Duration {
     times.sort_unstable();
     #[expect(
         clippy::cast_precision_loss,
@@ -306,7 +306,7 @@ fn quantile(times: &mut [Duration], q: f64) -> Duration {
     times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-fn millis(time: Duration) -> f64 {
+pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 

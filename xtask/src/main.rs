@@ -5,6 +5,7 @@ mod commands;
 mod manual;
 mod pages;
 mod sbom;
+mod scale;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -16,16 +17,23 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 enum Xtask {
     /// Write a man page of every command, and that on operations, into a folder
-    Man { folder: PathBuf },
+    Man {
+        folder: PathBuf,
+    },
     /// Write completions for bash, zsh and fish into a folder
-    Completions { folder: PathBuf },
+    Completions {
+        folder: PathBuf,
+    },
     /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts
     Docs,
     /// Write the libraries that are linked into hero into a file, as CycloneDX
-    Sbom { file: PathBuf },
+    Sbom {
+        file: PathBuf,
+    },
     /// Measure on the Redis of `HERO_CONFIG`; run it as `hero dev -- xtask bench ...`
     #[command(subcommand)]
     Bench(bench::Measure),
+    Scale(scale::Scale),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +43,7 @@ fn main() -> ExitCode {
         Xtask::Docs => pages::write(),
         Xtask::Sbom { file } => sbom::write(&file),
         Xtask::Bench(measure) => measure.run(),
+        Xtask::Scale(scale) => scale.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

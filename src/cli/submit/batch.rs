@@ -15,6 +15,9 @@ use crate::store::Store;
 
 /// The size of a line beside its script: escapes, variables, prerequisites.
 const LINE_MARGIN_BYTES: u64 = 1 << 20;
+/// The jobs, and the bytes of their scripts, that are submitted and reported together.
+const JOBS_PER_CALL: usize = 250;
+const BYTES_PER_CALL: usize = 1 << 20;
 
 /// The results of the lines so far.
 #[derive(Default)]
@@ -26,7 +29,7 @@ struct Tally {
     unwritten: String,
 }
 
-/// Submits the jobs of a file, a thousand per round trip, or all as one atomic batch.
+/// Submits the jobs of a file, some per round trip, or all as one atomic batch.
 pub(super) async fn run(
     client: &Client,
     config: &Config,
@@ -45,21 +48,22 @@ pub(super) async fn run(
     tally.end(path)
 }
 
-/// Submits up to a thousand jobs. Returns whether there may be more.
+/// Submits about as many jobs as one call to Redis takes. Returns whether there may be more.
 async fn submit_some(
     client: &Client,
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<bool, Error> {
     let (mut jobs, mut numbers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    let mut more = true;
-    while jobs.len() < Store::SUBMIT_MAX {
+    let (mut more, mut bytes) = (true, 0);
+    while jobs.len() < JOBS_PER_CALL && bytes < BYTES_PER_CALL {
         match lines.next(client)? {
             None => {
                 more = false;
                 break;
             }
             Some(Ok(job)) => {
+                bytes += job.spec.script.len();
                 jobs.push(job);
                 numbers.push(lines.number);
             }

@@ -10,7 +10,7 @@
 --       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
 --       skipped  { number, a few of them: id, reason, … }
 --       broken   { work list, error, … } of lists that cannot be read
---       more     1 if the script skipped as many ids as one step may: call again
+--       more     1 if the script took as many ids, jobs or bytes as one step may: call again
 --       fenced   1 if the boot holds no lease: nothing is claimed, as no sweep would recover it, and
 --                popped ids that have no ready entry go back
 --       paused   work lists of paused queues: nothing was taken from them, and ids popped from one
@@ -21,13 +21,14 @@
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
 local last_popped = 5 + 2 * ARGV[6]
-local POPS_PER_STEP = 1000
+local POPS_PER_STEP, JOBS_PER_STEP, BYTES_PER_STEP = 1000, 128, 524288
 
 local at = now_us()
 local when = rfc3339(at)
 local jobs, skipped, broken = {}, { 0 }, {}
 local claims, taken = {}, {}
 local unready = {}
+local bytes = 0
 
 if last_popped > 6 then despite_full_memory() end
 if not may_own(boot) then
@@ -132,6 +133,7 @@ local function take(id, list, score)
       is_limited = is_limited or says_no(value)
     end
   end
+  bytes = bytes + size
   -- Older programs may leave out the status.
   if old then status = status or 'dispatched' end
   if present(legacy) and status == 'dispatched' and list ~= legacy and not remove_copy(id, legacy) then
@@ -189,20 +191,27 @@ for i = 7, last_popped, 2 do
 end
 
 -- Usually all lists are empty for an actor that its pop has just woken.
-local pops = 0
+local pops, most = 0, math.min(wanted, JOBS_PER_STEP)
+local function has_room() return #jobs < most and pops < POPS_PER_STEP and bytes < BYTES_PER_STEP end
 local lists = #jobs < wanted and #KEYS > 0 and redis.call('EXISTS', unpack(KEYS)) > 0 and KEYS or {}
 for _, list in ipairs(lists) do
-  while not is_paused[list] and #jobs < wanted and pops < POPS_PER_STEP do
-    local ids = redis.pcall('LPOP', list, math.min(wanted - #jobs, POPS_PER_STEP - pops))
+  while not is_paused[list] and has_room() do
+    local ids = redis.pcall('LPOP', list, math.min(most - #jobs, POPS_PER_STEP - pops))
     if not ids then break end
     if ids.err then
       broken[#broken + 1] = list
       broken[#broken + 1] = ids.err
       break
     end
-    pops = pops + #ids
     local scores = redis.call('ZMSCORE', READY .. queue_of_list(list), unpack(ids))
-    for place, id in ipairs(ids) do take(id, list, scores[place]) end
+    local number = 1
+    while ids[number] and bytes < BYTES_PER_STEP do
+      take(ids[number], list, scores[number])
+      number = number + 1
+    end
+    pops = pops + number - 1
+    -- Jobs that are left for the next call go back to the front.
+    for place = #ids, number, -1 do redis.call('LPUSH', list, ids[place]) end
   end
 end
 
@@ -215,5 +224,4 @@ for list, ids in pairs(unready) do
 end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()
-return { jobs, skipped, broken, (#jobs < wanted and pops >= POPS_PER_STEP) and 1 or 0, 0, paused,
-  at }
+return { jobs, skipped, broken, (#jobs < wanted and not has_room()) and 1 or 0, 0, paused, at }

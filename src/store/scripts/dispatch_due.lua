@@ -1,14 +1,15 @@
 -- Dispatches scheduled jobs that are due, earliest first.
 --
--- ARGV: 1 limit per type
+-- ARGV: 1 limit
 -- returns { dispatched, us until the next is due or -1, notes on jobs }
 -- needs: wrong_type time names routing job sweep notes index events queue
 
 local limit, at = tonumber(ARGV[1]), now_us()
 local dispatched, soonest = 0, -1
-for _, script_type in ipairs(some_types()) do
+for _, script_type in ipairs(some_types(at)) do
   local index = index_of('scheduled', script_type)
   local due = redis.call('ZRANGEBYSCORE', index, '-inf', integer(at), 'LIMIT', 0, limit)
+  limit = limit - #due
   for _, id in ipairs(due) do
     redis.call('ZREM', index, id)
     local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority')

@@ -7,7 +7,7 @@
 --       missing log lines: lines of FIELD=VALUE, the output in Base64 if it is not UTF-8 or ''
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
---       made before, or an error
+--       made before, or an error; then 'more' if `settle` has dependents to tell
 -- needs: wrong_type time names routing job owner counters index events queue ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
@@ -83,7 +83,7 @@ for number = 1, tonumber(ARGV[3]) do
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end
-if #ended > 0 then tell_dependents(ended, at, retention) end
-for _, index in pairs(concluded) do trim(index[1], index[2], at) end
+if #ended > 0 and tell_dependents(ended, at, retention) then results[#results + 1] = 'more' end
+for _, index in pairs(concluded) do trim(index[1], index[2], at, TRIMMED_PER_STEP) end
 write_counts()
 return results

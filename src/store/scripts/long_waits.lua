@@ -6,7 +6,7 @@
 -- needs: wrong_type time routing sweep counters
 
 local long_us, at = tonumber(ARGV[1]), now_us()
-local QUEUES_PER_STEP = 1000
+local QUEUES_PER_STEP = 500
 local news = {}
 despite_full_memory()
 

@@ -2,15 +2,16 @@
 --
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention
--- returns { boots, put back, ended, notes on jobs }
+-- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
 -- needs: wrong_type time names routing job sweep notes counters events queue_front ending dependents foreign_end limits
 
 local BOOTS_PER_STEP = 10
-local budget = 1100
+local budget = 250
 local crash_limit, retention = tonumber(ARGV[2]), ARGV[3]
 local at = now_us()
 local when = rfc3339(at)
 local put_back, given_up, ended = 0, 0, {}
+local done, left = 0, 0
 despite_full_memory()
 
 local function give_up(id, script_type, f, text, is_dead)
@@ -68,9 +69,14 @@ for _, boot in ipairs(boots) do
     for _, id in ipairs(jobs) do recover(id, boot) end
     budget = budget - #jobs
   end
-  -- Jobs are left: the lease stays declared over, and the next sweep continues.
-  if redis.call('EXISTS', RUNNING .. boot) == 1 then redis.call('ZADD', BOOTS, 0, boot) end
+  -- If jobs are left, the lease stays declared over, and the next step continues.
+  if redis.call('EXISTS', RUNNING .. boot) == 1 then
+    redis.call('ZADD', BOOTS, 0, boot)
+    left = 1
+  else
+    done = done + 1
+  end
 end
 if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
-return { #boots, put_back, given_up, notes }
+return { done, put_back, given_up, notes, left }

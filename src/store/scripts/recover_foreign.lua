@@ -9,7 +9,7 @@
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000
 local crash_limit, retention = tonumber(ARGV[4]), ARGV[5]
-local JOBS_PER_STEP = 200
+local left = 250
 local TIMEOUT_S_MAX = 366 * 86400
 local at = now_us()
 local noticed, put_back, given_up, ended = 0, 0, 0, {}
@@ -44,9 +44,11 @@ local function overdue(id, script_type, f)
   end
 end
 
-for _, script_type in ipairs(some_types()) do
+for _, script_type in ipairs(some_types(at)) do
   local index = index_of('started', script_type)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', integer(at), 'LIMIT', 0, JOBS_PER_STEP)) do
+  local ids = redis.call('ZRANGEBYSCORE', index, '-inf', integer(at), 'LIMIT', 0, left)
+  left = left - #ids
+  for _, id in ipairs(ids) do
     local f = read(id, 'status', 'started_at', 'timeout', 'script_type', 'group', 'instance',
       'priority', 'crashes', 'reply', 'unique_key', 'dependents', 'boot_id', 'stop_requested',
       'retention')

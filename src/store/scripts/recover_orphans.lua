@@ -3,18 +3,21 @@
 --
 -- ARGV: 1 limit on entries per index
 -- returns how many were removed
--- needs: wrong_type job sweep index
+-- needs: wrong_type time job sweep index
 
 local window = tonumber(ARGV[1])
-local removed = 0
+local LOOKED_MAX = 1000
+local removed, looked, at = 0, 0, now_us()
 despite_full_memory()
-for _, script_type in ipairs(some_types()) do
+for _, script_type in ipairs(some_types(at)) do
+  if looked >= LOOKED_MAX then break end
   for _, status in ipairs({ 'created', 'waiting_for_prerequisites' }) do
     local index = index_of(status, script_type)
     local place = status .. ' ' .. script_type
     local from = tonumber(redis.call('HGET', MARKS, place) or '') or 0
     local ids = redis.call('ZRANGE', index, from, from + window - 1)
     local kept = 0
+    looked = looked + #ids
     for _, id in ipairs(ids) do
       if read(id, 'status')[1] == status then
         kept = kept + 1

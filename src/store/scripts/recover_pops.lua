@@ -10,7 +10,8 @@
 -- needs: wrong_type time routing job owner sweep notes counters legacy foreign_start foreign_end
 
 local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[4]
-local LOST_PER_STEP = 200
+-- Entries that are settled, of all queues together.
+local left = 250
 local at = now_us()
 local put_back, started, ended, gone = 0, 0, 0, 0
 despite_full_memory()
@@ -55,7 +56,7 @@ local function settle(id, queue)
 end
 
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
-  local head = head_of(queue)
+  local head = left > 0 and head_of(queue)
   if head then
     local mark = redis.call('HGET', MARKS, queue)
     local since, before = string.match(mark or '', '^(%d+) (%d+)$')
@@ -64,7 +65,8 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
     if since and at - tonumber(since) >= grace_us then
       local limit = math.min(tonumber(before), head)
       local lost = redis.call('ZREVRANGEBYSCORE', READY .. queue, '(' .. integer(limit), '-inf',
-        'LIMIT', 0, LOST_PER_STEP)
+        'LIMIT', 0, left)
+      left = left - #lost
       for _, id in ipairs(lost) do settle(id, queue) end
       since = nil
     end

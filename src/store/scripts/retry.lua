@@ -14,8 +14,8 @@
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.
-local LOOKED_MAX = 5000
-local CAUSES_MAX = 1000
+local LOOKED_MAX = 500
+local CAUSES_MAX = 500
 local looked = 0
 local retried, stay, left = {}, {}, {}
 

@@ -2,13 +2,16 @@
 -- unused types and entries of expired jobs.
 --
 -- ARGV: 1 least time between samples in ms
--- returns how many types were sampled
+-- returns { types that were sampled, 1 if entries of expired jobs are left }
 -- needs: wrong_type time sweep index
 
 local least_us, at = tonumber(ARGV[1]) * 1000, now_us()
 local STATS_TTL_S = 7 * 86400
 local MINUTE_US, HOUR_US = 60000000, 3600000000
+local DEAD_LETTERS_PER_STEP, QUEUES_PER_STEP, SAMPLES_PER_STEP = 500, 500, 200
 local sampled = 0
+-- What this step may still remove, of all types together.
+local entries, letters = TRIMMED_PER_STEP, DEAD_LETTERS_PER_STEP
 despite_full_memory()
 
 local function time_of(sample)
@@ -26,7 +29,7 @@ local function keep_hour(script_type, counters, is_new)
   for place = 1, 3 do numbers[place] = integer(tonumber(counters[place]) or 0) end
   redis.call('RPUSH', samples, integer(at) .. ' ' .. table.concat(numbers, ' '))
   redis.call('EXPIRE', samples, STATS_TTL_S)
-  for _ = 1, EXPIRED_PER_STEP do
+  for _ = 1, SAMPLES_PER_STEP do
     local second = time_of(redis.call('LINDEX', samples, 1))
     if not second or at - second < HOUR_US then break end
     redis.call('LPOP', samples)
@@ -71,20 +74,21 @@ for _, script_type in ipairs(some_types()) do
     redis.call('EXPIRE', RATE .. script_type, 60)
     sampled = sampled + 1
   end
-  trim('finished', script_type, at)
-  trim('error', script_type, at)
-  for _ = 1, EXPIRED_PER_STEP do
+  entries = entries - trim('finished', script_type, at, entries)
+  entries = entries - trim('error', script_type, at, entries)
+  while letters > 0 do
+    letters = letters - 1
     local oldest = redis.pcall('LINDEX', DEAD .. script_type, 0)
     if type(oldest) ~= 'string' or redis.call('EXISTS', JOB .. oldest) == 1 then break end
     redis.call('LPOP', DEAD .. script_type)
   end
   give_up_if_unused(script_type)
 end
-for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, EXPIRED_PER_STEP)) do
+for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
   local length = redis.pcall('LLEN', WORK .. queue)
   if length == 0 and redis.call('EXISTS', READY .. queue, HELD .. queue) == 0 then
     redis.call('SREM', QUEUES, queue)
     redis.call('HDEL', MARKS, queue)
   end
 end
-return sampled
+return { sampled, (entries <= 0 or letters <= 0) and 1 or 0 }

@@ -6,7 +6,7 @@
 -- needs: wrong_type time job owner sweep limits
 
 local SLOTS_CHECKED = 100
-local PROBES_MAX = 500
+local PROBES_MAX = 100
 local at = now_us()
 local released, freed = 0, 0
 despite_full_memory()
@@ -29,7 +29,8 @@ for _, limit in ipairs(redis.call('ZRANGEBYSCORE', LIMITS, '-inf', integer(at), 
   -- A released job that is not held again has found a slot, or no actor yet. So the next look
   -- releases more; holding one resets the number.
   local probes = tonumber(redis.call('HGET', LIMIT_PROBES, limit) or '') or 1
-  released = released + #release_held(limit, math.max(probes, slots), at)
+  local number = math.min(math.max(probes, slots), PROBES_MAX - released)
+  released = released + #release_held(limit, number, at)
   if redis.call('EXISTS', LIMIT_HELD .. limit) == 1 then
     redis.call('ZADD', LIMITS, integer(at + PROBE_US), limit)
     redis.call('HSET', LIMIT_PROBES, limit, math.min(2 * probes, PROBES_MAX))

@@ -1,8 +1,8 @@
 -- Claims jobs under limits.
 -- needs: wrong_type time names routing counters index leave limits
 
--- Held jobs of one limit that a claim releases.
-local RELEASED_MAX = 1000
+-- Held jobs that one claim releases.
+local RELEASED_MAX = 100
 
 -- Returns { is_held, take_slots } for a claim: its type, actor and at; jobs, those claimed so far;
 -- limits, those of the configuration.
@@ -11,6 +11,7 @@ local function claim_under_limits(claim)
   local lane = '@' .. string.gsub(claim.actor, ':', '/')
   -- Held jobs that this claim has released and not met yet: they have a slot.
   local released, released_number = {}, {}
+  local may_release = RELEASED_MAX
 
   -- The suffix of a limit that counts separately; long or unusual values are hashed.
   local function suffix(value)
@@ -55,7 +56,9 @@ local function claim_under_limits(claim)
   end
 
   local function release(limit, number)
-    for _, id in ipairs(release_held(limit.name, math.min(number, RELEASED_MAX), at)) do
+    local ids = release_held(limit.name, math.min(number, may_release), at)
+    may_release = may_release - #ids
+    for _, id in ipairs(ids) do
       released[id] = limit.name
       released_number[limit.name] = (released_number[limit.name] or 0) + 1
     end

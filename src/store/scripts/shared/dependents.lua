@@ -1,8 +1,8 @@
 -- Tells dependents that their prerequisite has ended.
 -- needs: wrong_type time names routing job index events queue ending prerequisites
 
--- Dependents that one script tells; the supervisor tells the others.
-local DEPENDENTS_PER_STEP = 1000
+-- Dependents that one script tells; `settle` tells the others.
+local DEPENDENTS_PER_STEP = 250
 
 -- Dispatches or schedules a job without pending prerequisites. Returns its state.
 local function dispatch_or_schedule(id, queue, run_at_us, at)
@@ -21,14 +21,19 @@ end
 
 -- Tells the dependents of ended jobs, a list of {id, status, dependents}, and theirs in turn; those
 -- beyond one step's share go to SETTLING. A prerequisite counts once: it leaves the pending set.
+-- Returns true if some are left.
 local function tell_dependents(ended, at, retention)
-  -- Leaves dependents to the supervisor, with all that it needs: the job may be deleted before.
+  local some_are_left = false
+  -- Leaves dependents to a later step, with all that it needs: the job may be deleted before.
+  local function leave(entry)
+    redis.call('RPUSH', SETTLING, cjson.encode(entry))
+    some_are_left = true
+  end
   local function settle_later(ended, dependents, from, list)
     local left = {}
     for place = from, #dependents do left[#left + 1] = dependents[place] end
     if #left > 0 or list then
-      local entry = { id = ended.id, status = ended.status, left = left, list = list }
-      redis.call('RPUSH', SETTLING, cjson.encode(entry))
+      leave({ id = ended.id, status = ended.status, left = left, list = list })
     end
   end
 
@@ -89,8 +94,15 @@ local function tell_dependents(ended, at, retention)
   local turn = 1
   while ended[turn] do
     local own = ended[turn]
+    local list = own.list
+    if list == nil then list = detached_list(own, at) end
+    -- Parsing the field of every job would take long as well.
+    if not own.left and is_over() then
+      leave({ id = own.id, status = own.status, dependents = own.dependents,
+        list = list or false })
+      own.left, list = {}, nil
+    end
     local dependents = own.left or list_of_ids(own.dependents)
-    local list = own.list or detached_list(own, at)
     local place = 1
     while true do
       if place > #dependents and list then
@@ -108,4 +120,5 @@ local function tell_dependents(ended, at, retention)
     settle_later(own, dependents, place, list)
     turn = turn + 1
   end
+  return some_are_left
 end

@@ -5,8 +5,8 @@
 --   the others  INDEX..status..':type:'..type by the time that matters to the state
 -- needs: time
 
--- Entries of expired jobs that one call removes from an index.
-local EXPIRED_PER_STEP = 200
+-- Entries of expired jobs that one call removes.
+local TRIMMED_PER_STEP = 1000
 
 -- Types and queues that this script has registered.
 local registered = {}
@@ -30,10 +30,10 @@ local function enter(status, script_type, id, score)
   return redis.call('ZADD', index_of(status, script_type), integer(score), id)
 end
 
--- Removes entries of expired jobs.
-local function trim(status, script_type, at)
+-- Removes entries of expired jobs, up to a number. Returns how many.
+local function trim(status, script_type, at, most)
   local index = index_of(status, script_type)
-  local past = redis.call('ZRANGEBYSCORE', index, '-inf', integer(at), 'LIMIT', 0, EXPIRED_PER_STEP)
-  if #past > 0 then redis.call('ZREM', index, unpack(past)) end
-  return #past
+  local past = math.min(redis.call('ZCOUNT', index, '-inf', integer(at)), most)
+  if past > 0 then redis.call('ZREMRANGEBYRANK', index, 0, past - 1) end
+  return past
 end

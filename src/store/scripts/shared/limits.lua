@@ -40,6 +40,7 @@ local function release_held(limit, number, at)
     end
   end
 
+  if number < 1 then return {} end
   local entries = redis.call('ZRANGE', LIMIT_HELD .. limit, 0, number - 1, 'WITHSCORES')
   local released = {}
   for place = 1, #entries, 2 do

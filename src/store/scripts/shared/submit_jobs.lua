@@ -1,5 +1,5 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
--- needs: wrong_type time routing job counters index events unique legacy ending prerequisites waiting
+-- needs: wrong_type time routing job counters index events unique reserved legacy ending prerequisites waiting
 
 local function submit_jobs(args)
   local starting = args[1] == 'start'
@@ -30,7 +30,7 @@ local function submit_jobs(args)
 
     local code, detail = nil, ''
     local pending, failed, unknown = {}, nil, nil
-    if redis.call('EXISTS', JOB .. id) == 1 then
+    if is_taken(id) then
       code = 'exists'
     elseif unique_key ~= '' then
       local holder = holder_of(unique_key)

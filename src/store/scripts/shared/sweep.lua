@@ -4,8 +4,14 @@
 -- Types that one sweep looks at; of more it takes a random choice.
 local TYPES_PER_STEP = 200
 
-local function some_types()
+-- With a time, the list begins at another type each time, for a step whose share ends before it.
+local function some_types(at)
   local types = redis.call('SRANDMEMBER', TYPES, TYPES_PER_STEP)
+  if at and #types > 1 then
+    local turned, turn = {}, at % #types
+    for place = 1, #types do turned[place] = types[(place + turn - 1) % #types + 1] end
+    types = turned
+  end
   if not has_wrong_type[TYPES] then return types end
   -- Those of the actors.
   local known = {}

@@ -1,10 +1,11 @@
 -- Returns the job that holds a unique key and has not ended.
--- needs: job
+-- needs: job reserved
 
 local function holder_of(unique_key)
   local holder = redis.call('GET', UNIQUE .. unique_key)
   if not holder then return nil end
   local status = read(holder, 'status')[1]
   if status and status ~= 'finished' and status ~= 'error' then return holder end
+  if not status and is_reserved(holder) then return holder end
   return nil
 end

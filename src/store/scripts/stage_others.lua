@@ -1,0 +1,18 @@
+-- Stages further prerequisites, outside of its atomic batch, of a job that has too many for one step.
+--
+-- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of what is staged in s
+--       4 id of the job, which is staged  then prerequisites ('?' before one that only has to end)
+-- returns '', or the first of them that does not exist: the batch is refused
+-- needs: wrong_type names job waiting
+
+local batch = STAGED .. ARGV[1]
+local _, _, unknown = look_at_prerequisites(ARGV, 5, #ARGV)
+if unknown then
+  redis.call('DEL', batch)
+  return unknown
+end
+local key = batch .. ':' .. ARGV[4] .. ':others'
+redis.call('RPUSH', key, unpack(ARGV, 5))
+redis.call('EXPIRE', key, ARGV[3])
+redis.call('EXPIRE', batch, ARGV[2])
+return ''

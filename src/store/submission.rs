@@ -1,0 +1,90 @@
+//! The arguments of a job and the answer to its submission: what submitting jobs one by one shares with
+//! atomic batches.
+
+use redis::ScriptInvocation;
+
+use super::attempts::kept;
+use super::portions::JOB_WORK;
+use crate::proto::job::{Job, JobId, JobStatus, Retention};
+use crate::proto::target::ScriptType;
+
+/// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
+pub(super) const ANY: char = '?';
+
+/// The answer to the submission of one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Submitted {
+    /// It is stored, and in this state.
+    Accepted(JobStatus),
+    /// Its id is taken; nothing was written.
+    Exists,
+    /// This job holds its unique key and has not ended; nothing was written.
+    Duplicate(JobId),
+    /// It names this prerequisite, which does not exist; nothing was written.
+    UnknownPrerequisite(String),
+    /// Its work list is this key of another type; nothing was written.
+    BrokenQueue(String),
+}
+
+/// Adds the arguments that decide in which index a job stands.
+pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
+    let named = |value: Option<String>| value.unwrap_or_default();
+    script
+        .arg(job.id.as_str())
+        .arg(job.spec.script_type.as_ref().map_or("", ScriptType::as_str))
+        .arg(job.spec.group.as_ref().map_or("", |group| group.as_str()))
+        .arg(named(job.spec.instance.map(|instance| instance.to_string())))
+        .arg(job.spec.priority.as_str())
+        .arg(named(job.spec.run_at.map(|time| time.as_microsecond().to_string())))
+        .arg(job.spec.unique_key.as_ref().map_or("", |key| key.as_str()));
+}
+
+/// A job with the fields of its hash.
+pub(super) type WithFields<'a> = (&'a Job, Vec<(&'a str, String)>);
+
+/// Writes the fields of a job once, to measure and to send them.
+pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
+    (job, job.submitted_fields())
+}
+
+/// The work that the submission of a job is, without its prerequisites.
+pub(super) fn work((_, fields): &WithFields<'_>) -> usize {
+    let bytes: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+    JOB_WORK + bytes
+}
+
+/// Adds the arguments of `submit.lua`.
+pub(super) fn submission(
+    script: &mut ScriptInvocation<'_>,
+    jobs: &[WithFields<'_>],
+    start: bool,
+    retention: impl Into<Retention>,
+) {
+    script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
+    for (job, fields) in jobs {
+        standing(script, job);
+        script.arg(job.spec.waits_for().count());
+        for id in &job.spec.prerequisites {
+            script.arg(id.as_str());
+        }
+        for id in &job.spec.after_any {
+            script.arg(format!("{ANY}{id}"));
+        }
+        script.arg(2 * fields.len() + 4);
+        for (name, value) in fields {
+            script.arg(*name).arg(value);
+        }
+        script.arg("status").arg("").arg("created_at").arg("");
+    }
+}
+
+/// The reason why a script refused a job.
+pub(super) fn refused(code: &str, detail: String) -> Option<Submitted> {
+    match code {
+        "exists" => Some(Submitted::Exists),
+        "duplicate" => detail.parse().ok().map(Submitted::Duplicate),
+        "unknown_prerequisite" => Some(Submitted::UnknownPrerequisite(detail)),
+        "broken_queue" => Some(Submitted::BrokenQueue(detail)),
+        _ => None,
+    }
+}

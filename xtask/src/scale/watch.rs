@@ -1,0 +1,154 @@
+//! What a load does to Redis: the longest call of each script, by `SLOWLOG`, and the time of a
+//! PING beside it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{JoinHandle, spawn};
+use std::time::{Duration, Instant};
+
+use hero::proto::keys::Keys;
+use hero::store::lua_sources;
+use redis::{Client, Connection, RedisResult, Script, Value};
+
+use crate::bench::{Done, quantile};
+
+/// Calls shorter than this are not in the slow log.
+const LOGGED_US: u64 = 500;
+const SLOWLOG_LEN: u64 = 200_000;
+/// Commands that this program alone sends.
+const OWN: [&str; 3] = ["SLOWLOG", "LATENCY", "CONFIG"];
+/// The pause between two PINGs.
+const PING_EVERY: Duration = Duration::from_millis(1);
+
+/// One load, as Redis saw it.
+pub(super) struct Observed {
+    /// Calls of scripts.
+    pub(super) calls: u64,
+    /// The longest call of each script or command that is in the slow log.
+    pub(super) longest: BTreeMap<String, Duration>,
+    /// Times of PINGs.
+    pub(super) pings: Vec<Duration>,
+    /// The longest times that Redis itself noted, such as that of an expire cycle.
+    pub(super) events: BTreeMap<String, Duration>,
+}
+
+/// The thread that sends PINGs, and what stops it.
+type Prober = (SyncSender<()>, JoinHandle<RedisResult<Vec<Duration>>>);
+
+/// Observes one Redis.
+pub(super) struct Watch {
+    client: Client,
+    link: Connection,
+    names: HashMap<String, &'static str>,
+    prober: Option<Prober>,
+}
+
+impl Watch {
+    /// Connects, and lets Redis log slow calls.
+    pub(super) fn open(client: Client, keys: &Keys) -> Done<Self> {
+        let mut link = client.get_connection()?;
+        for (name, value) in [
+            ("slowlog-log-slower-than", LOGGED_US),
+            ("slowlog-max-len", SLOWLOG_LEN),
+            ("latency-monitor-threshold", 1),
+        ] {
+            redis::cmd("CONFIG").arg("SET").arg(name).arg(value).exec(&mut link)?;
+        }
+        let sources = lua_sources(keys).into_iter();
+        let names = sources.map(|one| (Script::new(&one.text).get_hash().to_owned(), one.name));
+        Ok(Self { client, link, names: names.collect(), prober: None })
+    }
+
+    /// A further connection.
+    pub(super) fn connect(&self) -> RedisResult<Connection> {
+        self.client.get_connection()
+    }
+
+    /// Starts to observe.
+    pub(super) fn begin(&mut self) -> Done {
+        for (command, about) in
+            [("CONFIG", "RESETSTAT"), ("SLOWLOG", "RESET"), ("LATENCY", "RESET")]
+        {
+            redis::cmd(command).arg(about).exec(&mut self.link)?;
+        }
+        let (stop, stopped) = sync_channel(1);
+        let link = self.connect()?;
+        self.prober = Some((stop, spawn(move || probe(link, &stopped))));
+        Ok(())
+    }
+
+    /// Stops, and returns what was seen since the begin.
+    pub(super) fn end(&mut self) -> Done<Observed> {
+        let (stop, prober) = self.prober.take().ok_or("nothing is being observed")?;
+        drop(stop);
+        let pings = prober.join().map_err(|_| "the thread of the PINGs failed")??;
+        let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.link)?;
+        let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        let calls = calls.and_then(|rest| rest.split(',').next()?.parse().ok()).unwrap_or_default();
+        let mut longest = BTreeMap::new();
+        let log: Vec<Vec<Value>> =
+            redis::cmd("SLOWLOG").arg("GET").arg(SLOWLOG_LEN).query(&mut self.link)?;
+        for entry in log {
+            let [_, _, us, words, ..]: [Value; 6] =
+                entry.try_into().map_err(|_| "an entry of the slow log has another form")?;
+            let took = Duration::from_micros(redis::from_redis_value(us)?);
+            let words: Vec<Vec<u8>> = redis::from_redis_value(words)?;
+            let texts: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(word)).collect();
+            let name = self.name(&texts);
+            if OWN.contains(&name.as_str()) {
+                continue;
+            }
+            let longest: &mut Duration = longest.entry(name).or_default();
+            *longest = took.max(*longest);
+        }
+        let latest: Vec<(String, u64, u64, u64)> =
+            redis::cmd("LATENCY").arg("LATEST").query(&mut self.link)?;
+        let events = latest.into_iter().map(|(name, _, _, max)| (name, Duration::from_millis(max)));
+        Ok(Observed { calls, longest, pings, events: events.collect() })
+    }
+
+    fn name(&self, words: &[Cow<'_, str>]) -> String {
+        let script = match words {
+            [command, hash, ..] if command.eq_ignore_ascii_case("EVALSHA") => {
+                self.names.get(hash.as_ref())
+            }
+            _ => None,
+        };
+        match (script, words.first()) {
+            (Some(script), _) => (*script).to_owned(),
+            (None, Some(command)) => command.to_ascii_uppercase(),
+            (None, None) => "?".to_owned(),
+        }
+    }
+}
+
+fn probe(mut link: Connection, stop: &Receiver<()>) -> RedisResult<Vec<Duration>> {
+    let mut pings = Vec::new();
+    while stop.recv_timeout(PING_EVERY) == Err(RecvTimeoutError::Timeout) {
+        let began = Instant::now();
+        redis::cmd("PING").exec(&mut link)?;
+        pings.push(began.elapsed());
+    }
+    Ok(pings)
+}
+
+/// Commands that take some microseconds, whatever they find.
+const SMALL: [&str; 12] = [
+    "PING", "EXISTS", "EXPIRE", "GET", "HSTRLEN", "LLEN", "SET", "SREM", "TTL", "TYPE", "ZREM",
+    "ZSCORE",
+];
+
+impl Observed {
+    /// The longest time for which other work on the machine is known to have stopped Redis: that of
+    /// a command that takes none itself.
+    pub(super) fn disturbed(&self) -> Duration {
+        let small = SMALL.iter().filter_map(|name| self.longest.get(*name));
+        small.max().copied().unwrap_or_default()
+    }
+
+    /// A quantile of the times of PINGs.
+    pub(super) fn ping(&mut self, q: f64) -> Duration {
+        quantile(&mut self.pings, q)
+    }
+}
