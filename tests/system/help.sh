@@ -143,7 +143,8 @@ in_folder_of_jobs() { # UNIT COMMAND...
     local pid
     pid=$(property "$1" MainPID)
     shift
-    inside nsenter -t "$pid" -m --wd=/run/hero "$@"
+    # nsenter itself would look for the folder outside.
+    inside nsenter -t "$pid" -m sh -c 'cd /run/hero && "$@"' sh "$@"
 }
 
 # How many processes are in a control group and in those right below it.
