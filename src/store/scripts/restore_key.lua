@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 'cron' | 'limit' | 'dead'  2 name  3 TTL in ms, or ''  4... values of the key
 -- returns 'ok'; 'exists' if the key exists; 'illegal' if the name cannot be part of a key
--- needs: names job
+-- needs: names
 
 local key
 if ARGV[1] == 'cron' then key = CRON .. ARGV[2] end
