@@ -7,7 +7,7 @@
 --
 -- ARGV: 1 limit on queues  2 limit on entries  3 retention
 -- returns how many were adopted
--- needs: wrong_type time names routing job sweep counters index adoption
+-- needs: wrong_type time names routing job sweep counters adoption
 
 local window = tonumber(ARGV[2])
 local at = now_us()

@@ -7,7 +7,7 @@
 -- ARGV: 1 batch id, or '' for a batch whose client has gone
 --       2 its number of jobs, to decide; else ''  3 retention
 -- returns how many jobs are left, or -1 if the batch has expired
--- needs: wrong_type time names routing job counters index events legacy queue ending prerequisites waiting dependents
+-- needs: wrong_type time names job counters index events ending prerequisites waiting dependents
 
 -- What one step does: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400

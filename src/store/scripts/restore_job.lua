@@ -4,7 +4,7 @@
 -- ARGV: 1 id  2 retention, for an ended job without a TTL  3 its TTL in ms, or ''
 --       4... fields and values
 -- returns 'ok'; 'exists' if the id is taken
--- needs: wrong_type time names job counters index events unique legacy rhailib ending
+-- needs: wrong_type time names job index unique ending
 
 local id, at = ARGV[1], now_us()
 if redis.call('EXISTS', JOB .. id) == 1 then return 'exists' end

@@ -4,7 +4,6 @@
 --       then the number of objects, and for each: id, `version created_ms modified_ms`,
 --       terms of these fields as JSON, body
 -- returns 'ok'; or the id that is taken
--- needs: names
 
 local context, object_type, fields = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local first = 4 + fields

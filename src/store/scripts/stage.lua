@@ -15,7 +15,7 @@
 --       'unknown_prerequisite', id
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if the batch has expired
--- needs: wrong_type time names routing job unique reserved waiting
+-- needs: wrong_type time names routing unique reserved waiting
 
 local batch, ttl_s, kept_s = STAGED .. ARGV[1], ARGV[2], ARGV[3]
 local before, number = tonumber(ARGV[4]), tonumber(ARGV[5])

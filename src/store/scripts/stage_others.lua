@@ -3,7 +3,7 @@
 -- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of what is staged in s
 --       4 id of the job, which is staged  then prerequisites ('?' before one that only has to end)
 -- returns '', or the first of them that does not exist: the batch is refused
--- needs: wrong_type names job waiting
+-- needs: wrong_type waiting
 
 local batch = STAGED .. ARGV[1]
 local _, _, unknown = look_at_prerequisites(ARGV, 5, #ARGV)

@@ -1,5 +1,5 @@
 -- Adopts jobs that programs wrote and pushed with plain commands: no script has looked at them yet.
--- needs: wrong_type time names job counters index events unique ending prerequisites waiting
+-- needs: wrong_type time names counters index events unique ending prerequisites waiting
 
 local PREREQUISITES_MAX = 10000
 
