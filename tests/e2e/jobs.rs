@@ -176,15 +176,17 @@ fn job_is_kept_for_its_retention() {
         hero.run(&["exec", "-t", "osis", "-e", "1", "--id", id, "--retention", kept])
     };
     exec("week", "7d").code(0);
+    // Jobs that ended together are kept for up to an hour longer, so that they expire one by one.
+    let kept_max_s = 7 * 86_400 + 3600;
     let ttl_s: i64 = redis.ttl(&keys::job("week"));
-    assert!((6 * 86_400..=7 * 86_400).contains(&ttl_s), "{ttl_s}");
+    assert!(ttl_s > 6 * 86_400 && ttl_s <= kept_max_s, "{ttl_s}");
     exec("more", "8d").code(65).says("retention `691200` is more than 604800 seconds");
     exec("soon", "0s").code(65).says("retention");
     // The hash of a foreign program is held to the same bound.
     redis.set_job("raw", "script 1 status dispatched retention 691200");
     redis.push(&keys::work("type:osis"), &["raw"]);
     hero.run(&["job", "wait", "raw"]).code(1).says("invalid job: retention");
-    assert!(redis.ttl(&keys::job("raw")) <= 7 * 86_400);
+    assert!(redis.ttl(&keys::job("raw")) <= kept_max_s);
 }
 
 #[test]
