@@ -45,6 +45,7 @@ logs_in_parties() {
     done
     inside chgrp redis /etc/redis/hero-acl.conf
     inside cp -p /etc/redis/redis.conf /etc/redis/redis.conf.before
+    inside sed -i '/^user default /d' /etc/redis/redis.conf
     printf 'include /etc/redis/hero-acl.conf\nuser default off ~* &* +@all\nuser hero-admin on >admin ~* +@all\n' |
         inside tee -a /etc/redis/redis.conf
     inside systemctl restart redis-server

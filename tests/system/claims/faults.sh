@@ -11,7 +11,7 @@ submit_jobs_for() { # FAULT
         else
             echo "{\"id\":\"$1-$number\",\"script_type\":\"python\",\"script\":\"import time; time.sleep(0.2); print($number)\"}"
         fi
-    done > "$run_dir/root/tmp/$1.jsonl"
+    done | inside tee "/tmp/$1.jsonl" > /dev/null
     alice hero submit --batch "/tmp/$1.jsonl" > /dev/null
 }
 
@@ -61,7 +61,7 @@ costs() {
     echo "= $FAULT_JOBS jobs, lost 0, ended twice $((after - before - FAULT_JOBS)), charged $charged, all ended $((SECONDS - began)) s after it"
     [ $((after - before)) = "$FAULT_JOBS" ] || { echo "ends: $before, then $after"; return 1; }
     [ "$charged" -le "$2" ] || { echo "charged: $account"; return 1; }
-    rm "$run_dir/root/tmp/$1.jsonl"
+    inside rm "/tmp/$1.jsonl"
 }
 
 kill_actor() {
