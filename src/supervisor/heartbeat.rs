@@ -89,14 +89,17 @@ impl Heartbeat<'_> {
         })
     }
 
-    /// Gives the presence up. While Redis is away it expires by itself.
+    /// Gives the presence up. If Redis is away for longer than the patience, it expires by itself.
     pub(super) async fn give_up(&self) {
         const PATIENCE: Duration = Duration::from_secs(2);
-        if self.counts.redis_away_since().is_some() {
-            return;
-        }
-        let left = tokio::time::timeout(PATIENCE, self.store.supervisor_leaves(&self.id)).await;
-        if !matches!(left, Ok(Ok(()))) {
+        let mut backoff = Backoff::default();
+        let leaves = async {
+            while let Err(error) = self.store.supervisor_leaves(&self.id).await {
+                debug!("cannot give up the presence: {error}; trying again");
+                tokio::time::sleep(backoff.failed()).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, leaves).await.is_err() {
             debug!("cannot give up the presence; it expires by itself");
         }
     }

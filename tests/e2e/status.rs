@@ -74,7 +74,7 @@ fn check_exits_with_the_code_of_its_state_and_prints_one_line_with_figures() {
     let osis = hero.actor("osis-default-1").start();
     wait_until("all is well", || check().code == 0);
     let well = check().code(0);
-    assert!(well.stdout.starts_with("OK - 1 supervisors, 1 actors, 0 jobs wait"), "{well:?}");
+    assert!(well.stdout.starts_with("OK - supervisors: 1, actors: 1, waiting jobs: 0"), "{well:?}");
     assert!(well.stdout.contains(" | supervisors=1;;1:;0 actors=1;;;0 "), "{well:?}");
     assert_eq!(well.stdout.lines().count(), 1);
 
@@ -160,4 +160,23 @@ fn supervisor_reports_that_redis_does_not_answer_with_its_next_heartbeats() {
     assert!(next.contains("redis away for ") && next.contains("WATCHDOG=1"), "{next}");
     kill(pid, Signal::SIGCONT).expect("continuing redis");
     while !status().contains("redis ok") {}
+}
+
+#[test]
+fn supervisor_that_stops_right_after_an_outage_gives_its_presence_up() {
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    let supervisor = hero.supervisor().start();
+    wait_until("the supervisor is present", || {
+        document(&hero, &["status", "--json"])["supervisors"][0].is_object()
+    });
+    redis.kill();
+    wait_until("it has found redis away", || supervisor.err().contains("trying again"));
+    redis.start_again();
+    supervisor.signal(Signal::SIGTERM);
+    supervisor.ends().code(0);
+    assert_eq!(
+        document(&hero, &["status", "--json"])["supervisors"].as_array().map(Vec::len),
+        Some(0)
+    );
 }

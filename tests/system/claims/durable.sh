@@ -60,7 +60,6 @@ is_for_monitoring() {
     eventually 30 inside hero status --check
     has "$(inside hero status --check)" "OK - "
     inside systemctl stop hero@supervisor
-    eventually 30 exits 2 inside hero status --check
     exits 2 inside hero status --check
     has "$output" "CRITICAL - 0 live supervisors"
     inside systemctl start hero@supervisor
