@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::{Global, output};
 use crate::client::{BackupError, BackupReader, BackupWriter, Client, restore};
-use crate::config::format_size;
 use crate::error::{Error, Exit, reason};
 
 /// Copy all jobs, schedules, logs and objects to a file, while they are in use
@@ -62,8 +61,8 @@ impl Backup {
             global.json,
             || json!({ "jobs": jobs, "objects": objects, "bytes": bytes }),
             || {
-                let (file, size) = (self.file.display(), format_size(bytes));
-                format!("{jobs} jobs and {objects} objects are in {file} ({size})\n")
+                let file = self.file.display();
+                format!("{jobs} jobs and {objects} objects are in {file} ({bytes} bytes)\n")
             },
         )?;
         Ok(ExitCode::SUCCESS)

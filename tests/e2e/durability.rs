@@ -1,4 +1,5 @@
-//! What Redis keeps of the accepted jobs: said in the log and by `hero check`, and required.
+//! Tests of durability: the log and `hero check` say what Redis keeps, and `redis.require_durable` refuses
+//! a Redis that forgets.
 
 use crate::support::{Hero, Redis, wait_until};
 

@@ -27,6 +27,19 @@ async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {
     whole
 }
 
+/// Goes on with commits that their clients left, while the jobs that are there run.
+async fn commit_and_run_all(world: &World, life: &Life) {
+    loop {
+        let is_left = world.store.commit_left(RETENTION).await.expect("going on");
+        let claimed = world.store_claim(life, 100).await;
+        if !is_left && claimed.is_empty() {
+            return;
+        }
+        world.store_finish(life, claimed).await;
+        while world.store.settle(RETENTION).await.expect("settling") {}
+    }
+}
+
 #[tokio::test]
 async fn jobs_of_a_batch_are_dispatched_in_any_order() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
@@ -146,15 +159,7 @@ async fn a_commit_whose_client_has_gone_is_continued_and_jobs_may_end_meanwhile(
         world.store.commit_left(RETENTION).await.expect("going on");
     }
     world.store.stop(&stopped, RETENTION, None).await.expect("stopping");
-    loop {
-        let is_left = world.store.commit_left(RETENTION).await.expect("going on");
-        let claimed = world.store_claim(&life, 100).await;
-        if !is_left && claimed.is_empty() {
-            break;
-        }
-        world.store_finish(&life, claimed).await;
-        while world.store.settle(RETENTION).await.expect("settling") {}
-    }
+    commit_and_run_all(&world, &life).await;
     world.check();
     assert_eq!(world.count("osis", "submitted"), 1800);
     assert_eq!((world.count("osis", "finished"), world.count("osis", "failed")), (1799, 1));
@@ -170,14 +175,7 @@ async fn very_many_prerequisites_are_looked_at_in_steps_and_may_end_meanwhile() 
     world.accepts(&names.iter().map(|name| job(name)).collect::<Vec<_>>()).await;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     submit_until(&world, &[after("last", &names)], "COMMITTING").await;
-    loop {
-        let is_left = world.store.commit_left(RETENTION).await.expect("going on");
-        let claimed = world.store_claim(&life, 100).await;
-        if !is_left && claimed.is_empty() {
-            break;
-        }
-        world.store_finish(&life, claimed).await;
-    }
+    commit_and_run_all(&world, &life).await;
     world.check();
     assert_eq!(world.status("last"), JobStatus::Finished);
     assert!(world.redis.all("PENDING").is_empty());

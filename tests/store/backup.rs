@@ -92,7 +92,7 @@ fn status(fields: &Fields) -> &str {
     std::str::from_utf8(&fields["status"]).expect("text")
 }
 
-/// What a restore makes of a job.
+/// Returns the fields that a job should have after its restore.
 fn expected(mut fields: Fields) -> Fields {
     fields.retain(|name, _| !["limits", "held_by"].contains(&name.as_str()));
     if status(&fields) == "started" {

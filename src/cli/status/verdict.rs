@@ -225,7 +225,7 @@ impl Totals {
     fn summary(&self, overview: &Overview) -> String {
         let supervisors = overview.supervisors.len();
         let Self { actors, depth, held, .. } = self;
-        format!("{supervisors} supervisors, {actors} actors, {depth} jobs wait, {held} are held")
+        format!("supervisors: {supervisors}, actors: {actors}, waiting jobs: {depth}, held: {held}")
     }
 
     fn figures(&self, overview: &Overview, thresholds: &CheckConfig) -> String {
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(verdict.state, CheckState::Ok);
         assert_eq!(
             verdict.text(),
-            "OK - 1 supervisors, 2 actors, 3 jobs wait, 0 are held | supervisors=1;;1:;0 \
+            "OK - supervisors: 1, actors: 2, waiting jobs: 3, held: 0 | supervisors=1;;1:;0 \
              actors=2;;;0 jobs=3;;;0 deepest=3;;;0 wait=2.000s;300;1800;0 held=0;;;0 due=1;;;0 \
              failed=0;;;0 dead=0;0;;0 memory=3145728B;83886080;99614720;0;104857600\n"
         );

@@ -367,7 +367,7 @@ impl Performer {
         Ok(performer)
     }
 
-    /// Takes its name, whoever had it before, and a lease.
+    /// Renews the lease and the presence. If another process has the name, takes it over.
     async fn renew(&self, on: &Stage<'_>, lease: Duration) -> Done {
         let PresenceOf { actor, presence } = &self.present;
         let key = on.store.keys().presence(actor);

@@ -55,7 +55,7 @@ impl Scale {
     }
 }
 
-/// What the loads run on.
+/// The connections and the configuration with which the loads run, and their results.
 struct Stage<'a> {
     client: Client,
     store: Store,

@@ -1,5 +1,5 @@
-//! What a load does to Redis: the longest call of each script, by `SLOWLOG`, and the time of a
-//! PING beside it.
+//! Measures Redis during a load: the longest call of each script, from `SLOWLOG`, and how long a PING takes
+//! meanwhile.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -133,7 +133,7 @@ fn probe(mut link: Connection, stop: &Receiver<()>) -> RedisResult<Vec<Duration>
     Ok(pings)
 }
 
-/// Commands that take some microseconds, whatever they find.
+/// Commands that always take only some microseconds.
 const SMALL: [&str; 12] = [
     "PING", "EXISTS", "EXPIRE", "GET", "HSTRLEN", "LLEN", "SET", "SREM", "TTL", "TYPE", "ZREM",
     "ZSCORE",
