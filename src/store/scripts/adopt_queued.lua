@@ -7,7 +7,7 @@
 --
 -- ARGV: 1 limit on queues  2 limit on entries  3 retention
 -- returns how many were adopted
--- needs: wrong_type time names routing job sweep counters adoption
+-- needs: wrong_type time names routing sweep counters adoption
 
 local window = tonumber(ARGV[2])
 local at = now_us()
@@ -17,11 +17,7 @@ despite_full_memory()
 
 -- The fields of a job in this queue, with those that it leaves out. Nil if it is not Hero's to adopt.
 local function fields_of(id, queue)
-  local names = { 'status', 'script_type', 'group', 'instance', 'priority', 'held_by', 'legacy',
-    'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'retention', 'reply',
-    'dependents' }
-  local values, f = read(id, unpack(names)), {}
-  for place, name in ipairs(names) do f[name] = present(values[place]) end
+  local f = read_for_adoption(id)
   if f.status ~= 'dispatched' or f.held_by or f.legacy then return nil end
   local of_list = { script_type = type_of_queue(queue), group = string.match(queue, ':group:([^:]+)'),
     instance = string.match(queue, ':inst:(%d+)'), priority = string.match(queue, ':prio:(%d)') }

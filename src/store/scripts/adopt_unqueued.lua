@@ -40,10 +40,7 @@ end
 
 local function look_at(id)
   if read(id, 'status')[1] ~= 'dispatched' then return end
-  local names = { 'script_type', 'group', 'instance', 'priority', 'held_by', 'prerequisites',
-    'dependencies', 'after_any', 'run_at', 'unique_key', 'retention', 'reply', 'dependents' }
-  local values, f = read(id, unpack(names)), {}
-  for place, name in ipairs(names) do f[name] = present(values[place]) end
+  local f = read_for_adoption(id)
   local queue = queue_of(f.script_type, f.group, f.instance, f.priority)
   -- An older program may have popped it from its legacy queue and run it now.
   if not queue or f.held_by or is_legacy(f.script_type) then return end
