@@ -50,11 +50,11 @@ passes_its_own_tests() {
     mkdir "$root"
     tar -C "$root" -xf "$(root_archive)"
     mount -t proc proc "$root/proc"
-    autopkgtest -B "$deb" "$(doc_deb)" target/debian-build/tree/ -- chroot "$root" \
-        > "$log" 2>&1 || status=$?
+    autopkgtest -B --summary-file "$run_dir/summary" "$deb" "$(doc_deb)" target/debian-build/tree/ \
+        -- chroot "$root" > "$log" 2>&1 || status=$?
     umount "$root/proc"
     [ "$status" = 0 ] || [ "$status" = 2 ] || { tail -n 30 "$log"; return 1; }
-    is 2 grep -cE '^(runs-jobs|configuration) +PASS' "$log"
+    is 2 grep -cE '^(runs-jobs|configuration) +PASS' "$run_dir/summary"
 }
 
 # The pages to which README links, as files beside it.
