@@ -42,7 +42,7 @@ const PER_SWEEP: usize = 200;
 /// The entries of a queue that one sweep looks at for jobs of foreign programs.
 const WINDOW: usize = 300;
 /// The keys that one step of the search for jobs in no queue reads.
-const KEYS_PER_STEP: usize = 300;
+const KEYS_PER_STEP: usize = 100;
 /// The margin of a foreign actor beyond the timeout of its job.
 const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
 

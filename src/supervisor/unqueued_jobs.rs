@@ -12,11 +12,11 @@ use crate::store::StoreError;
 /// The time for a whole search, if Redis is not too large for it.
 const SEARCH: Duration = Duration::from_secs(20);
 /// The shortest pause between two steps.
-const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MIN: Duration = Duration::from_millis(20);
 /// The longest pause between two steps: a small Redis is searched more often.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// The pause as a multiple of the time that the last step took: on a busy Redis the search slows down.
-const PAUSE_FACTOR: u32 = 50;
+const PAUSE_FACTOR: u32 = 20;
 
 /// Finds jobs in no queue.
 pub(super) struct UnqueuedJobs;

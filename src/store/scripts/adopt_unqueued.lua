@@ -39,12 +39,13 @@ local function is_legacy(script_type)
 end
 
 local function look_at(id)
-  if read(id, 'status')[1] ~= 'dispatched' then return end
-  local f = read_for_adoption(id)
-  local queue = queue_of(f.script_type, f.group, f.instance, f.priority)
-  -- An older program may have popped it from its legacy queue and run it now.
-  if not queue or f.held_by or is_legacy(f.script_type) then return end
+  local known = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'held_by')
+  -- A limit holds it, or an older program may have popped it from its legacy queue and run it now.
+  if known[1] ~= 'dispatched' or present(known[6]) or is_legacy(known[2]) then return end
+  local queue = queue_of(known[2], known[3], known[4], known[5])
+  if not queue then return end
   if redis.call('ZSCORE', READY .. queue, id) or has_wrong_type[READY .. queue] then return end
+  local f = read_for_adoption(id)
   register(TYPES, f.script_type)
   register(QUEUES, queue)
   local queued = ids_in(queue)
