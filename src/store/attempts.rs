@@ -142,7 +142,12 @@ impl Store {
         }
         script.arg(claim.limits.as_argument()).arg(kept(claim.retention));
         let answer: Value = self.invoke("claiming jobs", &script).await?;
-        self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))
+        let claimed =
+            self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
+        // A Redis that rejects every write has let the script take nothing from any list.
+        let rejected =
+            |(_, reason): &(String, String)| StoreError::in_answer(self.address(), reason);
+        claimed.broken.iter().find_map(rejected).map_or(Ok(claimed), Err)
     }
 
     fn read_claim(&self, answer: Value) -> Option<Claimed> {

@@ -96,8 +96,8 @@ impl StoreError {
         }
     }
 
-    /// Returns the error in what a script answers for one of several jobs, if Redis rejects every write:
-    /// then it has written none of them, and the call is worth a retry.
+    /// Returns the error in what a script answers for one of several jobs or lists, if Redis rejects
+    /// every write: then it has written none of them, and the call is worth a retry.
     pub(super) fn in_answer(address: &str, answer: &str) -> Option<Self> {
         let is = |code: &str| {
             let rest = answer.strip_prefix(code);

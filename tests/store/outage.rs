@@ -113,3 +113,22 @@ async fn redis_out_of_memory_is_reported_as_not_serving_and_nothing_is_half_writ
     world.check();
     world.accepts(&[job("b")]).await;
 }
+
+#[tokio::test]
+async fn claim_that_redis_rejects_is_worth_a_retry_and_breaks_no_list() {
+    let rejections = [
+        ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+        ("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"),
+    ];
+    for (begin, end) in rejections {
+        let (world, life) = (World::new(), Life::of("osis-default-1"));
+        world.accepts(&[job("a")]).await;
+        world.hold_lease(&life);
+        world.redis.run(begin);
+        let error = world.try_claim(&life, 1, &[]).await.expect_err("redis rejects writes");
+        assert!(matches!(error, StoreError::NotServing { .. }), "{error:?}");
+        world.redis.run(end);
+        let claimed = again(async || world.try_claim(&life, 1, &[]).await).await;
+        assert_eq!(ids(&claimed.attempts), ["a"]);
+    }
+}

@@ -12,7 +12,8 @@ use hero::proto::message::{ActorState, Presence};
 use hero::proto::queue::Queue;
 use hero::proto::target::{ActorId, ScriptType};
 use hero::store::{
-    Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded, Store, Submitted, Verdict,
+    Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded, Store, StoreError,
+    Submitted, Verdict,
 };
 
 use super::{Redis, keys};
@@ -173,6 +174,16 @@ impl World {
         popped: &[(String, Vec<u8>)],
     ) -> Claimed {
         self.hold_lease(life);
+        self.try_claim(life, wanted, popped).await.expect("claiming")
+    }
+
+    /// One claim, of a boot that should hold a lease.
+    pub(crate) async fn try_claim(
+        &self,
+        life: &Life,
+        wanted: usize,
+        popped: &[(String, Vec<u8>)],
+    ) -> Result<Claimed, StoreError> {
         let queues = life.actor.queues();
         let lists: Vec<String> =
             queues.iter().flat_map(|queue| self.store.keys().work_as_read(queue)).collect();
@@ -186,7 +197,7 @@ impl World {
             limits: &self.limits,
             retention: RETENTION.into(),
         };
-        self.store.claim(&claim).await.expect("claiming")
+        self.store.claim(&claim).await
     }
 
     /// Claims without a look at the whole world: for tests with very many jobs.
@@ -210,7 +221,7 @@ impl World {
     }
 
     /// Gives a life the lease that its first heartbeat would have given it, unless it has one.
-    fn hold_lease(&self, life: &Life) {
+    pub(crate) fn hold_lease(&self, life: &Life) {
         let boots = self.store.keys().boots();
         if self.redis.score(&boots, life.boot.as_str()).is_none() {
             self.set_lease(life, 99_999_999_999_999_999);
