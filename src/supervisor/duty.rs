@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
-use crate::store::{Backoff, Outage, Recovered, Store, StoreError};
+use crate::store::{Backoff, Outage, Recovered, RedisState, Store, StoreError};
 
 /// The shortest time between two warnings of one duty.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
@@ -46,6 +46,8 @@ pub(super) struct DutyCounts {
     pub(super) redis_lost: Notify,
     /// The duties that fail though Redis answers, each with its error.
     failing: Mutex<BTreeMap<&'static str, String>>,
+    /// The state of Redis, as of the last check of what it keeps.
+    redis: Mutex<Option<RedisState>>,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
     /// Firings of periodic jobs.
@@ -101,12 +103,25 @@ impl DutyCounts {
         lock(&self.failing).iter().next().map(|(duty, error)| format!("{duty}: {error}"))
     }
 
+    /// Notes the state of Redis. Returns true if what it keeps of the jobs is known to have changed.
+    pub(super) fn note_redis_state(&self, now: &RedisState) -> bool {
+        let before = lock(&self.redis).replace(now.clone());
+        before.is_some_and(|before| {
+            before.keeps() != now.keeps() || before.dangers() != now.dangers()
+        })
+    }
+
     /// Returns the status line for systemd.
     pub(super) fn status(&self) -> String {
         let redis = match (self.redis_away_since(), self.trouble()) {
             (Some(since), _) => format!("redis away for {} s", since.elapsed().as_secs()),
             (None, Some(trouble)) => format!("failing: {trouble}"),
-            (None, None) => "redis ok".to_owned(),
+            (None, None) => match &*lock(&self.redis) {
+                Some(state) if state.is_durable() == Some(false) => {
+                    format!("redis ok, but it may forget jobs: it keeps {}", state.keeps())
+                }
+                _ => "redis ok".to_owned(),
+            },
         };
         format!(
             "{} scheduled jobs dispatched, {} periodic jobs fired, {} recovered, {} control messages forwarded, {redis}",
@@ -177,5 +192,23 @@ pub(super) async fn repeat<D: Duty>(
             }
         };
         tokio::time::sleep(pause).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_says_that_redis_is_not_durable() {
+        let counts = DutyCounts::default();
+        assert!(counts.status().ends_with(", redis ok"), "{}", counts.status());
+        let forgets = RedisState { appends: Some(false), ..RedisState::default() };
+        assert!(!counts.note_redis_state(&forgets), "the first state is no change");
+        let status = counts.status();
+        assert!(status.ends_with("may forget jobs: it keeps snapshots at most (appendonly no)"));
+        let keeps = RedisState { appends: Some(true), ..RedisState::default() };
+        assert!(counts.note_redis_state(&keeps) && !counts.note_redis_state(&keeps));
+        assert!(counts.status().ends_with(", redis ok"), "{}", counts.status());
     }
 }

@@ -5,6 +5,7 @@ mod control_fan_out;
 mod dead_boots;
 mod dependents;
 mod due_jobs;
+mod durability;
 mod duty;
 mod foreign_actors;
 mod foreign_jobs;
@@ -86,6 +87,7 @@ impl Supervisor {
         self.start::<dead_boots::DeadBoots>(&mut duties, counts);
         self.start::<dependents::Dependents>(&mut duties, counts);
         self.start::<due_jobs::DueJobs>(&mut duties, counts);
+        self.start::<durability::Durability>(&mut duties, counts);
         self.start::<foreign_actors::ForeignActors>(&mut duties, counts);
         self.start::<foreign_jobs::ForeignJobs>(&mut duties, counts);
         self.start::<held_jobs::HeldJobs>(&mut duties, counts);

@@ -22,6 +22,29 @@ fn log_says_what_redis_keeps_and_what_makes_it_durable() {
 }
 
 #[test]
+fn change_of_what_redis_keeps_is_logged_and_in_the_status_of_the_supervisor() {
+    let redis = Redis::that_keeps();
+    let supervisor = Hero::on(&redis).supervisor().start();
+    let said = |text: &str| wait_until(text, || supervisor.err().contains(text));
+    redis.run("CONFIG RESETSTAT");
+    let mut asked = 0;
+    wait_until("it has checked", || {
+        asked += 1;
+        let stats: String = redis.ask("INFO commandstats");
+        let calls = stats.split_once("cmdstat_info:calls=").map_or("0", |(_, rest)| rest);
+        let calls: u32 = calls.split(',').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        // This call is not counted yet.
+        calls >= asked
+    });
+    redis.run("CONFIG SET appendonly no");
+    said("now keeps nothing");
+    said("redis-cli CONFIG SET appendonly yes");
+    redis.run("CONFIG SET appendonly yes");
+    said("now keeps every write");
+    assert_eq!(supervisor.err().matches(" now keeps ").count(), 2, "{}", supervisor.err());
+}
+
+#[test]
 fn redis_that_forgets_is_refused_where_durability_is_required() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("redis.require_durable", "true");
