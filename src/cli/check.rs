@@ -1,5 +1,4 @@
-//! `hero check`: validates the configuration, prints the values in force, and says which script
-//! types can run on this machine.
+//! `hero check`: validates the configuration, and says which script types can run on this machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,10 +18,10 @@ use crate::proto::target::ScriptType;
 use crate::sandbox::{Sandbox, Support};
 use crate::store::RedisState;
 
-/// Validate the configuration and print what is in force
+/// Validate the configuration, and say what can run on this machine
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n  hero check --redis\n  hero check --user hero\n\n\
+    after_help = "Examples:\n  hero check\n  hero --config new.toml check osis-default-1\n  hero check --redis\n  hero check --show\n  hero check --user hero\n\n\
                         Exit codes: 78 the configuration is wrong, with file, line and column; with \
                         --redis 69 Redis does not answer, 77 it refuses the login. Without \
                         --redis these two are warnings."
@@ -34,6 +33,9 @@ pub(super) struct Check {
     /// the configuration requires it, or if a key has the wrong type
     #[arg(long)]
     redis: bool,
+    /// Print the values in force, as a file
+    #[arg(long)]
+    show: bool,
     /// Fail if this user may not read the files of the configuration; by default `hero`, if root
     /// checks /etc/hero/hero.toml
     #[arg(long, value_name = "NAME")]
@@ -54,7 +56,6 @@ impl Check {
             return Err(Error::new(Exit::Config, problems.join("\n")));
         }
         let redis = if self.redis { Some(redis_state(&config)?) } else { None };
-        let text = config.to_toml()?;
         let warnings = match &redis {
             Some(state) => state.dangers(),
             None => redis_warnings(&config)?,
@@ -72,7 +73,10 @@ impl Check {
         for warning in &warnings {
             output::note(&format!("hero: {warning}"));
         }
-        output::text(&format!("{text}\n"))?;
+        if self.show {
+            output::text(&format!("{}\n", config.to_toml()?))?;
+        }
+        output::line("configuration: valid")?;
         for (script_type, unavailable) in availability(&config) {
             output::line(&said(&script_type, unavailable.as_deref()))?;
         }
