@@ -9,16 +9,20 @@
 # "." before the script begins, or the reason why it cannot, and closes the socket.
 def serve(control, preload, hero, cell):
     try:
-        import atexit, builtins, ctypes, gc, importlib, json, os, resource, signal, sys, types
-        from importlib.machinery import SourceFileLoader
+        import atexit, builtins, ctypes, gc, importlib, json, os, resource, sys, types
     except ImportError as error:
         control.send(f"it lacks a module of its own: {error}".encode()[:1000])
         raise
 
+    # A script may replace what these names mean.
+    leave, interrupt = SystemExit, KeyboardInterrupt
     cell = json.loads(cell)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.getenv.restype = ctypes.c_void_p
     mark_at = libc.getenv(b"HERO_RUN_ID")
+    libc.fopen.restype = ctypes.c_void_p
+    run_file = ctypes.pythonapi.PyRun_SimpleFileExFlags
+    run_file.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
     # Reserves the number of the channel.
     os.dup2(os.open("/dev/null", os.O_RDWR), 3)
 
@@ -69,28 +73,19 @@ def serve(control, preload, hero, cell):
         os.environ.clear()
         os.environ.update(job["env"])
 
-    def main_of(script):
-        main = types.ModuleType("__main__")
-        main.__dict__.update(
-            __file__=script, __builtins__=builtins, __cached__=None, __annotations__={},
-            __loader__=SourceFileLoader("__main__", script),
-        )
-        return main
+    def renew_main():
+        """Replaces `__main__` by an empty one, to which the interpreter adds the rest."""
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        main.__dict__.update(__annotations__={}, __builtins__=builtins)
+        return main.__dict__
 
-    def execute(script, main):
-        with open(script, "rb") as file:
-            text = file.read()
-        exec(compile(text, script, "exec", dont_inherit=True), main.__dict__)
-
-    def forget(main):
-        """Drops the globals of a script, which flushes the files that it left open."""
-        names = main.__dict__
-        for is_first in (True, False):
-            for name in list(names):
-                own = name.startswith("_") and not name.startswith("__")
-                if name != "__builtins__" and own == is_first:
-                    names[name] = None
-        gc.collect()
+    def execute(script):
+        """Runs a script as `python3 SCRIPT` does. Returns -1 if it failed; `sys.exit` does not return."""
+        name = os.fsencode(script)
+        file = libc.fopen(name, b"rbe")
+        if not file:
+            raise OSError(ctypes.get_errno(), "cannot open the script", script)
+        return run_file(file, name, 1, None)
 
     def begin(own):
         """Receives a job on `own`, prepares for it and confirms."""
@@ -145,12 +140,11 @@ def serve(control, preload, hero, cell):
             os.close(descriptor)
         told.close()
         own.close()
-        main = main_of(job["script"])
+        names = renew_main()
         os.path.dirname(job["script"])
-        execute(job["script"], main)
+        execute(job["script"])
         text = "import sys\ndef greet(name):\n    return f'{name!s}'\nprint(greet(1), [1], {1: 2})"
-        exec(compile(text, "hero", "exec", dont_inherit=True), main.__dict__)
-        forget(main)
+        exec(compile(text, "hero", "exec", dont_inherit=True), names)
         flush()
 
     def wait(descriptor):
@@ -173,7 +167,7 @@ def serve(control, preload, hero, cell):
 
     def run(job):
         script = job["script"]
-        main = sys.modules["__main__"] = main_of(script)
+        renew_main()
         sys.argv[:] = [script, *job["args"]]
         if hasattr(sys, "orig_argv"):
             sys.orig_argv[:] = [job["program"], *sys.orig_argv[1:-2], *sys.argv]
@@ -183,49 +177,20 @@ def serve(control, preload, hero, cell):
         elif sys.path and sys.path[0] == "":
             sys.path[0] = os.path.dirname(script)
         gc.enable()
-        status = 0
-        try:
-            execute(script, main)
-        except SystemExit as leaving:
-            status = leaving.code
-        except BaseException as error:
-            # Drops the frames of this file.
-            for _ in range(2):
-                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            sys.excepthook(type(error), error, error.__traceback__)
-            if isinstance(error, KeyboardInterrupt):
-                flush()
-                signal.signal(signal.SIGINT, signal.SIG_DFL)
-                os.kill(os.getpid(), signal.SIGINT)
-            status = 1
-        leave(main, status)
+        failed = execute(script) != 0
+        # From here on the interpreter ends by itself. One that was interrupted ends by the signal.
+        if failed and getattr(sys, "last_type", None) is not interrupt:
+            raise leave(1)
 
-    def leave(main, status):
-        """Ends the process as the interpreter does, but without freeing memory."""
-        if status is None:
-            status = 0
-        elif not isinstance(status, int):
-            print(status, file=sys.stderr)
-            status = 1
-        try:
-            threading = sys.modules.get("threading")
-            if threading is not None:
-                threading._shutdown()
-            atexit._run_exitfuncs()
-        except BaseException as error:
-            sys.excepthook(type(error), error, error.__traceback__)
-        flushed = flush()
-        forget(main)
-        flushed = flush() and flushed
-        os._exit(status & 0xFF if flushed else 120)
+    def thaw():
+        """Lets the interpreter collect the objects of the parent at its end too, if it matters: an
+        attribute of a class of theirs may hold a file of the script. It takes 2 ms."""
+        if any(hasattr(kind, "__del__") for kind in {type(it) for it in gc.get_objects()}):
+            gc.unfreeze()
 
     def flush():
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        except BaseException:
-            return False
-        return True
+        sys.stdout.flush()
+        sys.stderr.flush()
 
     def fork():
         text, ancillary, _, _ = control.recvmsg(1, 64)
@@ -262,6 +227,8 @@ def serve(control, preload, hero, cell):
     except BaseException as error:
         control.send(f"cannot import {name}: {type(error).__name__}: {error}".encode()[:1000])
         os._exit(1)
+    # Called first, it is the last function that an interpreter calls at its end.
+    atexit.register(thaw)
     flush()
     for number in (1, 2):
         os.dup2(3, number)

@@ -36,6 +36,20 @@ fn fork_has_the_result_of_a_cold_start() {
         "import sys; sys.stdout.write('x' * 300000)",
         "class A:\n    def __del__(self): print('gone')\na = A()",
         "import time; print(time.tzname)",
+        "import sys; print('kept'); sys.stdout = sys.stderr",
+        "import io, sys; print('kept'); sys.stdout = io.StringIO(); print('not shown')",
+        "import os, sys; print('first'); sys.stdout = os.fdopen(os.dup(1), 'w'); print('second')",
+        "import sys; print('closed'); sys.stdout.close()",
+        "import sys; sys.stderr.close()",
+        "import sys\nwith sys.stdout as out: out.write('closed')",
+        "import sys; sys.stdout = None; print('nothing')",
+        "import atexit; atexit.register(lambda: print('__file__' in globals()))",
+        "import gc, sys; gc.kept = open('/dev/fd/1', 'w'); gc.kept.write('of a module')",
+        "import builtins; builtins.kept = open('/dev/fd/1', 'w'); builtins.kept.write('of builtins')",
+        "import os; os._Environ.kept = open('/dev/fd/1', 'w'); os._Environ.kept.write('of a class')",
+        "import os; os.getcwdb.__self__.kept = f = open('/dev/fd/1', 'w'); f.write('of a C module'); del f",
+        "import subprocess as s\np = s.Popen(['/bin/cat'], stdin=s.PIPE, text=True); p.stdin.write('of a pipe')",
+        "import builtins; builtins.SystemExit = None; 1 / 0",
     ] {
         assert_eq!(world.run(&warm, source), world.run(&cold, source), "{source}");
     }
@@ -84,6 +98,8 @@ except ZeroDivisionError:
         "import sys; print('cut', end=''); sys.exit(7)
 ",
         "import os; print('lost'); os._exit(5)
+",
+        "import os, signal; os.kill(os.getpid(), signal.SIGINT)
 ",
         "import threading
 def f(): raise KeyError('in a thread')
