@@ -149,7 +149,8 @@ impl ClientError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Store(StoreError::Settings(_)) => Exit::Config,
-            Self::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
+            Self::Store(StoreError::NotPermitted { .. })
+            | Self::Object(ObjectError::NotPermitted(_)) => Exit::NotPermitted,
             Self::Store(_) | Self::Unsure { .. } | Self::Object(ObjectError::Unavailable(_)) => {
                 Exit::Unavailable
             }

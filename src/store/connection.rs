@@ -87,10 +87,27 @@ impl Server {
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(response_timeout);
         match &self.place {
-            ServerPlace::Fixed(client) => client
-                .get_multiplexed_async_connection_with_config(&config)
-                .await
-                .map_err(|error| StoreError::new(&self.address, CONNECTING, &error)),
+            ServerPlace::Fixed(client) => {
+                let connected = client.get_multiplexed_async_connection_with_config(&config).await;
+                let mut connection = connected
+                    .map_err(|error| StoreError::new(&self.address, CONNECTING, &error))?;
+                // Without a login, Redis closes the connection at a long command, mostly before its
+                // error can be read. The crate has checked a login.
+                let has_login = client.get_connection_info().redis_settings().password().is_some();
+                if !has_login {
+                    let answer: Result<(), RedisError> =
+                        redis::cmd("PING").query_async(&mut connection).await;
+                    let error = answer
+                        .err()
+                        .map(|error| StoreError::new(&self.address, CONNECTING, &error));
+                    if let Some(refused @ StoreError::NotPermitted { .. }) = error
+                        && !refused.to_string().contains("NOPERM")
+                    {
+                        return Err(refused);
+                    }
+                }
+                Ok(connection)
+            }
             ServerPlace::Named(sentinels) => sentinels.connect(&self.address, &config).await,
         }
     }

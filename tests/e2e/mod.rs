@@ -17,6 +17,7 @@ mod jobs;
 mod limits;
 mod load;
 mod log_files;
+mod login;
 mod outage;
 mod parsing;
 mod progress;

@@ -33,7 +33,7 @@ fn the_rhailib_sequence_diagram_runs_through_hero() {
     let hero = bridging(&redis);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("osis-default-1").start());
     let number = jobs(20);
-    for field in ["reply_to_queue", "reply_to"] {
+    for field in ["reply_to_queue", "reply_to", "reply_queue_name"] {
         let words = ["main", "40 + {n}", &number.to_string(), field];
         let answers = lines(&Program::run(&redis, "rhailib_client", &words));
         assert_eq!(answers.len(), number);
@@ -52,7 +52,29 @@ fn the_rhailib_sequence_diagram_runs_through_hero() {
     let answer = lines(&Program::run(&redis, "rhailib_client", &words)).remove(0);
     assert_eq!(answer["reply"]["status"], "error");
     assert_eq!(answer["reply"]["error"], answer["details"]["error"]);
+    // The diagram has another name for the error.
+    for place in ["reply", "details"] {
+        assert_eq!(answer[place]["error_msg"], answer["reply"]["error"], "in the {place}");
+    }
     assert!(answer["reply"]["error"].as_str().is_some_and(|error| error.contains("line 1")));
+}
+
+#[test]
+fn tasks_run_in_the_order_of_their_arrival() {
+    let redis = Redis::start();
+    let hero = bridging(&redis);
+    let fields = ["script", "1", "status", "pending", "reply_to_queue", "test:replies"];
+    // More than one step takes.
+    let ids: Vec<String> = (0..250).map(|n| format!("t{n}")).collect();
+    for id in &ids {
+        push_task(&redis, id, &fields);
+    }
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("osis-default-1").tasks(1).start();
+    wait_until("every task has its reply", || redis.list("test:replies").len() == ids.len());
+    let task = |reply: &String| lines(reply)[0]["task_id"].as_str().unwrap_or_default().to_owned();
+    let order: Vec<String> = redis.list("test:replies").iter().rev().map(task).collect();
+    assert_eq!(order, ids);
 }
 
 #[test]
@@ -147,7 +169,10 @@ fn what_is_no_task_is_refused_by_name() {
     let (_, reply): (String, String) = redis.ask("BLPOP test:bare 20");
     let reply: serde_json::Value = serde_json::from_str(&reply).expect("JSON");
     let expected = "invalid task: script is missing";
-    assert_eq!(reply, serde_json::json!({"task_id": "bare", "status": "error", "error": expected}));
+    let expected_reply = serde_json::json!({
+        "task_id": "bare", "status": "error", "error": expected, "error_msg": expected
+    });
+    assert_eq!(reply, expected_reply);
     assert_eq!(detail(&redis, "bare", "error").as_deref(), Some(expected));
 
     for (id, list) in [("own", "hero:q:work:type:osis"), ("tasks", "rhai_tasks:main")] {

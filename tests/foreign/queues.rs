@@ -25,6 +25,22 @@ fn an_old_client_gets_its_results_from_a_hero_actor() {
 }
 
 #[test]
+fn jobs_of_an_old_client_run_in_the_order_of_their_arrival() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let socket = redis.folder().join("redis.sock").display().to_string();
+    let ids: Vec<String> = (0..20).map(|n| format!("old-{n}")).collect();
+    for id in &ids {
+        let script = format!("redis-cli -s {socket} RPUSH test:order {id} > /dev/null");
+        super::scenarios::push(&redis, W1, id, &script);
+    }
+    let (_supervisor, _actor) =
+        (hero.supervisor().start(), hero.actor("bash-default-1").tasks(1).start());
+    wait_until("all have run", || redis.list("test:order").len() == ids.len());
+    assert_eq!(redis.list("test:order"), ids);
+}
+
+#[test]
 fn old_workers_alone_serve_a_hero_client_and_their_ends_are_noticed() {
     let redis = Redis::start();
     let hero = dual(&redis, &[W1]);

@@ -1,6 +1,6 @@
 //! The example scenarios of the queue naming document, each as it stands there.
 
-use super::{Program, bash, counting, dual, each_ran_once, jobs};
+use super::{Program, bash, counting, dual, each_ran_once, jobs, nothing_is_left};
 use crate::support::{Redis, wait_until};
 
 /// Pushes a job as a program of the naming document does.
@@ -89,4 +89,32 @@ fn scenario_c_mixed_old_and_new_actors_both_get_work_and_no_job_is_stuck() {
         ids.iter().filter(|id| redis.field(&format!("hero:job:{id}"), "actor").is_some()).count();
     assert!(by_hero > 0 && by_hero < number, "{by_hero} of {number} ran on Hero's actor");
     assert_eq!(redis.list(legacy), [] as [&str; 0]);
+}
+
+/// The supervisor of scenario C stores each job and pushes its id twice, canonical first.
+#[track_caller]
+fn push_twice(redis: &Redis, prefix: &str, number: usize, legacy: &str) -> Vec<String> {
+    let script = counting(redis, "{id}", "out-{id}");
+    let count = number.to_string();
+    let words = ["bash", &script, prefix, &count, legacy];
+    Program::run(redis, "naming_supervisor", &words).lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn scenario_c_a_supervisor_of_the_document_pushes_twice_and_no_job_runs_twice() {
+    let redis = Redis::start();
+    let legacy = "hero:job:actor_queue:bash";
+    let hero = dual(&redis, &[legacy]);
+    let _supervisor = hero.supervisor().start();
+    let number = jobs(60);
+    // Jobs that wait already when the actors of both kinds start.
+    let waiting = push_twice(&redis, "waiting", number, legacy);
+    let _old = Program::serve(&redis, "old_worker", &[legacy]);
+    let _new = hero.actor("bash-default-1").tasks(2).start();
+    super::all_finish(&redis, &waiting);
+    // Jobs that both kinds wait for.
+    let awaited = push_twice(&redis, "awaited", number, legacy);
+    super::all_finish(&redis, &awaited);
+    each_ran_once(&redis, 2 * number);
+    nothing_is_left(&redis);
 }

@@ -22,6 +22,8 @@ pub(super) enum Action {
     GiveBackAll,
     /// Tell the daemon that the shutdown goes on.
     ReportStopping,
+    /// Put these ids back after a moment.
+    PutBackLater(Vec<Woken>),
     /// Queue an errand behind the others.
     Do(Errand),
     /// Queue an errand before the others.

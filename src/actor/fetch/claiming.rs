@@ -208,6 +208,9 @@ impl Claiming {
             } else if slots.set_paused(std::mem::take(&mut claimed.paused)) {
                 info!(actor = %slots.id, paused = slots.paused_len(), "queues were paused or resumed");
             }
+            if !claimed.later.is_empty() {
+                actions.push(Action::PutBackLater(claimed.later));
+            }
             if !claimed.attempts.is_empty() {
                 failpoint::reached(failpoint::AFTER_CLAIM);
             }

@@ -8,10 +8,13 @@ use tokio::task::JoinSet;
 use tracing::debug;
 
 use super::slots::Slots;
-use crate::store::{Backoff, Blocking, Store};
+use crate::store::{Backoff, Blocking, Store, Woken};
 
 /// The length of one wait for a job.
 const WAIT: Duration = Duration::from_secs(2);
+
+/// The time that an old worker has to write that it starts a job, after it popped the id.
+const START_PATIENCE: Duration = Duration::from_millis(50);
 
 /// The wait of an actor for work. The number of waits shows a watcher that was busy that a claim
 /// came between two of them.
@@ -26,7 +29,7 @@ pub(super) struct LegacyWatch {
     /// The actors with such queues, by place, and whether they wait for work.
     wanted: Vec<(usize, watch::Sender<Wanted>)>,
     found: mpsc::Receiver<usize>,
-    _watchers: JoinSet<()>,
+    watchers: JoinSet<()>,
 }
 
 impl LegacyWatch {
@@ -51,7 +54,7 @@ impl LegacyWatch {
             }
             wanted.push((actor, wants));
         }
-        Self { wanted, found, _watchers: watchers }
+        Self { wanted, found, watchers }
     }
 
     /// Watches the queues of the actors that wait for work.
@@ -65,6 +68,22 @@ impl LegacyWatch {
                 changes
             });
         }
+    }
+
+    /// Puts ids back at the front of their lists, once an old worker that popped a copy of one has had
+    /// the time to say so. The ids have ready entries: if this process dies meanwhile, a supervisor
+    /// puts them back.
+    pub(super) fn put_back_later(&mut self, store: &Store, entries: Vec<Woken>) {
+        while self.watchers.try_join_next().is_some() {}
+        let store = store.clone();
+        self.watchers.spawn(async move {
+            tokio::time::sleep(START_PATIENCE).await;
+            for woken in entries.iter().rev() {
+                if let Err(error) = store.put_back(woken).await {
+                    debug!(key = %woken.list, "cannot put an id back: {error}");
+                }
+            }
+        });
     }
 
     /// Waits for a job in a legacy queue and returns its actor.

@@ -216,6 +216,7 @@ impl Fetch {
                 info!(jobs = jobs.len(), "giving running jobs back to their queues");
                 self.errands.push_first(Errand::GiveBack(jobs));
             }
+            Action::PutBackLater(ids) => self.legacy.put_back_later(&self.boot.store, ids),
             Action::StopAll(reason) => self.jobs.stop_all(reason),
             Action::ReportStopping => self.report_stopping(),
             Action::Do(errand) => self.errands.push(errand),

@@ -305,6 +305,9 @@ pub enum ObjectError {
     /// The store cannot be reached, with the reason.
     #[error("{0}")]
     Unavailable(String),
+    /// The store denies access, with the reason.
+    #[error("{0}")]
+    NotPermitted(String),
 }
 
 impl fmt::Display for Context {

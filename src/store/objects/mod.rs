@@ -27,7 +27,10 @@ const DECLARED_MEANWHILE_MAX: usize = 5;
 
 impl From<StoreError> for ObjectError {
     fn from(error: StoreError) -> Self {
-        Self::Unavailable(error.to_string())
+        match error {
+            StoreError::NotPermitted { .. } => Self::NotPermitted(error.to_string()),
+            _ => Self::Unavailable(error.to_string()),
+        }
     }
 }
 

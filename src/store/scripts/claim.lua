@@ -6,7 +6,7 @@
 --       5 limit on the bytes of one hash
 --       6 number of ids popped before, then for each: its work list, the id
 --       last two: the limits of the configuration as JSON, or '' if it has none; retention
--- returns { jobs, skipped, broken, more, fenced, paused, time }
+-- returns { jobs, skipped, broken, more, fenced, paused, time, later }
 --       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
 --       skipped  { number, a few of them: id, reason, … }
 --       broken   { work list, error, … } of lists that cannot be read
@@ -16,6 +16,8 @@
 --       paused   work lists of paused queues: nothing was taken from them, and ids popped from one
 --                went back to its front
 --       time     of the claim, in us
+--       later    { work list, id, … } of ids to put back after a moment: an old worker may have popped
+--                another copy and be about to write its start
 -- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy adoption
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
@@ -25,7 +27,7 @@ local POPS_PER_STEP, JOBS_PER_STEP, BYTES_PER_STEP = 1000, 128, 524288
 
 local at = now_us()
 local when = rfc3339(at)
-local jobs, skipped, broken = {}, { 0 }, {}
+local jobs, skipped, broken, later = {}, { 0 }, {}, {}
 local claims, taken = {}, {}
 local unready = {}
 local bytes = 0
@@ -38,7 +40,7 @@ if not may_own(boot) then
       redis.pcall('LPUSH', ARGV[i], ARGV[i + 1])
     end
   end
-  return { {}, { 0 }, {}, 0, 1, {}, at }
+  return { {}, { 0 }, {}, 0, 1, {}, at, {} }
 end
 
 -- The lists to leave alone. One cheap query as long as no queue is paused.
@@ -84,8 +86,26 @@ local function leave_to_old_worker(id, list, legacy)
     register(QUEUES, queue)
     redis.call('ZADD', READY .. queue, integer(tonumber(first[2] or at) - 1), id)
   end
+  if not legacy then return end
   if LEGACY then note_seen(legacy, 'popped_at', at) end
   skip(id, 'an old worker has taken it')
+end
+
+-- Returns true if a job that a foreign program pushed may start. Such a program may have pushed it to
+-- a legacy queue too, in a step of its own. If the copy is there, the claim removes it. If not, an old
+-- worker may have popped it: the first look leaves the job alone, so that the worker can say so.
+local has_no_other_copy
+if LEGACY then
+  function has_no_other_copy(id, list, legacy)
+    local found = withdraw_copies(id, type_of_queue(queue_of_list(list)))
+    if found == nil or legacy or redis.call('HSETNX', JOB .. id, 'legacy', '') == 0 or found then
+      return true
+    end
+    leave_to_old_worker(id, list)
+    later[#later + 1] = list
+    later[#later + 1] = id
+    return false
+  end
 end
 
 local limits_text = ARGV[last_popped + 2]
@@ -143,6 +163,10 @@ local function take(id, list, score)
     and not may_start(id, hash, list, legacy) then
     return
   end
+  if LEGACY and status == 'dispatched' and not old and not present(legacy)
+    and not has_no_other_copy(id, list, legacy) then
+    return
+  end
   -- Limits do not apply to a job that older programs may take as well.
   local held, limited = false, nil
   if is_limited and status == 'dispatched' and not old and not present(legacy) then
@@ -195,8 +219,10 @@ local pops, most = 0, math.min(wanted, JOBS_PER_STEP)
 local function has_room() return #jobs < most and pops < POPS_PER_STEP and bytes < BYTES_PER_STEP end
 local lists = #jobs < wanted and #KEYS > 0 and redis.call('EXISTS', unpack(KEYS)) > 0 and KEYS or {}
 for _, list in ipairs(lists) do
+  -- Older clients push to the head alone, so the oldest of their jobs stands at the end.
+  local is_old = LEGACY and legacy_queue(list)
   while not is_paused[list] and has_room() do
-    local ids = redis.pcall('LPOP', list, math.min(most - #jobs, POPS_PER_STEP - pops))
+    local ids = redis.pcall(is_old and 'RPOP' or 'LPOP', list, math.min(most - #jobs, POPS_PER_STEP - pops))
     if not ids then break end
     if ids.err then
       broken[#broken + 1] = list
@@ -210,8 +236,8 @@ for _, list in ipairs(lists) do
       number = number + 1
     end
     pops = pops + number - 1
-    -- Jobs that are left for the next call go back to the front.
-    for place = #ids, number, -1 do redis.call('LPUSH', list, ids[place]) end
+    -- Jobs that are left for the next call go back to where they were.
+    for place = #ids, number, -1 do redis.call(is_old and 'RPUSH' or 'LPUSH', list, ids[place]) end
   end
 end
 
@@ -224,4 +250,4 @@ for list, ids in pairs(unready) do
 end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()
-return { jobs, skipped, broken, (#jobs < wanted and not has_room()) and 1 or 0, 0, paused, at }
+return { jobs, skipped, broken, (#jobs < wanted and not has_room()) and 1 or 0, 0, paused, at, later }

@@ -66,13 +66,14 @@ local function take(task)
     tally('dropped', task, 'its id is longer than ' .. ID_LEN_MAX .. ' bytes')
     return true
   end
-  local f = redis.pcall('HMGET', DETAILS .. task, 'script', 'status', 'reply_to_queue', 'reply_to')
+  local f = redis.pcall('HMGET', DETAILS .. task, 'script', 'status', 'reply_to_queue',
+    'reply_to', 'reply_queue_name')
   if f.err then
     tally('dropped', task, 'its details are no hash')
     return true
   end
   if not f[1] and not f[2] and redis.call('EXISTS', DETAILS .. task) == 0 then return false end
-  local reply_to = present(f[3]) or present(f[4]) or ''
+  local reply_to = present(f[3]) or present(f[4]) or present(f[5]) or ''
   if f[2] and f[2] ~= 'pending' then
     tally('doubled', task, 'its status is ' .. string.sub(f[2], 1, 32))
   elseif not may_reply_to(reply_to) then
@@ -115,7 +116,8 @@ else
   local number, gone = look_at_late(from, from + limit - 1)
   redis.call('HSET', MARKS, mark, number == limit and from + number - gone or 0)
 end
-local popped = redis.call('LPOP', TASKS .. circle, limit)
+-- Clients push to the head alone, so the oldest task stands at the end.
+local popped = redis.call('RPOP', TASKS .. circle, limit)
 for _, task in ipairs(popped or {}) do
   ids = ids + 1
   if not take(task) then redis.call('ZADD', LATE .. circle, 'NX', integer(at), task) end

@@ -3,7 +3,8 @@
 rhailib_client.py SOCKET CIRCLE SCRIPT COUNT [FIELD]
 
 As in the diagram it pushes the id first and writes the details after that. FIELD is what names the
-reply queue: reply_to_queue, as the data structures have it, or reply_to, as the diagram has it.
+reply queue: reply_to_queue, as the data structures have it; reply_to, as the diagram has it; or
+reply_queue_name, as the workflow has it.
 In SCRIPT, {n} stands for the task's number. Prints a line of JSON for each reply.
 """
 import json

@@ -1,5 +1,5 @@
 -- Adopts jobs that programs wrote and pushed with plain commands: no script has looked at them yet.
--- needs: wrong_type time names job counters index events unique ending prerequisites waiting
+-- needs: wrong_type time names job counters index events unique legacy ending prerequisites waiting
 
 local PREREQUISITES_MAX = 10000
 
@@ -61,6 +61,11 @@ local function adopting(at, retention)
     end
     local run_at = microseconds(f.run_at)
     if not state and run_at > at then state, score = 'scheduled', run_at end
+    -- In its queue it may have a copy in a legacy queue, which a claim withdraws.
+    if LEGACY and (state and withdraw_copies(id, script_type) ~= nil
+        or #legacy_queues_of('type:' .. script_type) == 0) then
+      redis.call('HSET', JOB .. id, 'legacy', '')
+    end
     if not state then return 'dispatched' end
     log_event(id, state, script_type)
     redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at), 'script_type', script_type)

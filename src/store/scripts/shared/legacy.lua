@@ -27,9 +27,12 @@ local function remove_copy(id, list)
 end
 
 -- Creating a function costs time in every call, so these exist only if legacy queues are served.
-local legacy_queue, legacy_queues_of, copy_to_legacy, note_seen, reply_to_legacy, tell_old_worker
+local legacy_queue, legacy_queues_of, copy_to_legacy, withdraw_copies, note_seen, reply_to_legacy,
+  tell_old_worker
 if LEGACY then
   local LEGACY_REPLY_TTL_S = 60
+  -- The entries of a legacy queue among which a copy of unknown place is looked for.
+  local SEARCHED_ENTRIES = 10000
   -- The configuration of a legacy queue that is served.
   function legacy_queue(list)
     for _, queue in ipairs(LEGACY) do
@@ -82,6 +85,23 @@ if LEGACY then
     end
     redis.call('HSET', JOB .. id, 'legacy', list)
     redis.pcall(to_front and 'LPUSH' or 'RPUSH', list, id)
+  end
+
+  -- Removes the copies of a job that a foreign program pushed to legacy queues too. Returns nil if
+  -- its type has no legacy queue, else whether one had a copy.
+  function withdraw_copies(id, script_type)
+    local found
+    for _, queue in ipairs(LEGACY) do
+      if queue.type == script_type then
+        found = found or false
+        local place = redis.pcall('LPOS', queue.list, id, 'MAXLEN', SEARCHED_ENTRIES)
+        if type(place) == 'number' then
+          redis.call('LREM', queue.list, 1, id)
+          found = true
+        end
+      end
+    end
+    return found
   end
 
   -- Notes that a program was seen to use a legacy queue.

@@ -18,9 +18,12 @@ local function answer_task(task, reply_to, status, text, when)
   local word = status == 'finished' and 'completed' or 'error'
   local field = status == 'finished' and 'output' or 'error'
   redis.pcall('HSET', DETAILS .. task, 'status', word, field, text, 'updated_at', when)
+  -- rhailib's own documents have two names for the error.
+  if field == 'error' then redis.pcall('HSET', DETAILS .. task, 'error_msg', text) end
   if reply_to and reply_to ~= '' and may_reply_to(reply_to) then
     local reply = { task_id = task, status = word }
     reply[field] = text
+    reply.error_msg = reply.error
     redis.pcall('LPUSH', reply_to, cjson.encode(reply))
     redis.pcall('EXPIRE', reply_to, TASK_REPLY_TTL_S)
   end

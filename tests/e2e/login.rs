@@ -1,0 +1,106 @@
+//! The login: every command of the help at a Redis that wants a password which nobody gave.
+
+use std::fs;
+
+use super::field;
+use crate::support::{Hero, Redis};
+
+/// The words that a command needs beside its name. `FILE` is a backup, `LINES` a file of objects. `None`
+/// for commands that use no Redis, or one of their own.
+const WORDS: &[(&str, Option<&[&str]>)] = &[
+    ("run", Some(&["osis-default-1", "--wait", "5s"])),
+    ("dev", None),
+    ("check", Some(&["--redis"])),
+    ("status", Some(&[])),
+    ("exec", Some(&["-t", "osis", "-e", "1"])),
+    ("submit", Some(&["-t", "osis", "-e", "1"])),
+    ("job list", Some(&[])),
+    ("job show", Some(&["a"])),
+    ("job wait", Some(&["a"])),
+    ("job output", Some(&["a"])),
+    ("job logs", Some(&["a"])),
+    ("job stop", Some(&["a"])),
+    ("job retry", Some(&["a"])),
+    ("job delete", Some(&["a"])),
+    ("job clear", Some(&["--yes"])),
+    ("queue list", Some(&[])),
+    ("queue pause", Some(&["type:osis"])),
+    ("queue resume", Some(&["type:osis"])),
+    ("queue purge", Some(&["type:osis"])),
+    ("actor list", Some(&[])),
+    ("actor drain", Some(&["osis-default-1"])),
+    ("actor resume", Some(&["osis-default-1"])),
+    ("actor stop", Some(&["osis-default-1"])),
+    ("cron list", Some(&[])),
+    ("cron run", Some(&["tick"])),
+    ("dead list", Some(&[])),
+    ("dead show", Some(&["a"])),
+    ("dead retry", Some(&["a"])),
+    ("dead delete", Some(&["a"])),
+    ("events", Some(&[])),
+    ("osis list", Some(&[])),
+    ("osis get", Some(&["note", "a"])),
+    ("osis delete", Some(&["note", "a"])),
+    ("osis export", Some(&["note"])),
+    ("osis import", Some(&["LINES"])),
+    ("osis reindex", Some(&[])),
+    ("migrate status", Some(&[])),
+    ("script doc", None),
+    ("script check", None),
+    ("script repl", None),
+    ("script redis", None),
+    ("backup", Some(&["OTHER"])),
+    ("restore", Some(&["FILE"])),
+    ("bench", None),
+];
+
+/// The commands that the help lists, with those below them in place of a noun.
+fn commands(hero: &Hero, above: &[&str]) -> Vec<String> {
+    let help = hero.run(&[above, &["--help"]].concat()).code(0).stdout;
+    let Some((_, list)) = help.split_once("\nCommands:\n") else {
+        return vec![above.join(" ")];
+    };
+    let names = list.lines().take_while(|line| !line.is_empty());
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    let mut found = Vec::new();
+    for name in names.filter(|name| *name != "help") {
+        found.extend(commands(hero, &[above, &[name]].concat()));
+    }
+    found
+}
+
+#[test]
+fn every_command_says_that_redis_wants_a_password_and_exits_with_77() {
+    let redis = Redis::start();
+    let path = |name: &str| redis.folder().join(name).display().to_string();
+    fs::create_dir(path("cron.d")).expect("a folder");
+    let tick = "[cron.tick]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"\n";
+    fs::write(path("cron.d/tick.toml"), tick).expect("a file");
+    let hero = Hero::on(&redis)
+        .set("supervisor.cron_dir", &format!("{:?}", path("cron.d")))
+        .set("supervisor.migration", "\"dual\"")
+        .set("supervisor.legacy_queues", r#"[{ legacy = "hero:work_queue:w1", type = "osis" }]"#);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    assert_eq!(field(&redis, "a", "script").as_deref(), Some("1"));
+    hero.run(&["backup", &path("FILE")]).code(0);
+    let line = "{\"context\":\"\",\"type\":\"note\",\"object\":{\"id\":\"a\"}}\n";
+    fs::write(path("LINES"), line).expect("a file");
+    redis.run("CONFIG SET requirepass secret");
+    // A long command gets another answer than a short one.
+    let long = "1 + ".repeat(30_000) + "1";
+    for words in [["submit", "-t", "osis", "-e", &long], ["exec", "-t", "osis", "-e", "1"]] {
+        hero.run(&words).code(77).says("NOAUTH");
+    }
+    let listed = commands(&hero, &[]);
+    assert_eq!(listed, WORDS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    for (name, words) in WORDS {
+        let Some(words) = words else { continue };
+        let words = words.iter().map(|word| match *word {
+            "FILE" | "LINES" | "OTHER" => path(word),
+            word => word.to_owned(),
+        });
+        let words: Vec<String> = name.split(' ').map(ToOwned::to_owned).chain(words).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        hero.run(&words).code(77).says("NOAUTH");
+    }
+}
