@@ -254,6 +254,11 @@ impl Keys {
         self.key(format_args!("meta:job:settling"))
     }
 
+    /// List: notes on jobs that ended before any actor had them, as JSON, for a supervisor's log.
+    pub fn notes(&self) -> String {
+        self.key(format_args!("meta:job:notes"))
+    }
+
     /// Hash: throughput of a script type, as last sampled.
     pub fn rate(&self, script_type: &ScriptType) -> String {
         self.key(format_args!("meta:queue:rate:type:{script_type}"))
@@ -335,6 +340,7 @@ impl Keys {
             ("RESERVED", "meta:job:reserved:"),
             ("COMMITTING", "meta:job:committing"),
             ("SETTLING", "meta:job:settling"),
+            ("NOTES", "meta:job:notes"),
             ("RATE", "meta:queue:rate:type:"),
             ("HOUR", "meta:queue:hour:type:"),
             ("MARKS", "meta:queue:marks"),
@@ -443,6 +449,7 @@ mod tests {
             (keys.reserved(&id), "hero:meta:job:reserved:job-1"),
             (keys.committing(), "hero:meta:job:committing"),
             (keys.settling(), "hero:meta:job:settling"),
+            (keys.notes(), "hero:meta:job:notes"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.hour(&osis), "hero:meta:queue:hour:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),

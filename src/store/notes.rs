@@ -18,6 +18,14 @@ pub struct JobNote {
     pub text: String,
 }
 
+impl JobNote {
+    /// Reads a note as `note_end` of the scripts writes it: `[id, script type, text]`.
+    pub(super) fn from_json(note: &str) -> Option<Self> {
+        let (job_id, script_type, text) = serde_json::from_str(note).ok()?;
+        Some(Self { job_id, script_type, text })
+    }
+}
+
 impl Display for JobNote {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Self { job_id, script_type, text } = self;

@@ -52,6 +52,17 @@ impl Store {
         Ok(())
     }
 
+    /// Takes notes on jobs that ended before any actor had them, up to `limit`, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn take_notes(&self, limit: usize) -> Result<Vec<JobNote>, StoreError> {
+        let mut command = redis::cmd("LPOP");
+        command.arg(self.keys.notes()).arg(limit);
+        let notes: Option<Vec<String>> = self.link.query("taking notes on jobs", &command).await?;
+        Ok(notes.iter().flatten().filter_map(|note| JobNote::from_json(note)).collect())
+    }
+
     async fn settle_one(&self, retention: &str) -> Result<bool, StoreError> {
         let mut script = self.scripts.settle.prepare_invoke();
         script.arg(retention);

@@ -1,10 +1,17 @@
 //! Duty: goes on with what takes more than one step: notifies the dependents that were too many for
-//! the step that ended their prerequisite, and commits atomic batches whose client has gone.
+//! the step that ended their prerequisite, and commits atomic batches whose client has gone. Logs the
+//! jobs that ended with their prerequisite, which no actor had.
 
 use std::time::Duration;
 
+use tracing::info;
+
 use super::duty::{Duty, DutyCounts, Round};
+use crate::proto::report::JOB_FAILURE;
 use crate::store::StoreError;
+
+/// Notes on jobs that one call takes.
+const NOTES_PER_STEP: usize = 500;
 
 /// Notifies dependents.
 pub(super) struct Dependents;
@@ -16,7 +23,12 @@ impl Duty for Dependents {
         let kept = round.settings.job.kept();
         let more_to_tell = round.store.settle(kept).await?;
         let more_to_commit = round.store.commit_left(kept).await?;
-        Ok(if more_to_tell || more_to_commit {
+        let notes = round.store.take_notes(NOTES_PER_STEP).await?;
+        for note in &notes {
+            info!(target: JOB_FAILURE, job_id = %note.job_id, script_type = %note.script_type, "{note}");
+        }
+        let more_to_log = notes.len() == NOTES_PER_STEP;
+        Ok(if more_to_tell || more_to_commit || more_to_log {
             Duration::ZERO
         } else {
             round.settings.supervisor.sweep_interval

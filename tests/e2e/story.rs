@@ -91,6 +91,27 @@ fn log_tells_the_recovery_of_a_job_by_its_id() {
 }
 
 #[test]
+fn failure_of_a_dependent_is_told_by_its_id() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    let supervisor = hero.supervisor().start();
+    let submit = |id: &str, options: &[&str]| {
+        let args = [&["submit", "-t", "osis", "--id", id][..], options].concat();
+        hero.run(&args).code(0);
+    };
+    submit("a", &["--delay", "300ms", "-e", "throw 1"]);
+    submit("b", &["--after", "a", "-e", "1"]);
+    submit("c", &["--after", "b", "-e", "1"]);
+    until(&redis, "c", "error");
+    submit("late", &["--after", "a", "-e", "1"]);
+    for (id, prerequisite) in [("b", "a"), ("c", "b"), ("late", "a")] {
+        let told = format!("{id} of osis ended in error: prerequisite failed: {prerequisite}");
+        wait_until(&told, || story(&[&supervisor], id) == [told.clone()]);
+    }
+}
+
+#[test]
 fn lost_pop_is_told_by_the_id() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

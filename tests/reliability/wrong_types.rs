@@ -36,6 +36,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("RESERVED", "0", "string"),
     ("COMMITTING", "", "list"),
     ("SETTLING", "", "list"),
+    ("NOTES", "", "list"),
     ("RATE", "osis", "hash"),
     ("HOUR", "osis", "list"),
     ("MARKS", "", "hash"),

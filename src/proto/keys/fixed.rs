@@ -12,6 +12,7 @@ impl Keys {
             ("meta:supervisor:index", "zset"),
             ("meta:boot:index", "zset"),
             ("meta:job:settling", "list"),
+            ("meta:job:notes", "list"),
             ("meta:job:committing", "list"),
             ("meta:job:events", "stream"),
             ("meta:key:wrong_types", "zset"),

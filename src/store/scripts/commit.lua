@@ -38,6 +38,7 @@ local function fail(job, prerequisite)
   local f = read(job.id, 'reply', 'retention', 'dependents')
   job.reply, job.retention = f[1], f[2]
   end_job(job.id, job, 'error', PREREQUISITE_FAILED .. prerequisite, nil, at, retention)
+  note_end(job.id, job.script_type, PREREQUISITE_FAILED .. prerequisite)
   note_failed_dependent(job.id, prerequisite)
   if present(f[3]) then
     ended[#ended + 1] = { id = job.id, status = 'error', dependents = f[3] }

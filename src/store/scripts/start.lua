@@ -22,6 +22,7 @@ if failed then
   state = 'error'
   local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[12] }
   end_job(id, job, 'error', PREREQUISITE_FAILED .. failed, nil, at, retention)
+  note_end(id, script_type, PREREQUISITE_FAILED .. failed)
   note_failed_dependent(id, failed)
   if present(f[10]) then
     tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)

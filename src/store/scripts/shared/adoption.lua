@@ -24,6 +24,7 @@ local function adopting(at, retention)
   local function end_adopted(id, f, script_type, text)
     local job = { script_type = script_type, reply = f.reply, retention = f.retention }
     end_job(id, job, 'error', text, nil, at, retention)
+    note_end(id, script_type, text)
     local dependents = list_of_ids(present(f.dependents))
     if #dependents > 0 then
       local entry = { id = id, status = 'error', left = dependents }

@@ -64,6 +64,7 @@ local function tell_dependents(ended, at, retention)
       local text = is_lost and PENDING .. id .. ' has the wrong type'
         or PREREQUISITE_FAILED .. prerequisite
       end_job(id, job, 'error', text, nil, at, retention)
+      note_end(id, job.script_type, text)
       return present(f[9])
     end
     if redis.call('SCARD', PENDING .. id) == 0 then

@@ -66,6 +66,18 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, job.base64 or text, when) end
 end
 
+local NOTES_LEN_MAX, NOTES_TTL_S = 10000, 3600
+
+-- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.
+-- Without room or permission for it, only the line is missing.
+local function note_end(id, script_type, text)
+  local note = cjson.encode({ id, script_type or '', 'ended in error: ' .. text })
+  local length = redis.pcall('RPUSH', NOTES, note)
+  if type(length) ~= 'number' then return end
+  if length > NOTES_LEN_MAX then redis.call('LTRIM', NOTES, -NOTES_LEN_MAX, -1) end
+  redis.call('EXPIRE', NOTES, NOTES_TTL_S)
+end
+
 -- Adds a job that used up its attempts to the dead letters of its type.
 local function add_dead_letter(id, script_type)
   count(script_type, 'dead')

@@ -81,6 +81,7 @@ local function submit_jobs(args)
         local job =
           { script_type = script_type, reply = f[1], unique_key = unique_key, retention = f[2] }
         end_job(id, job, 'error', PREREQUISITE_FAILED .. failed, nil, at, args[2])
+        note_end(id, script_type, PREREQUISITE_FAILED .. failed)
         note_failed_dependent(id, failed)
       else
         enter(code, script_type, id, at + number - 1)
