@@ -8,6 +8,7 @@ use super::*;
 use crate::config::{CommandOptions, EngineKind, RhaiLimits, SandboxConfig};
 use crate::engine::{Inputs, StopReason, Stream};
 
+mod corpus;
 mod hidden;
 
 #[derive(Default)]

@@ -1,0 +1,197 @@
+#: command with its output
+import subprocess
+print(subprocess.run(["echo", "a"], capture_output=True, text=True))
+#: command that writes itself
+import subprocess, sys
+print("before", flush=True)
+subprocess.run("echo inside; echo error >&2", shell=True)
+print("after")
+#: command that fails
+import subprocess
+subprocess.run(["false"], check=True)
+#: command that does not exist
+import subprocess
+subprocess.run(["no-such-program"])
+#: command with a timeout
+import subprocess
+try:
+    subprocess.run(["sleep", "60"], timeout=0.05)
+except subprocess.TimeoutExpired as error:
+    print(error.cmd)
+#: input of a command
+import subprocess
+print(subprocess.run(["tr", "a-z", "A-Z"], input="abc", capture_output=True, text=True).stdout)
+#: input of a command is not closed
+import subprocess
+process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, text=True)
+process.stdin.write("of a pipe\n")
+#: pipeline
+import subprocess
+first = subprocess.Popen(["echo", "b\na"], stdout=subprocess.PIPE)
+second = subprocess.Popen(["sort"], stdin=first.stdout, stdout=subprocess.PIPE, text=True)
+print(second.communicate()[0].split(), first.wait())
+#: variables of commands
+import os, subprocess
+os.environ["NEW"] = "1"
+print(subprocess.run("echo $NEW $MISSING", shell=True, capture_output=True, text=True).stdout)
+print(subprocess.run(["env"], env={"ONLY": "1"}, capture_output=True, text=True).stdout)
+#: os.system and os.popen
+import os
+print(os.system("exit 3") >> 8, os.popen("echo a").read())
+#: fork
+import os
+child = os.fork()
+if child == 0:
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+#: child of a fork ends normally
+import os, sys
+print("of both", flush=True)
+child = os.fork()
+if child == 0:
+    print("of the child")
+    sys.exit(3)
+print("of the parent", os.waitpid(child, 0)[1] >> 8)
+#: child of a fork fails
+import os
+child = os.fork()
+if child == 0:
+    1 / 0
+print(os.waitpid(child, 0)[1] >> 8)
+#: buffer is written by both after a fork
+import os
+print("twice")
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+#: exec
+import os
+print("before", flush=True)
+os.execvp("echo", ["echo", "replaced"])
+#: spawn
+import os
+print(os.spawnvp(os.P_WAIT, "true", ["true"]), os.posix_spawnp("true", ["true"], {}) > 0)
+os.wait()
+#: signal handler
+import os, signal
+signal.signal(signal.SIGUSR1, lambda number, frame: print("got", signal.Signals(number).name, frame.f_code.co_name))
+os.kill(os.getpid(), signal.SIGUSR1)
+print("end")
+#: alarm
+import signal
+def late(*_):
+    raise TimeoutError("too late")
+signal.signal(signal.SIGALRM, late)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+signal.pause()
+#: default handlers
+import signal
+print([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGCHLD)])
+#: broken pipe
+import os, sys
+read_end, write_end = os.pipe()
+os.close(read_end)
+os.write(write_end, b"x")
+#: threads
+import threading
+total, lock = [0], threading.Lock()
+def add():
+    for _ in range(100):
+        with lock:
+            total[0] += 1
+threads = [threading.Thread(target=add) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(total)
+#: threads that are not joined
+import threading, time
+def late():
+    time.sleep(0.05)
+    print("late")
+threading.Thread(target=late).start()
+print("early")
+#: daemon thread is cut off
+import threading, time
+threading.Thread(target=time.sleep, args=[60], daemon=True).start()
+print("end")
+#: thread is waited for before functions at exit
+import atexit, threading, time
+atexit.register(print, "at exit")
+threading.Thread(target=lambda: (time.sleep(0.03), print("thread"))).start()
+#: timer and event
+import threading
+event = threading.Event()
+threading.Timer(0.01, event.set).start()
+print(event.wait(30))
+#: local values of threads
+import threading
+local = threading.local()
+local.x = 1
+threading.Thread(target=lambda: print(hasattr(local, "x"))).start()
+#: pool of threads
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(3) as pool:
+    print(list(pool.map(lambda n: n * n, range(5))))
+#: pool of threads is not closed
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(2)
+future = pool.submit(print, "in the pool")
+#: queue
+import queue, threading
+work = queue.Queue()
+threading.Thread(target=lambda: [work.put(n) for n in range(3)]).start()
+print([work.get() for _ in range(3)])
+#: asyncio
+import asyncio
+async def double(n):
+    await asyncio.sleep(0.001 * n)
+    return n * 2
+async def main():
+    print(await asyncio.gather(*map(double, range(3))))
+asyncio.run(main())
+#: asyncio with a command
+import asyncio
+async def main():
+    process = await asyncio.create_subprocess_exec("echo", "a", stdout=asyncio.subprocess.PIPE)
+    print(await process.communicate())
+asyncio.run(main())
+#: asyncio that fails
+import asyncio
+async def main():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.sleep(60))
+        raise ValueError("in a task group")
+asyncio.run(main())
+#: coroutine is not awaited
+async def f():
+    pass
+f()
+print("end")
+#: task is not awaited
+import asyncio
+async def fail():
+    raise ValueError("nobody looks")
+async def main():
+    task = asyncio.create_task(fail())
+    await asyncio.sleep(0.01)
+asyncio.run(main())
+#: process of multiprocessing
+import multiprocessing
+if __name__ == "__main__":
+    process = multiprocessing.Process(target=print, args=["in a process"])
+    process.start()
+    process.join()
+    print(process.exitcode)
+#: pipe of multiprocessing
+import multiprocessing
+def work(end):
+    end.send({"a": [1, 2]})
+if __name__ == "__main__":
+    own, other = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=work, args=[other])
+    process.start()
+    print(own.recv())
+    process.join()
+#: limits
+import resource
+print(resource.getrlimit(resource.RLIMIT_CORE)[0])
