@@ -17,7 +17,9 @@ mod usage;
 
 pub(crate) use cgroups::JobGroup;
 pub use cgroups::divide_cgroup;
-pub(crate) use confine::{Launch, Restrictions, pidfd, reap, set_run_number, spawn};
+pub(crate) use confine::{
+    Launch, Restrictions, give_back_freed_memory, pidfd, reap, set_run_number, spawn,
+};
 pub use limits::Limit;
 pub(crate) use limits::{Limits, limit_hit};
 pub use rights::Rights;

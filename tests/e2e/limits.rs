@@ -54,6 +54,37 @@ fn script_that_allocates_too_much_fails_with_the_name_of_its_limit() {
     fails_alone(&hero, "osis", array, "20s", "too large");
 }
 
+/// What the scripts hold when they end: few large values, many small ones, and some between.
+#[test]
+fn memory_of_a_script_is_given_back_when_it_ends() {
+    const SCRIPTS: [&str; 3] = [
+        "fn grow(n) { let s = \"x\"; while s.bytes < 4200000 { s += s; } if n > 0 { grow(n - 1) } s.bytes } grow(40)",
+        "fn grow(n) { let m = #{}; for i in 0..1500 { m[`k${i}`] = `the value ${i} of the map`; } if n > 0 { grow(n - 1) } 1 } grow(60)",
+        "fn grow(n) { let a = []; for i in 0..90 { let s = \"x\"; while s.bytes < 60000 { s += s; } a.push(s); } if n > 0 { grow(n - 1) } 1 } grow(40)",
+    ];
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let osis = hero.actor("osis-default-1").tasks(4).start();
+    let jobs: Vec<String> = (0..6).map(|number| format!("bomb-{number}")).collect();
+    for (id, script) in jobs.iter().zip(SCRIPTS.iter().cycle()) {
+        redis.push_job("osis", id, script);
+    }
+    for id in &jobs {
+        wait_until(&format!("job {id} has ended"), || {
+            let status = super::field(&redis, id, "status");
+            ["finished", "error"].contains(&status.unwrap_or_default().as_str())
+        });
+    }
+    wait_until("the actor is small again", || resident_bytes(&osis) < 150 << 20);
+}
+
+fn resident_bytes(process: &Process) -> u64 {
+    let statm = std::fs::read_to_string(format!("/proc/{}/statm", process.pid()));
+    let statm = statm.expect("the process lives");
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.expect("a number of pages") * 4096
+}
+
 #[test]
 fn endless_recursion_fails_at_the_depth_limit() {
     let redis = Redis::start();

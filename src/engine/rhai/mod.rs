@@ -29,7 +29,7 @@ use functions::Functions;
 pub use functions::{Function, Group};
 use runtime::run::{ScriptRun, terminated};
 use runtime::settings::{OsisSettings, SalSettings};
-use runtime::{failure, output};
+use runtime::{failure, memory, output};
 pub use session::Session;
 
 /// Runs Rhai scripts with a fixed set of functions.
@@ -191,6 +191,7 @@ impl RhaiEngine {
 
 impl Engine for RhaiEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        let _running = memory::Running::begin();
         self.run_with(script, cancel, log, |run| self.evaluate(run))
     }
 

@@ -72,7 +72,7 @@ return True
 
 #: compute without end
 #: ends: SIGXCPU
-end = max(resource.getrlimit(resource.RLIMIT_CPU)[0], 1) + 0.8
+end = max(resource.getrlimit(resource.RLIMIT_CPU)[0], 1) + 2.5
 while time.process_time() < end: pass
 return True
 

@@ -1,7 +1,7 @@
 //! The scale benchmark: large loads on a private Redis, and the longest call of each. A call that
 //! takes long stops Redis for everyone, so the program fails if one exceeds its bound. The slow log
-//! measures time that passed, so other work on the machine counts as well: the program allows for
-//! as much as it has seen of that.
+//! measures time that passed, so other work on the machine counts as well: root gives Redis a higher
+//! priority, and the program allows for as much as it has still seen of that.
 //!
 //! ```sh
 //! make scale

@@ -3,6 +3,7 @@
 
 pub(super) mod context;
 pub(super) mod failure;
+pub(super) mod memory;
 pub(super) mod output;
 pub(super) mod run;
 pub(super) mod settings;

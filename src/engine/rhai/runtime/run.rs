@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags};
 use nix::unistd::{SysconfVar, sysconf};
 use scoped_tls_hkt::scoped_thread_local;
 
+use super::memory::resident_bytes;
 use super::settings::{OsisSettings, SalSettings};
 use crate::engine::process::{Scratch, poll_until};
 use crate::engine::{Cancel, Failure, Log, Script, StopReason, Stream};
@@ -219,13 +220,6 @@ pub(crate) fn with<R>(work: impl FnOnce(&ScriptRun<'_>) -> R) -> Option<R> {
 /// Returns the error that ends a script and that no script can catch.
 pub(crate) fn terminated() -> EvalAltResult {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE)
-}
-
-/// Returns the resident memory of this process.
-fn resident_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * system_value(SysconfVar::PAGE_SIZE)?)
 }
 
 /// Returns a value of `sysconf(3)`.

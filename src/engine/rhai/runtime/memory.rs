@@ -1,0 +1,62 @@
+//! The memory of this process, as the kernel counts it, and what its scripts leave of it.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::unistd::SysconfVar;
+
+use super::run::system_value;
+use crate::sandbox::give_back_freed_memory;
+
+/// The freed memory that the process may keep for its next scripts.
+const KEPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The time between two attempts while other scripts run: one takes some milliseconds.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+static SCRIPTS: Mutex<Scripts> =
+    Mutex::new(Scripts { running: 0, idle_bytes: 0, given_back: None });
+
+/// The scripts of this process.
+#[derive(Debug)]
+struct Scripts {
+    running: usize,
+    /// The memory of the process when last none of them ran.
+    idle_bytes: u64,
+    given_back: Option<Instant>,
+}
+
+/// A script that runs. Its end gives memory back to the kernel, if the process has grown much.
+#[derive(Debug)]
+pub(in crate::engine::rhai) struct Running;
+
+impl Running {
+    pub(in crate::engine::rhai) fn begin() -> Self {
+        SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).running += 1;
+        Self
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let size = resident_bytes().unwrap_or_default();
+        let mut scripts = SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner);
+        scripts.running -= 1;
+        let is_idle = scripts.running == 0;
+        let is_large = size > scripts.idle_bytes + KEPT_BYTES_MAX;
+        let may_wait = !is_idle && scripts.given_back.is_some_and(|at| at.elapsed() < INTERVAL);
+        if is_large && !may_wait {
+            scripts.given_back = Some(Instant::now());
+            give_back_freed_memory();
+        }
+        if is_idle {
+            scripts.idle_bytes = if is_large { resident_bytes().unwrap_or(size) } else { size };
+        }
+    }
+}
+
+/// Returns the resident memory of this process.
+pub(super) fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * system_value(SysconfVar::PAGE_SIZE)?)
+}
