@@ -22,6 +22,8 @@ use crate::store::{Claim, Claimed, StoreError, Woken};
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
 /// The shortest time between two log lines about skipped ids.
 const SKIP_LOG_INTERVAL: Duration = Duration::from_secs(1);
+/// The time between two comparisons while a claim whose answer was lost may still reach Redis.
+const LATE_CLAIM_INTERVAL: Duration = Duration::from_secs(1);
 /// The most jobs that are compared with those that run here.
 const OWNED_MAX: usize = 10_000;
 
@@ -32,6 +34,8 @@ pub(super) struct Claiming {
     popped: Vec<(usize, Woken)>,
     /// A claim may have succeeded though its answer was lost.
     is_unsure: bool,
+    /// When the answer to a claim was last lost.
+    lost_at: Option<Instant>,
     compared_at: Instant,
     /// Skipped ids that were not logged yet.
     skipped: u64,
@@ -72,6 +76,7 @@ impl Claiming {
             boot: Arc::clone(boot),
             popped: Vec::new(),
             is_unsure: false,
+            lost_at: None,
             compared_at: Instant::now(),
             skipped: 0,
             skips_logged_at: None,
@@ -101,11 +106,12 @@ impl Claiming {
         self.popped.is_empty() && !self.is_claiming() && !self.is_unsure
     }
 
-    /// Starts to ask which jobs this boot owns, after a claim whose answer was lost, and once per
-    /// lease, since such a claim may reach Redis late. While ends are being recorded, a job may be
-    /// in neither place.
+    /// Starts to ask which jobs this boot owns, after a claim whose answer was lost, and then again,
+    /// since such a claim may reach Redis late. While ends are being recorded, a job may be in neither
+    /// place.
     pub(super) fn begin_comparison(&mut self, now: Instant, is_recording: bool) {
-        if now.duration_since(self.compared_at) >= self.boot.lease {
+        let interval = comparison_interval(self.lost_at, now, self.boot.lease);
+        if now.duration_since(self.compared_at) >= interval {
             self.is_unsure = true;
         }
         if self.is_unsure && !is_recording && !self.is_comparing() && !self.is_claiming() {
@@ -223,6 +229,9 @@ impl Claiming {
         actions.push(match round.failed {
             Some(error) => {
                 self.is_unsure = true;
+                if matches!(error, StoreError::Unreachable { .. }) {
+                    self.lost_at = Some(Instant::now());
+                }
                 Action::RedisFailed("claiming jobs", error)
             }
             None => Action::RedisAnswered,
@@ -293,5 +302,28 @@ impl ClaimRound {
         let inputs = inputs::fetch(&boot.store, &boot.settings().job, &claimed.attempts).await?;
         self.answers.push(ActorClaim { actor, wanted: claim.wanted, claimed, inputs });
         Ok(())
+    }
+}
+
+/// Returns the time between two comparisons: short for a lease after the answer to a claim was lost.
+/// What the machine has sent into a partition, it sends again for seconds after its end.
+fn comparison_interval(lost_at: Option<Instant>, now: Instant, lease: Duration) -> Duration {
+    match lost_at {
+        Some(at) if now.duration_since(at) < lease => LATE_CLAIM_INTERVAL.min(lease),
+        _ => lease,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_jobs_are_compared_often_for_a_lease_after_a_lost_claim() {
+        let (lease, lost) = (Duration::from_secs(15), Instant::now());
+        let after =
+            |seconds| comparison_interval(Some(lost), lost + Duration::from_secs(seconds), lease);
+        assert_eq!([after(0), after(14)], [LATE_CLAIM_INTERVAL; 2]);
+        assert_eq!([after(15), comparison_interval(None, lost, lease)], [lease; 2]);
     }
 }
