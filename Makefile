@@ -85,8 +85,8 @@ chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST
 foreign: rust deps-test ## every pair of old and new programs, with JOBS=1000 jobs each
 	FOREIGN_JOBS=$${JOBS:-1000} $(CARGO) test --locked --test integration foreign:: -- --test-threads 2
 
-test-system: rust ## the package on a real Debian 12 with systemd, booted in a container; as root
-	CARGO=$(CARGO) tests/system/run
+test-system: rust ## the package on a real Debian 12 with systemd, booted in a container; SUITE=trixie for 13; as root
+	CARGO=$(CARGO) HERO_SYSTEM_TEST_SUITE=$(or $(SUITE),bookworm) tests/system/run
 
 # Not for CI: the processor of that machine is emulated.
 test-cgroups: rust ## control groups of jobs, on Debian 12's own kernel, booted in qemu; as root

@@ -196,3 +196,13 @@ ended_once() { # ID
     is slept job_field "$1" output
     is 1 redis llen "hero:q:reply:$1"
 }
+
+# The package with the same files under a higher version, with a changed unit: /root/WORD.deb.
+make_newer_package() { # WORD
+    local tree=$run_dir/newer
+    dpkg-deb --raw-extract "$deb" "$tree"
+    sed -i "s/^Version: .*/&+$1/" "$tree/DEBIAN/control"
+    sed -i "s/^Description=.*/& ($1)/" "$tree/lib/systemd/system/hero@.service"
+    dpkg-deb --root-owner-group --build "$tree" "$run_dir/root/root/$1.deb"
+    rm -rf "$tree"
+}

@@ -1,7 +1,9 @@
-# The machine: a Debian 12 root, cached as an archive, unpacked for each run, and booted by
+# The machine: a Debian root, cached as an archive, unpacked for each run, and booted by
 # systemd-nspawn with a private network, so that no other program reaches its Redis.
 
 CACHE=target/system
+# The release of Debian: bookworm is Debian 12, trixie is Debian 13.
+SUITE=${HERO_SYSTEM_TEST_SUITE:-bookworm}
 # The packages of the root beside Debian's minimum. Another list makes another archive.
 ROOT_PACKAGES=systemd,systemd-sysv,dbus,redis-server,python3,logrotate,apt-utils
 HOST_PACKAGES="mmdebstrap systemd-container debhelper lintian autopkgtest"
@@ -9,6 +11,9 @@ LOCK=/run/lock/hero-system-test
 
 run_dir=
 machine=
+second=
+# What the first machine prints while it boots, and then the second.
+console=
 
 need_host_packages() {
     local missing=
@@ -50,7 +55,7 @@ doc_deb() {
 }
 
 root_archive() {
-    echo "$CACHE/bookworm-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar"
+    echo "$CACHE/$SUITE-$(printf %s "$ROOT_PACKAGES" | cksum | cut -d' ' -f1).tar"
 }
 
 build_root() {
@@ -58,15 +63,15 @@ build_root() {
     archive=$(root_archive)
     mkdir -p "$CACHE"
     if [ ! -e "$archive" ]; then
-        echo "creating a Debian 12 root; later runs use it again"
-        # If this host is a Debian 12 too, its own package sources are reachable.
+        echo "creating a Debian root, $SUITE; later runs use it again"
+        # If this host has the same release, its own package sources are reachable.
         local sources=
-        if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+        if grep -qs "^VERSION_CODENAME=$SUITE\$" /etc/os-release; then
             sources=$(find /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources \
                 -size +0 2> /dev/null || true)
         fi
         # shellcheck disable=SC2086
-        mmdebstrap --quiet --format=tar --variant=minbase --include="$ROOT_PACKAGES" bookworm \
+        mmdebstrap --quiet --format=tar --variant=minbase --include="$ROOT_PACKAGES" "$SUITE" \
             "$archive.new" $sources
         mv "$archive.new" "$archive"
     fi
@@ -82,27 +87,76 @@ build_root() {
 }
 
 boot() {
-    keep_running < /dev/null > "$run_dir/console" 2>&1 9>&- &
+    console=$run_dir/console
+    keep_running hero-system-test root --private-network < /dev/null > "$console" 2>&1 9>&- &
     machine=$!
     await_boot
 }
 
+# Boots a second machine with the files of the first and in its network, so that it reaches the Redis of
+# the first and has none of its own. No unit of Hero runs there yet.
+boot_second() {
+    local root=$run_dir/second network
+    network=/proc/$(leader)/ns/net
+    mkdir "$root"
+    tar -C "$run_dir/root" --exclude='./var/lib/redis/*' --exclude='./var/log/journal/*' -cf - . |
+        tar -C "$root" -xf -
+    rm -f "$root/etc/machine-id" "$root"/etc/systemd/system/*.wants/hero@*
+    ln -sf /dev/null "$root/etc/systemd/system/redis-server.service"
+    echo hero-system-test-2 > "$root/etc/hostname"
+    local console=$run_dir/second-console
+    (
+        enter_control_group hero-system-test-2
+        keep_running hero-system-test-2 second --network-namespace-path="$network"
+    ) < /dev/null > "$console" 2>&1 9>&- &
+    second=$!
+    on_second await_boot
+}
+
+# Runs a command of this file with the second machine in the place of the first.
+on_second() { # COMMAND...
+    local machine=$second
+    "$@"
+}
+
+# Ends the second machine at once, as a power cut does.
+cut_power_of_second() {
+    local first_process
+    first_process=$(on_second leader) || return 0
+    kill -KILL "$first_process"
+    eventually 20 second_is_gone
+}
+
+second_is_gone() {
+    ! kill -0 "$second" 2> /dev/null
+}
+
+# nspawn makes the groups of its machine in the group that it is in; two machines need two.
+enter_control_group() { # NAME
+    local hierarchy
+    for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
+        [ -e "$hierarchy/cgroup.procs" ] || continue
+        mkdir -p "$hierarchy/$1"
+        echo "$BASHPID" > "$hierarchy/$1/cgroup.procs"
+    done
+}
+
 # With --keep-unit, nspawn ends with 133 at a reboot and its service starts it again; without a
 # service, this loop does.
-keep_running() {
+keep_running() { # NAME FOLDER OPTION: the folder is one of this run
     local status=133
     trap - EXIT INT TERM
     while [ "$status" = 133 ]; do
         status=0
-        systemd-nspawn --quiet --register=no --keep-unit --private-network \
-            --machine=hero-system-test --hostname=hero-system-test --resolv-conf=off --timezone=off \
+        systemd-nspawn --quiet --register=no --keep-unit "$3" \
+            --machine="$1" --hostname="$1" --resolv-conf=off --timezone=off \
             --system-call-filter="landlock_create_ruleset landlock_add_rule landlock_restrict_self" \
-            -D "$run_dir/root" --boot || status=$?
+            -D "$run_dir/$2" --boot || status=$?
     done
 }
 
 await_boot() {
-    eventually 60 is_booted || { tail -n 20 "$run_dir/console"; exit 1; }
+    eventually 60 is_booted || { tail -n 20 "$console"; exit 1; }
 }
 
 is_booted() {
@@ -144,6 +198,7 @@ machine_is_gone() {
 # Ends the machine of this run and removes its folder.
 machine_off() {
     trap - EXIT
+    [ -z "$second" ] || cut_power_of_second
     if [ -n "$machine" ] && ! machine_is_gone; then
         inside systemctl --no-block poweroff > /dev/null 2>&1 || true
         eventually 60 machine_is_gone > /dev/null || pkill -KILL -P "$machine" || true

@@ -2,16 +2,6 @@
 
 JOBS=20
 
-# The same files under a higher version, with a changed unit.
-make_newer_package() {
-    local tree=$run_dir/newer
-    dpkg-deb --raw-extract "$deb" "$tree"
-    sed -i 's/^Version: .*/&+newer/' "$tree/DEBIAN/control"
-    sed -i 's/^Description=.*/& (newer)/' "$tree/lib/systemd/system/hero@.service"
-    dpkg-deb --root-owner-group --build "$tree" "$run_dir/root/root/newer.deb"
-    rm -rf "$tree"
-}
-
 all_ended() {
     local number
     for number in $(seq $JOBS); do
@@ -29,7 +19,7 @@ some_run() {
 
 loses_nothing() {
     local before number
-    make_newer_package
+    make_newer_package newer
     inside sed -i 's/^#tasks = 4$/tasks = 3/' /etc/hero/hero.toml
     inside hero check > /dev/null
     inside systemctl restart hero@python-default-1
