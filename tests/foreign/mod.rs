@@ -3,10 +3,12 @@
 
 mod acl;
 mod bridge;
+mod documents;
 mod groups;
 mod kills;
 mod phases;
 mod plain;
+mod protocol_page;
 mod queues;
 mod scenarios;
 mod spellings;

@@ -96,7 +96,7 @@ fn scenario_c_mixed_old_and_new_actors_both_get_work_and_no_job_is_stuck() {
 fn push_twice(redis: &Redis, prefix: &str, number: usize, legacy: &str) -> Vec<String> {
     let script = counting(redis, "{id}", "out-{id}");
     let count = number.to_string();
-    let words = ["bash", &script, prefix, &count, legacy];
+    let words = ["push", "bash", &script, prefix, &count, legacy];
     Program::run(redis, "naming_supervisor", &words).lines().map(ToOwned::to_owned).collect()
 }
 

@@ -1,7 +1,8 @@
 """The worker loop of the old dispatcher protocol, with its stop queue.
 
-old_worker.py SOCKET WORKER
+old_worker.py SOCKET WORKER [if-exists]
 
+With `if-exists` it replies as the loop of the document does: only if the reply queue exists.
 WORKER is a name, or the whole key of a work queue with another of the older names.
 """
 import subprocess
@@ -43,5 +44,7 @@ while True:
     if result is None:
         continue
     link.hset(f"hero:job:{job_id}", mapping={"status": "finished", "output": result})
+    if "if-exists" in sys.argv and not link.exists(f"hero:reply:{job_id}"):
+        continue
     link.lpush(f"hero:reply:{job_id}", result)
     link.expire(f"hero:reply:{job_id}", 60)
