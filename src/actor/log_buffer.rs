@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::log_writer::LogFile;
+use super::secrets::Secrets;
 use crate::engine::{Log, Stream, Usage};
 use crate::proto::job::JobId;
 use crate::store::LogEntry;
@@ -33,6 +34,7 @@ pub(super) struct LogBuffer {
     to_journal: Option<JobId>,
     /// The job's log file, if it has one.
     file: OnceLock<Arc<LogFile>>,
+    secrets: Secrets,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +42,8 @@ struct Entries {
     waiting: Vec<LogEntry>,
     size_bytes: u64,
     full: bool,
+    /// The bytes of the output in the log file.
+    output_bytes: u64,
     /// The latest progress, until it is taken.
     progress: Option<LogEntry>,
     /// The earliest time of the next write of progress.
@@ -72,7 +76,18 @@ impl LogBuffer {
             started: Instant::now(),
             to_journal: None,
             file: OnceLock::new(),
+            secrets: Secrets::default(),
         }
+    }
+
+    /// Hides these values in every line.
+    pub(super) fn hiding(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
+    }
+
+    /// Returns the values that are hidden.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Sends lines to the daemon's own log as well, with the job's id.
@@ -153,31 +168,23 @@ impl LogBuffer {
         self.lock().missing
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
-        // A panic elsewhere leaves the list valid.
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cut_off(&self, what: &str) -> String {
+        format!("{what} cut off here: more than {} bytes", self.size_max_bytes)
     }
-}
 
-impl Log for LogBuffer {
-    fn line(&self, stream: Stream, line: &str) {
-        let fd = match stream {
-            Stream::Stdout => 1,
-            Stream::Stderr => 2,
-        };
+    /// Adds a line, also to the log file if `into_file`.
+    fn add(&self, fd: u8, line: &str, into_file: bool) {
+        let line = self.secrets.hide(line);
         let mut inner = self.lock();
         if inner.full {
             return;
         }
         inner.size_bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
         inner.full = inner.size_bytes > self.size_max_bytes;
-        let (fd, text) = if inner.full {
-            (2, format!("log cut off here: more than {} bytes", self.size_max_bytes))
-        } else {
-            (fd, line.to_owned())
-        };
+        let (fd, text) =
+            if inner.full { (2, self.cut_off("log")) } else { (fd, line.clone().into_owned()) };
         let was_empty = inner.waiting.is_empty();
-        if let Some(file) = self.file.get() {
+        if let Some(file) = self.file.get().filter(|_| into_file) {
             file.append(&text);
         }
         let to_journal = self.to_journal.as_ref().filter(|_| !inner.full);
@@ -191,11 +198,49 @@ impl Log for LogBuffer {
         }
     }
 
+    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
+        // A panic elsewhere leaves the list valid.
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log for LogBuffer {
+    fn line(&self, stream: Stream, line: &str) {
+        let fd = match stream {
+            Stream::Stdout => 1,
+            Stream::Stderr => 2,
+        };
+        self.add(fd, line, true);
+    }
+
+    fn wants_output(&self) -> bool {
+        self.file.get().is_some()
+    }
+
+    fn output(&self, line: &str) {
+        let Some(file) = self.file.get() else { return };
+        let mut inner = self.lock();
+        if inner.output_bytes > self.size_max_bytes {
+            return;
+        }
+        inner.output_bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
+        if inner.output_bytes > self.size_max_bytes {
+            file.append(&self.cut_off("output"));
+        } else {
+            file.append(&self.secrets.hide(line));
+        }
+    }
+
+    fn output_again(&self, line: &str) {
+        self.add(1, line, !self.wants_output());
+    }
+
     fn used(&self, usage: &Usage) {
         self.lock().used = Some(*usage);
     }
 
     fn progress(&self, fraction: f64, text: &str) {
+        let text = self.secrets.hide(text);
         let text: String = text.chars().take(PROGRESS_TEXT_CHARS_MAX).collect();
         let entry = LogEntry::Progress { fraction, text };
         let was_empty = self.lock().progress.replace(entry).is_none();

@@ -14,6 +14,7 @@ mod log_file;
 mod log_writer;
 mod machine;
 mod objects;
+mod secrets;
 mod settings;
 mod story;
 mod verdict;

@@ -18,6 +18,8 @@ pub struct ActorSettings {
     pub job: JobConfig,
     /// `[actor]`. Heartbeat and lease are fixed at the start.
     pub actor: ActorConfig,
+    /// The names of the variables of jobs whose values no log shows, as patterns.
+    pub redact: Vec<String>,
     /// `[limit.NAME]`.
     pub limits: ClaimLimits,
     /// The engine of each script type.

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::{Fault, KeyPath};
 use super::units;
+use crate::proto::text::shown;
 
 /// `[log]`: the log of the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct LogConfig {
     /// The least severe level that is written.
@@ -17,12 +19,41 @@ pub struct LogConfig {
     /// The time from which a successful job counts as slow.
     #[serde(with = "units::duration")]
     pub slow: Duration,
+    /// The names of the environment variables of jobs whose values no log shows, as patterns.
+    pub redact: Vec<String>,
+}
+
+impl LogConfig {
+    /// Checks the patterns.
+    ///
+    /// # Errors
+    /// [`Fault`] names the first illegal one.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        const PATTERNS_MAX: usize = 100;
+        let key = || KeyPath::of(&["log", "redact"]);
+        let is_legal = |pattern: &&String| {
+            (1..=256).contains(&pattern.len())
+                && pattern.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*'))
+        };
+        if let Some(illegal) = self.redact.iter().find(|pattern| !is_legal(pattern)) {
+            let message = format!(
+                "has `{}`, which is not the name of a variable: letters, digits, _ and * for any text",
+                shown(illegal)
+            );
+            return Err(Fault::new(key(), message));
+        }
+        if self.redact.len() > PATTERNS_MAX {
+            return Err(Fault::new(key(), format!("must be at most {PATTERNS_MAX}")));
+        }
+        Ok(())
+    }
 }
 
 impl Default for LogConfig {
     fn default() -> Self {
         let (level, jobs) = (LogLevel::default(), LoggedJobs::default());
-        Self { level, jobs, slow: Duration::from_secs(1) }
+        let redact = ["*_TOKEN", "*_PASSWORD", "*_SECRET", "*_KEY"].map(ToOwned::to_owned).into();
+        Self { level, jobs, slow: Duration::from_secs(1), redact }
     }
 }
 

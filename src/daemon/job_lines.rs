@@ -38,7 +38,7 @@ struct State {
 
 impl JobLines {
     /// Selects lines by the configuration.
-    pub(super) fn set(&self, config: LogConfig) {
+    pub(super) fn set(&self, config: &LogConfig) {
         let slow_ms = u64::try_from(config.slow.as_millis()).unwrap_or(u64::MAX);
         self.0.slow_ms.store(slow_ms, Ordering::Relaxed);
         self.0.jobs.store(config.jobs as u8, Ordering::Relaxed);
@@ -146,7 +146,7 @@ mod tests {
 
     fn selecting(jobs: LoggedJobs) -> JobLines {
         let lines = JobLines::default();
-        lines.set(LogConfig { jobs, ..LogConfig::default() });
+        lines.set(&LogConfig { jobs, ..LogConfig::default() });
         lines
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Logging {
 
 impl Logging {
     /// Starts logging. Has no effect in a process that logs already.
-    pub(super) fn start(config: LogConfig) -> Self {
+    pub(super) fn start(config: &LogConfig) -> Self {
         let lines = JobLines::default();
         lines.set(config);
         let overridden = EnvFilter::try_from_env(OVERRIDE).ok();
@@ -60,7 +60,7 @@ impl Logging {
     }
 
     /// Takes over a new configuration.
-    pub(super) fn set(&self, config: LogConfig) {
+    pub(super) fn set(&self, config: &LogConfig) {
         self.lines.set(config);
         if let Some(filter) = &self.filter
             && let Err(error) = filter.reload(EnvFilter::new(config.level.as_str()))

@@ -85,7 +85,7 @@ impl Reload {
             }
             _ => restart.push("the unit's role"),
         }
-        self.logging.set(config.log);
+        self.logging.set(&config.log);
         info!("read the configuration again");
         // Keys that need a restart keep their old values, so that the next reload names them again.
         let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());

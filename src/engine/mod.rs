@@ -156,6 +156,21 @@ pub trait Log: Send + Sync {
     /// Logs one line, without its line end. Bytes that are not UTF-8 are escaped.
     fn line(&self, stream: Stream, line: &str);
 
+    /// Returns true if the log takes the lines of the job's output.
+    fn wants_output(&self) -> bool {
+        false
+    }
+
+    /// Takes one line of the job's output, which is no line of its log.
+    fn output(&self, line: &str) {
+        let _ = line;
+    }
+
+    /// Logs one line of the output of a failed script. A log that wants output has got it before.
+    fn output_again(&self, line: &str) {
+        self.line(Stream::Stdout, line);
+    }
+
     /// Records the resources that the process of the job has used, after it has ended.
     fn used(&self, usage: &Usage) {
         let _ = usage;

@@ -8,6 +8,7 @@ pub mod keys;
 pub mod legacy;
 pub mod message;
 pub mod object;
+pub mod pattern;
 pub mod queue;
 pub mod report;
 pub mod script_reply;

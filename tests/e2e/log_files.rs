@@ -91,3 +91,66 @@ fn log_file_on_a_full_disk_lacks_lines_and_its_job_finishes() {
     assert_eq!(field(&redis, "endless", "error").as_deref(), Some("stopped_by_request"));
     assert!(actor.err().contains("cannot write the log file"), "{}", actor.err());
 }
+
+/// Hero whose bash scripts may read the folder of the test.
+fn with_bash(redis: &Redis) -> Hero {
+    std::fs::create_dir(redis.folder().join("logs")).expect("a folder");
+    let folder = redis.folder().display().to_string();
+    Hero::on(redis).set("type.bash.sandbox.read", &format!("[{folder:?}]"))
+}
+
+fn log_file(redis: &Redis) -> String {
+    std::fs::read_to_string(redis.folder().join("logs/job.log")).unwrap_or_default()
+}
+
+#[test]
+fn log_file_has_standard_output_in_order_with_the_log() {
+    let redis = Redis::start();
+    let hero = with_bash(&redis);
+    let _actor = hero.actor("bash-default-1").start();
+    let log = redis.folder().join("logs/job.log").display().to_string();
+    let script = format!(
+        "said() {{ until grep -qs \"$1\" {log}; do sleep 0.01; done; }}
+         echo one; said one; echo two >&2; said two; printf three"
+    );
+    let words = ["exec", "-t", "bash", "--log-path", "job.log", "-e", &script];
+    let done = hero.run(&words).code(0).stdout("one\nthree\n");
+    assert_eq!(done.stderr.trim(), "two", "the live log has no output");
+    assert_eq!(log_file(&redis), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn output_of_a_failed_script_is_in_its_log_file_once() {
+    let redis = Redis::start();
+    let hero = with_bash(&redis);
+    let _actor = hero.actor("bash-default-1").start();
+    let words = ["exec", "-t", "bash", "--log-path", "job.log", "-e", "echo said; exit 3"];
+    hero.run(&words).code(1).says("said");
+    assert_eq!(log_file(&redis), "said\n");
+}
+
+#[test]
+fn secrets_of_a_job_are_hidden_in_its_log_its_file_and_the_journal() {
+    let redis = Redis::start();
+    let hero = with_bash(&redis)
+        .set("job.log_to_journal", "true")
+        .set("log.redact", r#"["*_TOKEN", "PIN*"]"#);
+    let actor = hero.actor("bash-default-1").start();
+    let script = "echo \"out $API_TOKEN\"; echo \"log $API_TOKEN $PIN2 $NAME\" >&2
+                  echo \"$API_TOKEN\" >&2; exit 1";
+    let variables =
+        ["--env", "API_TOKEN=s3cret-value", "--env", "PIN2=abc", "--env", "NAME=visible"];
+    let words = ["exec", "-t", "bash", "--id", "n", "--log-path", "job.log", "-e", script];
+    hero.run(&[&words[..], &variables].concat()).code(1);
+    let logs = hero.run(&["job", "logs", "n"]).code(0).stdout;
+    wait_until("the end is in the journal", || {
+        actor.err().contains("job n of bash ended in error")
+    });
+    for (place, text) in
+        [("live log", logs), ("log file", log_file(&redis)), ("journal", actor.err())]
+    {
+        assert!(!text.contains("s3cret"), "the {place} shows it: {text}");
+        assert!(text.contains("log *** abc visible"), "{place}: {text}");
+    }
+    assert!(log_file(&redis).contains("out ***\n"));
+}

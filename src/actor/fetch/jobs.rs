@@ -10,6 +10,7 @@ use tracing::error;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
+use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
 use crate::actor::workers::{RunOutcome, RunningJob, Workers};
 use crate::actor::{story, verdict};
@@ -98,7 +99,8 @@ impl Jobs {
             self.early_stops.swap_remove(place);
             cancel.request(StopReason::Requested);
         }
-        let log = self.new_log(&id, settings);
+        let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
+        let log = self.new_log(&id, settings).hiding(secrets);
         let run = RunningJob { job, actor, queue, inputs, timeout, cancel, log };
         let run = Arc::new(run);
         if !self.workers[actor].run(&run) {

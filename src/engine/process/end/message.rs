@@ -5,8 +5,8 @@ use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
 
+use crate::engine::Log;
 use crate::engine::process::watch::LineSplitter;
-use crate::engine::{Log, Stream};
 use crate::proto::job::JobOutput;
 
 /// Describes a status: `exit code 3`, `killed by signal 9 (SIGKILL)`.
@@ -56,7 +56,7 @@ pub(in crate::engine::process) fn log_output(stdout: &[u8], log: &dyn Log) {
         _ => stdout,
     };
     let mut lines = LineSplitter::default();
-    let mut emit = |line: &str| log.line(Stream::Stdout, line);
+    let mut emit = |line: &str| log.output_again(line);
     lines.push(rest, &mut emit);
     lines.finish(&mut emit);
 }

@@ -75,8 +75,12 @@ impl Pipe {
     pub(super) fn close(&mut self, watch: &Watch<'_>) {
         self.reader.end = None;
         let Output { stream, lines, .. } = &mut self.output;
-        if let Some(log) = logged(*stream, watch) {
-            lines.finish(&mut |line| log.line(*stream, line));
+        if let Some(log) = watch.log {
+            match place(*stream, watch, log) {
+                Place::Log => lines.finish(&mut |line| log.line(*stream, line)),
+                Place::Output => lines.finish(&mut |line| log.output(line)),
+                Place::None => {}
+            }
         }
     }
 }
@@ -93,14 +97,31 @@ impl Output {
         if self.stream == Stream::Stderr {
             self.tail.push(bytes);
         }
-        if let Some(log) = logged(self.stream, watch) {
-            self.lines.push(bytes, &mut |line| log.line(self.stream, line));
+        if let Some(log) = watch.log {
+            match place(self.stream, watch, log) {
+                Place::Log => self.lines.push(bytes, &mut |line| log.line(self.stream, line)),
+                Place::Output => self.lines.push(&bytes[..fits], &mut |line| log.output(line)),
+                Place::None => {}
+            }
         }
         fits < bytes.len()
     }
 }
 
-fn logged<'a>(stream: Stream, watch: &Watch<'a>) -> Option<&'a dyn Log> {
-    let wanted = stream == Stream::Stderr || watch.log_stdout;
-    watch.log.filter(|_| wanted)
+/// The place of lines beside the kept bytes.
+enum Place {
+    /// The log.
+    Log,
+    /// The output of the job, in logs that take it.
+    Output,
+    None,
+}
+
+fn place(stream: Stream, watch: &Watch<'_>, log: &dyn Log) -> Place {
+    match stream {
+        Stream::Stderr => Place::Log,
+        Stream::Stdout if watch.log_stdout => Place::Log,
+        Stream::Stdout if log.wants_output() => Place::Output,
+        Stream::Stdout => Place::None,
+    }
 }

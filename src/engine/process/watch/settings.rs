@@ -19,7 +19,8 @@ pub struct Watch<'a> {
     pub stderr_bytes_max: u64,
     /// Receives the lines.
     pub log: Option<&'a dyn Log>,
-    /// True if standard output is logged, in addition to being kept.
+    /// True if standard output is logged, in addition to being kept. If not, it is the output of a
+    /// job, which a log may want as well.
     pub log_stdout: bool,
     /// True if the child gets a channel for progress and output: see `watch/channel.rs`.
     pub channel: bool,

@@ -1,0 +1,46 @@
+//! Patterns of names, in which each `*` stands for any text.
+
+/// Returns whether a text matches a pattern.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, others)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = others.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text) in [
+            ("*", ""),
+            ("*", "a"),
+            ("*_TOKEN", "API_TOKEN"),
+            ("a*b*c", "a--b--b--c"),
+            ("a*b*c", "abc"),
+            ("hero:work_queue:*", "hero:work_queue:a@b:1"),
+            ("a**b", "ab"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [
+            ("", "a"),
+            ("*_TOKEN", "TOKEN"),
+            ("*_TOKEN", "API_TOKENS"),
+            ("a*b*c", "acb"),
+            ("ab*ba", "aba"),
+            ("hero:work_queue:*", "hero:work"),
+        ] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}
