@@ -75,6 +75,7 @@ impl Client {
     pub fn open(config: &Config) -> Result<Self, ClientError> {
         let store = Store::open(&config.redis)?
             .with_events(config.job.events)
+            .with_replies(config.job.reply_format)
             .beside(config.supervisor.served_legacy_queues())?;
         Ok(Self::on(store, config.job.clone()))
     }
@@ -85,7 +86,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self, ClientError> {
-        let store = Store::open(redis)?.with_events(job.events);
+        let store = Store::open(redis)?.with_events(job.events).with_replies(job.reply_format);
         Ok(Self::on(store, job))
     }
 

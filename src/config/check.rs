@@ -20,6 +20,7 @@ use crate::proto::target::ScriptType;
 /// The first [`Fault`] found.
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.redis.check()?;
+    config.log.check()?;
     check_supervisor(&config.supervisor)?;
     check_migration(&config.supervisor, &config.redis)?;
     check_job(&config.job)?;

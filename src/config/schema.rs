@@ -15,7 +15,7 @@ use super::sal::SalConfig;
 use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
-use crate::proto::job::{JobBounds, Retention};
+use crate::proto::job::{JobBounds, ReplyFormat, Retention};
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::target::{Group, Instance, ScriptType};
 
@@ -166,6 +166,8 @@ pub struct JobConfig {
     /// The longest time that a job may ask for.
     #[serde(with = "units::duration")]
     pub retention_max: Duration,
+    /// The format of the reply to a job that does not set one.
+    pub reply_format: ReplyFormat,
     /// The largest script, in bytes.
     #[serde(with = "units::size")]
     pub script_size_max: u64,
@@ -221,6 +223,7 @@ impl Default for JobConfig {
             crash_limit: 3,
             retention: Duration::from_hours(24),
             retention_max: Duration::from_hours(365 * 24),
+            reply_format: ReplyFormat::Json,
             script_size_max: 1 << 20,
             output_size_max: 1 << 20,
             inputs_size_max: 8 << 20,

@@ -49,7 +49,7 @@ pub fn run(
     wait: Option<Duration>,
 ) -> Result<(), Error> {
     let role = config.unit(unit)?;
-    let logging = Logging::start(config.log);
+    let logging = Logging::start(&config.log);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -115,7 +115,10 @@ fn prepare(
 ) -> Result<(PreparedRole, LiveSettings, Store), Error> {
     let store = Store::open(&config.redis)
         .and_then(|store| {
-            store.with_events(config.job.events).beside(config.supervisor.served_legacy_queues())
+            store
+                .with_events(config.job.events)
+                .with_replies(config.job.reply_format)
+                .beside(config.supervisor.served_legacy_queues())
         })
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     let (report, beat_within) = (notify::reporter(), notify::beat_within());

@@ -59,7 +59,8 @@ pub(super) fn actor_settings(
     }
     let (job, actor) = (config.job.clone(), config.actor.clone());
     let limits = ClaimLimits::new(&config.limits);
-    Ok(actor::ActorSettings { actors, job, actor, limits, engines })
+    let redact = config.log.redact.clone();
+    Ok(actor::ActorSettings { actors, job, actor, redact, limits, engines })
 }
 
 /// Returns the services that scripts call through this process. A connection is opened when a script

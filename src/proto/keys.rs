@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::cron::CronName;
-use super::job::{BootId, JobId, JobStatus, UniqueKey};
+use super::job::{BootId, JobId, JobStatus, ReplyFormat, UniqueKey};
 use super::legacy::{Circle, LegacyQueue, is_old_name};
 use super::queue::Queue;
 use super::target::{ActorId, IllegalName, ScriptType, name};
@@ -46,18 +46,26 @@ pub struct Keys {
     legacy: Vec<LegacyQueue>,
     /// Every transition of a job is written into the event log.
     has_events: bool,
+    /// The format of the replies to jobs that do not set one.
+    reply_format: ReplyFormat,
 }
 
 impl Keys {
     /// Creates the keys of `namespace`.
     pub fn new(namespace: Namespace) -> Self {
-        Self { namespace, legacy: Vec::new(), has_events: false }
+        Self { namespace, ..Self::default() }
     }
 
     /// Sets whether every transition of a job is written into the event log.
     #[must_use]
     pub fn with_events(self, has_events: bool) -> Self {
         Self { has_events, ..self }
+    }
+
+    /// Sets the format of the replies to jobs that do not set one.
+    #[must_use]
+    pub fn with_replies(self, reply_format: ReplyFormat) -> Self {
+        Self { reply_format, ..self }
     }
 
     /// Adds legacy queues.
@@ -393,6 +401,7 @@ impl Keys {
         } else {
             "local EVENTS_ON = false\n"
         });
+        lua.push_str(&["local REPLY_FORMAT = '", self.reply_format.as_str(), "'\n"].concat());
         lua.push_str(&["local LEGACY = ", &legacy, "\n"].concat());
         lua
     }

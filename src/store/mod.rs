@@ -72,6 +72,7 @@ use std::sync::Arc;
 use redis::{FromRedisValue, ScriptInvocation};
 
 use crate::config::RedisConfig;
+use crate::proto::job::ReplyFormat;
 use crate::proto::keys::Keys;
 use connection::{Server, SharedConnection};
 use scripts::Scripts;
@@ -103,6 +104,15 @@ impl Store {
     #[must_use]
     pub fn with_events(mut self, events: bool) -> Self {
         let keys = Keys::clone(&self.keys).with_events(events);
+        self.scripts = Arc::new(Scripts::new(&keys));
+        self.keys = Arc::new(keys);
+        self
+    }
+
+    /// Sets the format of the replies to jobs that do not set one.
+    #[must_use]
+    pub fn with_replies(mut self, format: ReplyFormat) -> Self {
+        let keys = Keys::clone(&self.keys).with_replies(format);
         self.scripts = Arc::new(Scripts::new(&keys));
         self.keys = Arc::new(keys);
         self

@@ -1,6 +1,6 @@
 //! Programs that write jobs with plain commands of Redis: HSET and a push.
 
-use super::{bash, has_status};
+use super::{W1, bash, dual, has_status};
 use crate::support::{Redis, wait_until};
 
 /// Writes a job and pushes it, as any client of Redis can.
@@ -184,5 +184,52 @@ fn values_in_the_spelling_of_any_language_are_understood() {
     {
         push(&redis, "type:bash", id, &[(field, value)]);
         assert!(error_of(&redis, id).starts_with(&format!("invalid job: {field}")));
+    }
+}
+
+fn reply(redis: &Redis, key: &str) -> String {
+    let (_, reply): (String, String) = redis.ask(&format!("BLPOP {key} 20"));
+    reply.trim_end().to_owned()
+}
+
+#[test]
+fn a_reply_is_plain_where_the_job_or_the_configuration_says_so() {
+    let redis = Redis::start();
+    let hero = bash(&redis);
+    let actor = hero.actor("bash-default-1").start();
+    push(&redis, "type:bash", "p", &[("script", "echo out"), ("reply_format", "plain")]);
+    assert_eq!(reply(&redis, "hero:q:reply:p"), "out");
+    push(&redis, "type:bash", "e", &[("script", "exit 3"), ("reply_format", "Plain")]);
+    assert_eq!(reply(&redis, "hero:q:reply:e"), "exit code 3");
+    push(&redis, "type:bash", "j", &[("script", "echo out")]);
+    assert!(reply(&redis, "hero:q:reply:j").starts_with('{'));
+    push(&redis, "type:bash", "x", &[("reply_format", "xml")]);
+    let error = "invalid job: reply_format `xml` is not legal: json or plain";
+    assert_eq!(error_of(&redis, "x"), error);
+    drop(actor);
+
+    let hero = bash(&redis).set("job.reply_format", "\"plain\"");
+    let _actor = hero.actor("bash-default-2").start();
+    push(&redis, "type:bash", "pp", &[("script", "echo out")]);
+    assert_eq!(reply(&redis, "hero:q:reply:pp"), "out");
+    push(&redis, "type:bash", "jj", &[("script", "echo out"), ("reply_format", "json")]);
+    assert!(reply(&redis, "hero:q:reply:jj").starts_with('{'));
+    // Hero's own client needs no JSON.
+    hero.run(&["exec", "-t", "bash", "-e", "echo 1"]).code(0).stdout("1\n");
+    hero.run(&["exec", "-t", "bash", "-e", "exit 3"]).code(1).says("exit code 3");
+}
+
+#[test]
+fn in_dual_a_job_of_plain_commands_gets_the_older_reply_too() {
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]).set("type.note.engine", "\"osis\"");
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    // This type has no legacy queue.
+    let _other = hero.actor("note-default-1").start();
+    for (queue, script) in [("type:bash", "echo 42"), ("type:note", "42")] {
+        let id = queue.replace(':', "-");
+        push(&redis, queue, &id, &[("script", script)]);
+        assert_eq!(reply(&redis, &format!("hero:reply:{id}")), "42");
+        assert!(reply(&redis, &format!("hero:q:reply:{id}")).starts_with('{'));
     }
 }

@@ -21,6 +21,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
     match (setting.field, setting.kind) {
         ("script_type", _) => ("python", "python", "\"python\""),
         ("reply", _) => ("0", "", "false"),
+        ("reply_format", _) => ("plain", "plain", "\"plain\""),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
         (_, FieldKind::Number) => ("2", "2", "2"),
         (_, FieldKind::Duration) => ("90", "90s", "\"90s\""),
@@ -135,6 +136,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "limit_key" => new.limit_key("a"),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
         "reply" => new.reply(false),
+        "reply_format" => new.reply_format("plain"),
         other => panic!("add {other} to this test of the builder"),
     };
     builder.build().map_err(|error| error.to_string())

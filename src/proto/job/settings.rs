@@ -137,6 +137,11 @@ macro_rules! job_settings {
                 write: |spec| (!spec.reply).then(|| "0".to_owned()),
                 absent: &[(Entrance::PeriodicJob, "nobody waits for a firing")],
             }
+            /// The format of its reply: json, or plain, the bare output or error
+            reply_format as reply_format(format: &str): Option<ReplyFormat> = None => {
+                value_name: "json|plain",
+                absent: &[(Entrance::PeriodicJob, "nobody waits for a firing")],
+            }
         }
     };
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::bounds::{InvalidJob, JobBounds};
 use super::id::{JobId, LimitKey, UniqueKey};
+use super::reply_format::ReplyFormat;
 use super::settings::job_settings;
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::id::{BootId, JobId, LimitKey, UniqueKey};
+use super::reply_format::ReplyFormat;
 use super::status::JobStatus;
 use crate::proto::target::{ActorId, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
@@ -102,6 +103,7 @@ from_str! {
     Group: Text, reason;
     Instance: Number, reason;
     Priority: Number, reason;
+    ReplyFormat: Text, reason;
     JobId: Text, reason;
     JobStatus: Text, reason;
     UniqueKey: Text, reason;

@@ -7,10 +7,14 @@ local DEAD_LEN_MAX = 10000
 
 -- `base64` is given for an output that is not UTF-8, which JSON cannot hold.
 local function push_reply(id, status, text, base64)
-  local reply = { job_id = id, status = status, output_encoding = base64 and 'base64' }
-  reply[status == 'finished' and 'output' or 'error'] = base64 or text
+  local format = present(redis.call('HGET', JOB .. id, 'reply_format')) or REPLY_FORMAT
+  if string.lower(format) ~= 'plain' then
+    local reply = { job_id = id, status = status, output_encoding = base64 and 'base64' }
+    reply[status == 'finished' and 'output' or 'error'] = base64 or text
+    text = cjson.encode(reply)
+  end
   -- If the key has the wrong type, only the reply is lost.
-  redis.call('RPUSH', REPLY .. id, cjson.encode(reply))
+  redis.call('RPUSH', REPLY .. id, text)
   redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
 end
 
