@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use redis::Value;
 
 use super::portions::{JOB_WORK, portions};
-use super::{ClaimLimits, Store, StoreError, Woken};
+use super::{ClaimLimits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobOutput, JobStatus, Retention};
 use crate::proto::queue::Queue;
 use crate::proto::target::{ActorId, ScriptType};
@@ -49,8 +49,8 @@ pub struct Claimed {
     pub fenced: bool,
     /// The lists whose queues are paused.
     pub paused: Vec<String>,
-    /// Entries to put back after a moment, in order: an old worker may be about to start them.
-    pub later: Vec<Woken>,
+    /// Lists and ids to put back after a moment, in order: an old worker may be about to start them.
+    pub later: Vec<(String, String)>,
 }
 
 /// A claimed job: one attempt to run it.
@@ -169,10 +169,7 @@ impl Store {
             more: number(&more)? == 1,
             fenced: number(&fenced)? == 1,
             paused: array(paused)?.iter().map(text).collect::<Option<_>>()?,
-            later: pairs(array(later)?.into_iter())
-                .into_iter()
-                .map(|(list, id)| Woken { list, entry: id.into_bytes() })
-                .collect(),
+            later: pairs(array(later)?.into_iter()),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::field;
-use crate::support::{Hero, Redis};
+use crate::support::{Hero, Redis, keys};
 
 /// The words that a command needs beside its name. `FILE` is a backup, `LINES` a file of objects. `None`
 /// for commands that use no Redis, or one of their own.
@@ -76,10 +76,12 @@ fn every_command_says_that_redis_wants_a_password_and_exits_with_77() {
     fs::create_dir(path("cron.d")).expect("a folder");
     let tick = "[cron.tick]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"\n";
     fs::write(path("cron.d/tick.toml"), tick).expect("a file");
+    let queue = keys::keys().legacy_queue("w1");
+    let queue = format!("{{ legacy = \"{queue}\", type = \"osis\" }}");
     let hero = Hero::on(&redis)
         .set("supervisor.cron_dir", &format!("{:?}", path("cron.d")))
         .set("supervisor.migration", "\"dual\"")
-        .set("supervisor.legacy_queues", r#"[{ legacy = "hero:work_queue:w1", type = "osis" }]"#);
+        .set("supervisor.legacy_queues", &format!("[{queue}]"));
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
     assert_eq!(field(&redis, "a", "script").as_deref(), Some("1"));
     hero.run(&["backup", &path("FILE")]).code(0);

@@ -215,7 +215,9 @@ impl Claiming {
                 info!(actor = %slots.id, paused = slots.paused_len(), "queues were paused or resumed");
             }
             if !claimed.later.is_empty() {
-                actions.push(Action::PutBackLater(claimed.later));
+                let later = std::mem::take(&mut claimed.later).into_iter();
+                let later = later.map(|(list, id)| Woken { list, entry: id.into_bytes() });
+                actions.push(Action::PutBackLater(later.collect()));
             }
             if !claimed.attempts.is_empty() {
                 failpoint::reached(failpoint::AFTER_CLAIM);

@@ -27,8 +27,8 @@ local function remove_copy(id, list)
 end
 
 -- Creating a function costs time in every call, so these exist only if legacy queues are served.
-local legacy_queue, legacy_queues_of, copy_to_legacy, withdraw_copies, note_seen, reply_to_legacy,
-  tell_old_worker
+local legacy_queue, legacy_queues_of, copy_to_legacy, withdraw_copies
+local note_seen, reply_to_legacy, tell_old_worker
 if LEGACY then
   local LEGACY_REPLY_TTL_S = 60
   -- The entries of a legacy queue among which a copy of unknown place is looked for.
