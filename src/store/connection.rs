@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
+use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, FromRedisValue,
     IntoConnectionInfo, RedisError, TlsCertificates,
@@ -20,6 +21,14 @@ use crate::config::{Password, RedisConfig, SentinelUrl, TlsFiles};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The timeout of an answer. A blocking command adds its own.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The silence after which the kernel asks whether the host still answers.
+const SILENCE: Duration = Duration::from_secs(5);
+/// The time between two such questions.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// The questions without an answer after which the connection is lost.
+const QUESTIONS: u32 = 3;
+/// The time for which sent bytes may stay unconfirmed.
+const UNCONFIRMED: Duration = Duration::from_secs(10);
 
 /// The address of Redis, and the login.
 #[derive(Clone)]
@@ -65,7 +74,7 @@ impl Server {
         // Without a password there is no login.
         let is_default_user =
             login.password().is_none() || login.username().is_none_or(|name| name == "default");
-        info = info.set_redis_settings(login);
+        info = info.set_redis_settings(login).set_tcp_settings(tcp_settings());
         let client = match config.tls().map_err(|e| StoreError::Settings(e.to_string()))? {
             Some(files) => Client::build_with_tls(info, certificates(files)),
             None => Client::open(info),
@@ -111,6 +120,14 @@ impl Server {
             ServerPlace::Named(sentinels) => sentinels.connect(&self.address, &config).await,
         }
     }
+}
+
+/// The settings by which the kernel notices, within a dozen seconds, that the other host has vanished
+/// and left the connection open.
+fn tcp_settings() -> TcpSettings {
+    let keepalive =
+        TcpKeepalive::new().with_time(SILENCE).with_interval(ASK_AGAIN).with_retries(QUESTIONS);
+    TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNCONFIRMED)
 }
 
 /// Parses the URL: the sentinels, if any, and the address and login.

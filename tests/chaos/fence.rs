@@ -6,8 +6,8 @@ use std::time::Duration;
 use hero::client::JobBuilder;
 use hero::proto::job::JobStatus;
 
-use super::proxy::Mode;
 use super::units::{Settings, Unit};
+use crate::support::proxy::Mode;
 use crate::support::{RETENTION, Redis, World, keys, wait_until};
 
 const UNIT: &str = "sal-default-1";

@@ -7,7 +7,6 @@ mod faults;
 mod fence;
 mod flood;
 mod observer;
-mod proxy;
 mod storm;
 mod units;
 mod work;

@@ -17,9 +17,9 @@ use hero::store::Store;
 use super::audit;
 use super::faults::Fault;
 use super::observer::{Kind, Observer};
-use super::proxy::{Half, Mode};
 use super::units::{Settings, Unit};
 use super::work::{Expected, Submitter, Work};
+use crate::support::proxy::{Half, Mode};
 use crate::support::{RETENTION, Redis, World, number, seed};
 
 const SUPERVISORS: [&str; 2] = ["supervisor", "second"];

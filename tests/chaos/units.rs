@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::proxy::Lane;
+use crate::support::proxy::Lane;
 
 /// The settings that all processes share.
 pub(crate) struct Settings {

@@ -1,7 +1,9 @@
 //! The jobs that stream in, and the thread that submits them through a line as bad as any other: one
-//! batch as a client of Hero, the next with plain commands of Redis.
+//! batch as a client of Hero, the next with plain commands of Redis, the third by redis-cli.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -108,13 +110,13 @@ impl Submitter {
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.expect("a runtime");
-            let plain = redis::Client::open(url).expect("a legal address");
+            let plain = Plain::at(&url);
             for (number, batch) in waiting.into_iter().enumerate() {
                 runtime.block_on(async {
-                    if number % 2 == 0 {
-                        submit(&store, &batch).await;
-                    } else {
-                        push(&plain, &batch).await;
+                    match number % 3 {
+                        0 => submit(&store, &batch).await,
+                        1 => plain.push(&batch, "RPUSH", Plain::send).await,
+                        _ => plain.push(&batch, "LPUSH", Plain::pipe).await,
                     }
                 });
                 if done.send(batch.len()).is_err() {
@@ -175,19 +177,74 @@ async fn submit(store: &Store, batch: &[Job]) {
     }
 }
 
-/// Writes and pushes jobs until every command is known to have been carried out. A state that is there
-/// stays, as the program cannot know if Redis got the command before.
-async fn push(plain: &redis::Client, batch: &[Job]) {
-    let mut pipeline = redis::pipe();
-    for job in batch {
-        let key = keys::job(job.id.as_str());
-        let queue = job.spec.queue().expect("a script type").to_string();
-        pipeline.cmd("HSET").arg(&key).arg(job.submitted_fields());
-        pipeline.cmd("HSETNX").arg(&key).arg("status").arg("dispatched");
-        pipeline.cmd("RPUSH").arg(keys::work(&queue)).arg(job.id.as_str());
+/// A program that speaks plain commands of Redis.
+struct Plain {
+    client: redis::Client,
+    socket: String,
+}
+
+impl Plain {
+    /// The time in which a command that was on its way when its connection ended has arrived, or never
+    /// will.
+    const ARRIVES_WITHIN: Duration = Duration::from_millis(300);
+
+    fn at(url: &str) -> Self {
+        let socket = url.trim_start_matches("redis+unix://").to_owned();
+        Self { client: redis::Client::open(url).expect("a legal address"), socket }
     }
-    let mut backoff = Backoff::default();
-    while plain.get_connection().and_then(|mut link| pipeline.exec(&mut link)).is_err() {
-        tokio::time::sleep(backoff.failed()).await;
+
+    /// Writes and pushes a batch in one transaction, until it is there. A second push of a job that
+    /// has ended would run it again, so the program looks first.
+    async fn push(
+        &self,
+        batch: &[Job],
+        command: &str,
+        send: impl Fn(&Self, &redis::Pipeline) -> bool,
+    ) {
+        let Some(first) = batch.first().map(|job| keys::job(job.id.as_str())) else { return };
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        for job in batch {
+            let key = keys::job(job.id.as_str());
+            let queue = job.spec.queue().expect("a script type").to_string();
+            pipeline.cmd("HSET").arg(&key).arg(job.submitted_fields());
+            pipeline.cmd("HSETNX").arg(&key).arg("status").arg("dispatched");
+            pipeline.cmd(command).arg(keys::work(&queue)).arg(job.id.as_str());
+        }
+        let mut backoff = Backoff::default();
+        while !send(self, &pipeline) {
+            loop {
+                tokio::time::sleep(Self::ARRIVES_WITHIN + backoff.failed()).await;
+                let ask = |mut link| redis::cmd("EXISTS").arg(&first).query(&mut link);
+                match self.client.get_connection().and_then(ask) {
+                    Ok(true) => return,
+                    Ok(false) => break,
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+
+    fn send(&self, pipeline: &redis::Pipeline) -> bool {
+        self.client.get_connection().and_then(|mut link| pipeline.exec(&mut link)).is_ok()
+    }
+
+    /// Sends it through redis-cli.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "redis-cli is one of the programs tested against"
+    )]
+    fn pipe(&self, pipeline: &redis::Pipeline) -> bool {
+        let mut child = Command::new("redis-cli")
+            .args(["-s", &self.socket, "--pipe"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("redis-cli is installed");
+        // One that has no connection does not read.
+        let written =
+            child.stdin.take().map(|mut to| to.write_all(&pipeline.get_packed_pipeline()));
+        child.wait().expect("reaping redis-cli").success() && written.is_some_and(|all| all.is_ok())
     }
 }

@@ -13,6 +13,7 @@ mod queues;
 mod scenarios;
 mod spellings;
 mod stops;
+mod vanished;
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -5,6 +5,7 @@ mod hero;
 pub(crate) mod keys;
 #[path = "../../src/test_support.rs"]
 mod needs;
+pub(crate) mod proxy;
 mod redis;
 mod seed;
 mod wait;
