@@ -160,6 +160,8 @@ pub struct JobConfig {
     pub retry_backoff_max: Duration,
     /// The number of actors that may die running a job before it ends in `error`.
     pub crash_limit: u32,
+    /// Runs an ended job again when a program pushes its id.
+    pub requeue_by_push: bool,
     /// The time to keep a job after its end, unless it has its own; up to a twentieth longer.
     #[serde(with = "units::duration")]
     pub retention: Duration,
@@ -221,6 +223,7 @@ impl Default for JobConfig {
             retry_backoff: Duration::from_secs(1),
             retry_backoff_max: Duration::from_mins(15),
             crash_limit: 3,
+            requeue_by_push: true,
             retention: Duration::from_hours(24),
             retention_max: Duration::from_hours(365 * 24),
             reply_format: ReplyFormat::Json,

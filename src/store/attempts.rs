@@ -30,6 +30,8 @@ pub struct Claim<'a> {
     pub limits: &'a ClaimLimits,
     /// For jobs that end because they may not start.
     pub retention: Retention,
+    /// True if an ended job runs again when a program pushes its id.
+    pub requeue_by_push: bool,
 }
 
 /// The answer to a claim.
@@ -51,6 +53,8 @@ pub struct Claimed {
     pub paused: Vec<String>,
     /// Lists and ids to put back after a moment, in order: an old worker may be about to start them.
     pub later: Vec<(String, String)>,
+    /// Jobs that had ended and run again, because a program has pushed their ids.
+    pub again: Vec<String>,
 }
 
 /// A claimed job: one attempt to run it.
@@ -143,6 +147,7 @@ impl Store {
             script.arg(list).arg(id.as_slice());
         }
         script.arg(claim.limits.as_argument()).arg(kept(claim.retention));
+        script.arg(u8::from(claim.requeue_by_push));
         let answer: Value = self.invoke("claiming jobs", &script).await?;
         let claimed =
             self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
@@ -153,7 +158,7 @@ impl Store {
     }
 
     fn read_claim(&self, answer: Value) -> Option<Claimed> {
-        let [jobs, skipped, broken, more, fenced, paused, at, later]: [Value; 8] =
+        let [jobs, skipped, broken, more, fenced, paused, at, later, again]: [Value; 9] =
             array(answer)?.try_into().ok()?;
         let at = Timestamp::from_microsecond(number(&at)?).ok();
         let mut skipped = array(skipped)?.into_iter();
@@ -170,6 +175,7 @@ impl Store {
             fenced: number(&fenced)? == 1,
             paused: array(paused)?.iter().map(text).collect::<Option<_>>()?,
             later: pairs(array(later)?.into_iter()),
+            again: array(again)?.iter().map(text).collect::<Option<_>>()?,
         })
     }
 

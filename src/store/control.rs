@@ -174,13 +174,14 @@ impl Store {
         Ok(found.map(|(key, _)| key.clone()).collect())
     }
 
-    /// Puts back an entry that a blocking pop took and the caller cannot use, at the front.
+    /// Puts back an entry that a blocking pop took and the caller cannot use, at the front. `repeats`
+    /// says that the caller calls again after an error, so the entry may stand there twice.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn put_back(&self, woken: &Woken) -> Result<(), StoreError> {
+    pub async fn put_back(&self, woken: &Woken, repeats: bool) -> Result<(), StoreError> {
         let mut script = self.scripts.put_back.prepare_invoke();
-        script.key(&woken.list).arg(woken.entry.as_slice());
+        script.key(&woken.list).arg(woken.entry.as_slice()).arg(u8::from(repeats));
         self.invoke::<Value>("putting an entry back", &script).await?;
         Ok(())
     }

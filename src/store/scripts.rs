@@ -2,6 +2,7 @@
 //! Redis has forgotten it. Its header names the files of `scripts/shared/` that it needs; Redis
 //! gets the constants of the keys, these files and the script, as they stand on disk.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -70,8 +71,9 @@ macro_rules! shared {
 
 shared! {
     adoption claim_legacy claim_limits control counters cron dependents ending events
-    foreign_end foreign_start index job leave legacy limits names notes owner prerequisites queue
-    queue_front reserved rhailib routing stop_job submit_jobs sweep time unique waiting wrong_type
+    foreign_end foreign_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
+    pushed_again queue queue_front reserved rhailib routing stop_job submit_jobs sweep time unique
+    waiting wrong_type
 }
 
 /// A script as Redis gets it, for a person.
@@ -121,12 +123,11 @@ impl LuaScript {
     fn text(&self) -> String {
         let mut needed = Vec::new();
         add_needs(self.body, &mut needed);
-        let mut files = vec![format!("{FILE}proto/keys.rs\n{}", self.constants)];
-        files.extend(
-            needed.iter().map(|(name, shared)| format!("{FILE}shared/{name}.lua\n{shared}")),
-        );
+        let shared = needed.iter().map(|(name, text)| format!("{FILE}shared/{name}.lua\n{text}"));
+        let mut files: Vec<String> = shared.collect();
         files.push(format!("{FILE}{}.lua\n{}", self.name, self.body));
-        files.concat()
+        let files = files.concat();
+        format!("{FILE}proto/keys.rs\n{}{files}", used_constants(&self.constants, &files))
     }
 
     /// Replaces each `user_script:LINE` in an error by file and line.
@@ -142,6 +143,14 @@ impl LuaScript {
         }
         out
     }
+}
+
+/// The constants that a text uses: Lua allows no more than 200 names.
+fn used_constants(constants: &str, text: &str) -> String {
+    let words: BTreeSet<&str> =
+        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let is_used = |line: &&str| line.split(' ').nth(1).is_none_or(|name| words.contains(name));
+    constants.split_inclusive('\n').filter(is_used).collect()
 }
 
 /// The shared files that a text needs, each after those that it needs itself.
@@ -170,8 +179,6 @@ fn place(text: &str, line: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     /// Names in a text, without strings and comments; each with the character before and after it.

@@ -10,6 +10,7 @@ mod phases;
 mod plain;
 mod protocol_page;
 mod queues;
+mod requeues;
 mod scenarios;
 mod spellings;
 mod stops;

@@ -237,6 +237,7 @@ impl Walk {
             size_max_bytes: 1 << 20,
             limits: &ClaimLimits::default(),
             retention: RETENTION.into(),
+            requeue_by_push: true,
         };
         let claimed = self.world.store.claim(&claim).await.expect("redis answers");
         let ids: Vec<&str> = claimed.attempts.iter().map(|attempt| attempt.id.as_str()).collect();

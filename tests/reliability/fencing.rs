@@ -30,6 +30,7 @@ async fn claim(world: &World, life: &Life, popped: &[(String, Vec<u8>)]) -> Clai
         size_max_bytes: 1 << 20,
         limits: &hero::store::ClaimLimits::default(),
         retention: RETENTION.into(),
+        requeue_by_push: true,
     };
     world.store.claim(&claim).await.expect("claiming")
 }

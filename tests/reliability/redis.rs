@@ -78,7 +78,7 @@ async fn popped_job_is_claimed_or_put_back_though_the_memory_is_full() {
     let entry = world.redis.pop(&list).into_bytes();
     world.redis.run(FULL);
     let claimed = world.claim_popped(&life, 1, &popped).await;
-    world.store.put_back(&Woken { list, entry }).await.expect("putting back");
+    world.store.put_back(&Woken { list, entry }, false).await.expect("putting back");
     assert_eq!(ids(&claimed.attempts), ["a"]);
     assert_eq!(world.work("type:osis"), ["b"]);
 }

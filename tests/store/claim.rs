@@ -125,7 +125,7 @@ async fn an_id_that_was_popped_twice_is_claimed_once() {
 async fn void_ids_are_skipped_and_counted_and_jobs_behind_them_are_claimed() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("done"), job("a"), job("b")]).await;
-    world.redis.set_job("done", "status finished");
+    world.redis.set_job("done", "status finished leftover always");
     world.redis.remove(&keys::ready("type:osis"), "done");
     world.redis.put(&keys::index("finished", "osis"), 1, "done");
     world.redis.spoil(&keys::job("text"));

@@ -83,7 +83,7 @@ async fn a_wait_brings_the_first_entry_of_the_first_list_that_has_one() {
     let woken = blocking.pop(&lists, Duration::from_secs(20)).await.expect("waiting");
     let expected = Woken { list: lists[1].clone(), entry: b"two".to_vec() };
     assert_eq!(woken.as_ref(), Some(&expected));
-    world.store.put_back(&expected).await.expect("putting back");
+    world.store.put_back(&expected, false).await.expect("putting back");
     assert_eq!(world.redis.list(&lists[1]), ["two", "three"]);
     let none = blocking.pop(&lists[..1], Duration::from_millis(1)).await.expect("waiting");
     assert_eq!(none, None);

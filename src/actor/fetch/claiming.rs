@@ -143,7 +143,7 @@ impl Claiming {
             let popped = std::mem::take(&mut self.popped);
             let size_max_bytes = settings.job.script_size_max.saturating_add(HASH_MARGIN_BYTES);
             let (boot, limits) = (Arc::clone(&self.boot), settings.limits.clone());
-            let retention = settings.job.kept();
+            let (retention, requeue_by_push) = (settings.job.kept(), settings.job.requeue_by_push);
             self.claim.start(async move {
                 let mut round = ClaimRound { popped, ..ClaimRound::default() };
                 for (actor, wanted, lists) in due {
@@ -162,6 +162,7 @@ impl Claiming {
                         size_max_bytes,
                         limits: &limits,
                         retention,
+                        requeue_by_push,
                     };
                     if let Err(error) = round.claim(&boot, actor, &claim).await {
                         round.failed = Some(error);
@@ -209,6 +210,9 @@ impl Claiming {
             let slots = &mut slots[actor];
             slots.may_have_work = claimed.more || claimed.attempts.len() >= wanted;
             self.note_skipped(slots, &claimed);
+            for id in &claimed.again {
+                info!(job_id = %id, "job {id} had ended and runs again: a program has pushed its id");
+            }
             if claimed.fenced {
                 actions.push(Action::LeaseLost);
             } else if slots.set_paused(std::mem::take(&mut claimed.paused)) {

@@ -124,7 +124,7 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
                 warn!(reply_to = %reply_to, "dropped a ping: its reply list is not one of Hero's");
             }
         }
-        Errand::PutBack(woken) => store.put_back(woken).await?,
+        Errand::PutBack(woken) => store.put_back(woken, true).await?,
         Errand::GiveBack(jobs) => {
             let given_back = store.requeue(&boot.id, jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");

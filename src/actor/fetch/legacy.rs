@@ -79,7 +79,7 @@ impl LegacyWatch {
         self.watchers.spawn(async move {
             tokio::time::sleep(START_PATIENCE).await;
             for woken in entries.iter().rev() {
-                if let Err(error) = store.put_back(woken).await {
+                if let Err(error) = store.put_back(woken, false).await {
                     debug!(key = %woken.list, "cannot put an id back: {error}");
                 }
             }

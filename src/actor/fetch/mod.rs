@@ -147,7 +147,7 @@ impl Fetch {
         let mut popped = self.claiming.stop(until).await;
         popped.extend(self.waiting.stop(&self.boot.store, until).await);
         for woken in popped {
-            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken)).await {
+            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken, false)).await {
                 Ok(Ok(())) => debug!(key = %woken.list, "put a popped id back"),
                 Ok(Err(error)) => warn!(key = %woken.list, "cannot put a popped id back: {error}"),
                 Err(_) => {

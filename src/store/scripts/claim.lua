@@ -5,8 +5,9 @@
 --       4 limit on the number of jobs, popped ones included
 --       5 limit on the bytes of one hash
 --       6 number of ids popped before, then for each: its work list, the id
---       last two: the limits of the configuration as JSON, or '' if it has none; retention
--- returns { jobs, skipped, broken, more, fenced, paused, time, later }
+--       last three: the limits of the configuration as JSON, or '' if it has none; retention;
+--       '1' if an ended job runs again when its id is pushed
+-- returns { jobs, skipped, broken, more, fenced, paused, time, later, again }
 --       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
 --       skipped  { number, a few of them: id, reason, … }
 --       broken   { work list, error, … } of lists that cannot be read
@@ -18,7 +19,8 @@
 --       time     of the claim, in us
 --       later    { work list, id, … } of ids to put back after a moment: an old worker may have popped
 --                another copy and be about to write its start
--- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy adoption
+--       again    ids of jobs that had ended and run again: a program has pushed them
+-- needs: wrong_type time names routing job owner sweep counters index events legacy foreign_start claim_limits claim_legacy adoption leftovers pushed_again other_copies
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, size_max = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -32,15 +34,28 @@ local claims, taken = {}, {}
 local unready = {}
 local bytes = 0
 
+-- Puts a popped id back. If this call is made again, as its answer was lost, the id stands there twice.
+local function push_popped(list, id)
+  local f = read(id, 'status', 'leftover')
+  local has_ended = f[1] == 'finished' or f[1] == 'error'
+  if has_ended and is_leftover(f[2], at) then return end
+  redis.pcall('LPUSH', list, id)
+  if f[1] and not has_ended then mark_leftover(id, at, LEFTOVER_US) end
+end
+
 if last_popped > 6 then despite_full_memory() end
 if not may_own(boot) then
   for i = last_popped, 7, -2 do
     -- The sweep for lost pops finds, or has found, an id with a ready entry.
-    if not redis.call('ZSCORE', READY .. queue_of_list(ARGV[i]), ARGV[i + 1]) then
-      redis.pcall('LPUSH', ARGV[i], ARGV[i + 1])
+    local list, id = ARGV[i], ARGV[i + 1]
+    local status = read(id, 'status')[1]
+    -- One that has ended since was perhaps popped long ago.
+    if status ~= 'finished' and status ~= 'error'
+      and not redis.call('ZSCORE', READY .. queue_of_list(list), id) then
+      push_popped(list, id)
     end
   end
-  return { {}, { 0 }, {}, 0, 1, {}, at, {} }
+  return { {}, { 0 }, {}, 0, 1, {}, at, {}, {} }
 end
 
 -- The lists to leave alone. One cheap query as long as no queue is paused.
@@ -111,6 +126,7 @@ end
 local limits_text = ARGV[last_popped + 2]
 local has_limits = present(limits_text) and limits_text ~= '[]'
 local under_limits, take_over, adopt
+local runs_again, again = ARGV[last_popped + 4] == '1', {}
 
 -- Adopts a job that no script of Hero has put into its queue. Returns true if it may start.
 local function may_start(id, hash, list, legacy)
@@ -135,7 +151,7 @@ local function take(id, list, score)
     return skip(id, hash.err and 'its key is no hash' or 'no such job')
   end
   local status, attempt, size, typed, boot_id, legacy = nil, 0, 0, false, nil, nil
-  local is_limited = has_limits
+  local is_limited, is_again = has_limits, false
   for i = 1, #hash, 2 do
     local name, value = hash[i], hash[i + 1]
     size = size + #name + #value
@@ -154,12 +170,19 @@ local function take(id, list, score)
     end
   end
   bytes = bytes + size
+  if runs_again and (status == 'finished' or status == 'error') and not score then
+    local why_not = run_again(id, hash, not old and queue_of_list(list) or nil, own_type, at)
+    if why_not then return skip(id, why_not) end
+    hash, status, boot_id, is_again = redis.call('HGETALL', JOB .. id), 'dispatched', nil, true
+    legacy = legacy and ''
+    again[#again + 1] = id
+  end
   -- Older programs may leave out the status.
   if old then status = status or 'dispatched' end
   if present(legacy) and status == 'dispatched' and list ~= legacy and not remove_copy(id, legacy) then
     return leave_to_old_worker(id, list, legacy)
   end
-  if not score and status == 'dispatched' and not old and size <= size_max
+  if not score and status == 'dispatched' and not old and not is_again and size <= size_max
     and not may_start(id, hash, list, legacy) then
     return
   end
@@ -200,6 +223,7 @@ local function take(id, list, score)
     'actor', actor, 'boot_id', boot, 'attempt', attempt)
   if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
   if limited then under_limits.take_slots(id, attempt, limited) end
+  if LEGACY and not present(legacy) then expect_second_push(id, own_type, at) end
   claims[#claims + 1] = integer(at + #jobs)
   claims[#claims + 1] = id
   taken[id] = true
@@ -207,7 +231,7 @@ local function take(id, list, score)
 end
 
 for i = last_popped, 7, -2 do
-  if is_paused[ARGV[i]] then redis.pcall('LPUSH', ARGV[i], ARGV[i + 1]) end
+  if is_paused[ARGV[i]] then push_popped(ARGV[i], ARGV[i + 1]) end
 end
 for i = 7, last_popped, 2 do
   local list, id = ARGV[i], ARGV[i + 1]
@@ -248,6 +272,7 @@ end
 for list, ids in pairs(unready) do
   redis.call('ZREM', READY .. queue_of_list(list), unpack(ids))
 end
+if #jobs > 0 then remove_other_copies(jobs, taken, at) end
 if skipped[1] > 0 then count(own_type, 'skipped', skipped[1]) end
 write_counts()
-return { jobs, skipped, broken, (#jobs < wanted and not has_room()) and 1 or 0, 0, paused, at, later }
+return { jobs, skipped, broken, (#jobs < wanted and not has_room()) and 1 or 0, 0, paused, at, later, again }

@@ -4,7 +4,7 @@
 --
 -- ARGV: 1 retention  2 limit on entries per queue  3 grace in ms for a popped copy
 -- returns { started by old workers, ended by them, put back, 1 if there may be more }
--- needs: wrong_type time routing job owner sweep counters index legacy prerequisites dependents foreign_start foreign_end
+-- needs: wrong_type time routing job owner sweep counters index legacy leftovers prerequisites dependents foreign_start foreign_end
 
 if not LEGACY then return { 0, 0, 0, 0 } end
 local retention, window, grace_us = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]) * 1000
@@ -18,10 +18,12 @@ despite_full_memory()
 -- the other; a long legacy queue keeps it, and the claim skips it there.
 local function void(id, queue, list)
   redis.call('ZREM', READY .. queue, id)
-  redis.pcall('LREM', WORK .. queue, 1, id)
+  -- An actor that has popped it may still bring it.
+  if redis.pcall('LREM', WORK .. queue, 1, id) ~= 1 then mark_leftover(id, at, LEFTOVER_US) end
   if legacy_queue(list) then
     local length = redis.pcall('LLEN', list)
     local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
+    if not is_short then mark_leftover(id, at) end
     if is_short and redis.call('LREM', list, 1, id) == 1 then return end
     note_seen(list, 'popped_at', at)
   end
@@ -31,6 +33,7 @@ end
 -- job within the grace. An actor of Hero may have removed the other copy meanwhile.
 local function put_copies_back(id, queue, list)
   redis.pcall('LPUSH', list, id)
+  mark_leftover(id, at, LEFTOVER_US)
   local length = redis.pcall('LLEN', WORK .. queue)
   if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
     and not redis.call('LPOS', WORK .. queue, id) then

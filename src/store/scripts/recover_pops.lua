@@ -7,7 +7,7 @@
 --
 -- ARGV: 1 grace in ms  2 limit on entries to find the head  3 limit on queues  4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone, notes on jobs }
--- needs: wrong_type time routing job owner sweep notes counters legacy foreign_start foreign_end
+-- needs: wrong_type time routing job owner sweep notes counters legacy leftovers foreign_start foreign_end
 
 local grace_us, depth, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[4]
 -- Entries that are settled, of all queues together.
@@ -32,6 +32,8 @@ local function settle(id, queue)
   local f = read(id, 'status', 'boot_id', 'legacy')
   if f[1] == 'dispatched' then
     redis.call('LPUSH', WORK .. queue, id)
+    -- The actor may only have been slow.
+    mark_leftover(id, at, LEFTOVER_US)
     -- The copy in its legacy queue may have been popped as well.
     if f[3] then
       remove_copy(id, f[3])

@@ -1,5 +1,5 @@
 -- Claims jobs that stand in a legacy queue.
--- needs: time names routing job index events legacy prerequisites waiting
+-- needs: time names routing job index events legacy leftovers prerequisites waiting
 
 -- Returns the function `take_over` for a claim: its type, at and when; skip; and some_are_paused.
 local function claim_from_legacy(claim)
@@ -54,6 +54,7 @@ local function claim_from_legacy(claim)
     if is_queue_paused(queue) then return leave_to_paused_queue(id) end
     local length = redis.pcall('LLEN', WORK .. queue)
     local is_short = type(length) == 'number' and length <= SEARCHED_QUEUE_LEN
+    if not is_short then mark_leftover(id, at) end
     if is_short and redis.call('LREM', WORK .. queue, 1, id) == 0
       and redis.call('ZSCORE', READY .. queue, id) then
       return leave_to_popping_actor(id)

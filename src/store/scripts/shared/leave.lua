@@ -1,5 +1,5 @@
 -- Takes jobs out of queues and indexes.
--- needs: names routing index legacy
+-- needs: time names routing index legacy leftovers
 
 -- Releases a job that a limit holds. Returns true if one did.
 local function stop_holding(id, queue)
@@ -15,7 +15,13 @@ local function pull_out(id, queue)
   if redis.call('ZREM', READY .. queue, id) == 0 and stop_holding(id, queue) then return end
   local length = redis.pcall('LLEN', WORK .. queue)
   if type(length) == 'number' and length <= SEARCHED_QUEUE_LEN then
-    redis.call('LREM', WORK .. queue, 1, id)
+    if redis.call('LREM', WORK .. queue, 1, id) == 0 then
+      redis.pcall('LREM', WORK .. queue .. ':prio:1', 1, id)
+      -- An actor that has popped it may still bring it.
+      mark_leftover(id, now_us(), LEFTOVER_US)
+    end
+  else
+    mark_leftover(id, 0)
   end
   if LEGACY then remove_copy(id, redis.call('HGET', JOB .. id, 'legacy')) end
 end

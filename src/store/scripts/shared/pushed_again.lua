@@ -1,0 +1,39 @@
+-- Runs an ended job again whose id a program has pushed: the way of the older dispatcher to requeue it.
+-- needs: wrong_type time names routing job index events unique prerequisites waiting leftovers
+
+-- Returns the reason why an ended job does not run again; nil if it does, and is dispatched now.
+-- `queue` is that of the list in which the id stood, nil for a legacy queue.
+local function run_again(id, hash, queue, own_type, at)
+  local f = {}
+  for i = 1, #hash, 2 do f[hash[i]] = hash[i + 1] end
+  local status = canonical_status(f.status)
+  local script_type = legal_type(f.script_type) or own_type
+  local own = queue_of(script_type, f.group, f.instance, f.priority)
+  -- A job with a ready entry was ended by a foreign program, and no sweep has noticed that.
+  if is_leftover(f.leftover, at) or queue and queue ~= own
+    or own and redis.call('ZSCORE', READY .. own, id) then
+    return 'its status is ' .. status
+  end
+  local holder = present(f.unique_key) and holder_of(f.unique_key)
+  if holder then return 'it was pushed again, and job ' .. holder .. ' has its unique_key' end
+  local pending, failed =
+    look_at_own_prerequisites(present(f.prerequisites) or f.dependencies, f.after_any)
+  if failed or #pending > 0 then
+    return 'it was pushed again, and its prerequisite ' .. (failed or prerequisite_of(pending[1]))
+      .. ' has not finished'
+  end
+  if present(f.unique_key) then redis.call('SET', UNIQUE .. f.unique_key, id) end
+  redis.call('ZREM', index_of(status, script_type), id)
+  redis.call('ZREM', index_of('started', script_type), id)
+  redis.call('LREM', DEAD .. script_type, 1, id)
+  redis.call('PERSIST', JOB .. id)
+  redis.call('DEL', REPLY .. id)
+  log_event(id, 'dispatched', script_type)
+  -- The attempts count on.
+  redis.call('HDEL', JOB .. id, 'crashes', 'error', 'output', 'exit_code', 'started_at', 'finished_at',
+    'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',
+    'leftover')
+  if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end
+  redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
+  return nil
+end
