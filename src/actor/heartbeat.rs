@@ -39,6 +39,7 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
                 boot.health.lease_renewed(asked_at, boot.lease);
                 backoff.succeeded();
                 debug!("heartbeat");
+                hand_on_control(boot).await;
             }
             Ok(false) => return,
             Err(error) if error.is_transient() => {
@@ -54,6 +55,17 @@ pub(super) async fn run(boot: &Boot, every: Duration, started_at: Timestamp) {
         } else {
             warn!("the fetch loop makes no progress: the watchdog is not fed");
         }
+    }
+}
+
+/// Hands on control messages for the types of this process while no supervisor does.
+async fn hand_on_control(boot: &Boot) {
+    let types = boot.actors.iter().map(|actor| &actor.script_type).collect();
+    match boot.store.fan_out_unsupervised(boot.lease, &types).await {
+        Ok(0) => {}
+        Ok(messages) => info!(messages, "handed on control messages: no supervisor is live"),
+        // The next heartbeat tries again.
+        Err(error) => debug!("cannot hand on control messages: {error}"),
     }
 }
 

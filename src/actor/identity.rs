@@ -50,27 +50,26 @@ async fn take_one(
     let Ok(holder) = Presence::parse(held.as_bytes()) else {
         return Err(held_by(None));
     };
-    if !is_gone(&holder, presence) {
+    let Some(ended) = holder.boot_id.clone().filter(|_| is_gone(&holder, presence)) else {
         return Err(held_by(Some(&holder)));
-    }
+    };
     // On a copy of a machine, made while the actor ran, its process is gone and the name is live.
-    if !gone.contains(&holder.boot_id) && boot.store.is_listening(actor).await? {
+    if !gone.contains(&ended) && boot.store.is_listening(actor).await? {
         return Err(held_by(Some(&holder)));
     }
-    gone.insert(holder.boot_id.clone());
+    gone.insert(ended.clone());
     info!(actor = %actor, pid = holder.pid, "takes the name over from a process that has ended");
     match boot.store.appear(actor, presence, lease, Some(&held)).await? {
-        Appearance::Taken => recover(boot, &holder).await,
+        Appearance::Taken => recover(boot, &ended).await,
         // Another process took it first.
         Appearance::Held(held) => Err(held_by(Presence::parse(held.as_bytes()).ok().as_ref())),
     }
 }
 
 /// Requeues the jobs of an ended process before its lease is over.
-async fn recover(boot: &Boot, holder: &Presence) -> Result<(), ActorError> {
+async fn recover(boot: &Boot, gone: &BootId) -> Result<(), ActorError> {
     let job = &boot.settings().job;
-    let gone = Some(&holder.boot_id);
-    let found = boot.store.recover_boots(gone, job.crash_limit, job.kept()).await?;
+    let found = boot.store.recover_boots(Some(gone), job.crash_limit, job.kept()).await?;
     for note in &found.notes {
         warn!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
@@ -109,7 +108,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     pid: std::process::id(),
                     hostname: hostname.clone(),
                     machine: machine.clone(),
-                    boot_id: boot.id.clone(),
+                    boot_id: Some(boot.id.clone()),
                     started_at: format!("{started_at:.3}"),
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     capabilities: engine.map(|e| e.capabilities()).unwrap_or_default(),

@@ -132,6 +132,8 @@ pub enum ActorState {
     Ready,
     /// It claims no more jobs; running ones end.
     Draining,
+    /// It belongs to a foreign program, which does not tell.
+    Foreign,
 }
 
 impl ActorState {
@@ -140,6 +142,7 @@ impl ActorState {
         match self {
             Self::Ready => "ready",
             Self::Draining => "draining",
+            Self::Foreign => "foreign",
         }
     }
 }
@@ -155,8 +158,9 @@ pub struct Presence {
     /// presence of foreign programs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// The boot of the actor.
-    pub boot_id: BootId,
+    /// The boot of the actor; none in the presence of foreign programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<BootId>,
     /// The start of the actor: RFC 3339, UTC.
     pub started_at: String,
     /// Its version of Hero.
@@ -181,12 +185,51 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Parses a presence, also one of a foreign program.
+    /// Parses a presence, also one of a foreign program, which has no boot.
     ///
     /// # Errors
     /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
-        parse_presence(bytes)
+        let value: Value = parse_presence(bytes)?;
+        let unreadable = |reason: String| Unreadable { what: "presence", reason };
+        if !value.is_object() {
+            return Err(unreadable("it is not a JSON object".to_owned()));
+        }
+        if value.get("boot_id").is_some() {
+            return serde_json::from_value(value).map_err(|error| unreadable(error.to_string()));
+        }
+        Ok(Self::of_foreign_program(&value))
+    }
+
+    /// Reads the fields `pid`, `hostname`, `started_at`, `version`, `capabilities` and `last_heartbeat`,
+    /// each of any type, or absent.
+    fn of_foreign_program(value: &Value) -> Self {
+        let text = |name: &str| match value.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            None | Some(Value::Null) => String::new(),
+            Some(other) => other.to_string(),
+        };
+        let capabilities = match value.get("capabilities") {
+            Some(Value::Array(all)) => {
+                all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
+            _ => Vec::from_iter(Some(text("capabilities")).filter(|one| !one.is_empty())),
+        };
+        Self {
+            pid: text("pid").parse().unwrap_or_default(),
+            hostname: text("hostname"),
+            machine: String::new(),
+            boot_id: None,
+            started_at: text("started_at"),
+            version: text("version"),
+            capabilities,
+            last_heartbeat: text("last_heartbeat"),
+            beat: String::new(),
+            tasks: 0,
+            running: 0,
+            state: ActorState::Foreign,
+            holding: None,
+        }
     }
 
     /// Returns the presence as it is written.

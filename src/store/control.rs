@@ -1,5 +1,6 @@
 //! Blocking pops, and control messages for actors.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use redis::Value;
@@ -136,9 +137,25 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn fan_out(&self, lease: Duration) -> Result<u64, StoreError> {
-        const MESSAGES_PER_STEP: usize = 100;
         let mut script = self.scripts.fan_out.prepare_invoke();
-        script.arg(millis(lease)).arg(MESSAGES_PER_STEP);
+        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("");
+        self.invoke("handing on control messages", &script).await
+    }
+
+    /// Does the same for these types, unless a supervisor is live.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn fan_out_unsupervised(
+        &self,
+        lease: Duration,
+        types: &BTreeSet<&ScriptType>,
+    ) -> Result<u64, StoreError> {
+        let mut script = self.scripts.fan_out.prepare_invoke();
+        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("unsupervised");
+        for script_type in types {
+            script.arg(script_type.as_str());
+        }
         self.invoke("handing on control messages", &script).await
     }
 
@@ -204,6 +221,8 @@ impl Store {
 
 /// The time in which a live actor takes a control message: it waits for them all the time.
 const LISTENS_WITHIN: Duration = Duration::from_millis(300);
+/// The control messages for types that one call hands on.
+const MESSAGES_PER_STEP: usize = 100;
 const CONTROL_LEN_MAX: i64 = 10_000;
 const CONTROL_TTL_SECS: u64 = 86_400;
 const REPLY_TTL_SECS: u64 = 60;

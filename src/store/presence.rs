@@ -1,5 +1,6 @@
 //! Presence of actors: identities taken, kept and given up, and the list of live actors.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::attempts::millis;
@@ -44,7 +45,7 @@ impl Store {
     ) -> Result<Appearance, StoreError> {
         let mut script = self.scripts.appear.prepare_invoke();
         script
-            .arg(presence.boot_id.as_str())
+            .arg(presence.boot_id.as_ref().map_or("", BootId::as_str))
             .arg(actor.to_string())
             .arg(presence.to_json())
             .arg(PRESENCE_TTL_SECS)
@@ -100,15 +101,17 @@ impl Store {
         &self,
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<PresenceOf>, StoreError> {
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.actors()).arg(0).arg(-1);
-        let known: Vec<String> = self.link.query("listing actors", &command).await?;
-        let mut known: Vec<ActorId> = known
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("ZRANGE").arg(self.keys.actors()).arg(0).arg(-1);
+        pipeline.cmd("ZRANGE").arg(self.keys.foreign_actors()).arg(0).arg(-1);
+        let (known, foreign): (Vec<String>, Vec<String>) =
+            self.link.pipeline("listing actors", &pipeline).await?;
+        let known: BTreeSet<ActorId> = known
             .iter()
+            .chain(&foreign)
             .filter_map(|actor| actor.parse().ok())
             .filter(|actor: &ActorId| script_type.is_none_or(|only| *only == actor.script_type))
             .collect();
-        known.sort();
         if known.is_empty() {
             return Ok(Vec::new());
         }

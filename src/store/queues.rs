@@ -150,7 +150,7 @@ impl Store {
         }
         let actors = self.actors(Some(queue.target.script_type())).await?;
         let claims = |of: &PresenceOf| {
-            of.presence.state == ActorState::Ready && of.actor.queues().contains(&queue)
+            of.presence.state != ActorState::Draining && of.actor.queues().contains(&queue)
         };
         let is_claimed = actors.iter().any(claims);
         Ok((!is_claimed).then_some(Hindrance::NoActor(queue)))

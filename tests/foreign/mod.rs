@@ -8,6 +8,7 @@ mod groups;
 mod kills;
 mod phases;
 mod plain;
+mod presence;
 mod protocol_page;
 mod queues;
 mod requeues;

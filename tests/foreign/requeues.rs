@@ -70,9 +70,9 @@ fn a_job_from_the_time_of_the_older_dispatcher_runs_when_its_id_is_pushed() {
     let redis = Redis::start();
     let hero = dual(&redis, &[W1]);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
-    write(&redis, "failed", "error", &["error", "killed"]);
-    write(&redis, "old", "error", &["error", "killed"]);
     let long_ago = "2020-01-01T00:00:00Z";
+    write(&redis, "failed", "error", &["error", "killed", "finished_at", long_ago]);
+    write(&redis, "old", "error", &["error", "killed"]);
     write(&redis, "stale", "started", &["started_at", long_ago, "timeout", "10"]);
     redis.run(&format!("RPUSH {QUEUE} failed"));
     redis.run(&format!("RPUSH {W1} old"));

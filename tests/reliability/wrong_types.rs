@@ -26,6 +26,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("QUEUES", "", "set"),
     ("TYPES", "", "set"),
     ("ACTORS", "", "zset"),
+    ("FOREIGN_ACTORS", "", "zset"),
     ("SUPERVISOR", "0", "string"),
     ("SUPERVISORS", "", "zset"),
     ("BOOTS", "", "zset"),
@@ -126,7 +127,7 @@ async fn key_of_a_wrong_type_hurts_no_other_job_and_is_named_once() {
             let round = format!("{}-{}-{wrong}", kind.to_lowercase(), rest.replace(':', "-"));
             let jobs = jobs(&round);
             let rest = match *rest {
-                "BOOT" => boot().expect("it is alive").boot_id.to_string(),
+                "BOOT" => boot().expect("it is alive").boot_id.expect("its own").to_string(),
                 "0" => format!("{round}-0"),
                 other => other.to_owned(),
             };

@@ -26,7 +26,7 @@ async fn beat(world: &World, life: &Life) -> bool {
 
 fn boot_of_presence(world: &World) -> Option<BootId> {
     let text: Option<String> = world.redis.get(&key());
-    text.map(|text| Presence::parse(text.as_bytes()).expect("a legible presence").boot_id)
+    text.and_then(|text| Presence::parse(text.as_bytes()).expect("a legible presence").boot_id)
 }
 
 #[tokio::test]

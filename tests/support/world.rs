@@ -67,7 +67,7 @@ impl Life {
             pid: 7,
             hostname: "here".to_owned(),
             machine: "this one".to_owned(),
-            boot_id: self.boot.clone(),
+            boot_id: Some(self.boot.clone()),
             started_at: "2026-01-31T12:00:00.000Z".to_owned(),
             version: "0".to_owned(),
             capabilities: vec!["osis".to_owned()],
@@ -196,6 +196,7 @@ impl World {
             size_max_bytes: SIZE_MAX,
             limits: &self.limits,
             retention: RETENTION.into(),
+            requeue_by_push: true,
         };
         self.store.claim(&claim).await
     }

@@ -62,7 +62,7 @@ impl Overview {
 fn claimed_by(actors: &[PresenceOf]) -> BTreeMap<Target, u64> {
     let mut claimed = BTreeMap::new();
     for PresenceOf { actor, presence } in actors {
-        if presence.state != ActorState::Ready {
+        if presence.state == ActorState::Draining {
             continue;
         }
         let ActorId { script_type, group, instance } = actor.clone();
@@ -93,7 +93,7 @@ fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
     let mut counts: BTreeMap<ScriptType, ActorCount> = BTreeMap::new();
     for PresenceOf { actor, presence } in actors {
         let count = counts.entry(actor.script_type.clone()).or_default();
-        let is_ready = presence.state == ActorState::Ready;
+        let is_ready = presence.state != ActorState::Draining;
         count.live += 1;
         count.ready += u64::from(is_ready);
         count.draining += u64::from(!is_ready);
@@ -162,7 +162,7 @@ pub(in crate::cli::status) mod tests {
                 pid: 1,
                 hostname: String::new(),
                 machine: String::new(),
-                boot_id: crate::proto::job::BootId::random(),
+                boot_id: Some(crate::proto::job::BootId::random()),
                 started_at: String::new(),
                 version: String::new(),
                 capabilities: Vec::new(),

@@ -9,6 +9,7 @@ impl Keys {
             ("meta:queue:index", "set"),
             ("meta:type:index", "set"),
             ("meta:actor:index", "zset"),
+            ("meta:actor:foreign", "zset"),
             ("meta:supervisor:index", "zset"),
             ("meta:boot:index", "zset"),
             ("meta:job:settling", "list"),

@@ -15,6 +15,11 @@ impl Keys {
         self.key(format_args!("meta:supervisor:index"))
     }
 
+    /// Sorted set: actors of foreign programs, by when their presence was last found.
+    pub fn foreign_actors(&self) -> String {
+        self.key(format_args!("meta:actor:foreign"))
+    }
+
     /// List: the counters of a script type during the last hour, sampled once a minute, oldest first.
     pub fn hour(&self, script_type: &ScriptType) -> String {
         self.key(format_args!("meta:queue:hour:type:{script_type}"))

@@ -4,6 +4,8 @@
 -- Such a job gets a ready entry before the head of its queue. If it still has that after the grace of
 -- a pop, the sweep for lost pops puts it back.
 --
+-- The search also finds actors of foreign programs, which only write their presence.
+--
 -- ARGV: 1 limit on keys  2 retention
 -- returns { adopted, keys in Redis }
 -- needs: wrong_type time names routing job sweep counters index adoption
@@ -58,12 +60,26 @@ local function look_at(id)
   end
 end
 
-local found = redis.call('SCAN', redis.call('HGET', MARKS, 'search') or '0', 'MATCH', JOB .. '*',
-  'COUNT', ARGV[1], 'TYPE', 'hash')
-for _, key in ipairs(found[2]) do
-  local id = legal_id(string.sub(key, #JOB + 1))
-  if id then look_at(id) end
+local function look_at_presence(actor)
+  local script_type, group, instance = string.match(actor, '^([^:]+):([^:]+):([^:]+)$')
+  if not queue_of(script_type, group, instance) then return end
+  local ok, presence = pcall(cjson.decode, redis.pcall('GET', PRESENCE .. actor) or '')
+  if not ok or type(presence) ~= 'table' or presence.boot_id then return end
+  redis.call('ZADD', FOREIGN_ACTORS, integer(at), actor)
+  register(TYPES, script_type)
 end
+
+local function starts_with(key, prefix) return string.sub(key, 1, #prefix) == prefix end
+
+local found = redis.call('SCAN', redis.call('HGET', MARKS, 'search') or '0', 'MATCH', HERO .. '*',
+  'COUNT', ARGV[1])
+for _, key in ipairs(found[2]) do
+  local id = starts_with(key, JOB) and legal_id(string.sub(key, #JOB + 1))
+  if id then look_at(id) end
+  if starts_with(key, PRESENCE) then look_at_presence(string.sub(key, #PRESENCE + 1)) end
+end
+-- Forgets those that were not found for a day.
+redis.call('ZREMRANGEBYSCORE', FOREIGN_ACTORS, '-inf', integer(at - 86400000000))
 if found[1] == '0' then redis.call('HDEL', MARKS, 'search') else redis.call('HSET', MARKS, 'search', found[1]) end
 write_counts()
 return { adopted, redis.call('DBSIZE') }

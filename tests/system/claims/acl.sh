@@ -151,7 +151,7 @@ is_refused_the_rest() {
     refused actor LPOP hero:q:reply:1
     refused actor SMEMBERS hero:meta:queue:index
     refused actor XRANGE hero:meta:job:log:1 - +
-    refused actor LPOP hero:q:ctl:type:osis
+    refused actor LPOP hero:q:dead:type:osis
     refused actor HGETALL hero:meta:queue:rate:type:osis
     # A supervisor is no actor, and submits nothing of its own.
     refused supervisor SET hero:meta:actor:inst:osis:default:1 x

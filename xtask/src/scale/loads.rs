@@ -390,6 +390,7 @@ impl Performer {
             size_max_bytes: on.config.job.script_size_max + (1 << 20),
             limits: &ClaimLimits::default(),
             retention: on.config.job.kept(),
+            requeue_by_push: true,
         };
         Ok(on.store.claim(&claim).await?.attempts)
     }

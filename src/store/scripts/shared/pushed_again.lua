@@ -1,5 +1,17 @@
 -- Runs an ended job again whose id a program has pushed: the way of the older dispatcher to requeue it.
--- needs: wrong_type time names routing job index events unique prerequisites waiting leftovers
+-- needs: wrong_type time names routing job index events unique legacy prerequisites waiting leftovers
+
+-- In `dual`, a program may have pushed the id into two queues, and an old worker may have run the job: then
+-- the other copy is left. For so long after an end that Hero did not record, the first id is that copy.
+local SECOND_COPY_US = 3600000000
+
+local function is_second_copy(id, f, script_type, at)
+  if present(f.boot_id) or f.leftover or #legacy_queues_of('type:' .. script_type) == 0 then return false end
+  local ended = math.max(microseconds(f.finished_at), microseconds(f.updated_at))
+  if ended > 0 and at - ended > SECOND_COPY_US then return false end
+  redis.call('HSET', JOB .. id, 'leftover', integer(at))
+  return true
+end
 
 -- Returns the reason why an ended job does not run again; nil if it does, and is dispatched now.
 -- `queue` is that of the list in which the id stood, nil for a legacy queue.
@@ -11,7 +23,7 @@ local function run_again(id, hash, queue, own_type, at)
   local own = queue_of(script_type, f.group, f.instance, f.priority)
   -- A job with a ready entry was ended by a foreign program, and no sweep has noticed that.
   if is_leftover(f.leftover, at) or queue and queue ~= own
-    or own and redis.call('ZSCORE', READY .. own, id) then
+    or LEGACY and queue and is_second_copy(id, f, script_type, at) or own and redis.call('ZSCORE', READY .. own, id) then
     return 'its status is ' .. status
   end
   local holder = present(f.unique_key) and holder_of(f.unique_key)

@@ -1,5 +1,25 @@
 -- Stops a job. Takes the arguments of stop.lua, and returns what that script returns.
--- needs: wrong_type time names routing job owner counters legacy leave ending dependents control
+-- needs: wrong_type time names routing job owner counters legacy leave ending dependents control foreign_actors
+
+-- Tells the foreign programs that serve a type to stop a job, which names no actor: by the bare id, in the
+-- lists of the type and of each of its foreign actors. Returns false if there are none.
+local function tell_foreign_actors(id, script_type)
+  local STOP_TTL_S = 60
+  local actors = script_type and foreign_actors_of(script_type) or {}
+  if #actors == 0 then return false end
+  local lists = { CONTROL .. script_type }
+  for place, actor in ipairs(actors) do
+    local _, group, instance = string.match(actor, '^([^:]+):([^:]+):([^:]+)$')
+    lists[place + 1] = CONTROL .. script_type .. ':group:' .. group .. ':inst:' .. instance
+  end
+  for _, list in ipairs(lists) do
+    redis.pcall('RPUSH', list, id)
+    redis.pcall('EXPIRE', list, STOP_TTL_S)
+  end
+  -- Should it run past its timeout, it ends.
+  redis.call('HSET', JOB .. id, 'stop_requested', '1')
+  return true
+end
 
 local function stop_job(args)
   local id, retention = args[1], args[2]
@@ -32,7 +52,10 @@ local function stop_job(args)
     end
     local script_type, group, instance = string.match(f[7] or '', '^([^:]+):([^:]+):([^:]+)$')
     local queue = queue_of(script_type, group, instance)
-    if not queue then return 'unowned' end
+    if not queue then
+      -- An actor that asks was told by the list of its type.
+      return args[4] == '' and tell_foreign_actors(id, legal_type(f[2])) and 'requested' or 'unowned'
+    end
     tell_actor(CONTROL .. string.sub(queue, #'type:' + 1), { args[3] })
     return 'requested'
   end
