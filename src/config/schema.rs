@@ -97,6 +97,9 @@ pub struct SupervisorConfig {
     /// The wait of a queue's first job that causes a warning; zero for never.
     #[serde(with = "units::duration")]
     pub wait_warning: Duration,
+    /// The wait of a job before it falls back from a group or instance without live actors.
+    #[serde(with = "units::duration")]
+    pub fallback_after: Duration,
     /// The folder of the periodic jobs.
     pub cron_dir: PathBuf,
     /// The names that are used in Redis.
@@ -112,6 +115,7 @@ impl Default for SupervisorConfig {
         Self {
             sweep_interval: Duration::from_secs(1),
             wait_warning: Duration::from_mins(5),
+            fallback_after: Duration::from_secs(30),
             cron_dir: PathBuf::from("/etc/hero/cron.d"),
             migration: Migration::Canonical,
             legacy_queues: Vec::new(),

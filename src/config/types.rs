@@ -9,7 +9,7 @@ use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
 use super::units;
-use crate::proto::target::ScriptType;
+use crate::proto::target::{Fallback, ScriptType};
 
 /// The engine of a script type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct TypeConfig {
     pub limits: RhaiLimits,
     /// For `command`: the sandbox of its processes.
     pub sandbox: SandboxConfig,
+    /// The farthest that its jobs may go from a group or instance without live actors, unless they
+    /// say.
+    pub fallback: Fallback,
 }
 
 /// `[type.NAME.limits]`: the limits of one Rhai script.
@@ -98,6 +101,8 @@ pub(super) struct TypeLayer {
     limits: Option<RhaiLimits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<SandboxConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<Fallback>,
 }
 
 /// Keeps only the keys of the engine, so that the output can be read again.
@@ -119,6 +124,7 @@ impl From<TypeConfig> for TypeLayer {
             dependencies: is_python.then_some(options.dependencies),
             limits: (!is_command).then_some(config.limits),
             sandbox: is_command.then_some(config.sandbox),
+            fallback: Some(config.fallback),
         }
     }
 }
@@ -149,6 +155,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         options: CommandOptions { check: words(check), ..CommandOptions::default() },
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
+        fallback: Fallback::None,
     };
     let rhai = |engine| TypeConfig {
         engine,
@@ -157,6 +164,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         options: CommandOptions::default(),
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
+        fallback: Fallback::None,
     };
     let python = "/usr/bin/python3";
     let mut of_python = command(
@@ -193,6 +201,7 @@ fn merge(
     };
     // The default of another engine does not apply.
     let default = default.filter(|default| default.engine == engine);
+    let fallback = layer.fallback.or(default.map(|default| default.fallback)).unwrap_or_default();
     if engine != EngineKind::Command {
         for (set, key) in [
             (layer.command.is_some(), key("command")),
@@ -213,7 +222,7 @@ fn merge(
         let limits = layer.limits.unwrap_or_default();
         let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
         let options = CommandOptions::default();
-        return Ok(TypeConfig { engine, command, extension, options, limits, sandbox });
+        return Ok(TypeConfig { engine, command, extension, options, limits, sandbox, fallback });
     }
     if layer.limits.is_some() {
         let message = "is for engine = \"osis\" and \"sal\" only";
@@ -231,7 +240,7 @@ fn merge(
         .unwrap_or_else(|| usual_extension(name).to_owned());
     let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
     let options = merge_options(default, layer, &command);
-    Ok(TypeConfig { engine, command, extension, options, limits, sandbox })
+    Ok(TypeConfig { engine, command, extension, options, limits, sandbox, fallback })
 }
 
 /// Merges the layer over the defaults that still fit the command.

@@ -9,7 +9,7 @@ use crate::actor;
 use crate::config::{ActorUnit, Config};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit};
-use crate::proto::target::ScriptType;
+use crate::proto::target::{Fallback, ScriptType};
 use crate::store::{ClaimLimits, ExternalRedis, Store};
 use crate::supervisor::SupervisorSettings;
 
@@ -27,6 +27,12 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
         job: config.job.clone(),
         actor: config.actor.clone(),
         osis: config.osis.clone(),
+        fallbacks: config
+            .types
+            .iter()
+            .filter(|(_, of_type)| of_type.fallback != Fallback::None)
+            .map(|(name, of_type)| (name.clone(), of_type.fallback))
+            .collect(),
         crontab: Arc::new(crontab),
     }
 }

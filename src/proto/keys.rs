@@ -313,13 +313,8 @@ impl Keys {
             ("SEEN", "meta:legacy:seen:"),
             ("LATE", "meta:legacy:late:"),
         ];
-        let line = |(name, rest): &(&str, &str)| {
-            format!(
-                "local {name} = '{}:{rest}'
-",
-                self.namespace
-            )
-        };
+        let line =
+            |(name, rest): &(&str, &str)| format!("local {name} = '{}:{rest}'\n", self.namespace);
         let legacy = match self.legacy.as_slice() {
             [] => "false".to_owned(),
             queues => {

@@ -200,6 +200,52 @@ impl fmt::Display for Priority {
     }
 }
 
+/// The farthest queue to which a job may go from a group or instance without live actors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fallback {
+    /// It waits where it is.
+    #[default]
+    None,
+    /// From an instance to its group.
+    Group,
+    /// To any actor of its type.
+    Type,
+}
+
+impl Fallback {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Group => "group",
+            Self::Type => "type",
+        }
+    }
+}
+
+impl FromStr for Fallback {
+    type Err = IllegalName;
+
+    fn from_str(text: &str) -> Result<Self, IllegalName> {
+        match text.to_ascii_lowercase().as_str() {
+            "none" | "0" | "false" | "no" => Ok(Self::None),
+            "group" => Ok(Self::Group),
+            "type" | "1" | "true" | "yes" => Ok(Self::Type),
+            _ => {
+                let form = "none, group or type";
+                Err(IllegalName { what: "fallback", value: text.to_owned(), form })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// One actor: its script type, group and instance. Written `TYPE:GROUP:INSTANCE` in Redis and
 /// `TYPE-GROUP-INSTANCE` as the name of its unit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

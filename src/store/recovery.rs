@@ -1,11 +1,13 @@
 //! Recovery: what dead actors, lost connections and foreign programs have left behind. Every
 //! operation is idempotent; any number of supervisors may run them at once.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::attempts::{kept, millis};
 use super::{JobNote, Store, StoreError};
 use crate::proto::job::{BootId, Retention};
+use crate::proto::target::{Fallback, ScriptType};
 
 /// The result of one sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -115,6 +117,30 @@ impl Store {
             self.invoke("searching for jobs in no queue", &script).await?;
         let steps = u32::try_from(keys / KEYS_PER_STEP + 1).unwrap_or(u32::MAX);
         Ok(SearchStep { adopted, steps })
+    }
+
+    /// Moves jobs that have waited for longer than `after` in group and instance queues without live
+    /// actors to the next wider queue, where they, or else their types, allow it. Returns notes on the
+    /// first hundred.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn fall_back(
+        &self,
+        after: Duration,
+        of_types: &BTreeMap<ScriptType, Fallback>,
+    ) -> Result<Vec<JobNote>, StoreError> {
+        let mut script = self.scripts.fall_back.prepare_invoke();
+        script
+            .arg(u64::try_from(after.as_micros()).unwrap_or(u64::MAX))
+            .arg(PER_SWEEP)
+            .arg(KEYS_PER_STEP);
+        for (script_type, fallback) in of_types {
+            script.arg(script_type.as_str()).arg(fallback.as_str());
+        }
+        let (_, notes): (u64, Vec<JobNote>) =
+            self.invoke("moving jobs from queues without live actors", &script).await?;
+        Ok(notes)
     }
 
     /// Tends jobs that foreign actors run. `timeout` is the default timeout of a job, `every` the

@@ -9,6 +9,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
+use crate::proto::target::{Fallback, ScriptType};
 use crate::store::{Backoff, Outage, Recovered, RedisState, Store, StoreError};
 
 /// The shortest time between two warnings of one duty.
@@ -25,6 +26,9 @@ pub struct SupervisorSettings {
     pub actor: ActorConfig,
     /// `[osis]`, for the declared indexes.
     pub osis: OsisConfig,
+    /// The farthest that jobs of a script type may fall back unless they say; only the types where
+    /// they may.
+    pub fallbacks: BTreeMap<ScriptType, Fallback>,
     /// The periodic jobs.
     pub crontab: Arc<Crontab>,
 }

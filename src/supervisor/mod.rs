@@ -7,6 +7,7 @@ mod dependents;
 mod due_jobs;
 mod durability;
 mod duty;
+mod fallbacks;
 mod foreign_actors;
 mod foreign_jobs;
 mod heartbeat;
@@ -88,6 +89,7 @@ impl Supervisor {
         self.start::<dependents::Dependents>(&mut duties, counts);
         self.start::<due_jobs::DueJobs>(&mut duties, counts);
         self.start::<durability::Durability>(&mut duties, counts);
+        self.start::<fallbacks::Fallbacks>(&mut duties, counts);
         self.start::<foreign_actors::ForeignActors>(&mut duties, counts);
         self.start::<foreign_jobs::ForeignJobs>(&mut duties, counts);
         self.start::<held_jobs::HeldJobs>(&mut duties, counts);

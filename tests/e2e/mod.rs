@@ -10,6 +10,7 @@ mod dev;
 mod durability;
 mod events;
 mod fairness;
+mod fallbacks;
 mod full_disk;
 mod graphs;
 mod held;

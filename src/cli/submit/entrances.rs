@@ -20,6 +20,7 @@ struct Line {
 fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
     match (setting.field, setting.kind) {
         ("script_type", _) => ("python", "python", "\"python\""),
+        ("fallback", _) => ("type", "type", "\"type\""),
         ("reply", _) => ("0", "", "false"),
         ("reply_format", _) => ("plain", "plain", "\"plain\""),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
@@ -122,6 +123,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "script_type" => new.script_type("python"),
         "group" => new.group("a"),
         "instance" => new.instance(2),
+        "fallback" => new.fallback("type"),
         "priority" => new.priority(2),
         "timeout" => new.timeout(std::time::Duration::from_secs(90)),
         "retries" => new.retries(2),

@@ -17,7 +17,9 @@ use super::{Global, output};
 use crate::client::Client;
 use crate::config::Config;
 use crate::error::Error;
+use crate::proto::job::JobId;
 use crate::proto::text::escape_lines;
+use crate::store::Hindrance;
 
 /// Submit a script and print the id of the job; or many, from a file
 #[derive(Debug, Args)]
@@ -54,11 +56,26 @@ impl Submit {
             let client = Client::open(&config)?;
             batch::run(&client, &config, file, self.all_or_none, global.json).await?;
         } else {
-            let id = Client::open(&config)?.submit(self.options.job(&config)?).await?;
+            let client = Client::open(&config)?;
+            let id = client.submit(self.options.job(&config)?).await?;
             let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;
+            // The presence of old workers is unknown.
+            if config.supervisor.served_legacy_queues().is_empty() {
+                warn_of_absent_actors(&client, &id).await;
+            }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Says that no live actor serves the queue of a job. Without an answer it says nothing: the job is
+/// accepted.
+async fn warn_of_absent_actors(client: &Client, id: &JobId) {
+    if let Ok(Some(Hindrance::NoActor(queue))) = client.hindrance(id).await {
+        output::note(&format!(
+            "hero: job {id} waits: no live actor claims jobs of {queue}: hero actor list"
+        ));
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::proto::target::Group;
+use crate::proto::target::{Fallback, Group};
 
 /// Configurations that are legal by construction.
 fn configs() -> impl Strategy<Value = Config> {
@@ -31,19 +31,19 @@ fn configs() -> impl Strategy<Value = Config> {
         config.actor.tasks = actor.2;
         config.actor.drain_timeout = Duration::from_millis(actor.3);
         for (name, (word, extension, is_command, depth, operations)) in types {
-            let sandbox = SandboxConfig::default();
+            let (sandbox, fallback) = (SandboxConfig::default(), Fallback::default());
             let value = if is_command {
                 let command = vec![word, "{script}".to_owned()];
                 let limits = RhaiLimits::default();
                 let options = CommandOptions::default();
                 let sandbox = SandboxConfig { open_files: 16 + operations % 1000, ..sandbox };
                 let engine = EngineKind::Command;
-                TypeConfig { engine, command, extension, options, limits, sandbox }
+                TypeConfig { engine, command, extension, options, limits, sandbox, fallback }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
                 let (command, extension) = (Vec::new(), String::new());
                 let (engine, options) = (EngineKind::Sal, CommandOptions::default());
-                TypeConfig { engine, command, extension, options, limits, sandbox }
+                TypeConfig { engine, command, extension, options, limits, sandbox, fallback }
             };
             config.types.insert(name.parse().expect("a type"), value);
         }

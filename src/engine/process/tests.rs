@@ -37,6 +37,7 @@ fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> Co
         options: CommandOptions::default(),
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig { write: vec![std::env::temp_dir()], ..SandboxConfig::default() },
+        fallback: crate::proto::target::Fallback::None,
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
     let job = JobConfig { output_size_max, kill_grace, ..JobConfig::default() };

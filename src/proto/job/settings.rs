@@ -54,6 +54,11 @@ macro_rules! job_settings {
             instance as instance(number: u16): Option<Instance> = None => {
                 short: Some('i'), value_name: "NUMBER",
             }
+            /// The farthest that it may go if no live actor serves its instance or group: none, group or
+            /// type
+            fallback as fallback(farthest: &str): Option<Fallback> = None => {
+                value_name: "none|group|type",
+            }
             /// The priority: 0 urgent, 1 normal, 2 background
             priority as priority(level: u8): Priority = Priority::Normal => {
                 value_name: "0|1|2",

@@ -11,7 +11,7 @@ use super::reply_format::ReplyFormat;
 use super::settings::job_settings;
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;
-use crate::proto::target::{Group, Instance, Priority, ScriptType, Target};
+use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
 
 /// A way by which settings come in from people. The builder, the hash and JSON know all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::id::{BootId, JobId, LimitKey, UniqueKey};
 use super::reply_format::ReplyFormat;
 use super::status::JobStatus;
-use crate::proto::target::{ActorId, Group, Instance, Priority, ScriptType};
+use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
 
 /// The longest duration in any job: ten years.
@@ -104,6 +104,7 @@ from_str! {
     Instance: Number, reason;
     Priority: Number, reason;
     ReplyFormat: Text, reason;
+    Fallback: Text, reason;
     JobId: Text, reason;
     JobStatus: Text, reason;
     UniqueKey: Text, reason;

@@ -1,5 +1,5 @@
 -- Removes further copies of the ids of claimed jobs, which would look like a push after their end.
--- needs: wrong_type time routing legacy leftovers
+-- needs: wrong_type routing legacy leftovers
 
 -- A program of the migration may push an id into two queues, one after the other.
 local SECOND_PUSH_US = 60000000
