@@ -60,6 +60,16 @@ tells_how_redis_is() {
     inside systemctl start redis-server
 }
 
+prints_the_values_on_request() {
+    local said
+    said=$(inside hero check)
+    has "$said" "configuration: valid"
+    has "$said" "osis: available"
+    lacks "$said" "[actor]"
+    has "$(inside hero check --show)" "[actor]"
+}
+
+claim "hero check prints its verdict, and the values in force only on request" prints_the_values_on_request
 claim "hero check by root fails on a file that the units may not read" checks_as_its_user
 claim "hero check --redis exits with 69 while Redis is down" tells_how_redis_is
 claim "a wrong hero.toml: the unit fails once, with 78 and the line in the journal" fails_once

@@ -37,6 +37,21 @@ yes" inside redis-cli -s /tmp/example.sock CONFIG GET appendonly
     inside redis-cli -s /tmp/example.sock SHUTDOWN NOSAVE
 }
 
+supervisor_says() { # TEXT
+    has "$(property hero@supervisor StatusText)" "$1"
+}
+
+is_watched() {
+    eventually 30 supervisor_says ", redis ok"
+    lacks "$(property hero@supervisor StatusText)" "may forget"
+    keep no
+    eventually 30 supervisor_says ", redis ok, but it may forget jobs: it keeps snapshots"
+    says hero@supervisor "now keeps snapshots"
+    keep yes
+    eventually 30 written
+    eventually 30 is 0 eval "property hero@supervisor StatusText | grep -c 'may forget' || true"
+}
+
 is_required() {
     local unit=hero@osis-default-2
     configure durable '[redis]
@@ -68,5 +83,6 @@ is_for_monitoring() {
 
 claim "with README's two settings a killed Redis keeps an accepted job" keeps_accepted_jobs
 claim "the example of a durable Redis is legal" example_is_legal
+claim "the supervisor says while it runs that Redis forgets, and that it does not any more" is_watched
 claim "with require_durable a unit refuses a Redis that forgets, once, with 78" is_required
 claim "hero status --check is OK, and critical without a supervisor" is_for_monitoring

@@ -28,6 +28,15 @@ journal_tells_of_a_retry() {
     has "$story" ", attempt 2; it is a dead letter: "
 }
 
+journal_tells_of_a_failed_prerequisite() {
+    alice hero submit --id story-5 -t osis --delay 1s -e 'throw "no"' > /dev/null
+    alice hero submit --id story-6 -t osis --after story-5 -e '1' > /dev/null
+    exits 1 alice hero job wait story-6
+    eventually 10 has_lines 1 inside journalctl --no-pager --output=cat JOB_ID=story-6
+    has "$(inside journalctl --no-pager --output=cat JOB_ID=story-6)" \
+        "job story-6 of osis ended in error: prerequisite failed: story-5"
+}
+
 flood_leaves_the_journal_whole() {
     local began
     began=$(inside date +%s)
@@ -135,6 +144,8 @@ rotates_log_files() {
 
 claim "journalctl JOB_ID=… tells one job's story, without its script" journal_tells_the_story
 claim "the journal tells of the schedule, the retry and the dead letter of a job" journal_tells_of_a_retry
+claim "the journal tells by its own id of a job that failed with its prerequisite" \
+    journal_tells_of_a_failed_prerequisite
 claim "20 000 quick jobs make the journal drop no line of a failure" flood_leaves_the_journal_whole
 claim "a unit that cannot start says why with priority err" fatal_error_has_priority_err
 claim "osis, sal, python and a type of the operator's own run in their units" runs_every_type
