@@ -64,7 +64,8 @@ impl Server {
         let address: Arc<str> = config.redacted_url().into();
         let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
         let (sentinels, mut info) = said(config)?;
-        let mut login = info.redis_settings().clone();
+        // A restricted user may not say which library it uses: Redis would note each attempt.
+        let mut login = info.redis_settings().clone().set_skip_set_lib_name();
         if let Some(username) = &config.username {
             login = login.set_username(username.as_str());
         }

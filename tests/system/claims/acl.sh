@@ -103,6 +103,7 @@ works() {
     first=$(as_client submit -t python -e 'import time; time.sleep(4)')
     inside systemctl kill --kill-whom=main --signal=KILL hero@python-default-1
     as_client job wait "$first"
+    inside systemctl reset-failed hero@python-default-1
     inside systemctl restart hero@python-default-1
     as_backup backup /root/hero.jsonl
     exits 65 as_backup restore /root/hero.jsonl
