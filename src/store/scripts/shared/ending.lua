@@ -1,12 +1,9 @@
 -- Ends jobs.
 -- needs: wrong_type time names counters index events legacy rhailib
 
-local REPLY_TTL_S = '60'
--- Dead letters kept per type.
-local DEAD_LEN_MAX = 10000
-
 -- `base64` is given for an output that is not UTF-8, which JSON cannot hold.
 local function push_reply(id, status, text, base64)
+  local ttl_s = '60'
   local format = present(redis.call('HGET', JOB .. id, 'reply_format')) or REPLY_FORMAT
   if string.lower(format) ~= 'plain' then
     local reply = { job_id = id, status = status, output_encoding = base64 and 'base64' }
@@ -15,17 +12,16 @@ local function push_reply(id, status, text, base64)
   end
   -- If the key has the wrong type, only the reply is lost.
   redis.call('RPUSH', REPLY .. id, text)
-  redis.pcall('EXPIRE', REPLY .. id, REPLY_TTL_S)
+  redis.pcall('EXPIRE', REPLY .. id, ttl_s)
 end
-
--- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
--- share of its retention, and of at most an hour; its id says by which part.
-local SPREAD_SHARE, SPREAD_MAX_MS = 0.05, 3600000
 
 -- Sets the expiry of an ended job and returns, in ms, when it has expired for sure: by that the index
 -- keeps the order of the ends. `seconds` is the retention of the job itself; `retention` is
 -- 'DEFAULT_MS MAX_MS'. The log has the default already.
 local function set_expiry(id, seconds, retention)
+  -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
+  -- share of its retention, and of at most an hour; its id says by which part.
+  local spread_share, spread_max_ms = 0.05, 3600000
   local for_ms, max_ms = string.match(retention, '^(%d+) (%d+)$')
   for_ms = tonumber(for_ms)
   local is_own = present(seconds)
@@ -33,7 +29,7 @@ local function set_expiry(id, seconds, retention)
     for_ms = math.max(math.floor(math.min(tonumber(seconds) * 1000, tonumber(max_ms))), 1)
   end
   local part = tonumber(string.sub(redis.sha1hex(id), 1, 4), 16) / 65536
-  local spread_ms = math.floor(math.min(for_ms * SPREAD_SHARE, SPREAD_MAX_MS))
+  local spread_ms = math.floor(math.min(for_ms * spread_share, spread_max_ms))
   local own_ms = for_ms + math.floor(spread_ms * part)
   redis.call('PEXPIRE', JOB .. id, own_ms)
   if is_own then redis.pcall('PEXPIRE', LOG .. id, own_ms) end
@@ -70,21 +66,21 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, job.base64 or text, when) end
 end
 
-local NOTES_LEN_MAX, NOTES_TTL_S = 10000, 3600
-
 -- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.
 -- Without room or permission for it, only the line is missing.
 local function note_end(id, script_type, text)
+  local len_max, ttl_s = 10000, 3600
   local note = cjson.encode({ id, script_type or '', 'ended in error: ' .. text })
   local length = redis.pcall('RPUSH', NOTES, note)
   if type(length) ~= 'number' then return end
-  if length > NOTES_LEN_MAX then redis.call('LTRIM', NOTES, -NOTES_LEN_MAX, -1) end
-  redis.call('EXPIRE', NOTES, NOTES_TTL_S)
+  if length > len_max then redis.call('LTRIM', NOTES, -len_max, -1) end
+  redis.call('EXPIRE', NOTES, ttl_s)
 end
 
 -- Adds a job that used up its attempts to the dead letters of its type.
 local function add_dead_letter(id, script_type)
+  local len_max = 10000
   count(script_type, 'dead')
   redis.call('RPUSH', DEAD .. script_type, id)
-  redis.call('LTRIM', DEAD .. script_type, -DEAD_LEN_MAX, -1)
+  redis.call('LTRIM', DEAD .. script_type, -len_max, -1)
 end
