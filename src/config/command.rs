@@ -40,6 +40,8 @@ pub struct DependenciesConfig {
     pub index: String,
     /// Further folders and pages with packages.
     pub find_links: Vec<String>,
+    /// Variables of the installer. It may read the files and folders that they name.
+    pub env: BTreeMap<String, String>,
     /// Allows to build packages from source, which runs their code.
     pub source_builds: bool,
     /// The longest time to install one set of packages.
@@ -53,6 +55,7 @@ impl Default for DependenciesConfig {
             enabled: true,
             index: String::new(),
             find_links: Vec::new(),
+            env: BTreeMap::new(),
             source_builds: false,
             build_timeout: Duration::from_mins(5),
         }
@@ -68,13 +71,8 @@ impl CommandOptions {
         let fault = |key: &str, message: &str| {
             Err(Fault::new(table.then(key), message.to_owned()).or(table.clone()))
         };
-        for (name, value) in &self.env {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return fault(
-                    "env",
-                    "has a name that is empty or has = or a NUL, or a value with a NUL",
-                );
-            }
+        if !are_variables(&self.env) {
+            return fault("env", NOT_VARIABLES);
         }
         if !self.cwd.as_os_str().is_empty() && !is_plain(&self.cwd) {
             return fault("cwd", "must be an absolute path without .., or empty");
@@ -124,6 +122,9 @@ impl DependenciesConfig {
         if !self.find_links.iter().all(|link| !link.is_empty() && is_argument(link)) {
             return Err(Fault::new(table.then("find_links"), "must be folders or addresses"));
         }
+        if !are_variables(&self.env) {
+            return Err(Fault::new(table.then("env"), NOT_VARIABLES));
+        }
         let legal = Duration::from_secs(1)..=Duration::from_hours(24);
         if !legal.contains(&self.build_timeout) {
             let message = "must be from 1s to 1d".to_owned();
@@ -131,6 +132,13 @@ impl DependenciesConfig {
         }
         Ok(())
     }
+}
+
+const NOT_VARIABLES: &str = "has a name that is empty or has = or a NUL, or a value with a NUL";
+
+fn are_variables(env: &BTreeMap<String, String>) -> bool {
+    let is_name = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
+    env.iter().all(|(name, value)| is_name(name) && !value.contains('\0'))
 }
 
 /// Returns whether a command runs Python, by the name of its program, in any version.

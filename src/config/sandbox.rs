@@ -34,9 +34,12 @@ pub struct SandboxConfig {
     /// The CPU time of one process; zero leaves it to the job's timeout.
     #[serde(with = "units::duration")]
     pub cpu: Duration,
-    /// The address space of one process; zero for no bound.
+    /// The memory of one process; zero for no bound.
     #[serde(with = "units::size")]
     pub memory: u64,
+    /// The address space of one process; zero for no bound.
+    #[serde(with = "units::size")]
+    pub address_space: u64,
     /// The most processes and threads of the daemon's user; zero for no bound.
     pub processes: u64,
     /// The most open files of one process.
@@ -91,6 +94,7 @@ impl Default for SandboxConfig {
             chmod: true,
             cpu: Duration::ZERO,
             memory: 4 << 30,
+            address_space: 0,
             processes: 4096,
             open_files: 1024,
             file_size: 1 << 30,
@@ -125,6 +129,12 @@ impl SandboxConfig {
         if self.memory != 0 && self.memory < 16 << 20 {
             return bad("memory", "must be 0, or at least 16MiB: no interpreter starts with less");
         }
+        if self.address_space != 0 && self.address_space < 16 << 20 {
+            return bad(
+                "address_space",
+                "must be 0, or at least 16MiB: no interpreter starts with less",
+            );
+        }
         if self.job_memory != 0 && self.job_memory < 16 << 20 {
             return bad(
                 "job_memory",
@@ -134,8 +144,9 @@ impl SandboxConfig {
         if self.job_processes > 1 << 22 || self.job_memory > 1 << 50 {
             return bad("job_processes", "must be at most 4194304, and job_memory at most 1PiB");
         }
-        if self.processes > 1 << 22 || self.memory > 1 << 50 {
-            return bad("processes", "must be at most 4194304, and memory at most 1PiB");
+        if self.processes > 1 << 22 || self.memory.max(self.address_space) > 1 << 50 {
+            let message = "must be at most 4194304, and memory and address_space at most 1PiB";
+            return bad("processes", message);
         }
         if self.cpu != Duration::ZERO && self.cpu < Duration::from_secs(1) {
             return bad("cpu", "must be 0s, or at least 1s: the kernel counts whole seconds");

@@ -10,13 +10,14 @@ use nix::sys::signal::Signal;
 use crate::config::SandboxConfig;
 
 /// The number of limits.
-pub(super) const LIMITS_MAX: usize = 6;
+pub(super) const LIMITS_MAX: usize = 7;
 
 /// The limits of one process. Zero sets none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Limits {
     cpu_s: u64,
-    memory_bytes: u64,
+    pub(super) memory_bytes: u64,
+    address_space_bytes: u64,
     pub(super) processes: u64,
     open_files: u64,
     file_bytes: u64,
@@ -27,7 +28,7 @@ pub(crate) struct Limits {
 pub enum Limit {
     /// The processor time of a process.
     Cpu,
-    /// The address space of a process.
+    /// The memory, or the address space, of a process.
     Memory,
     /// The processes of the user.
     Processes,
@@ -67,6 +68,7 @@ impl Limits {
         Self {
             cpu_s: config.cpu.as_secs() + u64::from(config.cpu.subsec_nanos() > 0),
             memory_bytes: config.memory,
+            address_space_bytes: config.address_space,
             processes: config.processes,
             open_files: config.open_files,
             file_bytes: config.file_size,
@@ -81,7 +83,10 @@ impl Limits {
             Some((Resource::RLIMIT_CORE, 0, 0)),
             // The soft limit sends a signal that tells why; the hard one kills a second later.
             (self.cpu_s > 0).then_some((Resource::RLIMIT_CPU, self.cpu_s, self.cpu_s + 1)),
-            set(self.memory_bytes, Resource::RLIMIT_AS),
+            // Memory that is private and writable. Address space alone does not count: some runtimes
+            // reserve many times what they use.
+            set(self.memory_bytes, Resource::RLIMIT_DATA),
+            set(self.address_space_bytes, Resource::RLIMIT_AS),
             set(self.processes, Resource::RLIMIT_NPROC),
             set(self.open_files, Resource::RLIMIT_NOFILE),
             set(self.file_bytes, Resource::RLIMIT_FSIZE),
@@ -126,9 +131,11 @@ pub(crate) fn limit_hit(
         return Some(Limit::FileSize);
     }
     let said = |texts: &[&str]| texts.iter().any(|text| stderr_tail.contains(text));
-    let memory = ["MemoryError", "Cannot allocate memory", "annot allocate", "bad_alloc"];
+    let memory =
+        ["MemoryError", "annot allocate", "bad_alloc", "heap out of memory", "allocation failed"];
+    let has_memory = limits.memory_bytes > 0 || limits.address_space_bytes > 0;
     [
-        (limits.memory_bytes > 0 && said(&memory), Limit::Memory),
+        (has_memory && said(&memory), Limit::Memory),
         (limits.file_bytes > 0 && said(&["File too large"]), Limit::FileSize),
         (limits.open_files > 0 && said(&["Too many open files"]), Limit::OpenFiles),
         (limits.processes > 0 && said(&["Resource temporarily unavailable"]), Limit::Processes),
@@ -170,6 +177,7 @@ mod tests {
             (25, 0, "", Some(Limit::FileSize)),
             (code(1), 0, "OSError: [Errno 27] File too large", Some(Limit::FileSize)),
             (code(1), 0, "MemoryError", Some(Limit::Memory)),
+            (code(134), 0, "FATAL ERROR: … JavaScript heap out of memory", Some(Limit::Memory)),
             (code(1), 0, "bash: xrealloc: cannot allocate 8 bytes", Some(Limit::Memory)),
             (code(1), 0, "OSError: [Errno 24] Too many open files", Some(Limit::OpenFiles)),
             (code(254), 0, "fork: Resource temporarily unavailable", Some(Limit::Processes)),

@@ -100,6 +100,11 @@ impl Sandbox {
         Some(self.limits.processes).filter(|count| *count > 0)
     }
 
+    /// The most memory of a process; `None` without a bound.
+    pub(crate) fn memory_bytes_max(&self) -> Option<u64> {
+        Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
+    }
+
     /// The limits of each process.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits

@@ -52,6 +52,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),
         Ended::TooMuchOnDisk => Some(Limit::Disk),
+        Ended::TooMuchMemory => Some(Limit::Memory),
         Ended::TooManyProcesses => Some(Limit::Processes),
         Ended::Timeout | Ended::Stopped(_) => None,
         Ended::Itself => limit_hit(spec.sandbox.limits(), status, usage.cpu, &stderr_tail),

@@ -107,6 +107,9 @@ impl CommandEngine {
             Ended::TooMuchOnDisk => Failure::script(
                 "disk full: more in the job's folder and its open files than its sandbox.disk allows",
             ),
+            Ended::TooMuchMemory => Failure::script(
+                "out of memory: a process of the job took more than its sandbox.memory allows",
+            ),
             Ended::TooManyProcesses => {
                 Failure::script("too many processes: more than the job's sandbox.processes allows")
             }
@@ -124,11 +127,26 @@ impl CommandEngine {
                 exit_code: report.status.code(),
             };
         }
+        if self.preparer.is_python() && needs_semaphores(&report.stderr_tail) {
+            let message = "multiprocessing needs semaphores, which are files in /dev/shm: add it \
+                           to write in the sandbox of the type";
+            return Failure::Script {
+                message: message.to_owned(),
+                exit_code: report.status.code(),
+            };
+        }
         let has_raised = self.preparer.is_python() && report.status.code() == Some(1);
         let error = has_raised.then(|| error_of(&report.stderr_tail, script)).flatten();
         let message = error.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
         Failure::Script { message, exit_code: report.status.code() }
     }
+}
+
+/// Returns true for a traceback of Python that ends because no semaphore can be created.
+fn needs_semaphores(stderr_tail: &str) -> bool {
+    let last = stderr_tail.lines().last().unwrap_or_default();
+    last == "PermissionError: [Errno 13] Permission denied"
+        && stderr_tail.contains("_multiprocessing.SemLock(")
 }
 
 impl Engine for CommandEngine {

@@ -124,6 +124,16 @@ pub(super) fn run_number(pid: i32) -> Option<u64> {
     values.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// Returns the memory of a process that is not backed by files: private, and shared.
+pub(super) fn memory_bytes(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let kib = |name: &str| -> Option<u64> {
+        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+        value.split_ascii_whitespace().next()?.parse().ok()
+    };
+    Some((kib("RssAnon:")? + kib("RssShmem:")?) * 1024)
+}
+
 /// Returns a variable of the environment that a process was started with; `None` if it may not be read.
 pub(super) fn variable(pid: i32, name: &str) -> Option<Vec<u8>> {
     let mut environment = Vec::new();

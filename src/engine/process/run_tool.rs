@@ -48,9 +48,11 @@ pub(super) fn run_tool(
         Ended::Itself if report.status.success() => {
             Ok(Ok(String::from_utf8_lossy(&report.stdout).into_owned()))
         }
-        Ended::Itself | Ended::TooMuchOutput | Ended::TooMuchOnDisk | Ended::TooManyProcesses => {
-            Ok(Err(messages(&report, tool.folder)))
-        }
+        Ended::Itself
+        | Ended::TooMuchOutput
+        | Ended::TooMuchOnDisk
+        | Ended::TooMuchMemory
+        | Ended::TooManyProcesses => Ok(Err(messages(&report, tool.folder))),
     }
 }
 

@@ -118,6 +118,24 @@ fn last_value_is_the_output() {
 }
 
 #[test]
+fn byte_order_mark_and_line_of_the_interpreter_are_skipped() {
+    for engine in [osis(), sal()] {
+        for source in [
+            "#!/usr/bin/env hero\n42",
+            "\u{feff}42",
+            "\u{feff}#!/usr/bin/env herodo\n\n42",
+            "#!\n42",
+        ] {
+            assert_eq!(output(&engine, source), "42", "{source}");
+            assert!(engine.check(source, &[]).is_empty(), "{source}");
+        }
+        let late = message(&engine, "#!/usr/bin/env hero\nthrow \"x\";");
+        assert!(late.contains("(line 2, "), "{late}");
+        assert!(message(&engine, "1;\n#!/usr/bin/env hero").starts_with("syntax error"));
+    }
+}
+
+#[test]
 fn output_over_a_limit_is_rejected_with_its_limit() {
     let engine = osis();
     let large = "let s = \"x\"; while s.len < 900000 { s += s; } s + s";

@@ -21,10 +21,6 @@ except subprocess.TimeoutExpired as error:
 #: input of a command
 import subprocess
 print(subprocess.run(["tr", "a-z", "A-Z"], input="abc", capture_output=True, text=True).stdout)
-#: input of a command is not closed
-import subprocess
-process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, text=True)
-process.stdin.write("of a pipe\n")
 #: pipeline
 import subprocess
 first = subprocess.Popen(["echo", "b\na"], stdout=subprocess.PIPE)
@@ -195,3 +191,8 @@ if __name__ == "__main__":
 #: limits
 import resource
 print(resource.getrlimit(resource.RLIMIT_CORE)[0])
+#: pool of processes
+import multiprocessing
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool:
+        print(pool.map(abs, [-1, 2]))

@@ -3,7 +3,14 @@
 return len(bytearray(1 << 30)) > 0
 
 #: map all memory
-return len(mmap.mmap(-1, 1 << 30)) > 0
+return len(mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE)) > 0
+
+#: share all memory with its processes
+#: ends: memory
+#: without: not tried
+m = mmap.mmap(-1, 1 << 30)
+for n in range(0, 1 << 30, 4096): m[n] = 1
+time.sleep(1000)
 
 #: write a file without end
 f = open('x', 'wb')

@@ -14,6 +14,8 @@ use crate::engine::process::{CommandEngine, find_program};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 use crate::test_support::needs;
 
+mod packages;
+
 #[derive(Default)]
 pub(in crate::engine::process) struct Lines(Mutex<Vec<String>>);
 
@@ -37,9 +39,7 @@ pub(in crate::engine::process) fn can_install_packages() -> bool {
         let ran = python.args(["-m", name, "--version"]).output();
         ran.is_ok_and(|ran| ran.status.success())
     };
-    needs("python3-venv", || {
-        find_program("uv").is_some() || has_module("pip") || has_module("ensurepip")
-    })
+    needs("python3-venv", || has_module("pip") || has_module("ensurepip"))
 }
 
 /// A folder for the cache and the files of a test.
@@ -344,54 +344,4 @@ fn a_check_finds_the_error_and_runs_nothing() {
         assert!(engine.check("a\0").expect("checked").is_some());
     }
     assert!(!Path::new(&marker).exists());
-}
-
-#[test]
-fn packages_are_installed_once_and_reused() {
-    if !can_install_packages() {
-        return;
-    }
-    let world = World::new();
-    let python = world.engine("python", &world.wheel());
-    let source = "# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\"greeting\"]\n# ///\n\
-        import greeting, sys\nprint(greeting.hello(), sys.prefix)\n";
-    let outputs: Vec<String> = std::thread::scope(|scope| {
-        let jobs: Vec<_> = (0..3).map(|_| scope.spawn(|| world.output(&python, source))).collect();
-        jobs.into_iter().map(|job| job.join().expect("no panic")).collect()
-    });
-    assert!(outputs[0].starts_with("hello ") && outputs[0].ends_with("/venv"), "{outputs:?}");
-    assert!(outputs.iter().all(|output| *output == outputs[0]), "{outputs:?}");
-    // Another script with the same requirements uses the same environment.
-    let other = source.replace("print(", "print(1, ");
-    assert_eq!(world.output(&python, &other), format!("1 {}", outputs[0]));
-    assert_eq!(fs::read_dir(world.path("cache/python")).expect("there").count(), 2);
-}
-
-#[test]
-fn the_message_of_the_installer_for_a_missing_package_is_the_error() {
-    if !can_install_packages() {
-        return;
-    }
-    let world = World::new();
-    let python = world.engine("python", &world.wheel());
-    let ask = |package: &str| format!("# /// script\n# dependencies = [{package:?}]\n# ///\n");
-    let message = world.message(&python, &ask("no-such-package"));
-    assert!(message.starts_with("the script's packages cannot be installed: "), "{message}");
-    assert!(message.contains("no-such-package"), "{message}");
-    let message = world.message(&python, &ask("x @ file:///etc"));
-    assert!(message.contains("source_builds"), "{message}");
-}
-
-#[test]
-fn metadata_that_cannot_be_satisfied_is_rejected() {
-    let world = World::new();
-    let python = world.engine("python", "");
-    let result = world.run(&python, "# /// script\n# dependencies = [\n# ///\nprint(1)");
-    let Err(Failure::Invalid { message }) = result else { panic!("{result:?}") };
-    assert!(message.starts_with("invalid job: script metadata: line 2: "), "{message}");
-    let message = world.message(&python, "# /// script\n# requires-python = \"<3\"\n# ///\n");
-    assert!(message.starts_with("the script requires Python <3, but /usr/bin/python3 is 3."));
-    let off = world.engine("python", "dependencies.enabled = false");
-    let message = world.message(&off, "# /// script\n# dependencies = [\"x\"]\n# ///\n");
-    assert!(message.contains("dependencies.enabled is false"), "{message}");
 }

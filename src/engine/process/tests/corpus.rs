@@ -228,7 +228,6 @@ fn listed(language: &Language) -> BTreeSet<(String, String)> {
 }
 
 /// Runs the scripts of a language in each way, the bare program first, and compares them with it.
-#[expect(clippy::print_stdout, reason = "the number of scripts is what the test is for")]
 fn compare(language: &Language, ways: &[Way]) {
     let scripts = scripts(language);
     let seen: Vec<Vec<Seen>> = std::thread::scope(|scope| {

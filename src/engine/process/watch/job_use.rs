@@ -1,5 +1,5 @@
-//! The limits of a job that the kernel does not have: the space it takes on disks, and its processes
-//! where their user is root. They are measured at intervals.
+//! The limits of a job that the kernel does not have: the space it takes on disks, shared memory, and
+//! its processes where their user is root. They are measured at intervals.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,6 +22,8 @@ pub(super) struct JobUse<'a> {
     run: Run,
     disk: Option<DiskUse<'a>>,
     processes_max: Option<u64>,
+    /// The most memory of one process. The kernel limits what is private; here shared memory counts too.
+    memory_bytes_max: Option<u64>,
     /// The time of the next measurement; `None` without a limit.
     pub(super) next: Option<Instant>,
 }
@@ -30,9 +32,10 @@ impl<'a> JobUse<'a> {
     pub(super) fn new(pid: Pid, run: Run, folder: &'a Path, sandbox: &Sandbox) -> Self {
         let disk = sandbox.disk_bytes_max().map(|bytes_max| DiskUse::new(folder, bytes_max));
         let processes_max = sandbox.processes_max();
-        let is_limited = disk.is_some() || processes_max.is_some();
+        let memory_bytes_max = sandbox.memory_bytes_max();
+        let is_limited = disk.is_some() || processes_max.is_some() || memory_bytes_max.is_some();
         let next = is_limited.then(|| Instant::now() + MEASURE_EVERY);
-        Self { pid, run, disk, processes_max, next }
+        Self { pid, run, disk, processes_max, memory_bytes_max, next }
     }
 
     /// Measures the job if it is time to, and returns the limit that it exceeds.
@@ -45,6 +48,8 @@ impl<'a> JobUse<'a> {
         let count = u64::try_from(processes.len()).unwrap_or(u64::MAX);
         let exceeded = if self.processes_max.is_some_and(|max| count > max) {
             Some(Ended::TooManyProcesses)
+        } else if self.memory_bytes_max.is_some_and(|max| is_any_larger(&processes, max)) {
+            Some(Ended::TooMuchMemory)
         } else {
             let exceeds = self.disk.as_mut().is_some_and(|disk| disk.exceeds_limit(&processes));
             exceeds.then_some(Ended::TooMuchOnDisk)
@@ -63,4 +68,8 @@ impl<'a> JobUse<'a> {
         let roots = std::iter::once(self.pid.as_raw()).chain(orphans);
         roots.flat_map(|pid| std::iter::once(pid).chain(proc::descendants(pid))).collect()
     }
+}
+
+fn is_any_larger(processes: &[i32], bytes_max: u64) -> bool {
+    processes.iter().any(|pid| proc::memory_bytes(*pid).is_some_and(|bytes| bytes > bytes_max))
 }

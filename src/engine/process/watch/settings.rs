@@ -39,6 +39,8 @@ pub enum Ended {
     TooMuchOutput,
     /// Ended by Hero: its private folder and its files without a name are too large.
     TooMuchOnDisk,
+    /// Ended by Hero: a process of the job has too much memory.
+    TooMuchMemory,
     /// Ended by Hero: the job has too many processes.
     TooManyProcesses,
 }

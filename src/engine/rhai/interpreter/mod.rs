@@ -4,6 +4,8 @@ mod arguments;
 mod constants;
 mod nesting;
 
+use std::borrow::Cow;
+
 use ::rhai::module_resolvers::DummyModuleResolver;
 use ::rhai::{AST, Dynamic, Engine, LexError, OptimizationLevel, ParseError, Scope, Token};
 
@@ -70,7 +72,13 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
 /// The first mistake, or that the run of this thread has to stop.
 pub(super) fn compile(engine: &Engine, scope: &Scope<'_>, source: &str) -> Result<AST, ParseError> {
     arguments::begin();
-    engine.compile_with_scope(scope, source)
+    engine.compile_with_scope(scope, &*without_interpreter(source))
+}
+
+/// Returns a script without a byte order mark, and with its line `#!/usr/bin/env …` as a comment.
+fn without_interpreter(source: &str) -> Cow<'_, str> {
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    source.strip_prefix("#!").map_or(source.into(), |rest| format!("//{rest}").into())
 }
 
 fn set_limits(engine: &mut Engine, limits: &RhaiLimits) {

@@ -222,6 +222,7 @@ impl BashCommand {
                     Err(format!("output too large: more than {bytes_max} bytes").into())
                 }
                 Ended::TooMuchOnDisk => Err("disk full".into()),
+                Ended::TooMuchMemory => Err("out of memory".into()),
                 Ended::TooManyProcesses => Err("too many processes".into()),
                 Ended::Itself if !report.status.success() && !self.ignore_error => {
                     Err(failed_message(report.status, &report.stderr_tail).into())

@@ -108,6 +108,7 @@ impl ExternalProgram {
                 Err(format!("the output of {name} is larger than {bytes_max} bytes").into())
             }
             Ended::TooMuchOnDisk => Err(format!("{name}: disk full").into()),
+            Ended::TooMuchMemory => Err(format!("{name}: out of memory").into()),
             Ended::TooManyProcesses => Err(format!("{name}: too many processes").into()),
             Ended::Itself | Ended::Timeout => Ok(Exited { report }),
         }

@@ -2,6 +2,7 @@
 
 mod metadata;
 mod packages;
+mod uv;
 
 pub(super) use packages::{Packages, environment, interpreter};
 

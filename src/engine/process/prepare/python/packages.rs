@@ -1,7 +1,7 @@
 //! Installs the packages that scripts declare: one virtual environment for each set of packages,
 //! with `uv` if it is installed, else with Python's `venv` and `pip`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use pep440_rs::VersionSpecifiers;
 
 use super::metadata::{self, Metadata};
+use super::uv::find_uv;
 use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
 use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until};
-use crate::engine::process::prepare::programs::find_program;
 use crate::engine::process::prepare::scratch::Scratch;
 use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
-use crate::engine::{Failure, Log};
+use crate::engine::{Failure, Log, Stream};
 use crate::error::reason;
 use crate::proto::job::InvalidJob;
 use crate::sandbox::Sandbox;
@@ -58,6 +58,8 @@ impl Packages {
         // Addresses are not absolute paths, and need no permission to read.
         let folders = config.find_links.iter().map(PathBuf::from);
         sandbox.read.extend(folders.filter(|folder| folder.is_absolute()));
+        let values = config.env.values().map(PathBuf::from);
+        sandbox.read.extend(values.filter(|value| value.is_absolute()));
         let index = config.index.strip_prefix("file://").map(PathBuf::from);
         sandbox.read.extend(index);
         let cache = BuildCache::new(&job.cache_dir, job.cache_size_max);
@@ -110,9 +112,9 @@ impl Packages {
         let (data, real) = interpreter.map_err(|error| {
             Failure::script(format!("cannot read {}: {}", python.display(), reason(&error)))
         })?;
-        let DependenciesConfig { index, find_links, source_builds, .. } = &self.config;
+        let DependenciesConfig { index, find_links, source_builds, env, .. } = &self.config;
         Ok(format!(
-            "1\n{} {} {}\n{index:?} {find_links:?} {source_builds}\n{}\n{:?}\n",
+            "1\n{} {} {}\n{index:?} {find_links:?} {source_builds} {env:?}\n{}\n{:?}\n",
             real.display(),
             data.size(),
             data.mtime(),
@@ -145,14 +147,15 @@ impl Installer<'_> {
     fn install(&self, wanted: &Metadata, venv: &Path) -> Result<(), Failure> {
         self.check_version(&wanted.requires_python)?;
         let sources = self.sources(&wanted.dependencies)?;
-        let uv = find_program("uv");
-        let folder = |flags: &[&str]| words(flags).into_iter().chain([venv.into()]).collect();
-        if let Some(uv) = &uv {
-            let mut args: Vec<OsString> = words(&["venv", "--quiet", "--python"]);
-            args.extend([self.python.into(), venv.into()]);
-            self.must(uv, args)?;
-        } else {
-            self.must(self.python, folder(&["-m", "venv", "--without-pip"]))?;
+        let path = self.packages.config.env.get("PATH");
+        let uv = match find_uv(path.map(OsStr::new)) {
+            Some(uv) if self.creates_with(&uv, venv)? => Some(uv),
+            _ => None,
+        };
+        if uv.is_none() {
+            let mut args = words(&["-m", "venv", "--clear", "--without-pip"]);
+            args.push(venv.into());
+            self.must(self.python, args)?;
         }
         if wanted.dependencies.is_empty() {
             return Ok(());
@@ -168,6 +171,24 @@ impl Installer<'_> {
             return self.must(uv, args);
         }
         self.install_with_pip(&own_python, &sources)
+    }
+
+    /// Creates an empty environment with uv. If that fails, logs why, and returns false: pip may do.
+    ///
+    /// # Errors
+    /// A stop, or the deadline.
+    fn creates_with(&self, uv: &Path, venv: &Path) -> Result<bool, Failure> {
+        let mut args = words(&["venv", "--quiet", "--python"]);
+        args.extend([self.python.into(), venv.into()]);
+        let reason = match self.tool_with(uv, args, None) {
+            Ok(Ok(_)) => return Ok(true),
+            Ok(Err(messages)) => messages,
+            Err(ended @ (Failure::Timeout | Failure::Stopped(_))) => return Err(ended),
+            Err(failure) => failure.to_string(),
+        };
+        let line = format!("{} fails, so pip installs the packages: {reason}", uv.display());
+        line.lines().for_each(|line| self.log.line(Stream::Stderr, line));
+        Ok(false)
     }
 
     /// Installs with the pip of the system, which need not be copied into each environment, or else
@@ -232,7 +253,8 @@ impl Installer<'_> {
             return Ok(());
         }
         let code = "import sys; print('%d.%d.%d' % sys.version_info[:3])";
-        let version = self.tool(self.python, words(&["-I", "-c", code]))?.unwrap_or_default();
+        let version = self.tool_with(self.python, words(&["-I", "-c", code]), None)?;
+        let version = version.unwrap_or_default();
         let (python, version) = (self.python.display(), version.trim());
         if version.parse().is_ok_and(|version| required.contains(&version)) {
             return Ok(());
@@ -249,17 +271,27 @@ impl Installer<'_> {
     }
 
     fn tool(&self, program: &Path, args: Vec<OsString>) -> Result<ToolResult, Failure> {
+        self.tool_with(program, args, Some(self.log))
+    }
+
+    fn tool_with(
+        &self,
+        program: &Path,
+        args: Vec<OsString>,
+        log: Option<&dyn Log>,
+    ) -> Result<ToolResult, Failure> {
         let scratch = Scratch::new()
             .map_err(|error| Failure::before_start("cannot create a folder", &error))?;
+        let env = self.packages.config.env.iter();
         let tool = Tool {
             program: program.to_owned(),
             args,
-            env: Vec::new(),
+            env: env.map(|(name, value)| (name.into(), value.into())).collect(),
             folder: scratch.path(),
             sandbox: &self.sandbox,
             kill_grace: self.packages.kill_grace,
         };
-        (self.packages.run_tool)(tool, self.until, Some(self.log))
+        (self.packages.run_tool)(tool, self.until, log)
     }
 }
 

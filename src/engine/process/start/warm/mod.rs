@@ -177,7 +177,9 @@ impl Warm {
 
     /// Runs a job as a fork of the parent; `None` if it has to be started cold.
     fn fork(&self, job: &ForkJob<'_>, pipes: &Pipes) -> Option<Fork> {
-        if !fits(&job.spec.env) {
+        // The parent may have imported another version of a package of the script.
+        let may_hide_packages = job.prepared.packages.is_some() && !self.inner.preload.is_empty();
+        if may_hide_packages || !fits(&job.spec.env) {
             return None;
         }
         // Spares may have died while they waited, so a new fork is tried too.

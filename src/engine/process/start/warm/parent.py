@@ -115,6 +115,9 @@ def serve(control, preload, hero, cell):
             numbers.seed()
         if job["site"]:
             import site
+            # As in an environment of its own, the packages of the system are not there.
+            of_system = site.getsitepackages()
+            sys.path[:] = [folder for folder in sys.path if folder not in of_system]
             sys.prefix = sys.exec_prefix = job["prefix"]
             site.addsitedir(job["site"])
         if rules is not None:

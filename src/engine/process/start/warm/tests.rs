@@ -321,6 +321,11 @@ fn forks_find_the_packages_that_their_script_asks_for() {
     let source = "# /// script\n# dependencies = [\"greeting\"]\n# ///\n\
         import greeting, sys\nprint(greeting.hello(), 'ctypes' in sys.modules)\n";
     assert_eq!(world.output(&engine, source), "hello True");
+    let path = source.replace("'ctypes' in sys.modules", "sys.path[1:]");
+    let cold = world.engine("python", &format!("warm = false\n{}", world.wheel()));
+    assert_eq!(world.output(&engine, &path), world.output(&cold, &path));
+    let preloading = warm(&world, &format!("preload = [\"json\"]\n{}", world.wheel()));
+    assert_eq!(world.output(&preloading, source), "hello False");
     let other = "import importlib.util; print(importlib.util.find_spec('greeting'))";
     assert_eq!(world.output(&engine, other), "None");
 }

@@ -48,7 +48,6 @@ fn fork_has_the_result_of_a_cold_start() {
         "import builtins; builtins.kept = open('/dev/fd/1', 'w'); builtins.kept.write('of builtins')",
         "import os; os._Environ.kept = open('/dev/fd/1', 'w'); os._Environ.kept.write('of a class')",
         "import os; os.getcwdb.__self__.kept = f = open('/dev/fd/1', 'w'); f.write('of a C module'); del f",
-        "import subprocess as s\np = s.Popen(['/bin/cat'], stdin=s.PIPE, text=True); p.stdin.write('of a pipe')",
         "import builtins; builtins.SystemExit = None; 1 / 0",
     ] {
         assert_eq!(world.run(&warm, source), world.run(&cold, source), "{source}");

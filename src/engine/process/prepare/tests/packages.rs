@@ -1,0 +1,100 @@
+//! Tests of the packages that scripts of Python declare, and of what they need beside them.
+
+use super::*;
+
+#[test]
+fn packages_are_installed_once_and_reused() {
+    if !can_install_packages() {
+        return;
+    }
+    let world = World::new();
+    let python = world.engine("python", &world.wheel());
+    let source = "# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\"greeting\"]\n# ///\n\
+        import greeting, sys\nprint(greeting.hello(), sys.prefix)\n";
+    let outputs: Vec<String> = std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..3).map(|_| scope.spawn(|| world.output(&python, source))).collect();
+        jobs.into_iter().map(|job| job.join().expect("no panic")).collect()
+    });
+    assert!(outputs[0].starts_with("hello ") && outputs[0].ends_with("/venv"), "{outputs:?}");
+    assert!(outputs.iter().all(|output| *output == outputs[0]), "{outputs:?}");
+    // Another script with the same requirements uses the same environment.
+    let other = source.replace("print(", "print(1, ");
+    assert_eq!(world.output(&python, &other), format!("1 {}", outputs[0]));
+    assert_eq!(fs::read_dir(world.path("cache/python")).expect("there").count(), 2);
+}
+
+#[test]
+fn pip_installs_packages_if_uv_fails_and_the_log_says_why() {
+    if !can_install_packages() {
+        return;
+    }
+    let world = World::new();
+    fs::create_dir(world.path("bin")).expect("created");
+    fs::copy("/bin/false", world.path("bin/uv")).expect("copied");
+    let env = format!("env = {{ PATH = {:?}, PIP_RETRIES = \"1\" }}", world.path("bin"));
+    let keys = world.wheel().replace("{ ", &format!("{{ {env}, "));
+    let python = world.engine("python", &keys);
+    let source = "# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\"greeting\"]\n# ///\n\
+        import greeting\nprint(greeting.hello())\n";
+    assert_eq!(world.output(&python, source), "hello");
+    let expected =
+        format!("{} fails, so pip installs the packages: exit code 1", world.path("bin/uv"));
+    assert_eq!(world.log(), expected, "and nothing of the check of the version");
+}
+
+#[test]
+fn the_message_of_the_installer_for_a_missing_package_is_the_error() {
+    if !can_install_packages() {
+        return;
+    }
+    let world = World::new();
+    let python = world.engine("python", &world.wheel());
+    let ask = |package: &str| format!("# /// script\n# dependencies = [{package:?}]\n# ///\n");
+    let message = world.message(&python, &ask("no-such-package"));
+    assert!(message.starts_with("the script's packages cannot be installed: "), "{message}");
+    assert!(message.contains("no-such-package"), "{message}");
+    let message = world.message(&python, &ask("x @ file:///etc"));
+    assert!(message.contains("source_builds"), "{message}");
+}
+
+#[test]
+fn metadata_that_cannot_be_satisfied_is_rejected() {
+    let world = World::new();
+    let python = world.engine("python", "");
+    let result = world.run(&python, "# /// script\n# dependencies = [\n# ///\nprint(1)");
+    let Err(Failure::Invalid { message }) = result else { panic!("{result:?}") };
+    assert!(message.starts_with("invalid job: script metadata: line 2: "), "{message}");
+    let message = world.message(&python, "# /// script\n# requires-python = \"<3\"\n# ///\n");
+    assert!(message.starts_with("the script requires Python <3, but /usr/bin/python3 is 3."));
+    let off = world.engine("python", "dependencies.enabled = false");
+    let message = world.message(&off, "# /// script\n# dependencies = [\"x\"]\n# ///\n");
+    assert!(message.contains("dependencies.enabled is false"), "{message}");
+}
+
+#[test]
+fn the_error_of_multiprocessing_names_the_folder_that_it_needs() {
+    let world = World::new();
+    let python = world.engine("python", "");
+    let source = "import multiprocessing\nmultiprocessing.Queue()\n";
+    let message = world.message(&python, source);
+    assert!(message.starts_with("multiprocessing needs semaphores"), "{message}");
+}
+
+#[test]
+fn memory_of_a_process_is_bounded_also_where_it_is_shared() {
+    let world = World::new();
+    let python = world.engine_in("python", "", "memory = \"128MiB\"");
+    assert_eq!(
+        world.message(&python, "x = bytearray(1 << 30)"),
+        "MemoryError (line 1)",
+        "private memory"
+    );
+    let shared = "import mmap, time\nm = mmap.mmap(-1, 1 << 28)\n\
+        for n in range(0, 1 << 28, 4096): m[n] = 1\ntime.sleep(600)";
+    let message = world.message(&python, shared);
+    assert!(message.starts_with("out of memory: a process of the job"), "{message}");
+    let reserved = "import mmap\nprint(len(mmap.mmap(-1, 1 << 33, prot=0)))";
+    assert_eq!(world.output(&python, reserved), (1_u64 << 33).to_string(), "address space");
+    let small = world.engine_in("python", "", "address_space = \"256MiB\"");
+    assert!(world.message(&small, reserved).contains("Cannot allocate memory"));
+}
