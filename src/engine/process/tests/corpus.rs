@@ -22,7 +22,7 @@ use crate::test_support::needs;
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/scripts.md");
 
-/// What can be seen of a script that has run.
+/// The visible result of a script.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     /// `0`, an exit code, or `signal 9`.
