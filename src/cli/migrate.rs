@@ -26,7 +26,8 @@ pub(super) enum MigrateCommand {
 #[command(after_help = "Example:\n  hero migrate status --quiet 1d\n\n\
     The report has what supervisors in \"dual\" and actors have seen. A single push of an old client\n\
     to an idle old worker may go unseen; a longer --quiet is safer. RUNNING ELSEWHERE counts the\n\
-    jobs of the type that Hero knows of and other programs run.")]
+    jobs of the type that Hero knows of and other programs run. NOT CONFIGURED lists other queues\n\
+    and circles of older programs that have entries, as far as a supervisor has found them.")]
 pub(super) struct MigrateStatus {
     /// The time that older programs must have been idle before the next phase is safe
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
@@ -38,6 +39,8 @@ struct MigrationReport {
     migration: Migration,
     queues: Vec<LegacyState>,
     circles: Vec<CircleState>,
+    /// Other lists of older programs that have entries.
+    others: Vec<(String, Option<u64>)>,
     blockers: Vec<String>,
 }
 
@@ -48,9 +51,17 @@ impl MigrateCommand {
         let client = global.client()?;
         let queues = client.legacy_queues(&supervisor.legacy_queues).await?;
         let circles = client.rhailib_circles(&supervisor.rhailib_circles).await?;
-        let is_dual = supervisor.migration == Migration::Dual;
-        let blockers = queues.iter().flat_map(|state| blockers(state, is_dual, quiet)).collect();
-        let report = MigrationReport { migration: supervisor.migration, queues, circles, blockers };
+        let others = client.other_older_lists(&queues, &circles).await?;
+        let migration = supervisor.migration;
+        let is_dual = migration == Migration::Dual;
+        let mut blockers: Vec<String> =
+            queues.iter().flat_map(|state| blockers(state, is_dual, quiet)).collect();
+        if !queues.is_empty() {
+            let unserved =
+                |(list, _): &(String, _)| format!("{list}: it has entries and is not configured");
+            blockers.extend(others.iter().map(unserved));
+        }
+        let report = MigrationReport { migration, queues, circles, others, blockers };
         output::print(global.json, || report.document(), || report.text())?;
         Ok(ExitCode::SUCCESS)
     }
@@ -129,6 +140,14 @@ impl MigrationReport {
             text += &table.render();
             text.push('\n');
         }
+        let mut table = Table::new(&["NOT CONFIGURED", ">DEPTH"]);
+        for (list, length) in &self.others {
+            table.row([list.clone(), length.map(|length| length.to_string()).unwrap_or_default()]);
+        }
+        if !self.others.is_empty() {
+            text += &table.render();
+            text.push('\n');
+        }
         text += &["next phase: ", self.next(), "\n"].concat();
         if !self.queues.is_empty() {
             text += if self.blockers.is_empty() { "safe: yes\n" } else { "safe: not yet\n" };
@@ -165,6 +184,10 @@ impl MigrationReport {
                 "counts": state.counts,
                 "last_push_s_ago": state.ago(state.pushed_at_ms).map(|ago| ago.as_secs_f64()),
             })).collect::<Vec<Value>>(),
+            "not_configured": self.others.iter().map(|(list, length)| json!({
+                "list": list,
+                "depth": length,
+            })).collect::<Vec<Value>>(),
         })
     }
 }
@@ -187,6 +210,7 @@ mod tests {
             migration: Migration::Canonical,
             queues: Vec::new(),
             circles: Vec::new(),
+            others: Vec::new(),
             blockers: Vec::new(),
         };
         assert_eq!(report.text(), "next phase: none: no legacy queue is configured\n");

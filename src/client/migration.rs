@@ -15,7 +15,7 @@ impl Client {
         Self { waiters: Arc::new(Waiters::new(store.clone())), store, job }
     }
 
-    /// Reads the state of legacy queues, served or not.
+    /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -23,7 +23,8 @@ impl Client {
         &self,
         queues: &[LegacyQueue],
     ) -> Result<Vec<LegacyState>, ClientError> {
-        Ok(self.store.legacy_states(queues).await?)
+        let queues = self.store.found_queues(queues).await?;
+        Ok(self.store.legacy_states(&queues).await?)
     }
 
     /// Reads the state of circles of rhailib.
@@ -34,7 +35,24 @@ impl Client {
         &self,
         circles: &[RhailibCircle],
     ) -> Result<Vec<CircleState>, ClientError> {
-        Ok(self.store.circle_states(circles).await?)
+        let circles = self.store.found_circles(circles).await?;
+        Ok(self.store.circle_states(&circles).await?)
+    }
+
+    /// Reads which lists of older programs have entries and are none of these, each with its length if
+    /// the user of Redis may read it.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn other_older_lists(
+        &self,
+        queues: &[LegacyState],
+        circles: &[CircleState],
+    ) -> Result<Vec<(String, Option<u64>)>, ClientError> {
+        let queues: Vec<LegacyQueue> = queues.iter().map(|state| state.queue.clone()).collect();
+        let circles: Vec<RhailibCircle> =
+            circles.iter().map(|state| state.circle.clone()).collect();
+        Ok(self.store.other_older_lists(&queues, &circles).await?)
     }
 }
 

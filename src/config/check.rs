@@ -69,7 +69,7 @@ fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result
     }
     for (place, queue) in queues.iter().enumerate() {
         let legacy = &queue.legacy;
-        if !keys.is_legacy_queue(legacy) {
+        if !keys.is_legacy_pattern(legacy) {
             let shown: String = legacy.chars().take(80).flat_map(char::escape_debug).collect();
             let message = format!("has `{shown}`, which is not of the form {}", Keys::LEGACY_FORM);
             return Err(Fault::new(key("legacy_queues"), message));
@@ -423,7 +423,7 @@ mod tests {
         assert!(Config::from_toml("hero.toml".as_ref(), &circles(main)).is_ok());
         for (text, message) in [
             (
-                queues(&queue("hero:work_queue:a:b")),
+                queues(&queue("hero:work_queue:a b")),
                 "2:17: supervisor.legacy_queues has `hero:work",
             ),
             (queues(&queue("hero:q:work:type:osis")), "2:17: supervisor.legacy_queues has `hero:q"),
@@ -431,7 +431,7 @@ mod tests {
                 queues(&format!("{w1}, {w1}")),
                 "2:17: supervisor.legacy_queues has `hero:work_queue:w1` twice",
             ),
-            (circles("{ circle = \"a:b\", type = \"osis\" }"), "circle `a:b` is not legal"),
+            (circles("{ circle = \"a b\", type = \"osis\" }"), "circle `a b` is not legal"),
             (
                 circles(&format!("{main}, {main}")),
                 "2:19: supervisor.rhailib_circles has `main` twice",

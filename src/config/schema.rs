@@ -16,7 +16,7 @@ use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
 use crate::proto::job::{JobBounds, ReplyFormat, Retention};
-use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::target::{Group, Instance, ScriptType};
 
 /// The configuration in force: the defaults, overridden by the files.
@@ -105,6 +105,7 @@ pub struct SupervisorConfig {
     /// The names that are used in Redis.
     pub migration: Migration,
     /// The legacy queues that are served in `dual`.
+    #[serde(deserialize_with = "legacy::queues")]
     pub legacy_queues: Vec<LegacyQueue>,
     /// The rhailib circles whose tasks become jobs.
     pub rhailib_circles: Vec<RhailibCircle>,

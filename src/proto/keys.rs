@@ -312,6 +312,7 @@ impl Keys {
             ("LEGACY_REPLY", "reply:"),
             ("SEEN", "meta:legacy:seen:"),
             ("LATE", "meta:legacy:late:"),
+            ("OLDER", "meta:queue:older"),
         ];
         let line =
             |(name, rest): &(&str, &str)| format!("local {name} = '{}:{rest}'\n", self.namespace);
@@ -415,6 +416,7 @@ mod tests {
             (keys.limits(), "hero:meta:limit:index"),
             (keys.limit_starts("api"), "hero:meta:limit:starts:api"),
             (keys.seen("main"), "hero:meta:legacy:seen:main"),
+            (keys.older(), "hero:meta:queue:older"),
             (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),
             (Keys::tasks(&"main".parse().expect("legal")), "rhai_tasks:main"),
             (Keys::task_details("t"), "rhai_task_details:t"),
@@ -438,12 +440,12 @@ mod tests {
     fn legacy_queues_have_one_of_three_forms_and_reach_the_scripts() {
         let keys = Keys::default();
         assert!(keys.is_legacy_queue(&keys.legacy_queue("w1")));
-        for legal in ["hero:work_queue:w-1", "hero:job:osis_1", "hero:job:actor_queue:v"] {
+        for legal in ["hero:work_queue:w-1", "hero:work_queue:w@h:1", "hero:job:osis_1"] {
             assert!(keys.is_legacy_queue(legal), "{legal} was rejected");
         }
         for illegal in [
             "hero:work_queue:",
-            "hero:work_queue:a:b",
+            "hero:work_queue:*",
             "hero:work_queue:a'b",
             "hero:q:work:type:osis",
             "prod:work_queue:w1",

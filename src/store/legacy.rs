@@ -118,10 +118,16 @@ impl Store {
         Ok(self)
     }
 
-    /// The legacy queues that an actor takes from, after its own.
+    /// The legacy queues that an actor takes from, after its own. Those that a pattern stands for are
+    /// known to the scripts alone.
     pub fn legacy_lists(&self, actor: &ActorId) -> Vec<String> {
         let own = self.keys.legacy().iter().filter(|queue| queue.is_for(actor));
-        own.map(|queue| queue.legacy.clone()).collect()
+        own.filter(|queue| !queue.is_pattern()).map(|queue| queue.legacy.clone()).collect()
+    }
+
+    /// Returns true if an actor takes from legacy queues that a pattern stands for.
+    pub fn has_legacy_pattern(&self, actor: &ActorId) -> bool {
+        self.keys.legacy().iter().any(|queue| queue.is_pattern() && queue.is_for(actor))
     }
 
     /// The legacy queues that are served.
@@ -159,7 +165,7 @@ impl Store {
     pub async fn serve_legacy_stops(&self, retention: Retention) -> Result<u64, StoreError> {
         const PER_QUEUE: usize = 100;
         let mut done = 0;
-        for queue in self.keys.legacy() {
+        for queue in &self.found_queues(self.keys.legacy()).await? {
             let list = self.keys.legacy_stops(queue);
             let mut command = redis::cmd("LRANGE");
             command.arg(&list).arg(0).arg(PER_QUEUE - 1);

@@ -21,6 +21,7 @@ mod listing;
 mod logs;
 mod notes;
 mod objects;
+mod older;
 mod outage;
 mod portions;
 mod presence;

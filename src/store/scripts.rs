@@ -270,6 +270,20 @@ mod tests {
     }
 
     #[test]
+    fn every_script_stays_well_below_the_local_variables_that_lua_allows() {
+        for source in lua_sources(&Keys::default()) {
+            let locals = source.text.lines().filter(|line| line.starts_with("local "));
+            let names: usize = locals
+                .map(|line| {
+                    let names = line.split('=').next().unwrap_or_default().split(',').count();
+                    if line.contains("function ") { 1 } else { names }
+                })
+                .sum();
+            assert!(names <= 190, "{} has {names} of 200 local variables", source.name);
+        }
+    }
+
+    #[test]
     fn every_need_of_a_script_is_used_and_comes_first() {
         for (file, text) in all_files() {
             let used: BTreeSet<&str> = words(text).into_iter().map(|(_, word, _)| word).collect();

@@ -10,6 +10,7 @@ mod duty;
 mod fallbacks;
 mod foreign_actors;
 mod foreign_jobs;
+mod found_circles;
 mod heartbeat;
 mod held_jobs;
 mod legacy_pushes;
@@ -105,13 +106,17 @@ impl Supervisor {
             self.start::<legacy_queues::LegacyQueues>(&mut duties, counts);
             self.start::<legacy_stops::LegacyStops>(&mut duties, counts);
         }
-        for queue in self.store.legacy_queues() {
+        for queue in self.store.legacy_queues().iter().filter(|queue| !queue.is_pattern()) {
             let (store, settings) = (self.store.clone(), self.settings.clone());
             let list = queue.legacy.clone();
             duties.spawn(legacy_pushes::run(store, settings, list, Arc::clone(counts)));
         }
         let circles = self.settings.borrow().supervisor.rhailib_circles.clone();
-        for circle in circles {
+        if circles.iter().any(|circle| circle.circle.is_pattern()) {
+            let (store, circles) = (self.store.clone(), circles.clone());
+            duties.spawn(found_circles::run(store, circles, Arc::clone(counts)));
+        }
+        for circle in circles.into_iter().filter(|circle| !circle.circle.is_pattern()) {
             duties.spawn(rhailib_bridge::run(self.store.clone(), circle, Arc::clone(counts)));
         }
         duties

@@ -252,3 +252,68 @@ fn what_old_programs_do_among_themselves_is_seen() {
     assert!(redis.keys("hero:meta:job:index:").is_empty(), "{clients} clients: Hero took a job");
     assert!(redis.list(W1).is_empty());
 }
+
+#[test]
+fn queues_and_circles_of_any_name_are_found_by_pattern() {
+    let redis = Redis::start();
+    let hero = bash(&redis)
+        .set("supervisor.migration", "\"dual\"")
+        .set("supervisor.legacy_queues", r#"[{ legacy = "hero:work_queue:*", type = "bash" }]"#)
+        .set("supervisor.rhailib_circles", r#"[{ circle = "*", type = "bash" }]"#);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());
+    let key = "02".repeat(33);
+    let tasks = Program::begin(&redis, "rhailib_client", &[&key, "echo {n}", "3"]);
+    for name in ["w@host:1", key.as_str()] {
+        let queue = format!("hero:work_queue:{name}");
+        let printed = Program::run(&redis, "old_client", &["run", &queue, "echo out-{id}", "3"]);
+        replies_are_right(&printed, 3);
+    }
+    assert!(lines(&tasks.ends()).iter().all(|line| line["reply"]["status"] == "completed"));
+
+    let queue = "hero:work_queue:w@host:1";
+    let id = Program::run(&redis, "old_client", &["submit", queue, "exec sleep 600"]);
+    let (id, key) = (id.trim(), format!("hero:job:{}", id.trim()));
+    wait_until("it runs", || redis.field(&key, "status").as_deref() == Some("started"));
+    Program::run(&redis, "old_client", &["stop", "w@host:1", id]);
+    wait_until("it is stopped", || {
+        redis.field(&key, "error").as_deref() == Some("stopped_by_request")
+    });
+    // From now on this queue gets copies of Hero's own jobs as well.
+    let _worker = Program::serve(&redis, "old_worker", &[queue]);
+    let ids = submit(&redis, &hero, "n", 10);
+    all_finish(&redis, &ids);
+    each_ran_once(&redis, 10);
+}
+
+#[test]
+fn a_key_alone_is_a_legacy_queue_of_type_osis() {
+    let redis = Redis::start();
+    let hero = bash(&redis)
+        .set("supervisor.migration", "\"dual\"")
+        .set("supervisor.legacy_queues", r#"["hero:work_queue:*"]"#);
+    let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("osis-default-1").start());
+    let words = ["run", "any", "40 + 2", "1"];
+    let printed = Program::run(&redis, "old_client", &words);
+    assert_eq!(lines(&printed)[0]["reply"], "42");
+}
+
+#[test]
+fn migrate_status_names_every_list_of_older_programs_that_has_entries() {
+    let redis = Redis::start();
+    let hero = bash(&redis);
+    let lists = ["hero:job:actor_queue:v", "hero:work_queue:w@h:1", "rhai_tasks:main"];
+    for list in lists {
+        redis.run(&format!("LPUSH {list} a b"));
+    }
+    redis.run("SET hero:work_queue:no_list x");
+    let _supervisor = hero.supervisor().start();
+    let report = || hero.run(&["migrate", "status"]).code(0).stdout;
+    wait_until("all are named", || {
+        let report = report();
+        lists.iter().all(|list| report.contains(list))
+    });
+    assert!(!report().contains("no_list"));
+    let report = hero.run(&["--json", "migrate", "status"]).code(0).stdout;
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["not_configured"][0]["depth"], 2);
+}

@@ -118,8 +118,12 @@ impl QueueWait {
         self.ended_at = Instant::now();
         match woken {
             Ok(None) => {
-                // A claim tells whether a paused queue was resumed.
-                for slots in slots.iter_mut().filter(|slots| slots.paused_len() > 0) {
+                // A claim tells whether a paused queue was resumed, and takes from the legacy queues
+                // that a pattern stands for: no wait covers them.
+                let asks = |slots: &&mut Slots| {
+                    slots.paused_len() > 0 || self.store.has_legacy_pattern(&slots.id)
+                };
+                for slots in slots.iter_mut().filter(asks) {
                     slots.check_again();
                 }
                 vec![Action::RedisAnswered]

@@ -18,6 +18,7 @@ impl Keys {
             ("meta:job:events", "stream"),
             ("meta:key:wrong_types", "zset"),
             ("meta:queue:marks", "hash"),
+            ("meta:queue:older", "hash"),
             ("meta:queue:slow", "set"),
             ("meta:queue:paused", "set"),
             ("meta:limit:index", "zset"),

@@ -9,7 +9,8 @@ impl Keys {
     /// # Errors
     /// The first name that is not one of [`Keys::LEGACY_FORM`].
     pub fn beside(mut self, legacy: &[LegacyQueue]) -> Result<Self, String> {
-        if let Some(illegal) = legacy.iter().find(|queue| !self.is_legacy_queue(&queue.legacy)) {
+        let is_legal = |queue: &&LegacyQueue| self.is_legacy_pattern(&queue.legacy);
+        if let Some(illegal) = legacy.iter().find(|queue| !is_legal(queue)) {
             return Err(illegal.legacy.clone());
         }
         self.legacy = legacy.to_vec();
@@ -23,15 +24,31 @@ impl Keys {
 
     /// The legal forms of a legacy queue's name, for messages.
     pub const LEGACY_FORM: &'static str = "NAMESPACE:work_queue:NAME, NAMESPACE:job:NAME or \
-         NAMESPACE:job:actor_queue:NAME, with 1 to 64 of A-Z, a-z, 0-9, _, . and - as the NAME";
+         NAMESPACE:job:actor_queue:NAME, with 1 to 128 of A-Z, a-z, 0-9, _, ., -, @ and : as the \
+         NAME, and * in it for any text";
 
     /// Returns whether a key can be a legacy work queue.
     pub fn is_legacy_queue(&self, key: &str) -> bool {
-        let name = |prefix| key.strip_prefix(self.key(format_args!("{prefix}")).as_str());
-        [name("work_queue:"), name("job:actor_queue:"), name("job:")]
+        self.worker_of(key).is_some_and(|name| is_old_name(name.as_bytes(), false))
+    }
+
+    /// Returns whether a text can be a legacy work queue, or a pattern of some.
+    pub fn is_legacy_pattern(&self, text: &str) -> bool {
+        self.worker_of(text).is_some_and(|name| is_old_name(name.as_bytes(), true))
+    }
+
+    /// Returns the name of the worker, the last part of the key of its legacy queue.
+    fn worker_of<'k>(&self, key: &'k str) -> Option<&'k str> {
+        let prefixes = ["work_queue:", "job:actor_queue:", "job:"];
+        prefixes
             .into_iter()
-            .flatten()
-            .any(|name| is_old_name(name.as_bytes()))
+            .find_map(|prefix| key.strip_prefix(self.key(format_args!("{prefix}")).as_str()))
+    }
+
+    /// Hash: legacy queues and circles that a supervisor has found, by their keys, with the time in
+    /// microseconds. At most 256, each for a day.
+    pub fn older(&self) -> String {
+        self.key(format_args!("meta:queue:older"))
     }
 
     /// List: ids of jobs for one worker of an older program.
@@ -41,7 +58,7 @@ impl Keys {
 
     /// List: ids of jobs to stop, from older programs, for the worker of a legacy queue.
     pub fn legacy_stops(&self, queue: &LegacyQueue) -> String {
-        let worker = queue.legacy.rsplit(':').next().unwrap_or_default();
+        let worker = self.worker_of(&queue.legacy).unwrap_or_default();
         self.key(format_args!("stop_queue:{worker}"))
     }
 
@@ -53,6 +70,12 @@ impl Keys {
     /// List: ids of the tasks of a circle. Outside the namespace, as rhailib spells it.
     pub fn tasks(circle: &Circle) -> String {
         format!("rhai_tasks:{circle}")
+    }
+
+    /// Returns the circle with this list of tasks.
+    pub fn circle_of(list: &str) -> Option<Circle> {
+        let name = list.strip_prefix("rhai_tasks:")?;
+        name.parse().ok().filter(|circle: &Circle| !circle.is_pattern())
     }
 
     /// Hash: a task of rhailib and its result.

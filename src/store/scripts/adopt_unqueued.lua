@@ -1,5 +1,6 @@
 -- Adopts dispatched jobs that stand in no queue: a foreign program pushed them, and the actor that
--- popped them died. One step of a search through all keys, which the next call continues.
+-- popped them died. Notes the lists of older programs too. One step of a search through all keys,
+-- which the next call continues.
 --
 -- Such a job gets a ready entry before the head of its queue. If it still has that after the grace of
 -- a pop, the sweep for lost pops puts it back.
@@ -8,7 +9,7 @@
 --
 -- ARGV: 1 limit on keys  2 retention
 -- returns { adopted, keys in Redis }
--- needs: wrong_type time names routing job sweep counters index adoption
+-- needs: wrong_type time names routing job sweep counters index legacy adoption
 
 -- A longer queue is not searched before it is shorter.
 local SEARCHED_LEN = 10000
@@ -69,17 +70,37 @@ local function look_at_presence(actor)
   register(TYPES, script_type)
 end
 
+-- Notes a list of older programs, up to a number of them.
+local OLDER_MAX, DAY_US = 256, 86400 * 1000000
+local function note_older(key)
+  if redis.call('HGET', OLDER, key) or redis.call('HLEN', OLDER) < OLDER_MAX then
+    redis.call('HSET', OLDER, key, integer(at))
+  end
+end
+
 local function starts_with(key, prefix) return string.sub(key, 1, #prefix) == prefix end
 
-local found = redis.call('SCAN', redis.call('HGET', MARKS, 'search') or '0', 'MATCH', HERO .. '*',
-  'COUNT', ARGV[1])
+local found = redis.call('SCAN', redis.call('HGET', MARKS, 'search') or '0', 'COUNT', ARGV[1])
 for _, key in ipairs(found[2]) do
-  local id = starts_with(key, JOB) and legal_id(string.sub(key, #JOB + 1))
-  if id then look_at(id) end
-  if starts_with(key, PRESENCE) then look_at_presence(string.sub(key, #PRESENCE + 1)) end
+  if starts_with(key, JOB) then
+    local kind = redis.call('TYPE', key).ok
+    local id = legal_id(string.sub(key, #JOB + 1))
+    if kind == 'hash' and id then look_at(id) end
+    if kind == 'list' and is_legacy_queue(key) then note_older(key) end
+  elseif starts_with(key, PRESENCE) then
+    look_at_presence(string.sub(key, #PRESENCE + 1))
+  elseif is_legacy_queue(key) or starts_with(key, TASKS) and #key <= 256 then
+    note_older(key)
+  end
 end
 -- Forgets those that were not found for a day.
-redis.call('ZREMRANGEBYSCORE', FOREIGN_ACTORS, '-inf', integer(at - 86400000000))
+if found[1] == '0' then
+  local older = redis.call('HGETALL', OLDER)
+  for place = 1, #older, 2 do
+    if at - (tonumber(older[place + 1]) or 0) > DAY_US then redis.call('HDEL', OLDER, older[place]) end
+  end
+end
+redis.call('ZREMRANGEBYSCORE', FOREIGN_ACTORS, '-inf', integer(at - DAY_US))
 if found[1] == '0' then redis.call('HDEL', MARKS, 'search') else redis.call('HSET', MARKS, 'search', found[1]) end
 write_counts()
 return { adopted, redis.call('DBSIZE') }

@@ -238,6 +238,17 @@ for i = 7, last_popped, 2 do
   if not is_paused[list] then take(id, list, redis.call('ZSCORE', READY .. queue_of_list(list), id)) end
 end
 
+-- The legacy queues that a pattern stands for are no keys of the actor.
+if LEGACY then
+  local group, instance = string.match(actor, '^[^:]+:([^:]+):([^:]+)$')
+  for _, queue in ipairs(LEGACY) do
+    if queue.is_found and queue.type == own_type and queue.group == group
+      and (queue.instance == '' or queue.instance == instance) then
+      KEYS[#KEYS + 1] = queue.list
+    end
+  end
+end
+
 -- Usually all lists are empty for an actor that its pop has just woken.
 local pops, most = 0, math.min(wanted, JOBS_PER_STEP)
 local function has_room() return #jobs < most and pops < POPS_PER_STEP and bytes < BYTES_PER_STEP end

@@ -1,4 +1,5 @@
--- Legacy queues. LEGACY is false, or a list of those that are served.
+-- Legacy queues. LEGACY is false, or a list of those that are served. A pattern in it is replaced by
+-- the queues that a supervisor has found.
 --
 -- The field `legacy` of a job is the legacy queue that holds its copy, or empty once the copy was
 -- given up. Old workers know no states and run every id that they pop. So the copy is the right to
@@ -15,7 +16,35 @@ local function is_legacy_queue(list)
       name = string.sub(list, #prefix + 1)
     end
   end
-  return name and string.match(name, '^[A-Za-z0-9_.-]+$') ~= nil
+  return name and string.match(name, '^[A-Za-z0-9_.@:-]+$') ~= nil
+end
+
+-- The legacy queues that stand for the patterns.
+local function found_queues(patterns, named)
+  if #patterns == 0 then return end
+  for _, list in ipairs(redis.call('HKEYS', OLDER)) do
+    for _, pattern in ipairs(not named[list] and is_legacy_queue(list) and patterns or {}) do
+      if string.match(list, pattern.match) then
+        LEGACY[#LEGACY + 1] = { list = list, type = pattern.type, group = pattern.group,
+          instance = pattern.instance, is_found = true }
+        break
+      end
+    end
+  end
+end
+
+if LEGACY then
+  local configured, patterns, named = LEGACY, {}, {}
+  LEGACY = {}
+  for _, queue in ipairs(configured) do
+    if queue.match then
+      patterns[#patterns + 1] = queue
+    else
+      LEGACY[#LEGACY + 1] = queue
+      named[queue.list] = true
+    end
+  end
+  found_queues(patterns, named)
 end
 
 -- Removes the copy of a job from its legacy queue. False if it is gone: an old worker has the job.
@@ -121,7 +150,9 @@ if LEGACY then
   -- Tells the worker of a legacy queue to stop a job.
   function tell_old_worker(id, list)
     if not is_legacy_queue(list) then return false end
-    local stops = LEGACY_STOP .. string.match(list, '[^:]+$')
+    local worker = string.sub(list, 1, #LEGACY_WORK) == LEGACY_WORK and string.sub(list, #LEGACY_WORK + 1)
+      or string.gsub(string.sub(list, #JOB + 1), '^actor_queue:', '')
+    local stops = LEGACY_STOP .. worker
     if not redis.pcall('LPOS', stops, id) then redis.pcall('LPUSH', stops, id) end
     redis.call('HSET', JOB .. id, 'stop_requested', '1')
     return true
