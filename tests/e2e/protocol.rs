@@ -82,7 +82,7 @@ fn invalid_job_ends_in_error_with_the_name_of_its_field() {
 fn invalid_ids_in_a_queue_are_skipped_and_logged_once() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
-    redis.run("HSET hero:job:done status finished script 1");
+    redis.run("HSET hero:job:done status finished script 1 leftover always");
     redis.run("HSET hero:job:fine status dispatched script 1");
     redis.run("SET hero:job:text text");
     let garbage: [&[u8]; 8] =
