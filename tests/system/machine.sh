@@ -125,6 +125,14 @@ cut_power_of_second() {
     first_process=$(on_second leader) || return 0
     kill -KILL "$first_process"
     eventually 20 second_is_gone
+    leave_no_control_group hero-system-test-2 2> /dev/null || true
+}
+
+leave_no_control_group() { # NAME
+    local hierarchy
+    for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
+        [ ! -d "$hierarchy/$1" ] || find "$hierarchy/$1" -depth -type d -exec rmdir {} +
+    done
 }
 
 second_is_gone() {

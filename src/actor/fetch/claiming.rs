@@ -311,8 +311,8 @@ impl ClaimRound {
     }
 }
 
-/// Returns the time between two comparisons: short for a lease after the answer to a claim was lost.
-/// What the machine has sent into a partition, it sends again for seconds after its end.
+/// Returns the time between two comparisons: short for a lease after the answer to a claim was lost,
+/// since a machine sends again for seconds after a partition what it has sent into it.
 fn comparison_interval(lost_at: Option<Instant>, now: Instant, lease: Duration) -> Duration {
     match lost_at {
         Some(at) if now.duration_since(at) < lease => LATE_CLAIM_INTERVAL.min(lease),

@@ -153,10 +153,8 @@ return True
 #: ends: signal 11
 #: without: may be held
 checked(libc.setrlimit(3, struct.pack('QQ', 64 << 20, 64 << 20)))
-sys.setrecursionlimit(10**9)
-class Deep:
-    def __getattr__(self, name): return getattr(self, name)
-Deep().x
+# Python bounds its own stack; this function of C calls itself for each parenthesis.
+libc.regcomp(ctypes.create_string_buffer(64), b'(' * 10**6, 1)
 
 #: raise its own limits
 #: without: may be held
