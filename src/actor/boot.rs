@@ -176,6 +176,8 @@ impl Health {
     /// Notes what the machine lacked to start a job. It may have it again after [`SHORTAGE_LASTS`].
     pub(super) fn set_shortage(&self, message: &str) {
         *lock(&self.shortage) = Some((message.to_owned(), Instant::now() + SHORTAGE_LASTS));
+        // By the next regular heartbeat the actor tries again, and looks as if it claimed jobs.
+        self.presence_changed.notify_one();
     }
 
     /// Returns what the machine lacked to start a job, if that was just now.

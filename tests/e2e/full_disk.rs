@@ -61,6 +61,22 @@ fn script_that_fills_the_disk_fails_without_harm_to_the_next() {
 }
 
 #[test]
+fn full_actor_says_so_between_two_heartbeats() {
+    let redis = Redis::start();
+    let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
+    // Longer than the time after which it tries again.
+    let hero = Hero::on(&redis).set("actor.heartbeat", "\"5s\"").set("actor.lease", "\"15s\"");
+    let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
+    let _actor = actor.start();
+    let filled = fs::write(disk.folder.join("of-another-user"), vec![0_u8; 4 << 20]);
+    assert!(filled.is_err(), "the disk is not full");
+    hero.run(&["submit", "-t", "python", "-e", "print(1)"]).code(0);
+    wait_until("the actor says why it claims no jobs", || {
+        hero.run(&["actor", "list"]).code(0).stdout.contains("no space left on device")
+    });
+}
+
+#[test]
 fn job_on_a_full_disk_waits_uncharged_until_there_is_space() {
     let redis = Redis::start();
     let Some(disk) = Disk::new(redis.folder().join("run")) else { return };
