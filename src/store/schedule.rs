@@ -31,8 +31,8 @@ impl Store {
         Ok(Dispatched { jobs, next, notes })
     }
 
-    /// Tells some of the dependents of an ended job that had too many for one step. Returns
-    /// true if there was such a job.
+    /// Makes one step that was left because one call may not do more: tells dependents of an ended job, or
+    /// registers a job at its prerequisites. Returns true if there was one.
     ///
     /// # Errors
     /// [`StoreError`].

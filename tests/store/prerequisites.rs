@@ -364,6 +364,74 @@ async fn a_job_may_wait_for_very_many_others() {
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["j0"]);
 }
 
+/// A world in which `last` was started just now, with so many jobs before it that one call registers it at
+/// some of them only: not at the first, `j0000`.
+async fn with_prerequisites(number: usize) -> World {
+    let world = World::new();
+    let names: Vec<String> = (0..number).map(|n| format!("j{n:04}")).collect();
+    let jobs: Vec<Job> = names.iter().map(|name| job(name)).collect();
+    for batch in jobs.chunks(1000) {
+        world.store.submit(batch, true, RETENTION).await.expect("submitting");
+    }
+    let names: Vec<&str> = names.iter().rev().map(String::as_str).collect();
+    world.create(&[after("last", &names)]).await;
+    let last: JobId = "last".parse().expect("legal");
+    let started = world.store.start(&last, RETENTION).await.expect("starting");
+    assert_eq!(started, RetryOutcome::Moved(JobStatus::WaitingForPrerequisites));
+    assert_eq!(world.field("j0000", "dependents"), None);
+    world
+}
+
+#[tokio::test]
+async fn prerequisite_that_ends_before_a_later_step_registers_the_job_is_noticed_by_it() {
+    let life = Life::of("osis-default-1");
+    let world = with_prerequisites(1200).await;
+    let first = world.claim(&life, 1).await.attempts.remove(0).id;
+    world.finish(&life, &first, done()).await;
+    settle(&world).await;
+    let pending: usize = world.redis.ask(&format!("SCARD {}", keys::pending("last")));
+    assert_eq!(pending, 1199);
+    assert_eq!(world.status("last"), JobStatus::WaitingForPrerequisites);
+    for _ in 0..12 {
+        let next = world.store_claim(&life, 100).await;
+        world.store_finish(&life, next).await;
+    }
+    world.check();
+    assert_eq!(world.status("last"), JobStatus::Dispatched);
+    assert!(world.redis.all("PENDING").is_empty());
+}
+
+#[tokio::test]
+async fn failure_or_deletion_before_a_later_step_registers_the_job_fails_it() {
+    let life = Life::of("osis-default-1");
+    for deleted in [true, false] {
+        let world = with_prerequisites(600).await;
+        if deleted {
+            let first = "j0000".parse().expect("legal");
+            world.store.delete(&first, RETENTION).await.expect("deleting");
+        } else {
+            let first = world.claim(&life, 1).await.attempts.remove(0).id;
+            world.finish(&life, &first, failed()).await;
+        }
+        settle(&world).await;
+        assert_eq!(
+            world.field("last", "error").as_deref(),
+            Some("prerequisite failed: j0000"),
+            "deleted: {deleted}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn stopped_job_is_not_registered_by_a_later_step() {
+    let world = with_prerequisites(600).await;
+    let last = "last".parse().expect("legal");
+    world.store.stop(&last, RETENTION, None).await.expect("stopping");
+    settle(&world).await;
+    assert_eq!(world.field("j0000", "dependents"), None);
+    assert_eq!(world.status("last"), JobStatus::Error);
+}
+
 /// The time Redis has spent on scripts, in microseconds.
 fn spent_us(world: &World) -> u64 {
     let stats: String = world.redis.ask("INFO commandstats");

@@ -63,22 +63,41 @@ local function note_failed_dependent(id, prerequisite)
   end
 end
 
+-- Registers a job at a prerequisite, which then tells it of its end.
+local function register_at(prerequisite, id)
+  if not has_room_for_dependents(prerequisite) then
+    redis.call('RPUSH', DEPENDENTS .. prerequisite, id)
+    if not has_wrong_type[DEPENDENTS .. prerequisite] then
+      redis.pcall('HINCRBY', JOB .. prerequisite, 'dependents_more', 1)
+      return
+    end
+  end
+  note_dependent(id, prerequisite)
+end
+
 -- Makes a job wait for prerequisites, given as entries of its pending set.
 local function add_dependent(id, pending)
-  local function register_at(prerequisite)
-    if not has_room_for_dependents(prerequisite) then
-      redis.call('RPUSH', DEPENDENTS .. prerequisite, id)
-      if not has_wrong_type[DEPENDENTS .. prerequisite] then
-        redis.pcall('HINCRBY', JOB .. prerequisite, 'dependents_more', 1)
-        return
-      end
+  -- Prerequisites at which one call registers a job; `settle` does the others.
+  local per_step = 500
+
+  -- Leaves to `settle` the entries from a place on. Returns the last place that is not left to it.
+  local function register_later(from)
+    if from > #pending then return #pending end
+    redis.call('LLEN', SETTLING)
+    -- Nobody would find them there.
+    if has_wrong_type[SETTLING] then return #pending end
+    for first = from, #pending, per_step do
+      local waits = { unpack(pending, first, math.min(first + per_step - 1, #pending)) }
+      redis.call('RPUSH', SETTLING, cjson.encode({ id = id, waits = waits }))
     end
-    note_dependent(id, prerequisite)
+    return from - 1
   end
 
   -- Lua hands on no more than some thousand values at once.
   for first = 1, #pending, 1000 do
     redis.call('SADD', PENDING .. id, unpack(pending, first, math.min(first + 999, #pending)))
   end
-  for _, entry in ipairs(pending) do register_at(prerequisite_of(entry)) end
+  for place = 1, register_later(per_step + 1) do
+    register_at(prerequisite_of(pending[place]), id)
+  end
 end
