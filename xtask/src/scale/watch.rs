@@ -127,6 +127,7 @@ impl Watch {
 
 /// Lets Redis run before the loads and the actors, where this user may: the slow log counts time in which
 /// Redis waits for a processor, and they would take all of them.
+#[expect(clippy::disallowed_methods, reason = "nix has no call for the priority of a process")]
 fn prefer(link: &mut Connection) -> Done {
     let server: String = redis::cmd("INFO").arg("server").query(link)?;
     let pid = server.lines().find_map(|line| line.strip_prefix("process_id:"));

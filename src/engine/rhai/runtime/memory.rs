@@ -3,9 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::unistd::SysconfVar;
+use nix::unistd::{SysconfVar, sysconf};
 
-use super::run::system_value;
 use crate::sandbox::give_back_freed_memory;
 
 /// The freed memory that the process may keep for its next scripts.
@@ -13,12 +12,12 @@ const KEPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The time between two attempts while other scripts run: one takes some milliseconds.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-static SCRIPTS: Mutex<Scripts> =
-    Mutex::new(Scripts { running: 0, idle_bytes: 0, given_back: None });
+static RUNNING_SCRIPTS: Mutex<RunningScripts> =
+    Mutex::new(RunningScripts { running: 0, idle_bytes: 0, given_back: None });
 
 /// The scripts of this process.
 #[derive(Debug)]
-struct Scripts {
+struct RunningScripts {
     running: usize,
     /// The memory of the process when last none of them ran.
     idle_bytes: u64,
@@ -31,7 +30,7 @@ pub(in crate::engine::rhai) struct Running;
 
 impl Running {
     pub(in crate::engine::rhai) fn begin() -> Self {
-        SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).running += 1;
+        RUNNING_SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner).running += 1;
         Self
     }
 }
@@ -39,7 +38,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let size = resident_bytes().unwrap_or_default();
-        let mut scripts = SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scripts = RUNNING_SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner);
         scripts.running -= 1;
         let is_idle = scripts.running == 0;
         let is_large = size > scripts.idle_bytes + KEPT_BYTES_MAX;
@@ -59,4 +58,9 @@ pub(super) fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(pages * system_value(SysconfVar::PAGE_SIZE)?)
+}
+
+/// Returns a value of `sysconf(3)`.
+pub(crate) fn system_value(name: SysconfVar) -> Option<u64> {
+    sysconf(name).ok().flatten().and_then(|value| value.try_into().ok())
 }

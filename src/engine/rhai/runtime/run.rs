@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use ::rhai::{Dynamic, EvalAltResult, Map, Position};
 use nix::poll::{PollFd, PollFlags};
-use nix::unistd::{SysconfVar, sysconf};
 use scoped_tls_hkt::scoped_thread_local;
 
 use super::memory::resident_bytes;
@@ -220,9 +219,4 @@ pub(crate) fn with<R>(work: impl FnOnce(&ScriptRun<'_>) -> R) -> Option<R> {
 /// Returns the error that ends a script and that no script can catch.
 pub(crate) fn terminated() -> EvalAltResult {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE)
-}
-
-/// Returns a value of `sysconf(3)`.
-pub(crate) fn system_value(name: SysconfVar) -> Option<u64> {
-    sysconf(name).ok().flatten().and_then(|value| value.try_into().ok())
 }

@@ -9,7 +9,7 @@ use nix::unistd::{SysconfVar, getpid};
 use super::context::{CallResult, RhaiResult, SalJob, operation};
 use crate::engine::process::ask_to_end;
 use crate::engine::rhai::functions::Functions;
-use crate::engine::rhai::runtime::run::system_value;
+use crate::engine::rhai::runtime::memory::system_value;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
