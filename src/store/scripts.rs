@@ -310,7 +310,7 @@ mod tests {
         assert!(place("shared/time.lua") < place("shared/index.lua"));
         assert_eq!(files.iter().collect::<BTreeSet<_>>().len(), files.len());
         assert!(settle.text.contains(shared("dependents")), "not as it stands on disk");
-        assert!(settle.about.starts_with("Tells "), "{}", settle.about);
+        assert!(settle.about.starts_with("Makes "), "{}", settle.about);
     }
 
     #[test]

@@ -20,8 +20,11 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Field, Object, ObjectError, ObjectId, ObjectType, Write, Written,
 };
 
-/// The limit on the bytes of all bodies of one answer; a single one may exceed it.
+/// The limit on the bytes of all bodies of one answer; the last one may exceed it.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
+/// The objects that one call reads, and the bytes of their bodies; a single one may exceed them.
+const READ_PER_CALL: usize = 1000;
+const READ_BYTES_PER_CALL: u64 = 2 << 20;
 /// The retries of a write after another process has declared an index.
 const DECLARED_MEANWHILE_MAX: usize = 5;
 
@@ -148,10 +151,27 @@ impl Objects<'_> {
         ids: &[ObjectId],
         bytes_max: u64,
     ) -> Stored<(Vec<Result<Object>>, usize)> {
-        const READING: &str = "reading objects";
-        if ids.is_empty() {
-            return Ok((Vec::new(), 0));
+        let (mut all, mut looked, mut bytes) = (Vec::new(), 0, 0);
+        while looked < ids.len() && (looked == 0 || bytes < bytes_max) {
+            let part = ids.iter().skip(looked).take(READ_PER_CALL);
+            let bound = READ_BYTES_PER_CALL.min(bytes_max - bytes);
+            let (objects, number, size) = self.look_at_some(object_type, part, bound).await?;
+            all.extend(objects);
+            looked += number;
+            bytes += size;
         }
+        Ok((all, looked))
+    }
+
+    /// One call. Returns the objects that exist, the number of ids that it looked at, at least one, and
+    /// the bytes of the bodies.
+    async fn look_at_some(
+        &self,
+        object_type: &ObjectType,
+        ids: impl Iterator<Item = &ObjectId>,
+        bytes_max: u64,
+    ) -> Stored<(Vec<Result<Object>>, usize, u64)> {
+        const READING: &str = "reading objects";
         let mut script = self.store.scripts.objects_read.prepare_invoke();
         script.arg(self.context.as_key_part()).arg(object_type.as_str()).arg(bytes_max);
         for id in ids {
@@ -160,14 +180,19 @@ impl Objects<'_> {
         let answer: Vec<Value> = self.store.invoke(READING, &script).await?;
         let mut answer = answer.into_iter();
         let looked = answer.next().and_then(|looked| usize::from_redis_value(looked).ok());
+        // Without progress, the caller would never end.
+        let looked = looked.filter(|looked| *looked > 0);
         let looked = looked.ok_or_else(|| StoreError::unexpected(READING))?;
+        let mut bytes = 0;
         let objects = answer.map(|object| {
             let (id, head, body): (String, String, Vec<u8>) =
                 FromRedisValue::from_redis_value(object)
                     .map_err(|_| StoreError::unexpected(READING))?;
+            bytes += body.len() as u64;
             Ok(object_of(&id, &head, &body).ok_or_else(|| damaged(object_type, &id)))
         });
-        Ok((objects.collect::<Stored<_>>()?, looked))
+        let objects = objects.collect::<Stored<_>>()?;
+        Ok((objects, looked, bytes))
     }
 
     async fn ids(
