@@ -20,7 +20,7 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Field, Object, ObjectError, ObjectId, ObjectType, Write, Written,
 };
 
-/// The limit on the bytes of all bodies of one answer; the last one may exceed it.
+/// The limit on the bytes of all bodies of one answer; a single one may exceed it.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// The objects that one call reads, and the bytes of their bodies; a single one may exceed them.
 const READ_PER_CALL: usize = 1000;
@@ -152,10 +152,13 @@ impl Objects<'_> {
         bytes_max: u64,
     ) -> Stored<(Vec<Result<Object>>, usize)> {
         let (mut all, mut looked, mut bytes) = (Vec::new(), 0, 0);
-        while looked < ids.len() && (looked == 0 || bytes < bytes_max) {
+        while looked < ids.len() {
             let part = ids.iter().skip(looked).take(READ_PER_CALL);
-            let bound = READ_BYTES_PER_CALL.min(bytes_max - bytes);
+            let bound = READ_BYTES_PER_CALL.min(bytes_max.saturating_sub(bytes));
             let (objects, number, size) = self.look_at_some(object_type, part, bound).await?;
+            if looked > 0 && bytes + size > bytes_max {
+                break;
+            }
             all.extend(objects);
             looked += number;
             bytes += size;
