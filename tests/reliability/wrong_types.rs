@@ -38,6 +38,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("COMMITTING", "", "list"),
     ("SETTLING", "", "list"),
     ("NOTES", "", "list"),
+    ("OLDER", "", "hash"),
     ("RATE", "osis", "hash"),
     ("HOUR", "osis", "list"),
     ("MARKS", "", "hash"),

@@ -142,6 +142,10 @@ pub(crate) fn prefix_in(keys: &Keys, kind: &str) -> String {
 pub(crate) fn kinds(keys: &Keys) -> Vec<(String, String)> {
     let constant = |line: &str| {
         let (name, prefix) = line.strip_prefix("local ")?.split_once(" = '")?;
+        // The only setting among them.
+        if name == "REPLY_FORMAT" {
+            return None;
+        }
         Some((name.to_owned(), prefix.strip_suffix('\'')?.to_owned()))
     };
     keys.lua().lines().filter_map(constant).collect()
