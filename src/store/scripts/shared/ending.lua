@@ -6,9 +6,12 @@ local function push_reply(id, status, text, base64)
   local ttl_s = '60'
   local format = present(redis.call('HGET', JOB .. id, 'reply_format')) or REPLY_FORMAT
   if string.lower(format) ~= 'plain' then
+    local field = status == 'finished' and 'output' or 'error'
     local reply = { job_id = id, status = status, output_encoding = base64 and 'base64' }
-    reply[status == 'finished' and 'output' or 'error'] = base64 or text
+    if not base64 then reply[field] = text end
     text = cjson.encode(reply)
+    -- Nothing in Base64 has to be escaped, and to escape a megabyte takes 15 ms.
+    if base64 then text = string.sub(text, 1, -2) .. ',"' .. field .. '":"' .. base64 .. '"}' end
   end
   -- If the key has the wrong type, only the reply is lost.
   redis.call('RPUSH', REPLY .. id, text)
