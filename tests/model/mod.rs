@@ -1,5 +1,5 @@
 //! The model test: random sequences of operations on jobs, on a real Redis, compared step by step
-//! with a pure model of the protocol.
+//! with a pure model of the protocol. `search` goes through all states of a smaller model.
 //!
 //! A failure prints its seed and its last steps; `SEED=… STEPS=…` replays it, and
 //! `SEED=random SEQUENCES=…` runs other sequences.
@@ -8,6 +8,7 @@
 
 mod compare;
 mod reference;
+mod search;
 mod steps;
 
 use std::collections::VecDeque;

@@ -351,7 +351,19 @@ impl Model {
                 self.take(boot, script_type, queue, &id, &mut taken);
             }
         }
+        self.remove_other_copies(&taken);
         taken
+    }
+
+    /// A list with more entries than its ready index has copies, and loses those of claimed jobs.
+    fn remove_other_copies(&mut self, taken: &[String]) {
+        let queues: BTreeSet<&String> = taken.iter().map(|id| &self.jobs[id].queue).collect();
+        for queue in queues {
+            let ready = self.ready.get(queue).map_or(0, Vec::len);
+            if let Some(list) = self.lists.get_mut(queue).filter(|list| list.len() > ready) {
+                list.retain(|id| !taken.contains(id));
+            }
+        }
     }
 
     fn take(&mut self, boot: &str, of: &str, queue: &str, id: &str, taken: &mut Vec<String>) {

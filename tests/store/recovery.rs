@@ -199,3 +199,24 @@ async fn recovery_of_an_empty_world_finds_nothing() {
     assert_eq!(recover_boots(&world).await, Recovered::default());
     assert_eq!(world.store.recover_orphans().await.expect("recovering").orphans, 0);
 }
+
+#[tokio::test]
+async fn an_id_that_comes_after_the_search_has_adopted_its_job_starts_no_second_run() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.accepts(&[job("first")]).await;
+    // The program that wrote it has yet to push it.
+    world.redis.set_job("late", "status dispatched script_type osis prerequisites first script 1");
+    while world.store.adopt_unqueued(RETENTION).await.expect("searching").adopted == 0 {}
+    assert_eq!(world.status("late"), JobStatus::WaitingForPrerequisites);
+    let verdict = || Verdict::Finished { output: "1".into(), exit_code: None };
+    for id in ["first", "late"] {
+        let claimed = world.claim(&life, 1).await;
+        assert_eq!(ids(&claimed.attempts), [id]);
+        let id = &claimed.attempts[0].id;
+        assert_eq!(world.finish(&life, id, verdict()).await, Recorded::Recorded);
+    }
+    world.redis.push(&keys::work("type:osis"), &["late"]);
+    let claimed = world.claim(&life, 1).await;
+    assert!(claimed.attempts.is_empty(), "it runs again: {:?}", ids(&claimed.attempts));
+    assert_eq!(world.status("late"), JobStatus::Finished);
+}

@@ -32,6 +32,9 @@ pub(super) struct Claiming {
     boot: Arc<Boot>,
     /// Pops that the next claim takes over, each with its actor.
     popped: Vec<(usize, Woken)>,
+    /// Pops of a claim that failed: it may have taken them over. They go back, since a second claim
+    /// could take the id of a job that has ended meanwhile for a new push.
+    unanswered: Vec<Woken>,
     /// A claim may have succeeded though its answer was lost.
     is_unsure: bool,
     /// When the answer to a claim was last lost.
@@ -75,6 +78,7 @@ impl Claiming {
         Self {
             boot: Arc::clone(boot),
             popped: Vec::new(),
+            unanswered: Vec::new(),
             is_unsure: false,
             lost_at: None,
             compared_at: Instant::now(),
@@ -231,7 +235,9 @@ impl Claiming {
                 Action::Start(actor, Box::new(attempt), inputs)
             }));
         }
-        self.popped.extend(round.popped);
+        if round.failed.is_some() {
+            self.unanswered.extend(round.popped.into_iter().map(|(_, woken)| woken));
+        }
         actions.push(match round.failed {
             Some(error) => {
                 self.is_unsure = true;
@@ -251,7 +257,9 @@ impl Claiming {
         let unknown: Vec<_> =
             owned.into_iter().filter(|id| !is_known(id)).map(|id| (id, None)).collect();
         // A read is no sign that Redis accepts writes again.
-        let mut actions = Vec::new();
+        let unanswered = std::mem::take(&mut self.unanswered).into_iter();
+        let mut actions: Vec<Action> =
+            unanswered.map(|woken| Action::Do(Errand::PutBack(woken))).collect();
         if !unknown.is_empty() {
             warn!(
                 jobs = unknown.len(),
@@ -290,7 +298,8 @@ impl Claiming {
         {
             popped.extend(round.popped);
         }
-        popped.into_iter().map(|(_, woken)| woken).collect()
+        let unanswered = std::mem::take(&mut self.unanswered);
+        popped.into_iter().map(|(_, woken)| woken).chain(unanswered).collect()
     }
 }
 

@@ -147,7 +147,8 @@ impl Fetch {
         let mut popped = self.claiming.stop(until).await;
         popped.extend(self.waiting.stop(&self.boot.store, until).await);
         for woken in popped {
-            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken, false)).await {
+            // The answer to a claim of it may have been lost.
+            match timeout(PUT_BACK_PATIENCE, self.boot.store.put_back(&woken, true)).await {
                 Ok(Ok(())) => debug!(key = %woken.list, "put a popped id back"),
                 Ok(Err(error)) => warn!(key = %woken.list, "cannot put a popped id back: {error}"),
                 Err(_) => {

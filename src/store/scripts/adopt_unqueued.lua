@@ -9,7 +9,7 @@
 --
 -- ARGV: 1 limit on keys  2 retention
 -- returns { adopted, keys in Redis }
--- needs: wrong_type time names routing job sweep counters index legacy adoption
+-- needs: wrong_type time names routing job sweep counters index legacy adoption leftovers
 
 -- A longer queue is not searched before it is shorter.
 local SEARCHED_LEN = 10000
@@ -58,6 +58,9 @@ local function look_at(id)
   if adopt(id, f, f.script_type) == 'dispatched' then
     local first = redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')[2]
     redis.call('ZADD', READY .. queue, integer(first and tonumber(first) - 1 or at), id)
+  else
+    -- Who popped it, or has yet to push it, may only have been slow.
+    mark_leftover(id, at, LEFTOVER_US)
   end
 end
 

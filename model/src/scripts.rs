@@ -1,0 +1,326 @@
+//! The Lua scripts, as functions of the state. Each does in one step what the script of its name does.
+
+use crate::state::{Boot, BootId, CRASH_LIMIT, Id, Lease, Produced, State, Status};
+
+/// A part of the protocol that can be left out, to see what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A boot without a lease claims nothing.
+    FenceOfClaims,
+    /// An end is recorded only while the job is in the running set of the boot.
+    FenceOfEnds,
+    /// The field `leftover` of a job whose id a script leaves behind.
+    Leftover,
+    /// The sweep for lost pops.
+    PopRepair,
+    /// Adoption of jobs that programs pushed with plain commands, everywhere.
+    Adoption,
+    /// The search for jobs in no queue.
+    Search,
+    /// A boot whose lease has run out is declared dead.
+    BootRepair,
+}
+
+/// A claim of a boot without a lease.
+pub(crate) struct Fenced;
+
+/// What is fixed in a search.
+#[derive(Debug, Clone)]
+pub struct Protocol {
+    /// The jobs that come by plain commands; the others come by `submit`.
+    pub raw: [bool; 3],
+    /// The part that is left out.
+    pub without: Option<Part>,
+}
+
+/// The prerequisite of a job.
+pub(crate) fn prerequisite(id: Id) -> Option<Id> {
+    (id == 1).then_some(0)
+}
+
+impl Protocol {
+    /// Returns whether this part is there.
+    pub fn has(&self, part: Part) -> bool {
+        self.without != Some(part)
+    }
+
+    fn may_own(s: &State, boot: BootId) -> bool {
+        s.boots[boot].lease != Lease::Gone || !s.boots[boot].running.is_empty()
+    }
+
+    fn mark_leftover(&self, s: &mut State, id: Id) {
+        if self.has(Part::Leftover) {
+            s.jobs[id].leftover = true;
+        }
+    }
+
+    fn push_back(s: &mut State, id: Id) {
+        let now = s.now();
+        s.make_ready(id, now);
+        s.list.push(id);
+    }
+
+    fn push_front(s: &mut State, id: Id) {
+        let score = s.before_first();
+        s.make_ready(id, score);
+        s.list.insert(0, id);
+    }
+
+    fn dispatch_or_wait(s: &mut State, id: Id) -> Status {
+        let before = prerequisite(id).map_or(Status::Finished, |before| s.jobs[before].status);
+        let status = match before {
+            Status::Finished => Status::Dispatched,
+            Status::Absent | Status::Error => Status::Error,
+            _ => Status::Waiting,
+        };
+        s.jobs[id].status = status;
+        s.jobs[id].pending = status == Status::Waiting;
+        status
+    }
+
+    fn end(s: &mut State, id: Id, status: Status) {
+        let job = &mut s.jobs[id];
+        job.status = status;
+        job.owner = None;
+        job.ends = (job.ends + 1).min(2);
+        for other in 0..s.jobs.len() {
+            if prerequisite(other) != Some(id) || !std::mem::take(&mut s.jobs[other].pending) {
+                continue;
+            }
+            if s.jobs[other].status != Status::Waiting {
+                continue;
+            }
+            if status == Status::Finished {
+                s.jobs[other].status = Status::Dispatched;
+                Self::push_back(s, other);
+            } else {
+                Self::end(s, other, Status::Error);
+            }
+        }
+    }
+
+    /// `submit.lua`
+    pub fn submit(s: &mut State, id: Id) {
+        s.jobs[id].produced = Produced::Yes;
+        match Self::dispatch_or_wait(s, id) {
+            Status::Dispatched => Self::push_back(s, id),
+            Status::Error => Self::end(s, id, Status::Error),
+            _ => {}
+        }
+    }
+
+    /// `shared/adoption.lua`. Returns true if the job may stay in its queue, or start.
+    fn adopt(&self, s: &mut State, id: Id) -> bool {
+        if !self.has(Part::Adoption) {
+            return true;
+        }
+        if Self::dispatch_or_wait(s, id) == Status::Error {
+            Self::end(s, id, Status::Error);
+        }
+        s.jobs[id].status == Status::Dispatched
+    }
+
+    /// `adopt_queued.lua`
+    pub fn adopt_queued(&self, s: &mut State) {
+        let ids = s.list.clone();
+        if ids.len() <= s.ready.len() {
+            return;
+        }
+        let mut behind = s.now();
+        for id in ids.into_iter().rev() {
+            if let Some(score) = s.score(id) {
+                behind = behind.min(score);
+            } else if s.jobs[id].status == Status::Dispatched {
+                if self.adopt(s, id) {
+                    s.make_ready(id, behind);
+                } else {
+                    s.list.retain(|other| *other != id);
+                }
+            }
+        }
+    }
+
+    /// `adopt_unqueued.lua`, for one key.
+    pub fn adopt_unqueued(&self, s: &mut State, id: Id) {
+        let is_lost = s.jobs[id].status == Status::Dispatched
+            && s.score(id).is_none()
+            && !s.list.contains(&id);
+        if !is_lost {
+            return;
+        }
+        if self.adopt(s, id) {
+            let score = s.before_first();
+            s.make_ready(id, score);
+        } else {
+            self.mark_leftover(s, id);
+        }
+    }
+
+    fn push_popped(&self, s: &mut State, id: Id) {
+        let has_ended = s.jobs[id].status.is_end();
+        if has_ended && s.jobs[id].leftover {
+            return;
+        }
+        s.list.insert(0, id);
+        if !has_ended {
+            self.mark_leftover(s, id);
+        }
+    }
+
+    /// `claim.lua`, for one job.
+    pub(crate) fn claim(
+        &self,
+        s: &mut State,
+        boot: BootId,
+        popped: Option<Id>,
+    ) -> Result<Option<Id>, Fenced> {
+        if self.has(Part::FenceOfClaims) && !Self::may_own(s, boot) {
+            if let Some(id) = popped
+                && !s.jobs[id].status.is_end()
+                && s.score(id).is_none()
+            {
+                self.push_popped(s, id);
+            }
+            return Err(Fenced);
+        }
+        if s.paused {
+            if let Some(id) = popped {
+                self.push_popped(s, id);
+            }
+            return Ok(None);
+        }
+        let mut next = popped;
+        loop {
+            let id = match next.take() {
+                Some(id) => id,
+                None if s.list.is_empty() => return Ok(None),
+                None => s.list.remove(0),
+            };
+            if self.take(s, boot, id) {
+                if s.list.len() > s.ready.len() {
+                    s.list.retain(|other| *other != id);
+                }
+                return Ok(Some(id));
+            }
+        }
+    }
+
+    /// Claims one id, or leaves it out.
+    fn take(&self, s: &mut State, boot: BootId, id: Id) -> bool {
+        let is_ready = s.score(id).is_some();
+        let is_before = |s: &State| {
+            prerequisite(id).is_some_and(|before| s.jobs[before].status != Status::Finished)
+        };
+        if s.jobs[id].status.is_end() && !is_ready {
+            if s.jobs[id].leftover || is_before(s) {
+                return false;
+            }
+            let job = &mut s.jobs[id];
+            (job.status, job.boot, job.crashes) = (Status::Dispatched, None, 0);
+        } else if s.jobs[id].status == Status::Dispatched && !is_ready && !self.adopt(s, id) {
+            return false;
+        }
+        if !s.jobs[id].status.is_end() {
+            s.unready(id);
+        }
+        if s.jobs[id].status != Status::Dispatched {
+            return false;
+        }
+        s.broken.order |= is_before(s);
+        s.broken.fence_of_claims |= s.boots[boot].lease == Lease::Gone;
+        let job = &mut s.jobs[id];
+        (job.status, job.boot, job.owner) = (Status::Started, Some(boot), Some(boot));
+        s.boots[boot].running.push(id);
+        true
+    }
+
+    fn disown(s: &mut State, boot: BootId, id: Id) -> bool {
+        let running = &mut s.boots[boot].running;
+        let before = running.len();
+        running.retain(|other| *other != id);
+        running.len() < before
+    }
+
+    /// `finish.lua`, of a job that has finished. It answers the same whether it is `done` or `lost`:
+    /// the actor runs the job no longer.
+    pub fn finish(&self, s: &mut State, boot: BootId, id: Id) {
+        if !Self::disown(s, boot, id) && self.has(Part::FenceOfEnds) {
+            return;
+        }
+        s.broken.fence_of_ends |= s.jobs[id].owner != Some(boot);
+        Self::end(s, id, Status::Finished);
+    }
+
+    /// `requeue.lua`, of all jobs that a boot owns.
+    pub fn requeue(s: &mut State, boot: BootId) {
+        for id in std::mem::take(&mut s.boots[boot].running).into_iter().rev() {
+            let job = &mut s.jobs[id];
+            if job.status == Status::Started {
+                (job.status, job.boot, job.owner) = (Status::Dispatched, None, None);
+                Self::push_front(s, id);
+            }
+        }
+    }
+
+    /// `put_back.lua`
+    pub fn put_back(&self, s: &mut State, id: Id, repeats: bool) {
+        if !s.jobs[id].status.is_end() {
+            if repeats {
+                self.mark_leftover(s, id);
+            }
+            s.list.insert(0, id);
+        }
+    }
+
+    /// `appear.lua`. Returns the new boot.
+    pub fn appear(s: &mut State) -> BootId {
+        s.boots.push(Boot { lease: Lease::Held, running: Vec::new() });
+        s.boots.len() - 1
+    }
+
+    /// `heartbeat.lua`. Returns false if the boot was declared dead.
+    pub fn heartbeat(s: &mut State, boot: BootId) -> bool {
+        let may = Self::may_own(s, boot);
+        if may {
+            s.boots[boot].lease = Lease::Held;
+        }
+        may
+    }
+
+    /// `recover_boots.lua`, for one boot.
+    pub fn recover_boots(s: &mut State, boot: BootId) {
+        s.boots[boot].lease = Lease::Gone;
+        for id in std::mem::take(&mut s.boots[boot].running).into_iter().rev() {
+            let job = &mut s.jobs[id];
+            if job.status != Status::Started || job.boot != Some(boot) {
+                continue;
+            }
+            job.crashes += 1;
+            if job.crashes >= CRASH_LIMIT {
+                Self::end(s, id, Status::Error);
+            } else {
+                (job.status, job.boot, job.owner) = (Status::Dispatched, None, None);
+                Self::push_front(s, id);
+            }
+        }
+    }
+
+    /// `recover_pops.lua`, after the grace.
+    pub fn recover_pops(&self, s: &mut State) {
+        let head = s.list.iter().find_map(|id| s.score(*id)).unwrap_or_else(|| s.now());
+        if let Some(before) = s.mark {
+            let limit = before.min(head);
+            let lost: Vec<Id> =
+                s.ready.iter().filter(|(score, _)| *score < limit).map(|(_, id)| *id).collect();
+            for id in lost.into_iter().rev() {
+                if s.jobs[id].status == Status::Dispatched {
+                    s.list.insert(0, id);
+                    self.mark_leftover(s, id);
+                } else {
+                    s.unready(id);
+                }
+            }
+        }
+        s.mark = Some(head);
+    }
+}
