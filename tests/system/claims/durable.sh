@@ -41,15 +41,20 @@ supervisor_says() { # TEXT
     has "$(property hero@supervisor StatusText)" "$1"
 }
 
+supervisor_is_content() {
+    local status
+    status=$(property hero@supervisor StatusText)
+    has "$status" ", redis ok" && lacks "$status" "may forget"
+}
+
 is_watched() {
-    eventually 30 supervisor_says ", redis ok"
-    lacks "$(property hero@supervisor StatusText)" "may forget"
+    eventually 30 supervisor_is_content
     keep no
     eventually 30 supervisor_says ", redis ok, but it may forget jobs: it keeps snapshots"
     says hero@supervisor "now keeps snapshots"
     keep yes
     eventually 30 written
-    eventually 30 is 0 eval "property hero@supervisor StatusText | grep -c 'may forget' || true"
+    eventually 30 supervisor_is_content
 }
 
 is_required() {
