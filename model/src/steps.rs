@@ -275,7 +275,7 @@ fn steps_of_actor(s: &State, number: usize, steps: &mut Vec<Step>) {
     if s.left.losses > 0 {
         match actor.doing {
             Doing::Idle if !s.list.is_empty() && !s.paused => {
-                steps.push(Step::ClaimUnanswered(number))
+                steps.push(Step::ClaimUnanswered(number));
             }
             Doing::Popped(_) => steps.push(Step::ClaimUnanswered(number)),
             Doing::Runs(_) => steps.push(Step::FinishUnanswered(number)),
