@@ -76,6 +76,8 @@ fn log_tells_the_recovery_of_a_job_by_its_id() {
     let second = hero.actor("sal-default-2").start();
     until(&redis, "a", "finished");
     wait_until("the end is logged", || second.err().contains("finished in"));
+    // The job may have ended before the supervisor writes this.
+    wait_until("the death is logged", || supervisor.err().contains("goes back to the front"));
     let died = "a of sal goes back to the front of queue type:sal: actor sal:default:1 died \
                 while it ran the job; crash 1 of 3";
     tells(
