@@ -312,7 +312,12 @@ impl Model {
         Some(Ok(self.jobs[id].status))
     }
 
-    /// The ids that a claim should bring, in order.
+    fn has_ended(&self, id: &str) -> bool {
+        self.jobs.get(id).is_some_and(|job| job.status.is_terminal())
+    }
+
+    /// The ids that a claim should bring, in order. `leftovers` are those popped ids that bear the mark
+    /// of an id left behind.
     pub(super) fn claim(
         &mut self,
         boot: &str,
@@ -320,6 +325,7 @@ impl Model {
         queues: &[String],
         wanted: usize,
         popped: &[(String, String)],
+        leftovers: &BTreeSet<String>,
     ) -> Vec<String> {
         let mut taken = Vec::new();
         if !self.leases.contains_key(boot) {
@@ -327,8 +333,9 @@ impl Model {
             let known = |queue: &String, id: &String| {
                 self.ready.get(queue).is_some_and(|ids| ids.contains(id))
             };
-            let unknown: Vec<_> =
-                popped.iter().rev().filter(|(queue, id)| !known(queue, id)).collect();
+            let returns =
+                |(queue, id): &&(String, String)| !known(queue, id) && !self.has_ended(id);
+            let unknown: Vec<_> = popped.iter().rev().filter(returns).collect();
             for (queue, id) in unknown {
                 self.lists.entry(queue.clone()).or_default().push_front(id.clone());
             }
@@ -336,6 +343,10 @@ impl Model {
         }
         let paused = self.paused.clone();
         for (queue, id) in popped.iter().rev().filter(|(queue, _)| paused.contains(queue)) {
+            // It would look like a push that asks for another run.
+            if self.has_ended(id) && leftovers.contains(id) {
+                continue;
+            }
             self.lists.entry(queue.clone()).or_default().push_front(id.clone());
         }
         for (queue, id) in popped {
@@ -368,7 +379,7 @@ impl Model {
 
     fn take(&mut self, boot: &str, of: &str, queue: &str, id: &str, taken: &mut Vec<String>) {
         // What a foreign actor has ended is noticed by the ready index alone.
-        let ended = self.jobs.get(id).is_some_and(|job| job.status.is_terminal());
+        let ended = self.has_ended(id);
         if let Some(ready) = self.ready.get_mut(queue).filter(|_| !ended) {
             ready.retain(|entry| entry != id);
         }

@@ -217,12 +217,16 @@ impl Walk {
             !ours
         });
         let wanted = popped.len() + self.rng.usize(..4);
+        let ids = popped.iter().map(|(_, id)| id.clone());
+        let leftovers: BTreeSet<String> =
+            ids.filter(|id| self.world.redis.field(&keys::job(id), "leftover").is_some()).collect();
         let expected = self.model.claim(
             life.boot.as_str(),
             life.actor.script_type.as_str(),
             &names,
             wanted,
             &popped,
+            &leftovers,
         );
         let lists: Vec<String> =
             queues.iter().flat_map(|queue| self.world.store.keys().work_as_read(queue)).collect();
