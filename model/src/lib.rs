@@ -20,13 +20,13 @@ pub use steps::{STEPS, StandsFor, Step};
 /// A search.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// How jobs come, and what is left out of the protocol.
+    /// The producers of the jobs, and the part of the protocol that is left out.
     pub protocol: Protocol,
     /// The faults.
     pub bounds: Bounds,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Found {
     /// The number of different states.

@@ -13,7 +13,7 @@ pub(crate) const ONE_PLACE: &str = "a job stands in one place";
 /// No job ends a second time.
 pub(crate) const ONE_END: &str = "a job ends once";
 
-/// What holds in every state.
+/// The rules of every state.
 pub(crate) const RULES: [(&str, Rule); 6] = [
     (ONE_PLACE, |_, s| (0..JOBS).all(|id| stands_in_one_place(s, id))),
     (ONE_END, |_, s| s.jobs.iter().all(|job| job.ends <= 1)),
@@ -23,7 +23,7 @@ pub(crate) const RULES: [(&str, Rule); 6] = [
     ("every job ends once faults stop", |search, s| all_end(&search.protocol, s.clone())),
 ];
 
-/// What is seen in some state: a search without it would show nothing.
+/// The states that a search has to reach. One that misses a state of these shows nothing about it.
 pub(crate) const SIGHTS: [(&str, Rule); 4] = [
     ("all jobs finish", |_, s| s.jobs.iter().all(|job| job.status == Status::Finished)),
     ("a job is given up", |_, s| s.jobs[0].status == Status::Error),

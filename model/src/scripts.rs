@@ -24,7 +24,7 @@ pub enum Part {
 /// A claim of a boot without a lease.
 pub(crate) struct Fenced;
 
-/// What is fixed in a search.
+/// The settings of a search, which no step changes.
 #[derive(Debug, Clone)]
 pub struct Protocol {
     /// The jobs that come by plain commands; the others come by `submit`.

@@ -1,4 +1,4 @@
-//! What Redis, the actors and the producers remember.
+//! The memory of Redis, of the actors and of the producers.
 
 use std::hash::{Hash, Hasher};
 
@@ -38,7 +38,7 @@ impl Status {
     }
 }
 
-/// How far the producer of a job is.
+/// The progress of a job's producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Produced {
     /// It has done nothing.
@@ -62,7 +62,7 @@ pub struct Job {
     pub leftover: bool,
     /// Its pending set has an entry, and it is registered at its prerequisite.
     pub pending: bool,
-    /// How far its producer is.
+    /// The progress of its producer.
     pub produced: Produced,
     /// No part of Redis: the boot whose claim is the last, until the job leaves it.
     pub owner: Option<BootId>,
@@ -90,7 +90,7 @@ pub struct Boot {
     pub running: Vec<Id>,
 }
 
-/// What an actor is at. It has room for one job.
+/// The work of an actor, which has room for one job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing {
     /// It was killed, or has learnt that its lease is lost: it needs a new boot.
@@ -114,7 +114,7 @@ pub enum Doing {
 pub struct Actor {
     /// Its boot, without meaning while it is down.
     pub boot: BootId,
-    /// What it is at.
+    /// Its work.
     pub doing: Doing,
     /// It stands still.
     pub stopped: bool,

@@ -53,14 +53,14 @@ pub enum Step {
     Resume,
 }
 
-/// What a step stands for.
+/// The script or command that a step stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StandsFor {
     /// A Lua script.
     Script(&'static str),
     /// A command of Redis that some program sends by itself.
     Command(&'static str),
-    /// What happens to a process, or in it, without Redis.
+    /// An event of a process that does not involve Redis.
     Process(&'static str),
 }
 

@@ -54,7 +54,7 @@ fn script_that_allocates_too_much_fails_with_the_name_of_its_limit() {
     fails_alone(&hero, "osis", array, "20s", "too large");
 }
 
-/// What the scripts hold when they end: few large values, many small ones, and some between.
+/// One script holds a few large values when it ends, one many small ones, one some of a size between.
 #[test]
 fn memory_of_a_script_is_given_back_when_it_ends() {
     const SCRIPTS: [&str; 3] = [
