@@ -2,6 +2,7 @@
 
 use hero::client::JobBuilder;
 use hero::proto::message::Control;
+use hero::store::Verdict;
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
 
@@ -38,6 +39,23 @@ async fn popped_ids_of_a_paused_queue_go_back_to_its_front_in_order() {
     assert_eq!(world.indexes_of("a"), [keys::ready("type:osis")]);
     world.store.resume(&[queue("type:osis")]).await.expect("resuming");
     assert_eq!(ids(&world.claim(&life, 4).await.attempts), ["a", "b", "c"]);
+}
+
+/// A program asks for another run by a push; the id that an actor of Hero held is no such push.
+#[tokio::test]
+async fn popped_id_of_an_ended_job_goes_back_to_a_paused_queue_unless_it_was_left_behind() {
+    for (leftover, left) in [(None, vec!["a"]), (Some("always"), vec![])] {
+        let (world, life) = (World::new(), Life::of("osis-default-1"));
+        let verdict = Verdict::Finished { output: "1".into(), exit_code: None };
+        let own = world.ended(&life, "a", verdict).await;
+        if let Some(mark) = leftover {
+            world.redis.set_field(&keys::job("a"), "leftover", mark.to_owned());
+        }
+        world.store.pause(&[queue("type:osis")]).await.expect("pausing");
+        let popped = [(keys::work("type:osis"), own.to_string().into_bytes())];
+        world.claim_popped(&life, 1, &popped).await;
+        assert_eq!(world.work("type:osis"), left, "leftover: {leftover:?}");
+    }
 }
 
 #[tokio::test]
