@@ -109,7 +109,7 @@ fn rate_limit_holds_jobs_and_the_supervisor_releases_them() {
 }
 
 #[test]
-fn limit_raised_by_a_reload_releases_held_jobs() {
+fn actor_with_a_higher_limit_takes_held_jobs() {
     let redis = Redis::start();
     let low = Hero::on(&redis).set("limit.one.running", "1");
     let _supervisor = low.supervisor().start();
@@ -120,6 +120,8 @@ fn limit_raised_by_a_reload_releases_held_jobs() {
         low.run(&["submit", "-t", "osis", "--id", id, "-e", "1"]).code(0);
         wait_until("it is held", || field(&redis, id, "held_by").is_some());
     }
+    // Otherwise it may take the released job first, and hold it again.
+    low.run(&["actor", "drain", "osis-default-1"]).code(0);
     let high = Hero::on(&redis).set("limit.one.running", "2");
     let _more = high.actor("osis-default-2").start();
     for id in ["b", "c"] {

@@ -1,5 +1,6 @@
 //! Limits in the claim: jobs that get a slot, wait for one, and free it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hero::client::JobBuilder;
@@ -299,6 +300,23 @@ async fn jobs_of_a_limit_that_was_raised_or_removed_do_not_wait_for_ever() {
         }
         assert_eq!(taken, 40, "{limits}");
     }
+}
+
+#[tokio::test]
+async fn a_held_job_is_tried_again_at_varying_times() {
+    let (world, life) = (world(ONE), Life::of("osis-default-1"));
+    world.accepts(&[job("a"), job("b"), job("c")]).await;
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+    assert!(world.claim(&life, 9).await.attempts.is_empty());
+    let mut times = BTreeSet::new();
+    for _ in 0..5 {
+        world.redis.put(&keys::limits(), 1, "one");
+        let tended = world.store.tend_limits(100).await.expect("looking after limits");
+        assert_eq!(tended.released, 1);
+        assert!(world.claim(&life, 9).await.attempts.is_empty());
+        times.insert(tended.next);
+    }
+    assert!(times.len() > 1, "{times:?}");
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ for _, limit in ipairs(redis.call('ZRANGEBYSCORE', LIMITS, '-inf', integer(at), 
   local number = math.min(math.max(probes, slots), PROBES_MAX - released)
   released = released + #release_held(limit, number, at)
   if redis.call('EXISTS', LIMIT_HELD .. limit) == 1 then
-    redis.call('ZADD', LIMITS, integer(at + PROBE_US), limit)
+    redis.call('ZADD', LIMITS, integer(next_probe(at)), limit)
     redis.call('HSET', LIMIT_PROBES, limit, math.min(2 * probes, PROBES_MAX))
   else
     redis.call('ZREM', LIMITS, limit)

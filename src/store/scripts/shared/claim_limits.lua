@@ -41,7 +41,7 @@ local function claim_under_limits(claim)
 
   -- Returns how many jobs of a limit may start now, and when to look again if none may.
   local function free_slots(limit)
-    local free, look = math.huge, at + PROBE_US
+    local free, look = math.huge, next_probe(at)
     if limit.running then free = limit.running - redis.call('ZCARD', LIMIT_RUNNING .. limit.name) end
     if limit.rate then
       local starts = LIMIT_STARTS .. limit.name
