@@ -29,6 +29,14 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Returns the reply of a finished job as JSON.
+    pub fn json_of(job_id: &JobId, output: &JobOutput) -> String {
+        let mut reply = output.to_json();
+        reply["job_id"] = job_id.as_str().into();
+        reply["status"] = JobStatus::Finished.as_str().into();
+        reply.to_string()
+    }
+
     /// Parses a reply, also one of a foreign actor.
     ///
     /// # Errors

@@ -48,6 +48,13 @@ fn the_rhailib_sequence_diagram_runs_through_hero() {
             assert_eq!(line["details"]["client_rpc_id"], n.to_string());
         }
     }
+    let long = "let text = \"\\\"\"; text.pad(20000, 'x'); text";
+    let answer = lines(&Program::run(&redis, "rhailib_client", &["main", long, "1"])).remove(0);
+    let output = format!("\"{}", "x".repeat(19_999));
+    assert_eq!(
+        (&answer["reply"]["output"], &answer["details"]["output"]),
+        (&output.clone().into(), &output.into())
+    );
     let words = ["main", "nonsense(", "1"];
     let answer = lines(&Program::run(&redis, "rhailib_client", &words)).remove(0);
     assert_eq!(answer["reply"]["status"], "error");

@@ -147,11 +147,15 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
 async fn the_reply_holds_the_output_or_the_error_and_lasts_a_minute() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let odd = "line 1\nline \"2\" \u{1f680} / \u{1}";
+    let long = odd.repeat(4096);
     world.ended(&life, "a", finished(odd)).await;
     world.ended(&life, "b", error("broke")).await;
-    for (id, ending) in
-        [("a", Ended::Finished(odd.into())), ("b", Ended::Error("broke".to_owned()))]
-    {
+    world.ended(&life, "c", finished(&long)).await;
+    for (id, ending) in [
+        ("a", Ended::Finished(odd.into())),
+        ("b", Ended::Error("broke".to_owned())),
+        ("c", Ended::Finished(long.into())),
+    ] {
         let key = keys::reply(id);
         let replies = world.redis.list(&key);
         assert_eq!(replies.len(), 1);

@@ -29,14 +29,6 @@ impl JobOutput {
         }
     }
 
-    /// Returns the Base64 of bytes; `None` for text.
-    pub fn base64(&self) -> Option<String> {
-        match self {
-            Self::Text(_) => None,
-            Self::Bytes(bytes) => Some(BASE64_STANDARD.encode(bytes)),
-        }
-    }
-
     /// Returns the text, or the Base64 of bytes.
     pub fn into_text(self) -> String {
         match self {

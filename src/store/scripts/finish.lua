@@ -4,7 +4,8 @@
 -- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
 --       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
 --       exit code or '', for a retry the delay in us, '' or its usage of resources and
---       missing log lines: lines of FIELD=VALUE, the output in Base64 if it is not UTF-8 or ''
+--       missing log lines: lines of FIELD=VALUE, the reply as JSON for an output that is long or not
+--       UTF-8, else ''
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
 --       made before, or an error; then 'more' if `settle` has dependents to tell
@@ -43,7 +44,7 @@ local function note_usage(id, attempt, used)
   end
 end
 
-local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, base64)
+local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, ready_reply)
   if not disown(boot, id) then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
@@ -68,7 +69,7 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, 
   local status = kind == 'finished' and 'finished' or 'error'
   if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
-    base64 = present(base64) }
+    ready_reply = present(ready_reply) }
   end_job(id, job, status, text, exit_code, at, retention)
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
   if kind == 'dead' then add_dead_letter(id, script_type) end

@@ -1,17 +1,14 @@
 -- Ends jobs.
 -- needs: wrong_type time names counters index events legacy rhailib
 
--- `base64` is given for an output that is not UTF-8, which JSON cannot hold.
-local function push_reply(id, status, text, base64)
+-- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
+-- megabyte here takes 15 ms, or one whose output is not UTF-8.
+local function push_reply(id, status, text, ready)
   local ttl_s = '60'
   local format = present(redis.call('HGET', JOB .. id, 'reply_format')) or REPLY_FORMAT
   if string.lower(format) ~= 'plain' then
     local field = status == 'finished' and 'output' or 'error'
-    local reply = { job_id = id, status = status, output_encoding = base64 and 'base64' }
-    if not base64 then reply[field] = text end
-    text = cjson.encode(reply)
-    -- Nothing in Base64 has to be escaped, and to escape a megabyte takes 15 ms.
-    if base64 then text = string.sub(text, 1, -2) .. ',"' .. field .. '":"' .. base64 .. '"}' end
+    text = ready or cjson.encode({ job_id = id, status = status, [field] = text })
   end
   -- If the key has the wrong type, only the reply is lost.
   redis.call('RPUSH', REPLY .. id, text)
@@ -45,8 +42,8 @@ local function release_unique(id, unique_key)
   end
 end
 
--- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention and,
--- for an output that is not UTF-8, its base64.
+-- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention and
+-- ready_reply, which may be nil.
 -- The caller removes it from the index of the state before, and tells its dependents.
 local function end_job(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
@@ -63,10 +60,14 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   if present(job.unique_key) then release_unique(id, job.unique_key) end
   if not says_no(job.reply) then
-    push_reply(id, status, text, job.base64)
+    push_reply(id, status, text, job.ready_reply)
     if LEGACY then reply_to_legacy(id, text) end
   end
-  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, status, job.base64 or text, when) end
+  if string.sub(id, 1, #TASK_JOB) == TASK_JOB then
+    -- Its output is text: Base64 if it is not UTF-8.
+    if job.ready_reply then text = cjson.decode(job.ready_reply).output end
+    answer_task_of(id, status, text, when)
+  end
 end
 
 -- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.
