@@ -72,9 +72,14 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[2])) do
     local mark = 'fallback ' .. queue
     local from = tonumber(redis.call('HGET', MARKS, mark) or '') or 0
     local before = moved
-    local ids = redis.call('ZRANGEBYSCORE', READY .. queue, '-inf', integer(at - after_us), 'LIMIT', from, window)
-    for _, id in ipairs(ids) do move(id, queue, group, instance) end
-    if #ids == window then
+    -- By rank: Redis finds a rank at once, but walks to the offset of a LIMIT.
+    local entries = redis.call('ZRANGE', READY .. queue, from, from + window - 1, 'WITHSCORES')
+    local due = 0
+    while due < #entries / 2 and tonumber(entries[2 * due + 2]) <= at - after_us do
+      due = due + 1
+      move(entries[2 * due - 1], queue, group, instance)
+    end
+    if due == window then
       redis.call('HSET', MARKS, mark, from + window - (moved - before))
     elseif from > 0 then
       redis.call('HDEL', MARKS, mark)
