@@ -6,10 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, KeyPath};
 use super::units;
-use crate::proto::object::{Context, Field, OWN_FIELDS, ObjectType};
+use crate::proto::object::{
+    Context, Field, GroupRights, OWN_FIELDS, ObjectType, Right, Schema, groups_of,
+};
 
 /// The most indexed fields of one type: each costs time with every write.
 const INDEXES_MAX: usize = 32;
+/// The most declared types: each adds seven functions.
+const SCHEMAS_MAX: usize = 256;
 
 /// `[osis]`: the bounds of objects, and their indexes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +28,12 @@ pub struct OsisConfig {
     pub index: BTreeMap<ObjectType, BTreeSet<Field>>,
     /// The further contexts that the scripts of each caller may use.
     pub access: BTreeMap<String, BTreeSet<String>>,
+    /// The declared types, by namespace and name.
+    pub schema: BTreeMap<String, BTreeMap<String, Schema>>,
+    /// The callers of each group; `@NAME` stands for those of another group.
+    pub groups: BTreeMap<String, BTreeSet<String>>,
+    /// The rights on the declared types of each namespace; one without has no restriction.
+    pub rights: BTreeMap<String, GroupRights>,
 }
 
 impl Default for OsisConfig {
@@ -33,6 +43,9 @@ impl Default for OsisConfig {
             objects_max: 1_000_000,
             index: BTreeMap::new(),
             access: BTreeMap::new(),
+            schema: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            rights: BTreeMap::new(),
         }
     }
 }
@@ -48,7 +61,40 @@ impl OsisConfig {
         self.index.get(object_type).into_iter().flatten()
     }
 
+    /// Returns every declared type with its declaration.
+    pub fn declared(&self) -> impl Iterator<Item = (ObjectType, &Schema)> {
+        let each = self.schema.iter().flat_map(|(namespace, types)| {
+            types.iter().map(move |(name, schema)| (format!("{namespace}_{name}"), schema))
+        });
+        each.filter_map(|(name, schema)| Some((name.parse().ok()?, schema)))
+    }
+
+    /// Returns the namespace and the name of a declared type.
+    fn parts_of(&self, object_type: &ObjectType) -> Option<(&str, &str, &Schema)> {
+        self.schema.iter().find_map(|(namespace, types)| {
+            let rest = object_type.as_str().strip_prefix(namespace.as_str())?;
+            let (name, schema) = types.get_key_value(rest.strip_prefix('_')?)?;
+            Some((namespace.as_str(), name.as_str(), schema))
+        })
+    }
+
+    /// Returns the declaration of a type, with its key in the configuration.
+    pub fn schema_of(&self, object_type: &ObjectType) -> Option<(String, &Schema)> {
+        let (namespace, name, schema) = self.parts_of(object_type)?;
+        Some((format!("osis.schema.{namespace}.{name}"), schema))
+    }
+
+    /// Returns the key that denies a caller a right on the objects of a type, if one does.
+    pub fn forbids(&self, caller: &str, of: &ObjectType, right: Right) -> Option<String> {
+        let (namespace, ..) = self.parts_of(of)?;
+        let rights = self.rights.get(namespace)?;
+        let allowed = rights.allow(right, &groups_of(&self.groups, caller));
+        (!allowed).then(|| format!("osis.rights.{namespace}"))
+    }
+
     pub(super) fn check(&self) -> Result<(), Fault> {
+        self.check_schemas()?;
+        self.check_rights()?;
         for (object_type, fields) in &self.index {
             let key = KeyPath::of(&["osis", "index", object_type.as_str()]);
             if fields.len() > INDEXES_MAX {
@@ -68,6 +114,59 @@ impl OsisConfig {
                 let message = "must have contexts of at most 256 bytes";
                 return Err(Fault::new(KeyPath::of(&["osis", "access", caller]), message));
             }
+        }
+        Ok(())
+    }
+
+    fn check_rights(&self) -> Result<(), Fault> {
+        for (name, members) in &self.groups {
+            let unknown = |member: &&str| !self.groups.contains_key(*member);
+            let members = members.iter().filter_map(|member| member.strip_prefix('@'));
+            if let Some(group) = members.clone().find(unknown) {
+                let key = KeyPath::of(&["osis", "groups", name]);
+                return Err(Fault::new(key, format!("has @{group}, which is not in osis.groups")));
+            }
+        }
+        for (namespace, rights) in &self.rights {
+            let key = KeyPath::of(&["osis", "rights", namespace]);
+            if !self.schema.contains_key(namespace) {
+                return Err(Fault::new(key, "is of a namespace that is not in osis.schema"));
+            }
+            let unknown = |(_, group): &(_, &String)| !self.groups.contains_key(*group);
+            if let Some((right, group)) = rights.groups().find(unknown) {
+                let message = format!("has {group}, which is not in osis.groups");
+                return Err(Fault::new(key.then(right), message));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_schemas(&self) -> Result<(), Fault> {
+        let mut known: BTreeMap<String, String> = BTreeMap::new();
+        for (namespace, types) in &self.schema {
+            for (name, schema) in types {
+                let keys = ["osis", "schema", namespace.as_str(), name.as_str()];
+                let (key, object_type) = (KeyPath::of(&keys), format!("{namespace}_{name}"));
+                if object_type.parse::<ObjectType>().is_err() || name.is_empty() {
+                    let message = format!(
+                        "must have names of letters, digits and _: `{}` is not legal for objects",
+                        object_type.escape_debug()
+                    );
+                    return Err(Fault::new(key, message));
+                }
+                if let Some((of, message)) = schema.mistake() {
+                    let key = if schema.fields.is_empty() { key } else { key.then(of) };
+                    return Err(Fault::new(key, message));
+                }
+                let here = keys.join(".");
+                if let Some(other) = known.insert(object_type, here) {
+                    return Err(Fault::new(key, format!("has the same functions as {other}")));
+                }
+            }
+        }
+        if known.len() > SCHEMAS_MAX {
+            let message = format!("must have at most {SCHEMAS_MAX} types");
+            return Err(Fault::new(KeyPath::of(&["osis", "schema"]), message));
         }
         Ok(())
     }
@@ -100,6 +199,49 @@ mod tests {
             ("[osis.index]\nperson = [\"a..b\"]", "field `a..b` is not legal"),
             ("[osis.index]\n\"a:b\" = [\"x\"]", "osis.index"),
             ("[osis]\nobject_size_max = \"1GiB\"", "2:19: osis.object_size_max must be"),
+        ] {
+            let error = Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn declared_types_are_read() {
+        let text = "[osis.schema.project.task]\nrequired = [\"title\"]\n\
+                    fields = { title = \"string\", status = [\"open\", \"done\"] }";
+        let osis = Config::from_toml("hero.toml".as_ref(), text).expect("legal").osis;
+        let declared: Vec<String> = osis.declared().map(|(of, _)| of.to_string()).collect();
+        assert_eq!(declared, ["project_task"]);
+        let key = |of: &str| osis.schema_of(&of.parse().expect("legal")).map(|(key, _)| key);
+        assert_eq!(key("project_task").as_deref(), Some("osis.schema.project.task"));
+        assert_eq!((key("project"), key("project_tas"), key("task")), (None, None, None));
+    }
+
+    #[test]
+    fn a_mistake_in_a_declared_type_is_rejected() {
+        for (text, expected) in [
+            ("[osis.schema.a.b]", "osis.schema.a.b must have from 1 to 256 fields"),
+            (
+                "[osis.schema.a.b]\nfields = { x = \"text\" }",
+                "`text` is not a type: expected any, bool",
+            ),
+            (
+                "[osis.schema.a.b]\nfields = { x = \"int\" }\nrequired = [\"y\"]",
+                "3:12: osis.schema.a.b.required has y, which `fields` does not declare",
+            ),
+            ("[osis.schema.a.\"b c\"]\nfields = { x = \"int\" }", "`a_b c` is not legal"),
+            (
+                "[osis.schema.a.b_c]\nfields = { x = \"int\" }\n\
+                 [osis.schema.a_b.c]\nfields = { x = \"int\" }",
+                "osis.schema.a_b.c has the same functions as osis.schema.a.b_c",
+            ),
+            ("[osis.schema.a.b]\nfield = 1", "unknown key `field`"),
+            ("osis.groups.a = [\"@b\"]", "1:17: osis.groups.a has @b, which is not in osis.groups"),
+            ("osis.rights.a.read = []", "osis.rights.a is of a namespace that is not in"),
+            (
+                "[osis.schema.a.b]\nfields = { x = \"int\" }\n[osis.rights.a]\nwrite = [\"g\"]",
+                "osis.rights.a.write has g, which is not in osis.groups",
+            ),
         ] {
             let error = Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string();
             assert!(error.contains(expected), "{error}");

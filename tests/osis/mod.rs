@@ -1,6 +1,7 @@
 //! Objects of scripts: the store on a real Redis, compared with a model, and the script functions in
 //! the real program.
 
+mod declared;
 mod hostile;
 mod indexing;
 mod operators;

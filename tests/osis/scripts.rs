@@ -49,7 +49,12 @@ fn every_example_of_the_objects_page_returns_its_output() {
     let redis = Redis::start();
     let hero = Hero::on(&redis)
         .set("osis.index.person", "[\"email\", \"age\", \"city\", \"home.floor\"]")
-        .set("osis.access.alice", "[\"shared\"]");
+        .set("osis.access.alice", "[\"shared\"]")
+        .set(
+            "osis.schema.project.task",
+            "{ required = [\"title\"], fields = { title = \"string\", status = [\"open\", \"done\"], \
+             tags = \"[string]\", due = \"time\" } }",
+        );
     let _osis = hero.actor("osis-default-1").start();
     let examples = examples(include_str!("../../docs/objects.md"));
     assert!(examples.len() > 8, "{}", examples.len());

@@ -54,7 +54,10 @@ fn markdown(script_type: &str, groups: &[Group]) -> String {
     } else {
         text.push_str(
             "\nThe objects that they store, and the query language, are described in \
-             [objects.md](objects.md).\n",
+             [objects.md](objects.md). It also has the functions of declared types, such as \
+             `osis_project_task_set(task)` for `[osis.schema.project.task]`: they store the objects \
+             that `osis_set(\"project_task\", task)` does, check their fields, and call their id \
+             `sid`, as the published herolib does.\n",
         );
     }
     let _ = write!(

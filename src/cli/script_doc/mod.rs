@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::script::ScriptSource;
 use super::{Global, output};
-use crate::config::{Config, EngineKind, JobConfig, RhaiLimits, SalConfig};
+use crate::config::{Config, EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig};
+use crate::engine::Backends;
 use crate::engine::process::CommandEngine;
 use crate::engine::rhai::{Finding, Function, Group, RhaiEngine, nearest};
 use crate::error::{Error, Exit};
@@ -158,7 +159,7 @@ fn findings(
             let functions = other.groups().iter().flat_map(|group| &group.functions);
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
-            Ok(osis(limits)?.check(source, &elsewhere))
+            Ok(osis(limits, &config.osis)?.check(source, &elsewhere))
         }
         EngineKind::Command => {
             let engine = CommandEngine::new(script_type.clone(), of_type, &config.job);
@@ -178,8 +179,10 @@ fn findings(
     }
 }
 
-fn osis(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
-    Ok(RhaiEngine::osis(named("osis")?, limits, &JobConfig::default()))
+fn osis(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine, Error> {
+    let backends = Backends { osis: osis.clone(), ..Backends::default() };
+    let engine = RhaiEngine::osis(named("osis")?, limits, &JobConfig::default());
+    Ok(engine.with_backends(&backends))
 }
 
 fn sal(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
@@ -194,11 +197,11 @@ fn named(name: &str) -> Result<ScriptType, Error> {
 fn groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
     let limits = RhaiLimits::default();
     match script_type {
-        Some("osis") => Ok(osis(&limits)?.groups().to_vec()),
+        Some("osis") => Ok(osis(&limits, &OsisConfig::default())?.groups().to_vec()),
         Some("sal") => Ok(sal(&limits)?.groups().to_vec()),
         None => {
             let mut groups = sal(&limits)?.groups().to_vec();
-            let osis = osis(&limits)?;
+            let osis = osis(&limits, &OsisConfig::default())?;
             let others =
                 osis.groups().iter().filter(|own| groups.iter().all(|g| g.name != own.name));
             let others: Vec<Group> = others.cloned().collect();
@@ -265,7 +268,9 @@ mod tests {
     #[test]
     fn definition_file_has_every_signature() {
         let limits = RhaiLimits::default();
-        for (name, engine) in [("sal", sal(&limits)), ("osis", osis(&limits))] {
+        for (name, engine) in
+            [("sal", sal(&limits)), ("osis", osis(&limits, &OsisConfig::default()))]
+        {
             let engine = engine.expect("an engine");
             let text = pages::definitions(name, engine.groups());
             let functions = engine.groups().iter().flat_map(|group| &group.functions);

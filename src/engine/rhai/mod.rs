@@ -71,6 +71,7 @@ impl RhaiEngine {
         if let Some(settings) = &mut self.osis {
             settings.config = backends.osis.clone();
             settings.objects.clone_from(&backends.objects);
+            osis::register_declared(&mut self.interpreter, &settings.config);
         }
         if let Some(settings) = &mut self.sal {
             settings.redis.clone_from(&backends.redis);

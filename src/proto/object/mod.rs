@@ -3,10 +3,14 @@
 
 mod document;
 mod query;
+mod rights;
+mod schema;
 mod term;
 
 pub use document::{time_ms, time_text};
 pub use query::{Direction, Every, Query, QueryError};
+pub use rights::{GroupRights, Right, groups_of};
+pub use schema::{FieldType, SID, Schema};
 pub use term::{Interval, Term, entry, id_of};
 
 use std::fmt::{self, Write as _};
@@ -224,6 +228,21 @@ pub enum Ask {
         /// The most ids or objects.
         limit: usize,
     },
+}
+
+impl Ask {
+    /// Returns the right that the request needs, on each of these types.
+    pub fn needs(&self) -> (Right, Vec<&ObjectType>) {
+        match self {
+            Self::Get(object_type, _)
+            | Self::Exists(object_type, _)
+            | Self::Ids { object_type, .. }
+            | Self::Find { object_type, .. } => (Right::Read, vec![object_type]),
+            Self::Write(writes) => {
+                (Right::Write, writes.iter().map(|write| &write.object_type).collect())
+            }
+        }
+    }
 }
 
 /// The answer of the store to a request.

@@ -3,7 +3,9 @@
 
 use crate::engine::rhai::runtime::context::{self, JobContext};
 use crate::engine::rhai::runtime::settings::OsisSettings;
-use crate::proto::object::{Answer, Ask, Context, Write, Written};
+use crate::proto::object::{
+    Answer, Ask, Change, Context, ObjectError, ObjectType, Right, Write, Written,
+};
 
 pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
 
@@ -24,11 +26,51 @@ pub(super) fn operation<T>(
 impl OsisJob<'_> {
     /// Sends a request and waits for its answer.
     pub(super) fn ask(self, ask: Ask) -> CallResult<Answer> {
+        Ok(self.try_ask(ask)??)
+    }
+
+    /// As [`OsisJob::ask`], with the error of the store apart. Every request comes through here: it
+    /// is checked against the declared types and the rights on them.
+    fn try_ask(self, ask: Ask) -> CallResult<Result<Answer, ObjectError>> {
+        let (right, types) = ask.needs();
+        for object_type in types {
+            self.check_right(object_type, right)?;
+        }
+        if let Ask::Write(writes) = &ask {
+            writes.iter().try_for_each(|write| self.check_schema(write))?;
+        }
         let Some(objects) = &self.settings.objects else {
             return Err("no object store: the script does not run in an actor".into());
         };
         let answers = objects.ask(&self.context()?, ask);
-        Ok(self.receive(&answers, "the actor stopped before the store answered")??)
+        self.receive(&answers, "the actor stopped before the store answered")
+    }
+
+    /// Returns whether a type is declared, so that the `sid` of its objects is their id.
+    pub(super) fn is_declared(self, object_type: &str) -> bool {
+        let object_type = object_type.parse::<ObjectType>();
+        object_type.is_ok_and(|of| self.settings.config.schema_of(&of).is_some())
+    }
+
+    /// Fails unless the caller of the job has a right on the objects of a type.
+    pub(super) fn check_right(self, object_type: &ObjectType, right: Right) -> CallResult<()> {
+        let caller = self.run.script.caller_id;
+        match self.settings.config.forbids(caller, object_type, right) {
+            None => Ok(()),
+            Some(key) => Err(format!(
+                "not allowed: {key} does not give the right to {right} to the caller `{}`",
+                excerpt(caller)
+            )
+            .into()),
+        }
+    }
+
+    fn check_schema(self, write: &Write) -> CallResult<()> {
+        let Change::Set { body, .. } = &write.change else { return Ok(()) };
+        let Some((key, schema)) = self.settings.config.schema_of(&write.object_type) else {
+            return Ok(());
+        };
+        Ok(schema.check(body).map_err(|mistake| format!("{mistake} ({key})"))?)
     }
 
     fn context(self) -> CallResult<Context> {
@@ -37,9 +79,18 @@ impl OsisJob<'_> {
     }
 
     pub(super) fn write(self, writes: Vec<Write>) -> CallResult<Vec<Written>> {
-        match self.ask(Ask::Write(writes))? {
-            Answer::Written(written) => Ok(written),
-            _ => Err(UNEXPECTED.into()),
+        Ok(self.try_write(writes)??)
+    }
+
+    /// As [`OsisJob::write`], with the error of the store apart.
+    pub(super) fn try_write(
+        self,
+        writes: Vec<Write>,
+    ) -> CallResult<Result<Vec<Written>, ObjectError>> {
+        match self.try_ask(Ask::Write(writes))? {
+            Ok(Answer::Written(written)) => Ok(Ok(written)),
+            Ok(_) => Err(UNEXPECTED.into()),
+            Err(error) => Ok(Err(error)),
         }
     }
 }

@@ -204,16 +204,22 @@ fn new_id() -> CallResult<ObjectId> {
 
 fn new(object_type: &str) -> CallResult<Map> {
     let _: ObjectType = object_type.parse()?;
-    let now = time_text(Timestamp::now().as_millisecond());
-    Ok(Map::from([
-        ("id".into(), new_id()?.to_string().into()),
-        ("created_at".into(), now.clone().into()),
-        ("modified_at".into(), now.into()),
-    ]))
+    Ok(new_object(&new_id()?))
 }
 
-fn write_of(object_type: &str, object: &Map) -> CallResult<Write> {
-    let ObjectInput { id, version, created_ms, body } = values::object_input(object)?;
+/// Returns an object with an id and the time.
+pub(super) fn new_object(id: &ObjectId) -> Map {
+    let now = time_text(Timestamp::now().as_millisecond());
+    Map::from([
+        ("id".into(), id.to_string().into()),
+        ("created_at".into(), now.clone().into()),
+        ("modified_at".into(), now.into()),
+    ])
+}
+
+fn write_of(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<Write> {
+    let has_sid = job.is_declared(object_type);
+    let ObjectInput { id, version, created_ms, body } = values::object_input(object, has_sid)?;
     Ok(Write {
         object_type: object_type.parse()?,
         id: id.map_or_else(new_id, Ok)?,
@@ -223,13 +229,13 @@ fn write_of(object_type: &str, object: &Map) -> CallResult<Write> {
 }
 
 fn set(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<String> {
-    let write = write_of(object_type, object)?;
+    let write = write_of(job, object_type, object)?;
     let id = write.id.to_string();
     job.write(vec![write])?;
     Ok(id)
 }
 
-fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResult<Dynamic> {
+pub(super) fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResult<Dynamic> {
     match job.ask(Ask::Get(object_type.parse()?, values::id(id)?))? {
         Answer::Object(None) => Ok(Dynamic::UNIT),
         Answer::Object(Some(object)) => {
@@ -242,14 +248,26 @@ fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResult<Dynamic>
 fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> RhaiResult<bool> {
     operation("osis_delete", &format!("{object_type} {id}"), |job| {
         let expected = version.map(|version| values::version(&version.into())).transpose()?;
-        let (object_type, id) = (object_type.parse()?, values::id(id)?);
-        let written =
-            job.write(vec![Write { object_type, id, expected, change: Change::Delete }])?;
-        Ok(written.first().is_some_and(|written| written.existed))
+        remove(job, object_type.parse()?, values::id(id)?, expected)
     })
 }
 
-fn list(job: OsisJob<'_>, object_type: &str, page: Option<(&str, INT)>) -> CallResult<Array> {
+/// Deletes an object, and returns whether it existed.
+pub(super) fn remove(
+    job: OsisJob<'_>,
+    object_type: ObjectType,
+    id: ObjectId,
+    expected: Option<u64>,
+) -> CallResult<bool> {
+    let written = job.write(vec![Write { object_type, id, expected, change: Change::Delete }])?;
+    Ok(written.first().is_some_and(|written| written.existed))
+}
+
+pub(super) fn list(
+    job: OsisJob<'_>,
+    object_type: &str,
+    page: Option<(&str, INT)>,
+) -> CallResult<Array> {
     let max = job.settings.limits.array_len_max.min(9_999);
     let (after, limit) = match page {
         None => (None, max + 1),
@@ -296,7 +314,8 @@ fn find(
     if query.limit.is_some_and(|limit| limit > max) {
         return Err(format!("the limit must be a number from 1 to {max}").into());
     }
-    let after = match after.map(values::object_input).transpose()? {
+    let has_sid = job.is_declared(object_type);
+    let after = match after.map(|after| values::object_input(after, has_sid)).transpose()? {
         None => None,
         Some(ObjectInput { id: Some(id), body, .. }) => Some((id, body)),
         Some(ObjectInput { id: None, .. }) => {
@@ -318,7 +337,7 @@ fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {
     }
     let mut writes = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
-        let write = change_of(change).map_err(|failed| match failed {
+        let write = change_of(job, change).map_err(|failed| match failed {
             CallError::Failed(why) => CallError::Failed(format!("change {index}: {why}")),
             CallError::JobEnded => CallError::JobEnded,
         })?;
@@ -336,7 +355,7 @@ fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {
     Ok(results.map(|(id, written)| id.map_or_else(|| written.existed.into(), Into::into)).collect())
 }
 
-fn change_of(change: &Dynamic) -> CallResult<Write> {
+fn change_of(job: OsisJob<'_>, change: &Dynamic) -> CallResult<Write> {
     const FORM: &str = "expected a map with `set` and `object`, or with `delete` and `id`";
     let change = change.flatten_clone();
     let map = change.read_lock::<Map>().ok_or(FORM)?;
@@ -345,7 +364,7 @@ fn change_of(change: &Dynamic) -> CallResult<Write> {
         (Some(object_type), None) => {
             let object = map.get("object").ok_or(FORM)?.flatten_clone();
             let object = object.read_lock::<Map>().ok_or(FORM)?;
-            write_of(&object_type, &object)
+            write_of(job, &object_type, &object)
         }
         (None, Some(object_type)) => Ok(Write {
             object_type: object_type.parse()?,

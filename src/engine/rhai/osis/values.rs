@@ -5,7 +5,7 @@ use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use serde_json::{Number, Value};
 
 use crate::config::RhaiLimits;
-use crate::proto::object::{OWN_FIELDS, Object, ObjectId, time_ms, time_text};
+use crate::proto::object::{OWN_FIELDS, Object, ObjectId, SID, time_ms, time_text};
 
 /// The nesting limit of an object: parsers of JSON reject deeper ones.
 const DEPTH_MAX: usize = 127;
@@ -19,8 +19,8 @@ pub(super) struct ObjectInput {
     pub(super) body: serde_json::Map<String, Value>,
 }
 
-/// Reads an object from a script.
-pub(super) fn object_input(map: &Map) -> Result<ObjectInput, String> {
+/// Reads an object from a script. With `has_sid` the field `sid` is its id; an empty one is none.
+pub(super) fn object_input(map: &Map, has_sid: bool) -> Result<ObjectInput, String> {
     let of = |name: &str| map.get(name).filter(|value| !value.is_unit());
     let created_ms = match of("created_at") {
         None => None,
@@ -33,11 +33,18 @@ pub(super) fn object_input(map: &Map) -> Result<ObjectInput, String> {
         None => None,
         Some(value) => Some(version(value)?),
     };
-    let own = |name: &str| OWN_FIELDS.contains(&name);
+    let own = |name: &str| OWN_FIELDS.contains(&name) || has_sid && name == SID;
     let body = map.iter().filter(|(name, _)| !own(name));
     let body = body.map(|(name, value)| Ok((name.to_string(), to_json(value, name, 1)?)));
+    let is_given =
+        |value: &&Dynamic| value.read_lock::<ImmutableString>().is_none_or(|t| !t.is_empty());
+    let sid = of(SID).filter(|_| has_sid).filter(is_given).map(id).transpose()?;
+    let plain = of("id").map(id).transpose()?;
+    if sid.as_ref().is_some_and(|sid| plain.as_ref().is_some_and(|plain| plain != sid)) {
+        return Err("its sid and its id differ; give one of them".to_owned());
+    }
     Ok(ObjectInput {
-        id: of("id").map(id).transpose()?,
+        id: sid.or(plain),
         version,
         created_ms,
         body: body.collect::<Result<_, String>>()?,
