@@ -9,7 +9,7 @@ return len(mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE)) > 0
 #: ends: memory
 #: without: not tried
 m = mmap.mmap(-1, 1 << 30)
-for n in range(0, 1 << 30, 4096): m[n] = 1
+for n in range(0, 576 << 20, 4096): m[n] = 1
 time.sleep(1000)
 
 #: write a file without end
