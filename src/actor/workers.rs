@@ -130,6 +130,7 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
         caller_id: &job.spec.caller_id,
         context_id: &job.spec.context_id,
         source: &job.spec.script,
+        extension: &job.spec.extension,
         env: &job.spec.env_vars,
         inputs,
         deadline: started + run.timeout,

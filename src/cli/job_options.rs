@@ -40,8 +40,12 @@ impl JobOptions {
         let named = self.settings.given("type");
         let script_type = self.source.script_type(named, config)?;
         spec.script = self.source.read(config.job.script_size_max)?;
+        if spec.extension.is_empty() {
+            spec.extension = self.source.extension(&script_type, config);
+        }
         if self.check {
-            script_doc::refuse_faulty(config, &script_type, &self.source.name(), &spec.script)?;
+            let (name, extension) = (self.source.name(), spec.extension.as_str());
+            script_doc::refuse_faulty(config, &script_type, &name, &spec.script, extension)?;
         }
         spec.script_type = Some(script_type);
         let mut job = Job::from(spec);

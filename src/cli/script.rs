@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::config::{Config, format_size};
+use crate::config::{Config, TypeConfig, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
@@ -91,6 +91,12 @@ impl ScriptSource {
         }
     }
 
+    /// The extension of the file, if it is one of the further ones of the type; else empty.
+    pub(super) fn extension(&self, script_type: &ScriptType, config: &Config) -> String {
+        let of_type = config.types.get(script_type).zip(self.path());
+        of_type.map(|(of_type, file)| of_type.further_extension(file)).unwrap_or_default()
+    }
+
     /// The name of the source in messages.
     pub(super) fn name(&self) -> String {
         match (&self.eval, self.path()) {
@@ -117,7 +123,11 @@ fn types_of(extension: &str, config: &Config) -> Vec<ScriptType> {
     if let Some(known) = well_known.and_then(|name| name.parse().ok()) {
         return vec![known];
     }
-    let of_extension = config.types.iter().filter(|(_, config)| config.extension == extension);
+    let has = |config: &TypeConfig| {
+        let mut further = config.options.more_extensions.iter();
+        config.extension == extension || further.any(|other| other == extension)
+    };
+    let of_extension = config.types.iter().filter(|(_, config)| has(config));
     of_extension.map(|(name, _)| name.clone()).collect()
 }
 
@@ -182,8 +192,26 @@ mod tests {
             ("a.v", "v"),
             ("a.b.vsh", "v"),
             ("a.sh", "bash"),
+            ("a.mjs", "node"),
+            ("a.ts", "node"),
         ] {
             assert_eq!(of_file(file, None).expect(file), name);
+        }
+    }
+
+    #[test]
+    fn file_keeps_its_extension_if_its_type_has_it() {
+        for (file, script_type, kept) in [
+            ("a.mjs", "node", ".mjs"),
+            ("dir.x/a.vsh", "v", ".vsh"),
+            ("a.js", "node", ""),
+            ("a.mjs", "python", ""),
+            ("-", "node", ""),
+            ("a", "ruby", ""),
+        ] {
+            let source = ScriptSource::of(Some(file.into()), None);
+            let script_type = script_type.parse().expect("legal");
+            assert_eq!(source.extension(&script_type, &config()), kept, "{file}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
+use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
 use super::limits::LimitConfig;
@@ -211,12 +212,8 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
         }
         return fault("command", "must have {script} somewhere: it stands for the script's file");
     }
-    let ending = script_type.extension.as_bytes();
-    let is_ending = ending.first() == Some(&b'.')
-        && (2..=16).contains(&ending.len())
-        && ending[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
-    if !ending.is_empty() && !is_ending {
-        return fault("extension", "must be a dot and 1 to 15 letters or digits, such as \".py\"");
+    if !script_type.extension.is_empty() && !is_extension(&script_type.extension) {
+        return fault("extension", NOT_EXTENSION);
     }
     script_type.options.check(table, command)
 }

@@ -13,6 +13,8 @@ use super::units;
 /// The optional keys of `[type.NAME]` with `engine = "command"`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandOptions {
+    /// The extensions of script files beside the type's own, with their dots (`.mjs`).
+    pub more_extensions: Vec<String>,
     /// Variables of every script of the type; those of the job override them.
     pub env: BTreeMap<String, String>,
     /// The working folder of scripts; empty for their private folder.
@@ -71,6 +73,9 @@ impl CommandOptions {
         let fault = |key: &str, message: &str| {
             Err(Fault::new(table.then(key), message.to_owned()).or(table.clone()))
         };
+        if !self.more_extensions.iter().all(|extension| is_extension(extension)) {
+            return fault("more_extensions", NOT_EXTENSION);
+        }
         if !are_variables(&self.env) {
             return fault("env", NOT_VARIABLES);
         }
@@ -134,6 +139,18 @@ impl DependenciesConfig {
     }
 }
 
+/// The fault of an extension.
+pub(super) const NOT_EXTENSION: &str =
+    "must be a dot and 1 to 15 letters or digits, such as \".py\"";
+
+/// Returns true for a dot and 1 to 15 letters, digits, `_` and `-`.
+pub(super) fn is_extension(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first() == Some(&b'.')
+        && (2..=16).contains(&bytes.len())
+        && bytes[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
+}
+
 const NOT_VARIABLES: &str = "has a name that is empty or has = or a NUL, or a value with a NUL";
 
 fn are_variables(env: &BTreeMap<String, String>) -> bool {
@@ -186,6 +203,10 @@ mod tests {
         for (keys, message) in [
             (format!("{any}cwd = \"here\""), "4:7: type.x.cwd must be an absolute path"),
             (format!("{any}env = {{ \"A=\" = \"1\" }}"), "type.x.env has a name that is empty"),
+            (
+                format!("{any}more_extensions = [\"x\"]"),
+                "4:19: type.x.more_extensions must be a dot",
+            ),
             (format!("{any}check = [\"x\"]"), "4:9: type.x.check must begin with a program"),
             (
                 format!("{any}compile = [\"x\", \"{{script}}\"]"),

@@ -92,10 +92,14 @@ impl Config {
             Schedule::new(&own.schedule, zone).map_err(|why| table.wrong("schedule", why))?;
         self.read_cron_script(table, own.file.as_deref(), &mut spec)?;
         match &spec.script_type {
-            Some(known) if self.types.contains_key(known) => {}
-            Some(unknown) => {
-                let message = format!("`{unknown}` is not a configured script type");
-                return Err(table.wrong("type", message));
+            Some(name) => {
+                let Some(of_type) = self.types.get(name) else {
+                    let message = format!("`{name}` is not a configured script type");
+                    return Err(table.wrong("type", message));
+                };
+                if let Some(file) = own.file.as_deref().filter(|_| spec.extension.is_empty()) {
+                    spec.extension = of_type.further_extension(file);
+                }
             }
             None => return Err(table.wrong_table("needs a type, such as \"python\"")),
         }

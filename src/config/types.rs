@@ -1,7 +1,7 @@
 //! `[type.NAME]`: the script types that come with Hero, and those of the files.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,15 @@ impl Default for RhaiLimits {
     }
 }
 
+impl TypeConfig {
+    /// Returns the extension of a script's file if it is one of `more_extensions`, else empty text.
+    pub fn further_extension(&self, file: &Path) -> String {
+        let extension = file.extension().map(|text| format!(".{}", text.to_string_lossy()));
+        let of_type = &self.options.more_extensions;
+        extension.filter(|extension| of_type.contains(extension)).unwrap_or_default()
+    }
+}
+
 /// The settings of one type in the files; the type's defaults fill the rest.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
@@ -83,6 +92,8 @@ pub(super) struct TypeLayer {
     command: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extension: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_extensions: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     env: Option<BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +126,7 @@ impl From<TypeConfig> for TypeLayer {
             engine: Some(config.engine),
             command: is_command.then_some(config.command),
             extension: is_command.then_some(config.extension),
+            more_extensions: is_command.then_some(options.more_extensions),
             env: is_command.then_some(options.env),
             cwd: is_command.then_some(options.cwd),
             compile: is_command.then_some(options.compile),
@@ -174,14 +186,17 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     );
     of_python.options.warm = true;
     let mut v = command("{binary}", ".v", "/usr/bin/v -check {script}");
+    v.options.more_extensions = words(".vsh");
     v.options.compile = words("/usr/bin/v -o {binary} {script}");
+    let mut node = command("/usr/bin/node {script}", ".js", "/usr/bin/node --check {script}");
+    node.options.more_extensions = words(".mjs .cjs .ts");
     [
         ("osis", rhai(EngineKind::Osis)),
         ("sal", rhai(EngineKind::Sal)),
         ("python", of_python),
         ("v", v),
         ("bash", command("/bin/bash {script}", ".sh", "/bin/bash -n {script}")),
-        ("node", command("/usr/bin/node {script}", ".js", "/usr/bin/node --check {script}")),
+        ("node", node),
     ]
     .into_iter()
     .filter_map(|(name, config)| Some((name.parse().ok()?, config)))
@@ -206,6 +221,7 @@ fn merge(
         for (set, key) in [
             (layer.command.is_some(), key("command")),
             (layer.extension.is_some(), key("extension")),
+            (layer.more_extensions.is_some(), key("more_extensions")),
             (layer.env.is_some(), key("env")),
             (layer.cwd.is_some(), key("cwd")),
             (layer.compile.is_some(), key("compile")),
@@ -261,6 +277,7 @@ fn merge_options(
         options.dependencies = plain.dependencies;
     }
     CommandOptions {
+        more_extensions: layer.more_extensions.unwrap_or(options.more_extensions),
         env: layer.env.unwrap_or(options.env),
         cwd: layer.cwd.unwrap_or(options.cwd),
         compile: layer.compile.unwrap_or(options.compile),

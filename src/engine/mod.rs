@@ -69,6 +69,8 @@ pub struct Script<'a> {
     pub context_id: &'a str,
     /// The text of the script.
     pub source: &'a str,
+    /// The extension of its file; empty for the first of its type.
+    pub extension: &'a str,
     /// The environment variables of the job.
     pub env: &'a BTreeMap<String, String>,
     /// The outputs of its prerequisites.

@@ -100,7 +100,8 @@ impl ScriptCheck {
         let config = global.config()?;
         let script_type = self.source.script_type(self.script_type.as_deref(), &config)?;
         let source = self.source.read(config.job.script_size_max)?;
-        let findings = findings(&config, &script_type, &source)?;
+        let extension = self.source.extension(&script_type, &config);
+        let findings = findings(&config, &script_type, &source, &extension)?;
         if global.json {
             let findings = findings.iter();
             let findings = findings.map(|found| {
@@ -125,8 +126,9 @@ pub(super) fn refuse_faulty(
     script_type: &ScriptType,
     name: &str,
     source: &str,
+    extension: &str,
 ) -> Result<(), Error> {
-    let findings = findings(config, script_type, source)?;
+    let findings = findings(config, script_type, source, extension)?;
     let lines: Vec<String> = findings.iter().map(|found| said(name, found)).collect();
     if lines.is_empty() { Ok(()) } else { Err(Error::new(Exit::Data, lines.join("\n"))) }
 }
@@ -144,6 +146,7 @@ fn findings(
     config: &Config,
     script_type: &ScriptType,
     source: &str,
+    extension: &str,
 ) -> Result<Vec<Finding>, Error> {
     let Some(of_type) = config.types.get(script_type) else {
         return Err(Error::new(
@@ -169,7 +172,7 @@ fn findings(
                 );
                 return Err(Error::new(Exit::Usage, message));
             }
-            let found = engine.check(source).map_err(|failure| {
+            let found = engine.check(source, extension).map_err(|failure| {
                 let message = format!("cannot check the script: {failure}");
                 Error::new(Exit::Unavailable, message)
             })?;
@@ -258,7 +261,7 @@ mod tests {
     fn reported(script_type: &str, source: &str) -> Vec<String> {
         let config = Config::default();
         let script_type = script_type.parse().expect("legal");
-        let findings = findings(&config, &script_type, source).expect("checked");
+        let findings = findings(&config, &script_type, source, "").expect("checked");
         let findings = findings.into_iter();
         findings
             .map(|found| format!("{}:{}: {}", found.line, found.column, found.message))

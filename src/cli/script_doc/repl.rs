@@ -177,6 +177,7 @@ impl Prompt {
             caller_id: &self.caller,
             context_id: &self.context,
             source,
+            extension: "",
             env: &env,
             inputs: &inputs,
             deadline: Instant::now() + self.config.job.timeout,

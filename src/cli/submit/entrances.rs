@@ -121,6 +121,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "caller_id" => new.caller_id("a"),
         "context_id" => new.context_id("a"),
         "script_type" => new.script_type("python"),
+        "extension" => new.extension("a"),
         "group" => new.group("a"),
         "instance" => new.instance(2),
         "fallback" => new.fallback("type"),

@@ -158,6 +158,9 @@ fn read_script(
     let script_type = from.script_type(named, config).map_err(|error| {
         refused(table.wrong(at_type, error.message.replace("--type", "`type`")))
     })?;
+    if spec.extension.is_empty() {
+        spec.extension = from.extension(&script_type, config);
+    }
     spec.script_type = Some(script_type);
     spec.script = from
         .read(config.job.script_size_max)

@@ -61,12 +61,12 @@ impl CommandEngine {
         Self { script_type, program_name, job: job.clone(), preparer, sandbox, warm }
     }
 
-    /// Checks a script without running it. Returns the error in it, if there is one.
+    /// Checks a script, with the extension of its file as in [`Script`], without running it. Returns the error in it, if there is one.
     ///
     /// # Errors
     /// A check that cannot be made on this machine.
-    pub fn check(&self, source: &str) -> Result<Option<String>, Failure> {
-        self.preparer.check(source)
+    pub fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
+        self.preparer.check(source, extension)
     }
 
     /// Returns true if scripts of this type can be checked.

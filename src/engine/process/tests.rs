@@ -81,6 +81,7 @@ impl Job {
             caller_id: "caller",
             context_id: "",
             source,
+            extension: "",
             env: &self.env,
             inputs: &self.inputs,
             deadline: Instant::now() + Duration::from_millis(self.timeout_ms),

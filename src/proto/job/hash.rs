@@ -261,6 +261,7 @@ mod tests {
         "caller_id",
         "context_id",
         "script_type",
+        "extension",
         "group",
         "instance",
         "priority",

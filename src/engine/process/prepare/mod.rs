@@ -5,6 +5,7 @@
 mod build_cache;
 mod environment;
 mod inputs;
+mod node;
 mod programs;
 mod python;
 mod scratch;
@@ -30,6 +31,7 @@ use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
 use crate::error::reason;
 use crate::proto::job::InvalidJob;
+use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
 use environment::environment_over;
@@ -119,15 +121,18 @@ impl Preparer {
         log: &dyn Log,
     ) -> Result<Prepared, Failure> {
         let (source, scratch) = (script.source, new_scratch()?);
+        let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
         let env = environment_over(&self.options.env, script, scratch.path());
         let mut env = env.map_err(Failure::script)?;
         inputs::provide(&mut env, script.inputs, &scratch)?;
-        let script = self.write(source, &scratch)?;
+        let variables = script.env.keys().chain(self.options.env.keys());
+        let asks_node = node::is_in_question(&self.command, extension, variables);
+        let script = self.write(source, extension, &scratch)?;
         let mut entries = Vec::new();
         let mut binary = None;
         if !self.options.compile.is_empty() {
-            let entry = self.compiled(source, until, log)?;
+            let entry = self.compiled(source, extension, until, log)?;
             binary = Some(entry.path().join("program"));
             entries.push(entry);
         }
@@ -140,6 +145,10 @@ impl Preparer {
                 self.program().map_err(Failure::script)?
             }
         };
+        if asks_node {
+            let option = self.option_of_node(program.clone(), until)?.map_err(Failure::script)?;
+            args.splice(0..0, option);
+        }
         let packages = None;
         let mut prepared = Prepared { program, args, env, scratch, script, packages, entries };
         if let Some(packages) = &self.packages {
@@ -159,18 +168,27 @@ impl Preparer {
     ///
     /// # Errors
     /// A check that cannot be made on this machine.
-    pub(super) fn check(&self, source: &str) -> Result<Option<String>, Failure> {
+    pub(super) fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         let program = self.options.check.first().map_or("", String::as_str);
         let program = resolve(program).map_err(Failure::script)?;
         let scratch = new_scratch()?;
-        let script = match self.write(source, &scratch) {
+        let written = self
+            .extension(extension)
+            .and_then(|extension| Ok((extension, self.write(source, extension, &scratch)?)));
+        let (extension, script) = match written {
             Err(Failure::Invalid { message }) => return Ok(Some(message)),
             written => written?,
         };
         let words = self.options.check.iter().skip(1);
-        let args = words.map(|word| fill(word, &script, None)).collect();
+        let mut args: Vec<OsString> = words.map(|word| fill(word, &script, None)).collect();
         let cancel = Cancel::new();
         let until = Until { cancel: &cancel, deadline: Instant::now() + CHECK_TIMEOUT };
+        if node::is_in_question(&self.command, extension, self.options.env.keys()) {
+            match self.option_of_node(program.clone(), until)? {
+                Ok(option) => args.splice(0..0, option),
+                Err(message) => return Ok(Some(message)),
+            };
+        }
         Ok((self.run_tool)(self.tool(program, args, &scratch), until, None)?.err())
     }
 
@@ -179,7 +197,33 @@ impl Preparer {
         !self.options.check.is_empty()
     }
 
-    fn write(&self, source: &str, scratch: &Scratch) -> Result<PathBuf, Failure> {
+    /// Returns the extension of a script's file: the one that its job asks for, if its type has it.
+    fn extension<'a>(&'a self, asked: &'a str) -> Result<&'a str, Failure> {
+        let of_type = [&self.extension].into_iter().chain(&self.options.more_extensions);
+        if asked.is_empty() {
+            return Ok(&self.extension);
+        }
+        if of_type.clone().any(|extension| extension == asked) {
+            return Ok(asked);
+        }
+        let known: Vec<&str> = of_type.map(String::as_str).filter(|e| !e.is_empty()).collect();
+        let reason = format!("`{}` is none of its type: {}", shown(asked), known.join(", "));
+        let message = InvalidJob::new("extension", reason).to_string();
+        Err(Failure::Invalid { message })
+    }
+
+    /// Asks node for the option with which it runs TypeScript, or why it cannot.
+    fn option_of_node(
+        &self,
+        node: PathBuf,
+        until: Until<'_>,
+    ) -> Result<Result<Option<OsString>, String>, Failure> {
+        let scratch = new_scratch()?;
+        let answer = (self.run_tool)(self.tool(node, node::question(), &scratch), until, None)?;
+        Ok(answer.and_then(|answer| node::option_of(&answer)))
+    }
+
+    fn write(&self, source: &str, extension: &str, scratch: &Scratch) -> Result<PathBuf, Failure> {
         if let Some(at) = source.find('\0') {
             let line = source[..at].matches('\n').count() + 1;
             let reason = format!("has a NUL in line {line}");
@@ -188,7 +232,7 @@ impl Preparer {
         }
         // Some editors write a byte order mark, which few interpreters accept.
         let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-        let name = format!("script{}", self.extension);
+        let name = format!("script{extension}");
         let file = if self.is_shell() && source.contains("\r\n") {
             // A shell takes the carriage return for a part of the last word.
             scratch.file(&name, &source.replace("\r\n", "\n"))
@@ -207,6 +251,7 @@ impl Preparer {
     fn compiled(
         &self,
         source: &str,
+        extension: &str,
         until: Until<'_>,
         log: &dyn Log,
     ) -> Result<CacheEntry, Failure> {
@@ -217,17 +262,16 @@ impl Preparer {
             Failure::script(format!("cannot read {}: {}", compiler.display(), reason(&error)))
         })?;
         let made_of = format!(
-            "{} {} {}\n{compile:?} {:?} {:?}\n{source}",
+            "{} {} {}\n{compile:?} {extension:?} {:?}\n{source}",
             compiler.display(),
             data.size(),
             data.mtime(),
-            self.extension,
             self.options.env
         );
         self.cache.entry(KIND, &made_of, until, |folder| {
             // The compiler works in a folder of its own, without access to the cache.
             let scratch = new_scratch()?;
-            let script = self.write(source, &scratch)?;
+            let script = self.write(source, extension, &scratch)?;
             let built = scratch.path().join("program");
             let words = compile.iter().skip(1);
             let args = words.map(|word| fill(word, &script, Some(&built))).collect();

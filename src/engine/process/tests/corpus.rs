@@ -53,7 +53,8 @@ struct Way {
     /// `None` for the bare program.
     engine: Option<CommandEngine>,
     program: PathBuf,
-    extension: &'static str,
+    /// The words between the program and the script, by hand.
+    words: &'static [&'static str],
 }
 
 impl Way {
@@ -63,16 +64,16 @@ impl Way {
         let engine =
             keys.map(|keys| world.engine(language.name, &format!("cwd = {work:?}\n{keys}")));
         let program = find_program(language.program).expect("found");
-        Self { world, name, engine, program, extension: language.extension }
+        Self { world, name, engine, program, words: language.words }
     }
 
-    fn run(&self, source: &str) -> Seen {
+    fn run(&self, source: &str, extension: &str) -> Seen {
         let work = PathBuf::from(self.world.path("work"));
         let _ = fs::remove_dir_all(&work);
         fs::create_dir(&work).expect("created");
         let mut seen = match &self.engine {
-            Some(engine) => job(engine, source),
-            None => self.bare(source, &work),
+            Some(engine) => job(engine, source, extension),
+            None => self.bare(source, extension, &work),
         };
         files_of(&work, "", &mut seen.files);
         let lines = seen.stdout.iter_mut().chain(&mut seen.stderr).chain([&mut seen.output]);
@@ -83,14 +84,15 @@ impl Way {
     }
 
     /// Runs a script by its program alone, in a session of its own and without a core file.
-    fn bare(&self, source: &str, work: &Path) -> Seen {
+    fn bare(&self, source: &str, extension: &str, work: &Path) -> Seen {
         let home = PathBuf::from(self.world.path("job-000000"));
         let _ = fs::remove_dir_all(&home);
         fs::create_dir(&home).expect("created");
-        let script = home.join(format!("script{}", self.extension));
+        let script = home.join(format!("script{extension}"));
         fs::write(&script, source).expect("written");
         let mut program = command("/usr/bin/setsid".as_ref());
-        program.args(["/usr/bin/prlimit", "--core=0"]).args([&self.program, &script]);
+        program.args(["/usr/bin/prlimit", "--core=0"]).arg(&self.program);
+        program.args(self.words).arg(&script);
         program.env_clear().envs(basic_environment(&home)).current_dir(work).stdin(Stdio::null());
         program.stdout(Stdio::piped()).stderr(Stdio::piped());
         let (child, _registered) = Registered::start(|| program.spawn()).expect("it starts");
@@ -115,13 +117,14 @@ impl Way {
     }
 }
 
-fn job(engine: &CommandEngine, source: &str) -> Seen {
+fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
     let (log, env, inputs) = (Both::default(), BTreeMap::new(), BTreeMap::new());
     let script = Script {
         job_id: "job-1",
         caller_id: "",
         context_id: "",
         source,
+        extension,
         env: &env,
         inputs: &inputs,
         deadline: Instant::now() + Duration::from_mins(1),
@@ -177,14 +180,22 @@ fn comparable(text: &str, world: &str) -> String {
 struct Language {
     name: &'static str,
     program: &'static str,
-    extension: &'static str,
+    words: &'static [&'static str],
     /// The beginning of the line with the name of a script.
     heading: &'static str,
     scripts_min: usize,
 }
 
-/// Returns the scripts of a language by their names.
-fn scripts(language: &Language) -> Vec<(String, String)> {
+/// A script of the corpus.
+struct Sample {
+    name: String,
+    source: String,
+    /// That of the file which it is in, with its dot.
+    extension: String,
+}
+
+/// Returns the scripts of a language.
+fn scripts(language: &Language) -> Vec<Sample> {
     let mut scripts = Vec::new();
     let mut files: Vec<_> = fs::read_dir(format!("{CORPUS}/{}", language.name))
         .expect("there")
@@ -193,13 +204,18 @@ fn scripts(language: &Language) -> Vec<(String, String)> {
     files.sort();
     for file in files {
         let text = fs::read_to_string(&file).expect("readable");
+        let extension = file.extension().expect("an extension").to_string_lossy();
         let room = file.file_stem().expect("a name").to_string_lossy().into_owned();
         for section in format!("\n{text}").split(&format!("\n{} ", language.heading)).skip(1) {
             let (title, source) = section.split_once('\n').unwrap_or((section, ""));
-            scripts.push((format!("{room}: {title}"), format!("{}\n", source.trim_end())));
+            scripts.push(Sample {
+                name: format!("{room}: {title}"),
+                source: format!("{}\n", source.trim_end()),
+                extension: format!(".{extension}"),
+            });
         }
     }
-    let names: BTreeSet<_> = scripts.iter().map(|(name, _)| name).collect();
+    let names: BTreeSet<_> = scripts.iter().map(|sample| &sample.name).collect();
     assert!(names.len() == scripts.len(), "two scripts have the same name");
     assert!(scripts.len() >= language.scripts_min, "only {} scripts", scripts.len());
     scripts
@@ -231,14 +247,16 @@ fn listed(language: &Language) -> BTreeSet<(String, String)> {
 fn compare(language: &Language, ways: &[Way]) {
     let scripts = scripts(language);
     let seen: Vec<Vec<Seen>> = std::thread::scope(|scope| {
-        let run = |way: &'_ Way| scripts.iter().map(|(_, source)| way.run(source)).collect();
+        let run = |way: &'_ Way| {
+            scripts.iter().map(|sample| way.run(&sample.source, &sample.extension)).collect()
+        };
         let threads: Vec<_> = ways.iter().map(|way| scope.spawn(move || run(way))).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
     let listed = listed(language);
     let (mut different, mut shown) = (BTreeSet::new(), Vec::new());
     for (way, jobs) in ways.iter().zip(&seen).skip(1) {
-        for (((name, _), bare), job) in scripts.iter().zip(&seen[0]).zip(jobs) {
+        for ((Sample { name, .. }, bare), job) in scripts.iter().zip(&seen[0]).zip(jobs) {
             if bare != job {
                 let difference = (way.name.to_owned(), name.clone());
                 if !listed.contains(&difference) {
@@ -259,7 +277,7 @@ fn python_scripts_run_as_by_hand() {
     let language = Language {
         name: "python",
         program: "/usr/bin/python3",
-        extension: ".py",
+        words: &[],
         heading: "#:",
         scripts_min: 200,
     };
@@ -280,13 +298,8 @@ fn python_scripts_run_as_by_hand() {
 
 #[test]
 fn bash_scripts_run_as_by_hand() {
-    let language = Language {
-        name: "bash",
-        program: "/bin/bash",
-        extension: ".sh",
-        heading: "#:",
-        scripts_min: 35,
-    };
+    let language =
+        Language { name: "bash", program: "/bin/bash", words: &[], heading: "#:", scripts_min: 35 };
     compare(&language, &[Way::new("bare", &language, None), Way::new("job", &language, Some(""))]);
 }
 
@@ -295,7 +308,7 @@ fn node_scripts_run_as_by_hand() {
     let language = Language {
         name: "node",
         program: "/usr/bin/node",
-        extension: ".js",
+        words: &[],
         heading: "//:",
         scripts_min: 35,
     };

@@ -95,6 +95,7 @@ impl ExampleWorld {
             caller_id: "someone",
             context_id: "somewhere",
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),
+            extension: "",
             env: &env,
             inputs: &BTreeMap::new(),
             deadline: Instant::now() + timeout,

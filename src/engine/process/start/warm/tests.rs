@@ -143,6 +143,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         caller_id: "",
         context_id: "",
         source,
+        extension: "",
         env: &env,
         inputs: &inputs,
         deadline: Instant::now() + Duration::from_millis(timeout_ms),
