@@ -28,7 +28,7 @@ define with_progress
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help rust deps deps-test build demo test test-quick fuzz chaos foreign test-system test-cgroups \
+.PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
         test-fresh lint fmt docs bench scale deb deb-twice deny clean
 
 help: ## list the targets
@@ -69,6 +69,12 @@ test: rust deps-test ## all tests, each on a private Redis of its own
 test-quick: rust deps ## unit tests and the store tests
 	$(CARGO) test --locked --lib
 	$(CARGO) test --locked --test integration store::
+
+# What is missing on this machine is skipped, counted and named at the end.
+test-engines: rust ## scripts as jobs and by hand in Python, bash, node and V: those in PATH, and what their tests need
+	@export HERO_SKIPPED_LOG=$$(mktemp); \
+	$(CARGO) test --locked --lib engine::process -- --nocapture; status=$$?; \
+	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
 
 fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
 	FUZZ_SECONDS=$(or $(SECONDS),60) SEED=$${SEED:-random} \

@@ -77,7 +77,8 @@ impl CommandEngine {
     /// Returns the paths that a script may read in addition to those of its sandbox.
     fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
-        entries.chain(self.preparer.cwd().map(Path::to_owned)).collect()
+        let cwd = self.preparer.cwd().map(Path::to_owned);
+        entries.chain(cwd).chain(prepared.compiler.clone()).collect()
     }
 
     /// Converts the end of a child to the result of its script.

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::child::{self, ChildReport, Ended, Origin, Spec, Watch};
 use super::end::describe;
 use super::prepare::{Tool, ToolResult, Until, basic_environment};
+use super::watch::without_noise;
 use crate::engine::{Failure, Log};
 
 /// The bytes that are kept of each output stream of a tool.
@@ -27,7 +28,7 @@ pub(super) fn run_tool(
         cwd: tool.folder,
         home: tool.folder,
         sandbox: tool.sandbox,
-        read: &[],
+        read: &tool.read,
     };
     let watch = Watch {
         cancel: until.cancel,
@@ -58,17 +59,79 @@ pub(super) fn run_tool(
 
 /// Returns the messages of a failed tool, with the files in its folder by their names alone.
 fn messages(report: &ChildReport, folder: &Path) -> String {
-    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    let of = |bytes: &[u8]| without_noise(String::from_utf8_lossy(bytes).trim());
     let text = match (of(&report.stderr), of(&report.stdout)) {
         (stderr, stdout) if stderr.is_empty() => stdout,
         (stderr, _) => stderr,
     };
     let text = text.replace(&format!("{}/", folder.display()), "");
+    let text = errors_first(&text);
     if text.is_empty() {
         return describe(report.status);
     }
     match text.char_indices().nth(ERROR_CHARS_MAX) {
         Some((end, _)) => format!("{} …", &text[..end]),
         None => text,
+    }
+}
+
+/// Puts the errors of a compiler before its warnings, so that these do not hide them. A message is a line
+/// `FILE:LINE:COLUMN: error: TEXT`, with the lines before it that name its function, and those after it.
+fn errors_first(text: &str) -> String {
+    let is_of = |line: &str, kinds: &[&str]| {
+        let mut parts = line.splitn(4, ':');
+        let place = (parts.next(), parts.next(), parts.next());
+        let (Some(_), Some(number), Some(_)) = place else { return false };
+        let rest = parts.next().unwrap_or_default().trim_start();
+        number.parse::<u32>().is_ok() && kinds.iter().any(|kind| rest.starts_with(kind))
+    };
+    let mut messages: Vec<(bool, Vec<&str>)> = Vec::new();
+    let mut function = Vec::new();
+    for line in text.lines() {
+        if is_of(line, &["error:", "fatal error:", "warning:", "notice:"]) {
+            let is_error = is_of(line, &["error:", "fatal error:"]);
+            function.push(line);
+            messages.push((is_error, std::mem::take(&mut function)));
+        } else if line.ends_with(':') && !line.starts_with(' ') {
+            function.push(line);
+        } else if let Some((_, message)) = messages.last_mut() {
+            message.append(&mut function);
+            message.push(line);
+        } else {
+            function.push(line);
+        }
+    }
+    // Before the first message, or after the last.
+    let (errors, others): (Vec<_>, Vec<_>) = messages.into_iter().partition(|(is, _)| *is);
+    let messages = errors.into_iter().chain(others).flat_map(|(_, lines)| lines);
+    messages.chain(function).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::errors_first;
+
+    #[test]
+    fn errors_of_a_compiler_come_before_its_warnings() {
+        let text = "script.v:1:8: warning: module 'os' is imported but never used\n    \
+            1 | import os\n      |        ~~\nscript.v:3:2: error: undefined ident: `x`\n    \
+            3 |     x\n      |     ^";
+        let (warning, error) = text.split_at(text.find("script.v:3").expect("there"));
+        assert_eq!(errors_first(text), format!("{error}\n{}", warning.trim_end()));
+        let of_c = "script.c: In function 'f':\nscript.c:1:5: warning: a\n    1 | a\n\
+            script.c: In function 'main':\nscript.c:2:5: error: b\n    2 | b\n\
+            script.c:2:5: note: each\n";
+        assert_eq!(
+            errors_first(of_c),
+            "script.c: In function 'main':\nscript.c:2:5: error: b\n    2 | b\n\
+             script.c:2:5: note: each\nscript.c: In function 'f':\nscript.c:1:5: warning: a\n    1 | a"
+        );
+    }
+
+    #[test]
+    fn messages_in_another_form_stay_as_they_are() {
+        for text in ["", "no such thing", "Error: 12:00: bad\nmore:\n", "a\n\nb:1: c"] {
+            assert_eq!(errors_first(text), text.trim_end_matches('\n'), "{text}");
+        }
     }
 }

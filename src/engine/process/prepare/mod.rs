@@ -10,6 +10,7 @@ mod programs;
 mod python;
 mod scratch;
 mod tool;
+mod v;
 
 pub(super) use build_cache::Until;
 pub(super) use environment::{LOCALE, basic_environment};
@@ -75,6 +76,8 @@ pub(super) struct Prepared {
     pub(super) script: PathBuf,
     /// The virtual environment with the script's packages, in one of the entries.
     pub(super) packages: Option<PathBuf>,
+    /// The folder of the compiler, if the program is one: `v run`.
+    pub(super) compiler: Option<PathBuf>,
     /// The cache entries that the script uses; they are kept until it has ended.
     pub(super) entries: Vec<CacheEntry>,
 }
@@ -149,8 +152,9 @@ impl Preparer {
             let option = self.option_of_node(program.clone(), until)?.map_err(Failure::script)?;
             args.splice(0..0, option);
         }
-        let packages = None;
-        let mut prepared = Prepared { program, args, env, scratch, script, packages, entries };
+        let (packages, compiler) = (None, v::folder_of(&program));
+        let mut prepared =
+            Prepared { program, args, env, scratch, script, packages, compiler, entries };
         if let Some(packages) = &self.packages {
             let module = python::provide_module(source, &prepared.scratch);
             module.map_err(|error| cannot_write(&error))?;
@@ -207,7 +211,8 @@ impl Preparer {
             return Ok(asked);
         }
         let known: Vec<&str> = of_type.map(String::as_str).filter(|e| !e.is_empty()).collect();
-        let reason = format!("`{}` is none of its type: {}", shown(asked), known.join(", "));
+        let reason =
+            format!("`{}` is no extension of its type: {}", shown(asked), known.join(", "));
         let message = InvalidJob::new("extension", reason).to_string();
         Err(Failure::Invalid { message })
     }
@@ -275,11 +280,15 @@ impl Preparer {
             let built = scratch.path().join("program");
             let words = compile.iter().skip(1);
             let args = words.map(|word| fill(word, &script, Some(&built))).collect();
-            let tool = self.tool(compiler.clone(), args, &scratch);
+            let mut tool = self.tool(compiler.clone(), args, &scratch);
+            let (name, value) = v::ONLY_COMPILES;
+            tool.env.push((name.into(), value.into()));
             let ran = (self.run_tool)(tool, until, Some(log))?;
             ran.map_err(|messages| Failure::script(format!("does not compile: {messages}")))?;
             if !fs::symlink_metadata(&built).is_ok_and(|data| data.is_file()) {
-                return Err(Failure::script("the compiler succeeded, but wrote no program"));
+                let hint = if extension == ".vsh" { v::RAN_INSTEAD } else { "" };
+                let message = format!("the compiler succeeded, but wrote no program{hint}");
+                return Err(Failure::script(message));
             }
             let kept = folder.join("program");
             let copied = fs::copy(&built, &kept)
@@ -292,7 +301,9 @@ impl Preparer {
     fn tool<'a>(&'a self, program: PathBuf, args: Vec<OsString>, scratch: &'a Scratch) -> Tool<'a> {
         let env = self.options.env.iter().map(|(name, value)| (name.into(), value.into()));
         let (env, folder) = (env.collect(), scratch.path());
-        Tool { program, args, env, folder, sandbox: &self.sandbox, kill_grace: self.kill_grace }
+        let (sandbox, kill_grace) = (&self.sandbox, self.kill_grace);
+        let read = v::folder_of(&program).into_iter().collect();
+        Tool { program, args, env, folder, sandbox, read, kill_grace }
     }
 
     /// Returns the file of the program, or of the compiler if scripts are compiled.

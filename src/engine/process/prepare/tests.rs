@@ -314,6 +314,47 @@ fn a_compiler_error_is_the_error_and_is_not_cached() {
     assert_eq!(engine.unavailable(), None);
 }
 
+/// Returns an engine whose V is a link in the world to one that lies elsewhere, with its library.
+fn with_linked_v(world: &World, elsewhere: &Path) -> CommandEngine {
+    fs::create_dir_all(elsewhere.join("vlib/builtin")).expect("created");
+    fs::write(elsewhere.join("vlib/builtin/head"), "#!/bin/sh\n").expect("written");
+    // Its arguments are -o BINARY SCRIPT.
+    let v = "#!/bin/sh\n\
+        echo 'GC Warning: Could not open /proc/self/maps' >&2\n\
+        if grep -q BAD $3; then\n  \
+          echo \"$3:1:1: warning: old\" >&2; echo \"$3:2:1: error: bad\" >&2; exit 1\nfi\n\
+        cat $(dirname $(readlink -f $0))/vlib/builtin/head || exit 1\n\
+        [ \"$VNORUN\" = 1 ] || exit 0\n\
+        (echo '#!/bin/sh'; echo echo $(basename $3); grep -v '^//' $3) > $2; chmod +x $2\n";
+    fs::write(elsewhere.join("v"), v).expect("written");
+    fs::set_permissions(elsewhere.join("v"), fs::Permissions::from_mode(0o755)).expect("set");
+    std::os::unix::fs::symlink(elsewhere.join("v"), world.path("v")).expect("linked");
+    let keys = format!("compile = [{:?}, \"-o\", \"{{binary}}\", \"{{script}}\"]", world.path("v"));
+    world.engine("v", &keys)
+}
+
+#[test]
+fn v_reads_its_library_where_its_link_leads_and_compiles_vsh_as_such() {
+    let (world, elsewhere) = (World::new(), tempfile::tempdir().expect("a folder"));
+    let engine = with_linked_v(&world, elsewhere.path());
+    assert_eq!(run_as(&world, &engine, "echo 1", ""), Ok("script.v\n1".to_owned()));
+    assert_eq!(run_as(&world, &engine, "echo 2", ".vsh"), Ok("script.vsh\n2".to_owned()));
+}
+
+#[test]
+fn warning_of_the_collector_is_in_no_log_and_errors_come_first() {
+    let (world, elsewhere) = (World::new(), tempfile::tempdir().expect("a folder"));
+    let engine = with_linked_v(&world, elsewhere.path());
+    assert_eq!(
+        run_as(&world, &engine, "// BAD", ""),
+        Err("does not compile: script.v:2:1: error: bad\nscript.v:1:1: warning: old".to_owned())
+    );
+    let warned = "echo 'GC Warning: pthread_getattr_np failed for main thread' >&2; exit 3";
+    assert_eq!(run_as(&world, &engine, warned, ""), Err("exit code 3".to_owned()));
+    assert!(!world.log().contains("GC Warning"), "{}", world.log());
+    assert!(world.log().contains("error: bad"), "{}", world.log());
+}
+
 #[test]
 fn gcc_compiles_a_program_that_runs() {
     let world = World::new();
@@ -361,7 +402,7 @@ fn script_file_has_the_extension_of_its_job_if_its_type_has_it() {
     for (asked, name) in [("", "script.x"), (".x", "script.x"), (".y", "script.y")] {
         assert_eq!(run_as(&world, &engine, "basename $0", asked), Ok(name.to_owned()));
     }
-    let message = "invalid job: extension `.z` is none of its type: .x, .y".to_owned();
+    let message = "invalid job: extension `.z` is no extension of its type: .x, .y".to_owned();
     assert_eq!(run_as(&world, &engine, "basename $0", ".z"), Err(message.clone()));
     assert_eq!(engine.check("", ".z"), Ok(Some(message)));
     assert!(engine.check("if", ".y").expect("checked").expect("wrong").contains("script.y"));
@@ -406,7 +447,7 @@ fn the_node_of_this_machine_runs_modules_and_says_what_it_does_with_typescript()
     match run_as(&world, &node, typescript, ".ts") {
         Ok(output) => assert_eq!(output, "42"),
         Err(message) => {
-            assert!(message.starts_with("cannot run TypeScript: node is v"), "{message}")
+            assert!(message.starts_with("cannot run TypeScript: node is v"), "{message}");
         }
     }
     assert_eq!(node.check("import 'node:os'; await 1;", ".mjs"), Ok(None));

@@ -19,6 +19,8 @@ pub(in crate::engine::process) struct Tool<'a> {
     pub(in crate::engine::process) folder: &'a Path,
     /// The sandbox; the folder is writable in addition.
     pub(in crate::engine::process) sandbox: &'a Sandbox,
+    /// The paths that it may read in addition.
+    pub(in crate::engine::process) read: Vec<PathBuf>,
     /// The time to end after a request, before the tool is killed.
     pub(in crate::engine::process) kill_grace: Duration,
 }

@@ -184,6 +184,8 @@ struct Language {
     /// The beginning of the line with the name of a script.
     heading: &'static str,
     scripts_min: usize,
+    /// An extension whose scripts cannot run here.
+    left_out: &'static str,
 }
 
 /// A script of the corpus.
@@ -205,6 +207,9 @@ fn scripts(language: &Language) -> Vec<Sample> {
     for file in files {
         let text = fs::read_to_string(&file).expect("readable");
         let extension = file.extension().expect("an extension").to_string_lossy();
+        if extension == language.left_out {
+            continue;
+        }
         let room = file.file_stem().expect("a name").to_string_lossy().into_owned();
         for section in format!("\n{text}").split(&format!("\n{} ", language.heading)).skip(1) {
             let (title, source) = section.split_once('\n').unwrap_or((section, ""));
@@ -280,6 +285,7 @@ fn python_scripts_run_as_by_hand() {
         words: &[],
         heading: "#:",
         scripts_min: 200,
+        left_out: "",
     };
     let ways = [
         Way::new("bare", &language, None),
@@ -298,8 +304,14 @@ fn python_scripts_run_as_by_hand() {
 
 #[test]
 fn bash_scripts_run_as_by_hand() {
-    let language =
-        Language { name: "bash", program: "/bin/bash", words: &[], heading: "#:", scripts_min: 35 };
+    let language = Language {
+        name: "bash",
+        program: "/bin/bash",
+        words: &[],
+        heading: "#:",
+        scripts_min: 35,
+        left_out: "",
+    };
     compare(&language, &[Way::new("bare", &language, None), Way::new("job", &language, Some(""))]);
 }
 
@@ -311,6 +323,7 @@ fn node_scripts_run_as_by_hand() {
         words: &[],
         heading: "//:",
         scripts_min: 35,
+        left_out: "",
     };
     if needs("node", || find_program(language.program).is_some()) {
         compare(
@@ -318,4 +331,32 @@ fn node_scripts_run_as_by_hand() {
             &[Way::new("bare", &language, None), Way::new("job", &language, Some(""))],
         );
     }
+}
+
+#[test]
+fn v_scripts_run_as_by_hand() {
+    if !needs("v", || find_program("v").is_some()) {
+        return;
+    }
+    let compiles_vsh = needs("v of 2024 or later", compiles_shell_scripts);
+    let language = Language {
+        name: "v",
+        program: "v",
+        words: &["run"],
+        heading: "//:",
+        scripts_min: 25,
+        left_out: if compiles_vsh { "" } else { "vsh" },
+    };
+    compare(&language, &[Way::new("bare", &language, None), Way::new("job", &language, Some(""))]);
+}
+
+/// Returns true if V can compile a script of the shell's kind without running it.
+fn compiles_shell_scripts() -> bool {
+    let world = World::new();
+    let (script, binary) = (world.path("script.vsh"), world.path("binary"));
+    fs::write(&script, "println('ran')\n").expect("written");
+    let mut v = command(&find_program("v").expect("found"));
+    v.env_clear().envs(basic_environment(world.path("").as_ref()));
+    let ran = v.env("VNORUN", "1").args(["-o", &binary, &script]).output().expect("it runs");
+    ran.status.success() && Path::new(&binary).exists()
 }

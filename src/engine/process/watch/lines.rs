@@ -7,6 +7,21 @@ pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
 /// The bytes of the end of a stream that are kept.
 const TAIL_BYTES_MAX: usize = 4 * 1024;
 
+/// Returns true for a warning of the Boehm collector, as in programs of V, that it cannot read about its
+/// own process in `/proc`, which is closed in the sandbox. It does without, and by hand there is none.
+pub(super) fn is_noise(line: &str) -> bool {
+    let warning = line.strip_prefix("GC Warning: ");
+    warning.is_some_and(|text| text.contains("pthread_getattr_np") || text.contains("/proc/"))
+}
+
+/// Returns the text without such lines.
+pub(in crate::engine::process) fn without_noise(text: &str) -> String {
+    if !text.lines().any(is_noise) {
+        return text.to_owned();
+    }
+    text.lines().filter(|line| !is_noise(line)).collect::<Vec<_>>().join("\n")
+}
+
 /// Splits bytes into lines.
 #[derive(Debug, Default)]
 pub(in crate::engine::process) struct LineSplitter {
@@ -91,10 +106,11 @@ impl Tail {
     pub(super) fn text(&self) -> String {
         let kept = text_of(&self.bytes);
         let kept = kept.trim_end();
-        match kept.split_once('\n') {
-            Some((_, complete)) if self.cut => complete.to_owned(),
-            _ => kept.to_owned(),
-        }
+        let complete = match kept.split_once('\n') {
+            Some((_, complete)) if self.cut => complete,
+            _ => kept,
+        };
+        without_noise(complete)
     }
 }
 
@@ -140,6 +156,14 @@ mod tests {
         let text = tail.text();
         assert!(text.len() <= TAIL_BYTES_MAX && text.starts_with("line "), "{text}");
         assert!(text.ends_with("line 9999"));
+    }
+
+    #[test]
+    fn tail_has_no_warning_of_the_collector() {
+        let mut tail = Tail::default();
+        tail.push(b"GC Warning: pthread_getattr_np or pthread_attr_getstack failed\nbad\n");
+        tail.push(b"GC Warning: Out of Memory!\n");
+        assert_eq!(tail.text(), "bad\nGC Warning: Out of Memory!");
     }
 
     proptest! {

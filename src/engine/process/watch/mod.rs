@@ -8,7 +8,7 @@ mod lines;
 mod pipe;
 mod settings;
 
-pub(super) use lines::LineSplitter;
+pub(super) use lines::{LineSplitter, without_noise};
 pub use settings::{Ended, Watch};
 
 use std::io::{self, PipeWriter};

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, PipeReader, Read};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::lines::{LineSplitter, Tail};
+use super::lines::{LineSplitter, Tail, is_noise};
 use super::settings::Watch;
 use crate::engine::{Log, Stream};
 
@@ -77,7 +77,7 @@ impl Pipe {
         let Output { stream, lines, .. } = &mut self.output;
         if let Some(log) = watch.log {
             match place(*stream, watch, log) {
-                Place::Log => lines.finish(&mut |line| log.line(*stream, line)),
+                Place::Log => lines.finish(&mut |line| to_log(log, *stream, line)),
                 Place::Output => lines.finish(&mut |line| log.output(line)),
                 Place::None => {}
             }
@@ -99,12 +99,18 @@ impl Output {
         }
         if let Some(log) = watch.log {
             match place(self.stream, watch, log) {
-                Place::Log => self.lines.push(bytes, &mut |line| log.line(self.stream, line)),
+                Place::Log => self.lines.push(bytes, &mut |line| to_log(log, self.stream, line)),
                 Place::Output => self.lines.push(&bytes[..fits], &mut |line| log.output(line)),
                 Place::None => {}
             }
         }
         fits < bytes.len()
+    }
+}
+
+fn to_log(log: &dyn Log, stream: Stream, line: &str) {
+    if stream == Stream::Stdout || !is_noise(line) {
+        log.line(stream, line);
     }
 }
 

@@ -289,6 +289,7 @@ impl Installer<'_> {
             env: env.map(|(name, value)| (name.into(), value.into())).collect(),
             folder: scratch.path(),
             sandbox: &self.sandbox,
+            read: Vec::new(),
             kill_grace: self.packages.kill_grace,
         };
         (self.packages.run_tool)(tool, self.until, log)

@@ -1,0 +1,17 @@
+//! The V compiler: its own folder, and how it compiles scripts.
+
+use std::path::{Path, PathBuf};
+
+/// Lets `v -o PROGRAM SCRIPT.vsh` compile the script; without it V runs the script instead.
+pub(super) const ONLY_COMPILES: (&str, &str) = ("VNORUN", "1");
+/// Why a compiler leaves no program.
+pub(super) const RAN_INSTEAD: &str =
+    "; a V of before 2024 runs .vsh scripts instead: install a newer V";
+
+/// Returns the folder of V with its library: that of its real file, to which `v symlink` makes a link
+/// in `PATH`. `None` for any other program.
+pub(super) fn folder_of(program: &Path) -> Option<PathBuf> {
+    let real = program.canonicalize().ok()?;
+    let folder = real.parent()?;
+    folder.join("vlib/builtin").is_dir().then(|| folder.to_owned())
+}
