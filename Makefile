@@ -29,7 +29,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh lint fmt docs bench scale deb deb-twice deny clean
+        test-fresh test-sal-original lint fmt docs bench scale deb deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,13 @@ test-cgroups: rust ## control groups of jobs, on Debian 12's own kernel, booted 
 # Not for CI: it compiles everything twice.
 test-fresh: rust ## the two commands of README on a minimal Debian 12, as an unprivileged user; as root
 	CARGO=$(CARGO) tests/system/fresh
+
+# Not for CI: it needs the registry of crates, and compiles 270 of them.
+test-sal-original: rust deps ## the scripts of the published SAL crates, on those crates and on Hero
+	$(call package,curl,command -v curl,downloads by scripts)
+	$(CARGO) build --locked
+	nice $(CARGO) build --jobs 1 --manifest-path tests/sal_original/Cargo.toml --target-dir target/sal_original
+	CARGO=$(CARGO) tests/sal_original/run target/sal_original/debug/sal_original $(DEBUG)
 
 lint: rust ## formatting and clippy, as CI runs them
 	$(CARGO) fmt --all --check

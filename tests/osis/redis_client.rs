@@ -12,7 +12,7 @@ fn every_example_of_redisclient_returns_its_documented_output() {
     let documented = hero.run(&["--json", "script", "doc", "redisclient"]).code(0).stdout;
     let documented: Value = serde_json::from_str(&documented).expect("one JSON document");
     let functions = documented.as_array().expect("functions");
-    assert_eq!(functions.len(), 12);
+    assert_eq!(functions.len(), 13);
     for function in functions {
         let example = function["example"].as_str().expect("an example");
         let (_, output) = example.rsplit_once("// → ").expect("its output");

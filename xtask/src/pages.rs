@@ -88,8 +88,41 @@ fn markdown(script_type: &str, groups: &[Group]) -> String {
             let _ = write!(text, "```rust\n{}\n```\n", function.example.trim());
         }
     }
+    if script_type == "sal" {
+        text.push_str(PUBLISHED);
+    }
     text
 }
+
+/// The differences from the crates whose functions these are; `make test-sal-original` finds others.
+const PUBLISHED: &str = "
+## The published crates
+
+Scripts for the crates `sal-os`, `sal-text`, `sal-net`, `sal-redisclient`, `sal-git` and `sal-process` run here: each \
+function exists, and has the same answers except for these. `make test-sal-original` builds the crates, runs their \
+own scripts on both, and compares the answers.
+
+| subject | published crates | here |
+|---|---|---|
+| a function that only does something, such as `mkdir` or `copy` | returns a sentence | returns `()`, or the path where the page says so |
+| `execute().code` | 1 for most failures | the exit code of the command; 128 and the number of a signal |
+| packages | Ubuntu and macOS | Debian and its derivatives; `package_platform` says Debian |
+| `redis_lrange` | a value without functions | an array |
+| `http_check`, `http_status` | ask with HEAD, for 10 s | ask with GET, for 30 s |
+| `find_dir` | only folders directly below | if there is none, deeper ones |
+| `find_files`, `find_dirs` | follow links, `[ab]` matches one of several characters | follow no links; only `*` and `?` |
+| `case_insensitive` without `regex` | the replacement is dropped | works |
+| `git_clone` | below the system's temporary folder, the newest commit | into the script's folder, all commits |
+| `pull` | fails if there are local changes | fails if they conflict with the new commits |
+| `process_list`, `process_get` | by name | by name, or if there is none, by command line |
+| `kill` | may end the submitter and the daemon | a text never matches the programs of Hero and their parents |
+| templates | Tera | Jinja with Tera's filters, functions and tests; not `set_global`, `macro` with `self::`, `{% for key, value in map %}` (use `map|items`) |
+| errors | texts of their own | name the operation and its object; those of git contain \"Git error\" |
+
+Of later versions (herolib) there are `execute(command).run()`, `replacer_new`, `template_open`, `ensure`, `repeat`, \
+`pad_left`, `pad_right`, `name_fix_kubernetes`, `http_ping` and the `net_` functions. Virtual machines (`RuntimeBuilder`), \
+containers and Kubernetes are not managed.
+";
 
 #[cfg(test)]
 mod tests {

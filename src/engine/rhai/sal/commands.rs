@@ -66,6 +66,7 @@ run("echo Hello, $NAME").env("NAME", "world").execute().stdout
         BashCommand::with_variable,
     );
     register_execution(functions);
+    register_other_names(functions);
 }
 
 fn register_execution(functions: &mut Functions<'_>) {
@@ -104,6 +105,28 @@ if which("no-such-program") == () { "not here" } else { "here" }
             which,
         )
         .returns("string or ()");
+}
+
+/// Registers the names of later versions of SAL.
+fn register_other_names(functions: &mut Functions<'_>) {
+    functions.add(
+        "execute",
+        ["command"],
+        "Prepares a command for bash, as `run` does; then `run` runs it.",
+        r#"
+execute("echo $((40 + 2))").silent().run().stdout
+// → 42"#,
+        |command: &str| BashCommand::of("execute", command),
+    );
+    functions.add(
+        "run",
+        ["command"],
+        "Does the same as `execute` of a command.",
+        r#"
+execute("exit 3").ignore_error().run().code
+// → 3"#,
+        |run: BashCommand| run.execute(),
+    );
 }
 
 fn register_run(functions: &mut Functions<'_>) {

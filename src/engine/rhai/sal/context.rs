@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ::rhai::Dynamic;
 
+use crate::engine::Stream;
 use crate::engine::process::SYSTEM_PATH;
 use crate::engine::rhai::runtime::context::{self, JobContext};
 use crate::engine::rhai::runtime::settings::{FileAccess, SalSettings};
@@ -21,6 +22,28 @@ pub(super) fn operation<T>(
     work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
 ) -> RhaiResult<T> {
     context::operation(name, object, |run| run.sal, work)
+}
+
+/// Runs `work` as `operation` does, for a question to the network. If it fails, the script gets `fallback`
+/// and the log the reason; what the configuration forbids is an error.
+pub(super) fn question<T>(
+    name: &str,
+    object: &str,
+    fallback: T,
+    work: impl FnOnce(SalJob<'_>) -> CallResult<T>,
+) -> RhaiResult<T> {
+    operation(name, object, |job| {
+        job.settings.check_network()?;
+        match work(job) {
+            Err(CallError::Failed(reason)) if !reason.starts_with("not allowed") => {
+                job.check_stop()?;
+                let object = excerpt(object);
+                job.run.log_text(Stream::Stderr, &format!("{name} {object}: {reason}"));
+                Ok(fallback)
+            }
+            answered => answered,
+        }
+    })
 }
 
 impl<'a> SalJob<'a> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::context::{CallResult, SalJob, operation, path_text};
 use super::external_program::ExternalProgram;
-use super::files::regular;
+use super::files::{make_parents, regular};
 use super::find::{matches, sorted_entries};
 use super::remove::remove;
 use crate::engine::rhai::functions::Functions;
@@ -25,7 +25,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         "copy",
         ["source", "destination"],
         "Copies a file, a folder with its content, or everything that matches `*` and `?` in the \
-         last part of the source. The destination is a folder to copy into, or the new name.",
+         last part of the source. The destination is a folder to copy into, or the new name, whose \
+         missing folders are created.",
         r#"
 mkdir("site"); mkdir("backup");
 file_write("site/a.html", "A");
@@ -103,6 +104,8 @@ fn copy(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
     let name = Path::new(source).file_name().and_then(OsStr::to_str).unwrap_or_default();
     if !name.contains(['*', '?']) {
         let from = job.to_read(source)?;
+        from.symlink_metadata()?;
+        make_parents(&to)?;
         return copy_any(job, &from, &into(&from, to), FOLDER_DEPTH_MAX);
     }
     let folder = Path::new(source).parent().and_then(Path::to_str).unwrap_or_default();

@@ -7,6 +7,7 @@ use ::rhai::INT;
 
 use super::context::{CallResult, SalJob, operation, path_text};
 use super::external_program::ExternalProgram;
+use super::files::make_parents;
 use super::http::curl;
 use crate::engine::rhai::functions::Functions;
 
@@ -31,15 +32,17 @@ file_read("site/index.html")
     functions.add(
         "download_file",
         ["url", "path", "min_kb"],
-        "Downloads a file to a path, and returns the path. A file smaller than `min_kb` KiB is an \
-         error.",
+        "Downloads a file to a path, whose missing folders are created, and returns the path. A file \
+         smaller than `min_kb` KiB is an error.",
         r#"
 download_file("http://127.0.0.1:8080/", "page.html", 0);
 file_read("page.html")
 // → hello"#,
         |url: &str, path: &str, min_kb: INT| {
             operation("download_file", url, |job| {
-                fetch(job, url, &job.to_write(path)?, min_kb)?;
+                let file = job.to_write(path)?;
+                make_parents(&file)?;
+                fetch(job, url, &file, min_kb)?;
                 Ok(path.to_owned())
             })
         },

@@ -101,6 +101,34 @@ fn register_platform(functions: &mut Functions<'_>) {
         r#"let archive = if platform_is_arm() { "tool-arm64.tar.gz" } else { "tool-amd64.tar.gz" };"#,
         || cfg!(any(target_arch = "arm", target_arch = "aarch64")),
     );
+    functions.add(
+        "platform_check_linux_x86",
+        [],
+        "Throws an error unless this machine runs Linux on a processor of the x86 family.",
+        r"
+try { platform_check_linux_x86() } catch (error) { print(error) }",
+        || {
+            let fits = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+            check_platform("platform_check_linux_x86", fits, "Linux on x86_64")
+        },
+    );
+    functions.add(
+        "platform_check_macos_arm",
+        [],
+        "Throws an error unless this machine runs macOS on a processor of the ARM family.",
+        r"
+try { platform_check_macos_arm() } catch (error) { print(error) }",
+        || {
+            let fits = cfg!(all(target_os = "macos", target_arch = "aarch64"));
+            check_platform("platform_check_macos_arm", fits, "macOS on ARM")
+        },
+    );
+}
+
+fn check_platform(name: &str, fits: bool, wanted: &str) -> RhaiResult<()> {
+    operation(name, "", |_| {
+        if fits { Ok(()) } else { Err(format!("this machine is not {wanted}").into()) }
+    })
 }
 
 /// Returns the job's own variable, else `PATH`, `HOME`, `TMPDIR`, `SHELL` or `LC_CTYPE`. The daemon's

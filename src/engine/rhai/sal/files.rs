@@ -41,19 +41,23 @@ file_read("greeting.txt")
     functions.add(
         "file_write",
         ["path", "text"],
-        "Writes a text to a file; an existing file is overwritten.",
+        "Writes a text to a file; an existing file is overwritten, missing folders are created.",
         r#"
 file_write("greeting.txt", "hello");
 file_size("greeting.txt")
 // → 5"#,
         |path: &str, text: &str| {
-            operation("file_write", path, |job| write_text(&job.to_write(path)?, text))
+            operation("file_write", path, |job| {
+                let file = job.to_write(path)?;
+                make_parents(&file)?;
+                write_text(&file, text)
+            })
         },
     );
     functions.add(
         "file_write_append",
         ["path", "text"],
-        "Appends a text to a file; creates the file if it does not exist.",
+        "Appends a text to a file; creates the file and its folders if they do not exist.",
         r#"
 file_write_append("log.txt", "one ");
 file_write_append("log.txt", "two");
@@ -61,8 +65,9 @@ file_read("log.txt")
 // → one two"#,
         |path: &str, text: &str| {
             operation("file_write_append", path, |job| {
-                let mut file =
-                    regular(OpenOptions::new().append(true).create(true), &job.to_write(path)?)?;
+                let file = job.to_write(path)?;
+                make_parents(&file)?;
+                let mut file = regular(OpenOptions::new().append(true).create(true), &file)?;
                 Ok(file.write_all(text.as_bytes())?)
             })
         },
@@ -77,8 +82,11 @@ file_size("four.txt")
 // → 4"#,
         |path: &str| {
             operation("file_size", path, |job| {
-                let size = job.to_read(path)?.metadata()?.len();
-                Ok(INT::try_from(size).unwrap_or(INT::MAX))
+                let data = job.to_read(path)?.metadata()?;
+                if !data.is_file() {
+                    return Err("not a file".into());
+                }
+                Ok(INT::try_from(data.len()).unwrap_or(INT::MAX))
             })
         },
     );
@@ -94,6 +102,21 @@ mkdir("here");
 [exist("here"), exist("nowhere")]
 // → [true,false]"#,
         |path: &str| operation("exist", path, |job| Ok(job.to_read(path)?.try_exists()?)),
+    );
+    functions.add(
+        "ensure",
+        ["path"],
+        "Throws an error unless something exists at a path, and returns the path.",
+        r#"
+file_write("site.conf", "");
+ensure("site.conf")
+// → site.conf"#,
+        |path: &str| {
+            operation("ensure", path, |job| {
+                job.to_read(path)?.metadata()?;
+                Ok(path.to_owned())
+            })
+        },
     );
     functions.add(
         "mkdir",
@@ -127,9 +150,7 @@ file_size(ensure_file("etc/app.conf"))
         |path: &str| {
             operation("ensure_file", path, |job| {
                 let file = job.to_write(path)?;
-                if let Some(folder) = file.parent() {
-                    fs::create_dir_all(folder)?;
-                }
+                make_parents(&file)?;
                 regular(OpenOptions::new().append(true).create(true), &file)?;
                 Ok(path.to_owned())
             })
@@ -231,6 +252,11 @@ pub(super) fn write_text(path: &Path, text: &str) -> CallResult<()> {
 pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File> {
     let file = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err("not a regular file".into()) }
+}
+
+/// Creates the missing folders of a path that may be written.
+pub(super) fn make_parents(path: &Path) -> CallResult<()> {
+    Ok(path.parent().map_or(Ok(()), fs::create_dir_all)?)
 }
 
 fn make_folder(job: SalJob<'_>, path: &str) -> CallResult<()> {

@@ -19,8 +19,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "find_file",
         ["folder", "name"],
-        "Returns the path of the one file below a folder whose name matches; `*` matches any text, \
-         `?` one character. No match or several are an error.",
+        "Returns the path of the first file below a folder whose name matches; `*` matches any text, \
+         `?` one character. No match is an error.",
         r#"
 mkdir("project/src");
 file_write("project/src/main.rs", "");
@@ -44,7 +44,8 @@ find_files("logs", "*.log")
     functions.add(
         "find_dir",
         ["folder", "name"],
-        "Returns the path of the one folder below another whose name matches.",
+        "Returns the path of the one folder in another whose name matches; if there is none, of the one \
+         anywhere below. No match or several are an error.",
         r#"
 mkdir("project/src/engine");
 find_dir("project", "eng*")
@@ -102,22 +103,30 @@ pub(super) fn sorted_entries(folder: &Path) -> CallResult<Vec<PathBuf>> {
 fn find_one(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiResult<String> {
     operation(function, folder, |job| {
         let mut found = find(job, folder, name, kind)?;
-        match (found.pop(), found.len()) {
-            (Some(one), 0) => Ok(one),
-            (Some(_), more) => Err(format!("{} entries match `{name}`", more + 1).into()),
-            (None, _) => Err(format!("nothing matches `{name}`").into()),
+        if kind == EntryKind::Folder {
+            let is_direct = |path: &PathBuf| path.parent() == Some(Path::new(folder));
+            if found.iter().any(is_direct) {
+                found.retain(is_direct);
+            }
+            if found.len() > 1 {
+                return Err(format!("{} entries match `{name}`", found.len()).into());
+            }
+        }
+        match found.first() {
+            Some(first) => Ok(path_text(first)),
+            None => Err(format!("nothing matches `{name}`").into()),
         }
     })
 }
 
 fn find_all(function: &str, folder: &str, name: &str, kind: EntryKind) -> RhaiResult<Array> {
     operation(function, folder, |job| {
-        Ok(find(job, folder, name, kind)?.into_iter().map(Into::into).collect())
+        Ok(find(job, folder, name, kind)?.iter().map(|path| path_text(path).into()).collect())
     })
 }
 
-/// Returns paths that start with the script's own text. A folder without read permission is skipped.
-fn find(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<Vec<String>> {
+/// Returns sorted paths that start with the script's own text. A folder without read permission is skipped.
+fn find(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<Vec<PathBuf>> {
     let top = job.to_read(folder)?;
     let mut folders = vec![top.clone()];
     fs::read_dir(&top)?;
@@ -137,7 +146,7 @@ fn find(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResul
                     return Err(format!("more than {} match", job.settings.array_len_max).into());
                 }
                 let below = path.strip_prefix(&top).unwrap_or(&path);
-                found.push(path_text(&Path::new(folder).join(below)));
+                found.push(Path::new(folder).join(below));
             }
             if entry_kind.is_dir() {
                 folders.push(path);

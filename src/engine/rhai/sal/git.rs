@@ -7,6 +7,7 @@ use ::rhai::Array;
 
 use super::context::{CallResult, RhaiResult, SalJob, operation, path_text};
 use super::external_program::ExternalProgram;
+use super::files::make_parents;
 use super::find::matches;
 use crate::engine::rhai::functions::Functions;
 
@@ -109,14 +110,18 @@ repository.has_changes()
     functions.add(
         "git_tree_new",
         ["path"],
-        "Returns the tree of all repositories below a folder.",
+        "Returns the tree of all repositories below a folder, which is created if it does not exist.",
         r#"
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").list().len
 // → 1"#,
         |path: &str| {
             operation("git_tree_new", path, |job| {
-                let folder = job.to_read(path)?.canonicalize()?;
+                let folder = job.to_read(path)?;
+                if !folder.try_exists()? {
+                    fs::create_dir_all(job.to_write(path)?)?;
+                }
+                let folder = folder.canonicalize()?;
                 if folder.is_dir() { Ok(GitTree { folder }) } else { Err("not a folder".into()) }
             })
         },
@@ -161,13 +166,17 @@ git_tree_new("code").find("web*").len
     functions.add(
         "get",
         ["tree", "pattern"],
-        "Returns the one repository whose name or path matches; no match or several are an error.",
+        "Returns the one repository whose name or path matches; no match or several are an error. A URL is \
+         cloned into the folder SERVER/ACCOUNT/NAME of the tree, unless that exists.",
         r#"
 git_clone(env_get("ORIGIN"), "code/one");
 git_tree_new("code").get("one").has_changes()
 // → false"#,
         |tree: GitTree, pattern: &str| {
             operation("git get", pattern, |job| {
+                if pattern.starts_with("http") || pattern.starts_with("git@") {
+                    return tree.clone_once(job, pattern);
+                }
                 let mut found = tree.find(job, pattern)?;
                 match (found.pop(), found.len()) {
                     (Some(one), 0) => Ok(one),
@@ -207,6 +216,20 @@ impl GitTree {
         };
         let paths = self.paths(job)?.into_iter().filter(matching);
         Ok(paths.map(|path| GitRepo { path }).collect())
+    }
+
+    /// Clones the newest commit of a URL into its folder of the tree, if that does not exist.
+    fn clone_once(&self, job: SalJob<'_>, url: &str) -> CallResult<GitRepo> {
+        let parts = url_parts(url).ok_or("Git error: not the URL of a repository")?;
+        let path = parts.iter().fold(self.folder.clone(), |path, part| path.join(part));
+        let path = job.to_write(&path_text(&path))?;
+        if !path.try_exists()? {
+            job.settings.check_network()?;
+            make_parents(&path)?;
+            let words = ["clone", "--quiet", "--depth", "1", "--", url];
+            output(job, git(&self.folder).args(words).arg(&path))?;
+        }
+        Ok(GitRepo { path })
     }
 
     /// Returns the sorted paths of the repositories. Repositories inside of one are not found.
@@ -261,22 +284,40 @@ impl GitRepo {
         let default = ["-c", "user.name=hero", "-c", "user.email=hero@localhost"];
         let identity = if known { &[][..] } else { &default[..] };
         let message = format!("--message={message}");
-        git(&self.path)
-            .args(identity.iter().copied())
-            .args(["commit", "--quiet", &message])
-            .output(job)
-            .map(|_| ())
+        let commit = git(&self.path).args(identity.iter().copied());
+        output(job, commit.args(["commit", "--quiet", &message])).map(|_| ())
     }
 
     fn git(&self, job: SalJob<'_>, args: &[&str]) -> CallResult<String> {
         job.to_read(&path_text(&self.path))?;
-        git(&self.path).args(args.iter().copied()).output(job)
+        output(job, git(&self.path).args(args.iter().copied()))
     }
 }
 
 /// Returns a git command that never prompts for a password.
 fn git(folder: &Path) -> ExternalProgram {
     ExternalProgram::new("git").env("GIT_TERMINAL_PROMPT", "0").folder(folder)
+}
+
+/// Runs a git command and returns its output. Scripts look for "Git error" in the message of a failure.
+fn output(job: SalJob<'_>, command: ExternalProgram) -> CallResult<String> {
+    let ran = command.run(job)?;
+    if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure("Git error")) }
+}
+
+/// Returns server, account and name of `https://SERVER/ACCOUNT/NAME.git` or `git@SERVER:ACCOUNT/NAME.git`.
+fn url_parts(url: &str) -> Option<[&str; 3]> {
+    let web = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let (server, path) = match web {
+        Some(web) => web.split_once('/')?,
+        None => url.strip_prefix("git@")?.split_once(':')?,
+    };
+    let server = server.rsplit('@').next()?;
+    let (account, name) = path.trim_end_matches('/').split_once('/')?;
+    let name = name.strip_suffix(".git").unwrap_or(name);
+    let parts = [server, account, name];
+    let is_folder = |part: &&str| !part.is_empty() && !part.starts_with('.') && !part.contains('/');
+    parts.iter().all(is_folder).then_some(parts)
 }
 
 fn clone(url: &str, path: Option<&str>) -> RhaiResult<GitRepo> {
@@ -292,7 +333,7 @@ fn clone(url: &str, path: Option<&str>) -> RhaiResult<GitRepo> {
         let to = job.to_write(path.unwrap_or(name))?;
         // Git would run the command in an `ext::` URL.
         let protocols = ["-c", "protocol.ext.allow=never", "clone", "--quiet", "--", url];
-        git(&job.folder()?).args(protocols).arg(&to).output(job)?;
+        output(job, git(&job.folder()?).args(protocols).arg(&to))?;
         Ok(GitRepo { path: to.canonicalize()? })
     })
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ::rhai::INT;
 
-use super::context::{CallResult, RhaiResult, SalJob, operation};
+use super::context::{CallError, CallResult, RhaiResult, SalJob, operation, question};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
@@ -18,36 +18,68 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "http_check",
         ["url"],
-        "Returns whether a URL responds with a status below 400 within 30 seconds.",
+        "Returns whether a URL responds with a status from 200 to 299, after redirects, within 30 \
+         seconds. The log has the reason if nothing responds.",
         r#"
 if http_check("http://127.0.0.1:8080/") { "up" } else { "down" }
 // → up"#,
-        |url: &str| {
-            operation("http_check", url, |job| Ok(status(job, url)?.is_some_and(is_success)))
-        },
+        |url: &str| check("http_check", url),
     );
     functions.add(
         "http_status",
         ["url"],
-        "Returns the HTTP status of a URL, after redirects.",
+        "Returns the HTTP status of a URL, after redirects; -1 if nothing responds, with the reason in \
+         the log.",
         r#"
 http_status("http://127.0.0.1:8080/missing")
 // → 404"#,
-        |url: &str| {
-            operation("http_status", url, |job| {
-                status(job, url)?.ok_or_else(|| "no response".into())
-            })
-        },
+        |url: &str| question("http_status", url, -1, |job| status(job, url)),
     );
     functions.add(
         "http_wait",
         ["url", "seconds"],
-        "Waits until a URL responds with a status below 400, and returns whether it did in time.",
+        "Waits until a URL responds with a status from 200 to 299, and returns whether it did in time.",
         r#"
 http_wait("http://127.0.0.1:8080/", 10)
 // → true"#,
         wait,
     );
+    register_other_names(functions);
+}
+
+/// Registers the names of later versions of SAL.
+fn register_other_names(functions: &mut Functions<'_>) {
+    functions.add(
+        "http_ping",
+        ["url"],
+        "Does the same as http_check.",
+        r#"
+http_ping("http://127.0.0.1:8080/")
+// → true"#,
+        |url: &str| check("http_ping", url),
+    );
+    functions.add(
+        "net_http_check",
+        ["url"],
+        "Does the same as http_check.",
+        r#"
+net_http_check("http://127.0.0.1:8080/")
+// → true"#,
+        |url: &str| check("net_http_check", url),
+    );
+    functions.add(
+        "net_http_status",
+        ["url"],
+        "Does the same as http_status.",
+        r#"
+net_http_status("http://127.0.0.1:8080/missing")
+// → 404"#,
+        |url: &str| question("net_http_status", url, -1, |job| status(job, url)),
+    );
+}
+
+fn check(name: &str, url: &str) -> RhaiResult<bool> {
+    question(name, url, false, |job| Ok(is_success(status(job, url)?)))
 }
 
 /// Returns the curl command for a URL, without output options.
@@ -72,30 +104,32 @@ pub(super) fn curl(job: SalJob<'_>, url: &str) -> CallResult<ExternalProgram> {
     ]))
 }
 
-/// Returns the status of a URL; `None` without a response.
-fn status(job: SalJob<'_>, url: &str) -> CallResult<Option<INT>> {
+/// Returns the status of a URL; fails without a response.
+fn status(job: SalJob<'_>, url: &str) -> CallResult<INT> {
     let asked = curl(job, url)?
         .args(["--output", "/dev/null", "--write-out", "%{http_code}", "--max-time"])
         .arg(RESPONSE_TIMEOUT.as_secs().to_string())
         .timeout(RESPONSE_TIMEOUT + Duration::from_secs(1))
         .run(job)?;
-    if asked.code() == Some(3) {
-        return Err("malformed URL".into());
-    }
-    Ok(asked.stdout().trim().parse().ok().filter(|status| asked.success() && *status > 0))
+    let status = asked.stdout().trim().parse().ok();
+    status.filter(|status| asked.success() && *status > 0).ok_or_else(|| asked.failure("curl"))
 }
 
 fn is_success(status: INT) -> bool {
-    (100..400).contains(&status)
+    (200..300).contains(&status)
 }
 
 fn wait(url: &str, seconds: INT) -> RhaiResult<bool> {
     operation("http_wait", url, |job| {
         let time = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
         let until = Instant::now().checked_add(time);
+        curl(job, url)?;
+        job.settings.check_run()?;
         loop {
-            if status(job, url)?.is_some_and(is_success) {
-                return Ok(true);
+            match status(job, url) {
+                Ok(status) if is_success(status) => return Ok(true),
+                Err(CallError::JobEnded) => return Err(CallError::JobEnded),
+                Ok(_) | Err(CallError::Failed(_)) => {}
             }
             if until.is_some_and(|until| Instant::now() + RETRY_INTERVAL >= until) {
                 return Ok(false);

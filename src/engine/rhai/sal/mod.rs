@@ -22,6 +22,8 @@ mod scripts;
 mod ssh;
 mod systemd;
 mod template;
+mod template_text;
+mod template_values;
 mod text;
 mod time;
 

@@ -1,5 +1,7 @@
 //! Debian packages, with the programs apt and dpkg.
 
+use std::fs;
+
 use ::rhai::Array;
 
 use super::context::{CallResult, SalJob, operation};
@@ -46,6 +48,24 @@ pub(super) fn register(functions: &mut Functions<'_>) {
 
 fn register_questions(functions: &mut Functions<'_>) {
     functions.add(
+        "package_platform",
+        [],
+        "Returns the platform whose packages these functions manage: Debian or Ubuntu, else Unknown.",
+        r#"
+["Debian", "Ubuntu", "Unknown"].contains(package_platform())
+// → true"#,
+        platform,
+    );
+    functions.add(
+        "package_set_debug",
+        ["on"],
+        "Returns its argument. The output of apt is always in the job's log.",
+        r"
+package_set_debug(true)
+// → true",
+        |on: bool| on,
+    );
+    functions.add(
         "package_list",
         [],
         "Returns the names of all installed packages.",
@@ -90,6 +110,16 @@ package_is_installed("bash")
             })
         },
     );
+}
+
+fn platform() -> &'static str {
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let id = release.lines().find_map(|line| line.strip_prefix("ID="));
+    match id.map(|id| id.trim_matches('"')) {
+        Some("debian") => "Debian",
+        Some("ubuntu") => "Ubuntu",
+        _ => "Unknown",
+    }
 }
 
 /// Rejects a name that Debian does not allow, and so an option as well.

@@ -13,7 +13,7 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, connect, getsockopt, socket, sockopt,
 };
 
-use super::context::{CallResult, SalJob, operation};
+use super::context::{CallResult, RhaiResult, SalJob, operation, question};
 use super::external_program::ExternalProgram;
 use super::ssh::check_host;
 use crate::engine::rhai::functions::Functions;
@@ -28,27 +28,19 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "tcp_check",
         ["host", "port"],
-        "Returns whether a port of a host accepts a connection within 5 seconds.",
+        "Returns whether a port of a host accepts a connection within 5 seconds; false for a name that \
+         is no host.",
         r#"
 if !tcp_check("127.0.0.1", 9) { print("port 9 is closed") }"#,
-        |host: &str, port: INT| {
-            operation("tcp_check", &format!("{host}:{port}"), |job| check(job, host, port))
-        },
+        |host: &str, port: INT| is_open("tcp_check", host, port),
     );
     functions.add(
         "tcp_ping",
         ["host"],
-        "Returns whether a host answers one ping, with the program ping.",
+        "Returns whether a host answers one ping, with the program ping; false without that program.",
         r#"
 print(`this machine answers: ${tcp_ping("127.0.0.1")}`);"#,
-        |host: &str| {
-            operation("tcp_ping", host, |job| {
-                job.settings.check_network()?;
-                check_host(host)?;
-                let args = ["-c", "1", "-W", "5", "--", host];
-                Ok(ExternalProgram::new("ping").args(args).run(job)?.success())
-            })
-        },
+        |host: &str| ping("tcp_ping", host),
     );
     functions.add(
         "port_check_available",
@@ -67,10 +59,52 @@ print(`port 8080 is free: ${port_check_available(8080)}`);",
             })
         },
     );
+    register_other_names(functions);
+}
+
+/// Registers the names of later versions of SAL.
+fn register_other_names(functions: &mut Functions<'_>) {
+    functions.add(
+        "net_tcp_check",
+        ["host", "port"],
+        "Does the same as tcp_check.",
+        r#"
+net_tcp_check("127.0.0.1", 9)
+// → false"#,
+        |host: &str, port: INT| is_open("net_tcp_check", host, port),
+    );
+    functions.add(
+        "net_tcp_ping",
+        ["host"],
+        "Does the same as tcp_ping.",
+        r#"
+net_tcp_ping("127.0.0.1")
+// → true"#,
+        |host: &str| ping("net_tcp_ping", host),
+    );
+    functions.add(
+        "net_ssh_ping",
+        ["host", "user"],
+        "Returns whether port 22 of a host accepts a connection; the user is not tried, as ssh_ping does.",
+        r#"
+if net_ssh_ping("127.0.0.1", "deploy") { print("sshd listens") }"#,
+        |host: &str, _user: &str| is_open("net_ssh_ping", host, 22),
+    );
+}
+
+fn is_open(name: &str, host: &str, port: INT) -> RhaiResult<bool> {
+    question(name, &format!("{host}:{port}"), false, |job| check(job, host, port))
+}
+
+fn ping(name: &str, host: &str) -> RhaiResult<bool> {
+    question(name, host, false, |job| {
+        check_host(host)?;
+        let args = ["-c", "1", "-W", "5", "--", host];
+        Ok(ExternalProgram::new("ping").args(args).run(job)?.success())
+    })
 }
 
 fn check(job: SalJob<'_>, host: &str, port: INT) -> CallResult<bool> {
-    job.settings.check_network()?;
     let port = number(port)?;
     if port == 0 {
         return Err("a port must be a number from 1 to 65535".into());

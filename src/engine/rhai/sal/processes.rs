@@ -1,5 +1,6 @@
 //! The processes of the machine, read from `/proc`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use ::rhai::{Array, FLOAT, INT, Map};
@@ -15,15 +16,15 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "process_list",
         ["pattern"],
-        "Returns the processes whose name or command line contains the text; an empty text returns \
-         all. Each has pid, name, cmd, memory in bytes, and cpu in percent since its start.",
+        "Returns the processes whose name contains the text, or if there is none, those whose command \
+         line does; an empty text returns all. Each has pid, name, cmd, memory in bytes, and cpu in percent since its start.",
         r#"
 let all = process_list("");
 all.sort(|a, b| b.memory - a.memory);
 print(`${all[0].name} (${all[0].pid}) has ${all[0].memory / 1048576} MiB`);"#,
         |pattern: &str| {
             operation("process_list", pattern, |job| {
-                let found = list(job, pattern)?;
+                let found = named(job, pattern)?;
                 if found.len() > job.settings.array_len_max {
                     return Err(format!("more than {} match", job.settings.array_len_max).into());
                 }
@@ -34,8 +35,8 @@ print(`${all[0].name} (${all[0].pid}) has ${all[0].memory / 1048576} MiB`);"#,
     functions.add(
         "process_get",
         ["pattern"],
-        "Returns the one process whose name or command line contains the text; no match or several \
-         are an error.",
+        "Returns the one process whose name contains the text, or if there is none, whose command line \
+         does; no match or several are an error.",
         r#"
 try {
     print(process_get("postgres: checkpointer").memory);
@@ -49,11 +50,11 @@ try {
             "kill",
             ["pattern"],
             "Terminates every process whose name or command line contains the text, and returns a \
-         message with their number. A whole number is the pid of one process. The daemon itself is \
-         never terminated.",
+         message with their number. A whole number is the pid of one process. A text never matches the \
+         programs of Hero on this machine, such as the daemon and `hero exec`, nor their parents.",
             r#"
 kill("no-such-program-runs-here")
-// → no process matches"#,
+// → No matching processes found"#,
             kill,
         )
         .overload(["pid"], |pid: INT| kill(&pid.to_string()));
@@ -62,6 +63,7 @@ kill("no-such-program-runs-here")
 #[derive(Debug)]
 struct Process {
     pid: i32,
+    parent: i32,
     name: String,
     command: String,
     memory_bytes: u64,
@@ -86,7 +88,12 @@ impl Process {
         let memory_bytes = number(24)? * system_value(SysconfVar::PAGE_SIZE)?;
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let command = String::from_utf8_lossy(&command).replace('\0', " ").trim_end().to_owned();
-        Some(Self { pid, name, command, memory_bytes, cpu_percent })
+        let parent = i32::try_from(number(4)?).ok()?;
+        Some(Self { pid, parent, name, command, memory_bytes, cpu_percent })
+    }
+
+    fn matches(&self, pattern: &str) -> bool {
+        self.name.contains(pattern) || self.command.contains(pattern)
     }
 
     fn into_map(self) -> Map {
@@ -102,7 +109,7 @@ impl Process {
 
 fn process_get(pattern: &str) -> RhaiResult<Map> {
     operation("process_get", pattern, |job| {
-        let mut found = list(job, pattern)?;
+        let mut found = named(job, pattern)?;
         match (found.pop(), found.len()) {
             (Some(one), 0) => Ok(one.into_map()),
             (Some(_), more) => Err(format!("{} processes match, not one", more + 1).into()),
@@ -125,7 +132,13 @@ fn kill(pattern: &str) -> RhaiResult<String> {
                 return Err("this process cannot be ended by a script".into());
             }
             Some(pid) => vec![pid],
-            None => list(job, pattern)?.into_iter().map(|found| found.pid).collect(),
+            None => {
+                let all = list(job)?;
+                let spared = of_hero(&all);
+                let is_ended =
+                    |found: &&Process| found.matches(pattern) && !spared.contains(&found.pid);
+                all.iter().filter(is_ended).map(|found| found.pid).collect()
+            }
         };
         let mut ended = 0;
         for pid in pids.into_iter().filter(|pid| !is_spared(*pid)) {
@@ -137,9 +150,9 @@ fn kill(pattern: &str) -> RhaiResult<String> {
             }
         }
         Ok(match ended {
-            0 => "no process matches".to_owned(),
-            1 => "ended 1 process".to_owned(),
-            more => format!("ended {more} processes"),
+            0 => "No matching processes found".to_owned(),
+            1 => "Successfully killed 1 process".to_owned(),
+            more => format!("Successfully killed {more} processes"),
         })
     })
 }
@@ -148,7 +161,43 @@ fn is_gone(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ESRCH as i32)
 }
 
-fn list(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {
+/// Returns the processes that run the same program as this one, and all their parents.
+fn of_hero(all: &[Process]) -> BTreeSet<i32> {
+    let own = getpid().as_raw();
+    let own_program = program(own);
+    let parents: BTreeMap<i32, i32> = all.iter().map(|found| (found.pid, found.parent)).collect();
+    let mut spared = BTreeSet::new();
+    for found in all {
+        let is_own = found.pid == own || own_program.is_some() && program(found.pid) == own_program;
+        let mut next = is_own.then_some(found.pid);
+        while let Some(pid) = next {
+            next = if spared.insert(pid) { parents.get(&pid).copied() } else { None };
+        }
+    }
+    spared
+}
+
+/// Returns the file name of a process's program; `None` if it may not be read.
+fn program(pid: i32) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let name = path.file_name()?.to_str()?;
+    // An upgrade has replaced the file.
+    Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
+}
+
+/// Returns the processes whose name contains the text; if there is none, those whose command line does.
+fn named(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {
+    let mut found = list(job)?;
+    if found.iter().any(|process| process.name.contains(pattern)) {
+        found.retain(|process| process.name.contains(pattern));
+    } else {
+        found.retain(|process| process.command.contains(pattern));
+    }
+    Ok(found)
+}
+
+/// Returns all processes, sorted by pid.
+fn list(job: SalJob<'_>) -> CallResult<Vec<Process>> {
     let uptime = fs::read_to_string("/proc/uptime")?;
     let uptime = uptime.split_ascii_whitespace().next().and_then(|text| text.parse().ok());
     let uptime_seconds = uptime.unwrap_or(0.0);
@@ -158,10 +207,7 @@ fn list(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let Some(process) = Process::read(pid, uptime_seconds) else { continue };
-        if process.name.contains(pattern) || process.command.contains(pattern) {
-            found.push(process);
-        }
+        found.extend(Process::read(pid, uptime_seconds));
     }
     found.sort_by_key(|process| process.pid);
     Ok(found)

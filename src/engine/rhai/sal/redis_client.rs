@@ -26,30 +26,36 @@ fn values(functions: &mut Functions<'_>) {
         || operation("redis_ping", "", |job| text(job, job.redis(&["PING"])?)),
     );
     functions.add(
+        "redis_reset",
+        [],
+        "Returns true if Redis answers. A broken connection is replaced by itself.",
+        "\nredis_reset()\n// → true",
+        || operation("redis_reset", "", |job| job.redis(&["PING"]).map(|_| true)),
+    );
+    functions.add(
         "redis_set",
         ["key", "value"],
-        "Sets a key to a string, and returns OK.",
-        "\nredis_set(\"greeting\", \"hello\")\n// → OK",
+        "Sets a key to a string, and returns true.",
+        "\nredis_set(\"greeting\", \"hello\")\n// → true",
         |key: &str, value: Dynamic| {
             operation("redis_set", key, |job| {
-                text(job, job.redis(&["SET", job.allowed_key(key)?, &value.to_string()])?)
+                job.redis(&["SET", job.allowed_key(key)?, &value.to_string()])?;
+                Ok(true)
             })
         },
     );
-    functions
-        .add(
-            "redis_get",
-            ["key"],
-            "Returns the string of a key, or () if the key does not exist.",
-            "\nredis_set(\"greeting\", \"hello\");\n[redis_get(\"greeting\"), redis_get(\"nothing\") == ()]\n// → [\"hello\",true]",
-            |key: &str| {
-                operation("redis_get", key, |job| {
-                    fits(job, &job.redis(&["STRLEN", job.allowed_key(key)?])?, job.settings.bytes_max)?;
-                    text_or_unit(job, job.redis(&["GET", key])?)
-                })
-            },
-        )
-        .returns("string or ()");
+    functions.add(
+        "redis_get",
+        ["key"],
+        "Returns the string of a key; empty if the key does not exist.",
+        "\nredis_set(\"greeting\", \"hello\");\n[redis_get(\"greeting\"), redis_get(\"nothing\")]\n// → [\"hello\",\"\"]",
+        |key: &str| {
+            operation("redis_get", key, |job| {
+                fits(job, &job.redis(&["STRLEN", job.allowed_key(key)?])?, job.settings.bytes_max)?;
+                text_or_empty(job, job.redis(&["GET", key])?)
+            })
+        },
+    );
     functions.add(
         "redis_del",
         ["key"],
@@ -67,30 +73,29 @@ fn hashes(functions: &mut Functions<'_>) {
     functions.add(
         "redis_hset",
         ["key", "field", "value"],
-        "Sets a field of a hash, and returns whether the field is new.",
-        "\nredis_del(\"h\");\n[redis_hset(\"h\", \"a\", 1), redis_hset(\"h\", \"a\", 2)]\n// → [true,false]",
+        "Sets a field of a hash, and returns true.",
+        "\nredis_hset(\"h\", \"a\", 1)\n// → true",
         |key: &str, field: &str, value: Dynamic| {
             operation("redis_hset", key, |job| {
                 let words = ["HSET", job.allowed_key(key)?, field, &value.to_string()];
-                Ok(number(&job.redis(&words)?)? > 0)
+                number(&job.redis(&words)?)?;
+                Ok(true)
             })
         },
     );
-    functions
-        .add(
-            "redis_hget",
-            ["key", "field"],
-            "Returns a field of a hash, or () if the field does not exist.",
-            "\nredis_hset(\"h\", \"a\", \"x\");\nredis_hget(\"h\", \"a\")\n// → x",
-            |key: &str, field: &str| {
-                operation("redis_hget", key, |job| {
-                    let size = job.redis(&["HSTRLEN", job.allowed_key(key)?, field])?;
-                    fits(job, &size, job.settings.bytes_max)?;
-                    text_or_unit(job, job.redis(&["HGET", key, field])?)
-                })
-            },
-        )
-        .returns("string or ()");
+    functions.add(
+        "redis_hget",
+        ["key", "field"],
+        "Returns a field of a hash; empty if the field does not exist.",
+        "\nredis_hset(\"h\", \"a\", \"x\");\nredis_hget(\"h\", \"a\")\n// → x",
+        |key: &str, field: &str| {
+            operation("redis_hget", key, |job| {
+                let size = job.redis(&["HSTRLEN", job.allowed_key(key)?, field])?;
+                fits(job, &size, job.settings.bytes_max)?;
+                text_or_empty(job, job.redis(&["HGET", key, field])?)
+            })
+        },
+    );
     functions.add(
         "redis_hgetall",
         ["key"],
@@ -231,9 +236,9 @@ fn text(job: SalJob<'_>, reply: RedisReply) -> CallResult<String> {
     }
 }
 
-fn text_or_unit(job: SalJob<'_>, reply: RedisReply) -> CallResult<Dynamic> {
+fn text_or_empty(job: SalJob<'_>, reply: RedisReply) -> CallResult<String> {
     match reply {
-        RedisReply::Nil => Ok(Dynamic::UNIT),
-        reply => Ok(text(job, reply)?.into()),
+        RedisReply::Nil => Ok(String::new()),
+        reply => text(job, reply),
     }
 }

@@ -87,6 +87,28 @@ replacer.replace("colour 7")
         ReplacerBuilder::default,
     );
     functions.add(
+        "text_replacer_builder",
+        [],
+        "Does the same as text_replacer_new.",
+        r#"
+text_replacer_builder().pattern("a").replacement("b").build().replace("aa")
+// → bb"#,
+        ReplacerBuilder::default,
+    );
+    functions.add(
+        "replacer_new",
+        [],
+        "Does the same as text_replacer_new.",
+        r#"
+replacer_new().pattern("a").replacement("b").build().replace("aa")
+// → bb"#,
+        ReplacerBuilder::default,
+    );
+    register_fields(functions);
+}
+
+fn register_fields(functions: &mut Functions<'_>) {
+    functions.add(
         "pattern",
         ["builder", "text"],
         "Sets the text to replace, or a regular expression with `regex(true)`.",
@@ -168,7 +190,7 @@ try {
 }
 
 /// One replacement of a builder.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Rule {
     pattern: String,
     replacement: String,
@@ -192,7 +214,9 @@ impl ReplacerBuilder {
     fn build(self) -> RhaiResult<Replacer> {
         operation("text_replacer build", "", |_| {
             let mut steps = Vec::new();
-            for rule in self.done.into_iter().chain([self.current]) {
+            let rules = self.done.into_iter().chain([self.current]);
+            // Nothing needs to follow the last `and`.
+            for rule in rules.filter(|rule| *rule != Rule::default()) {
                 if rule.pattern.is_empty() {
                     return Err("a pattern is empty".into());
                 }
@@ -202,6 +226,9 @@ impl ReplacerBuilder {
                     .build()
                     .map_err(|error| one_line(&error))?;
                 steps.push((regex, rule.replacement, rule.regex));
+            }
+            if steps.is_empty() {
+                return Err("no pattern is set".into());
             }
             Ok(Replacer { steps: steps.into() })
         })

@@ -2,38 +2,55 @@
 
 use ::rhai::INT;
 
-use super::context::{CallResult, SalJob, operation};
+use super::context::{CallError, CallResult, SalJob, excerpt, question};
 use super::external_program::{Exited, ExternalProgram};
+use crate::engine::Stream;
 use crate::engine::rhai::functions::Functions;
+
+/// The exit code of ssh itself: the command did not run.
+const SSH_FAILED: INT = 255;
+/// The answer if ssh could not be started, or was ended by a signal.
+const NOT_RUN: INT = -1;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "ssh_execute",
         ["host", "user", "command"],
-        "Runs a command on another machine, and returns its exit code.",
+        "Runs a command on another machine, and returns its exit code; 255 if ssh could not run it, with \
+         the reason in the log, and -1 without ssh.",
         r#"
 ssh_execute("web1.example.org", "deploy", "systemctl is-active nginx")
 // → 0"#,
         |host: &str, user: &str, command: &str| {
-            operation("ssh_execute", host, |job| {
+            question("ssh_execute", host, NOT_RUN, |job| {
+                if let Err(CallError::Failed(reason)) = check_names(host, user) {
+                    log(job, "ssh_execute", host, &reason);
+                    return Ok(SSH_FAILED);
+                }
                 let ran = ssh(job, host, user, command)?;
-                let code = ran.code().ok_or_else(|| ran.failure("ssh"))?;
-                // 255 is an error of ssh itself: the command did not run.
-                if code == 255 { Err(ran.failure("ssh")) } else { Ok(INT::from(code)) }
+                let code = INT::from(ran.code().ok_or_else(|| ran.failure("ssh"))?);
+                if code == SSH_FAILED {
+                    log(job, "ssh_execute", host, &reason_of(ran.failure("ssh")));
+                }
+                Ok(code)
             })
         },
     );
     functions.add(
         "ssh_execute_output",
         ["host", "user", "command"],
-        "Runs a command on another machine, and returns its output.",
+        "Runs a command on another machine, and returns its output; if it fails, what it has printed, with \
+         the reason in the log.",
         r#"
 ssh_execute_output("web1.example.org", "deploy", "hostname")
 // → web1"#,
         |host: &str, user: &str, command: &str| {
-            operation("ssh_execute_output", host, |job| {
+            question("ssh_execute_output", host, String::new(), |job| {
                 let ran = ssh(job, host, user, command)?;
-                if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure("ssh")) }
+                if !ran.success() {
+                    log(job, "ssh_execute_output", host, &reason_of(ran.failure("ssh")));
+                }
+                Ok(ran.stdout())
             })
         },
     );
@@ -45,7 +62,7 @@ ssh_execute_output("web1.example.org", "deploy", "hostname")
 ssh_ping("web1.example.org", "deploy")
 // → true"#,
         |host: &str, user: &str| {
-            operation("ssh_ping", host, |job| Ok(ssh(job, host, user, "true")?.success()))
+            question("ssh_ping", host, false, |job| Ok(ssh(job, host, user, "true")?.success()))
         },
     );
 }
@@ -59,14 +76,29 @@ pub(super) fn check_host(host: &str) -> CallResult<()> {
     Ok(())
 }
 
-/// Runs ssh in batch mode: it never prompts for a password.
-fn ssh(job: SalJob<'_>, host: &str, user: &str, command: &str) -> CallResult<Exited> {
-    job.settings.check_network()?;
+fn check_names(host: &str, user: &str) -> CallResult<()> {
     check_host(host)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@+".contains(c);
     if user.is_empty() || user.starts_with('-') || !user.chars().all(is_plain) {
         return Err("invalid user name".into());
     }
+    Ok(())
+}
+
+fn log(job: SalJob<'_>, function: &str, host: &str, reason: &str) {
+    job.run.log_text(Stream::Stderr, &format!("{function} {}: {reason}", excerpt(host)));
+}
+
+fn reason_of(failure: CallError) -> String {
+    match failure {
+        CallError::Failed(reason) => reason,
+        CallError::JobEnded => String::new(),
+    }
+}
+
+/// Runs ssh in batch mode: it never prompts for a password.
+fn ssh(job: SalJob<'_>, host: &str, user: &str, command: &str) -> CallResult<Exited> {
+    check_names(host, user)?;
     let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-l", user, "--", host];
     ExternalProgram::new("ssh").args(options).arg(command).run(job)
 }

@@ -1,16 +1,19 @@
-//! Templates in the language of Jinja.
+//! Templates in the language of Jinja, with the filters of Tera.
 
 use std::cell::Cell;
 use std::io::{self, Write};
 
 use ::rhai::{Dynamic, Map};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use minijinja::value::ValueKind;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
 use serde_json::Value as Json;
 
 use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
 use super::files::{read_text, write_text};
 use super::json::to_json;
+use super::template_text::{Bounds, add_text_filters, plain};
+use super::template_values::{add_functions, add_tests, add_value_filters};
 use crate::engine::rhai::functions::Functions;
 
 /// The limit of template instructions for one rendering; takes a few seconds.
@@ -21,8 +24,10 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.add(
         "template_builder_open",
         ["path"],
-        "Opens a template in the language of Jinja: {{ name }} inserts a value, {% for %} repeats, \
-         {% if %} chooses. A name without a value is an error.",
+        "Opens a template in the language of Jinja, with the filters of Tera: {{ name }} inserts a \
+         value, {% for %} repeats, {% if %} chooses. A name without a value is an error where it is \
+         inserted, and false in a condition. In a file .html, .htm or .xml inserted values are \
+         escaped, except with `|safe`.",
         r#"
 file_write("page.txt", "Dear {{ name }},{% for item in items %} {{ item }}{% endfor %}");
 template_builder_open("page.txt")
@@ -30,12 +35,17 @@ template_builder_open("page.txt")
     .add_var("items", ["tea", "cake"])
     .render()
 // → Dear Ann, tea cake"#,
-        |path: &str| {
-            operation("template_builder_open", path, |job| {
-                let source = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
-                Ok(TemplateBuilder { path: path.to_owned(), source, vars: Map::new() })
-            })
-        },
+        |path: &str| open("template_builder_open", path),
+    );
+    functions.add(
+        "template_open",
+        ["path"],
+        "Does the same as template_builder_open.",
+        r#"
+file_write("t", "{{ list|join(sep=\", \") }}");
+template_open("t").add_var("list", ["a", "b"]).render()
+// → a, b"#,
+        |path: &str| open("template_open", path),
     );
     functions.add(
         "add_var",
@@ -64,6 +74,13 @@ template_builder_open("t").add_vars(#{a: 1, b: 2}).render()
         },
     );
     register_rendering(functions);
+}
+
+fn open(name: &str, path: &str) -> RhaiResult<TemplateBuilder> {
+    operation(name, path, |job| {
+        let source = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
+        Ok(TemplateBuilder { path: path.to_owned(), source, vars: Map::new() })
+    })
 }
 
 fn register_rendering(functions: &mut Functions<'_>) {
@@ -106,14 +123,7 @@ struct TemplateBuilder {
 
 impl TemplateBuilder {
     fn render(&self, job: SalJob<'_>) -> CallResult<String> {
-        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
-        let syntax = syntax.map_err(|error| one_line(&error))?;
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // The result can be any file format; an HTML template uses `|escape` itself.
-        environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.set_syntax(syntax);
-        environment.set_fuel(Some(FUEL));
+        let environment = environment(job)?;
         let values = value(to_json(&self.vars.clone().into())?);
         let stopped = Cell::new(None);
         let mut text = BoundedText { text: Vec::new(), job, stopped: &stopped };
@@ -126,6 +136,31 @@ impl TemplateBuilder {
         rendered.map_err(|error| one_line(&error))?;
         String::from_utf8(text.text).map_err(|_| "not UTF-8 text".into())
     }
+}
+
+/// Returns the language: that of Jinja, with the filters, functions and tests of Tera.
+fn environment(job: SalJob<'_>) -> CallResult<Environment<'static>> {
+    let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
+    let mut environment = Environment::new();
+    // A missing name is an error where it is printed, and false in a condition.
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_auto_escape_callback(|path| {
+        let is_html = [".html", ".htm", ".xml"].iter().any(|ending| path.ends_with(ending));
+        if is_html { AutoEscape::Html } else { AutoEscape::None }
+    });
+    environment.set_formatter(|out, state, value| match value.kind() {
+        ValueKind::Bool | ValueKind::Number => Ok(out.write_str(&plain(value))?),
+        _ => escape_formatter(out, state, value),
+    });
+    environment.set_syntax(syntax.map_err(|error| one_line(&error))?);
+    environment.set_fuel(Some(FUEL));
+    let settings = job.settings;
+    let bounds = Bounds { bytes_max: settings.bytes_max, elements_max: settings.array_len_max };
+    add_text_filters(&mut environment, bounds);
+    add_value_filters(&mut environment, bounds);
+    add_functions(&mut environment, job.run.script.env.clone());
+    add_tests(&mut environment);
+    Ok(environment)
 }
 
 /// Collects the rendered text; fails at the size limit of a string, and when the job must end.

@@ -20,6 +20,7 @@ use crate::test_support::needs;
 mod failures;
 mod hostile;
 mod names;
+mod published;
 
 /// The scripts that stand in for programs of the machine.
 const STAND_INS: [(&str, &str); 10] = [
@@ -85,6 +86,16 @@ impl ExampleWorld {
         source: &str,
         timeout: Duration,
     ) -> Result<Success, Failure> {
+        self.run_logged(engine, source, timeout, &NoLog)
+    }
+
+    pub(super) fn run_logged(
+        &self,
+        engine: &RhaiEngine,
+        source: &str,
+        timeout: Duration,
+        log: &impl Log,
+    ) -> Result<Success, Failure> {
         let origin = self.path().join("origin.git");
         let env = BTreeMap::from([
             ("PATH".to_owned(), format!("{}:{SYSTEM_PATH}", self.path().join("bin").display())),
@@ -104,7 +115,7 @@ impl ExampleWorld {
         std::thread::scope(|scope| {
             std::thread::Builder::new()
                 .stack_size(STACK_SIZE_BYTES)
-                .spawn_scoped(scope, || engine.run(&script, &cancel, &NoLog))
+                .spawn_scoped(scope, || engine.run(&script, &cancel, log))
                 .expect("a thread")
                 .join()
                 .expect("no panic")

@@ -96,7 +96,7 @@ fn kill_ends_matching_processes_and_rejects_wrong_arguments() {
     };
     let (mut first, mut second) = (sleeper(), sleeper());
     let source = format!("kill(\"{seconds}\")");
-    assert_eq!(world.run(sal(), &source), Ok("ended 2 processes".to_owned()));
+    assert_eq!(world.run(sal(), &source), Ok("Successfully killed 2 processes".to_owned()));
     for sleeper in [&mut first, &mut second] {
         assert_eq!(sleeper.wait().expect("ended").code(), None);
     }

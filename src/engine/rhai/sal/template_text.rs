@@ -1,0 +1,269 @@
+//! The filters of Tera for texts: templates of older scripts use them, with named parameters.
+
+#![expect(clippy::needless_pass_by_value, reason = "a filter gets its arguments by value")]
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use minijinja::value::{ArgType, Kwargs, Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind};
+
+/// The limits of what a filter returns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) bytes_max: u64,
+    pub(super) elements_max: usize,
+}
+
+pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: Bounds) {
+    environment.add_filter("truncate", truncate);
+    environment.add_filter(
+        "replace",
+        move |text: Cow<'_, str>, from: Option<String>, to: Option<String>, names: Kwargs| {
+            let from = required(from, &names, "from")?;
+            let to = required(to, &names, "to")?;
+            finish(&names)?;
+            fits(text.len(), text.matches(&from).count(), to.len(), bounds)?;
+            Ok::<_, Error>(text.replace(&from, &to))
+        },
+    );
+    environment.add_filter(
+        "indent",
+        move |text: Cow<'_, str>, width: Option<usize>, names: Kwargs| {
+            let prefix = names.get::<Option<String>>("prefix")?;
+            let width = width.unwrap_or(4);
+            fits(width, 0, 0, bounds)?;
+            let prefix = prefix.unwrap_or_else(|| " ".repeat(width));
+            let (first, blank) = (flag(&names, "first")?, flag(&names, "blank")?);
+            finish(&names)?;
+            fits(text.len(), text.lines().count(), prefix.len(), bounds)?;
+            Ok::<_, Error>(indent(&text, &prefix, first, blank))
+        },
+    );
+    environment.add_filter("trim_start", |text: Cow<'_, str>| text.trim_start().to_owned());
+    environment.add_filter("trim_end", |text: Cow<'_, str>| text.trim_end().to_owned());
+    environment.add_filter(
+        "trim_start_matches",
+        |text: Cow<'_, str>, part: Option<String>, names: Kwargs| {
+            let part = required(part, &names, "pat")?;
+            Ok::<_, Error>(text.trim_start_matches(part.as_str()).to_owned())
+        },
+    );
+    environment.add_filter(
+        "trim_end_matches",
+        |text: Cow<'_, str>, part: Option<String>, names: Kwargs| {
+            let part = required(part, &names, "pat")?;
+            Ok::<_, Error>(text.trim_end_matches(part.as_str()).to_owned())
+        },
+    );
+    environment.add_filter("split", split);
+    environment.add_filter("wordcount", |text: Cow<'_, str>| text.split_whitespace().count());
+    environment.add_filter("as_str", |value: &Value| plain(value));
+    add_notations(environment);
+}
+
+/// Filters that rewrite characters for another notation.
+fn add_notations(environment: &mut Environment<'_>) {
+    environment.add_filter("slugify", |text: Cow<'_, str>| slug(&text));
+    environment.add_filter("urlencode", |text: Cow<'_, str>| url_encoded(&text, "/-_."));
+    environment.add_filter("urlencode_strict", |text: Cow<'_, str>| url_encoded(&text, ""));
+    environment.add_filter("striptags", |text: Cow<'_, str>| without_tags(&text));
+    environment.add_filter("spaceless", |text: Cow<'_, str>| spaceless(&text));
+    environment.add_filter("linebreaksbr", |text: Cow<'_, str>| {
+        text.replace("\r\n", "<br>").replace('\n', "<br>")
+    });
+    environment.add_filter("addslashes", |text: Cow<'_, str>| {
+        text.replace('\\', "\\\\").replace('"', "\\\"").replace('\'', "\\'")
+    });
+}
+
+/// Returns a parameter that has a place or a name.
+pub(super) fn optional<'a, T>(
+    placed: Option<T>,
+    names: &'a Kwargs,
+    name: &'a str,
+) -> Result<Option<T>, Error>
+where
+    T: ArgType<'a, Output = T>,
+{
+    match placed {
+        Some(value) => Ok(Some(value)),
+        None => names.get::<Option<T>>(name),
+    }
+}
+
+pub(super) fn required<'a, T>(
+    placed: Option<T>,
+    names: &'a Kwargs,
+    name: &'a str,
+) -> Result<T, Error>
+where
+    T: ArgType<'a, Output = T>,
+{
+    optional(placed, names, name)?.ok_or_else(|| failed(format!("no parameter `{name}`")))
+}
+
+/// Rejects unknown names of parameters.
+pub(super) fn finish(names: &Kwargs) -> Result<(), Error> {
+    names.assert_all_used()
+}
+
+pub(super) fn flag(names: &Kwargs, name: &str) -> Result<bool, Error> {
+    Ok(names.get::<Option<bool>>(name)?.unwrap_or(false))
+}
+
+pub(super) fn failed(reason: impl Into<Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, reason)
+}
+
+/// Rejects a result of `start` bytes and `count` pieces that is larger than a string may be.
+pub(super) fn fits(start: usize, count: usize, piece: usize, bounds: Bounds) -> Result<(), Error> {
+    let bytes = count.saturating_mul(piece).saturating_add(start);
+    if bytes as u64 <= bounds.bytes_max {
+        return Ok(());
+    }
+    Err(failed(format!("the result of a filter is longer than {} bytes", bounds.bytes_max)))
+}
+
+/// Returns the text of a value as a template prints it.
+pub(super) fn plain(value: &Value) -> String {
+    match (value.kind(), f64::try_from(value.clone())) {
+        (ValueKind::Bool, _) => value.is_true().to_string(),
+        (ValueKind::Number, Ok(number)) if !value.is_integer() => number.to_string(),
+        _ => value.to_string(),
+    }
+}
+
+fn truncate(
+    text: Cow<'_, str>,
+    length: Option<usize>,
+    end: Option<String>,
+    names: Kwargs,
+) -> Result<String, Error> {
+    let length = optional(length, &names, "length")?.unwrap_or(255);
+    let end = optional(end, &names, "end")?.unwrap_or_else(|| "…".to_owned());
+    finish(&names)?;
+    Ok(match text.char_indices().nth(length) {
+        Some((cut, _)) => format!("{}{end}", &text[..cut]),
+        None => text.into_owned(),
+    })
+}
+
+fn split(text: Cow<'_, str>, part: Option<String>, names: Kwargs) -> Result<Vec<String>, Error> {
+    let part = optional(part, &names, "pat")?;
+    finish(&names)?;
+    Ok(match part {
+        Some(part) => text.split(part.as_str()).map(ToOwned::to_owned).collect(),
+        None => text.split_whitespace().map(ToOwned::to_owned).collect(),
+    })
+}
+
+fn indent(text: &str, prefix: &str, first: bool, blank: bool) -> String {
+    let mut indented = String::with_capacity(text.len());
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            indented.push('\n');
+        }
+        if (number > 0 || first) && (blank || !line.trim().is_empty()) {
+            indented.push_str(prefix);
+        }
+        indented.push_str(line);
+    }
+    indented
+}
+
+/// Returns lower-case letters and digits with `-` between words.
+fn slug(text: &str) -> String {
+    let mut slug = String::with_capacity(text.len());
+    for c in text.chars().flat_map(char::to_lowercase) {
+        match letters(c) {
+            Some(letters) => slug.push_str(letters),
+            None if c.is_ascii_alphanumeric() => slug.push(c),
+            None if slug.ends_with('-') || slug.is_empty() => {}
+            None => slug.push('-'),
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
+/// Returns the plain letters for a letter of Western Europe.
+fn letters(c: char) -> Option<&'static str> {
+    Some(match c {
+        'à'..='å' | 'ā' | 'ă' | 'ą' => "a",
+        'æ' => "ae",
+        'ç' | 'ć' | 'č' => "c",
+        'ď' | 'đ' | 'ð' => "d",
+        'è'..='ë' | 'ē' | 'ę' | 'ě' => "e",
+        'ğ' => "g",
+        'ì'..='ï' | 'ī' | 'ı' => "i",
+        'ł' => "l",
+        'ñ' | 'ń' | 'ň' => "n",
+        'ò'..='ö' | 'ø' | 'ō' | 'ő' => "o",
+        'œ' => "oe",
+        'ř' => "r",
+        'ś' | 'š' | 'ş' | 'ș' => "s",
+        'ß' => "ss",
+        'ť' | 'ț' => "t",
+        'þ' => "th",
+        'ù'..='ü' | 'ū' | 'ů' | 'ű' => "u",
+        'ý' | 'ÿ' => "y",
+        'ź' | 'ż' | 'ž' => "z",
+        _ => return None,
+    })
+}
+
+/// Encodes all but letters, digits and `kept` for a URL.
+fn url_encoded(text: &str, kept: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.bytes().any(|kept| kept == byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// Removes everything from `<` to `>`, and comments.
+fn without_tags(text: &str) -> String {
+    let mut left = text;
+    let mut kept = String::with_capacity(text.len());
+    while let Some(start) = left.find('<') {
+        let (mark, skipped) = if left[start..].starts_with("<!--") { ("-->", 3) } else { (">", 1) };
+        let Some(end) = left[start..].find(mark) else { break };
+        kept.push_str(&left[..start]);
+        left = &left[start + end + skipped..];
+    }
+    kept + left
+}
+
+/// Removes white space between `>` and `<`.
+fn spaceless(text: &str) -> String {
+    let mut spaceless = String::with_capacity(text.len());
+    for (number, part) in text.split('>').enumerate() {
+        if number == 0 {
+            spaceless.push_str(part);
+            continue;
+        }
+        spaceless.push('>');
+        let rest = part.trim_start();
+        spaceless.push_str(if rest.starts_with('<') { rest } else { part });
+    }
+    spaceless
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_rewritten_as_by_tera() {
+        assert_eq!(slug("  Hello, Wörld! x "), "hello-world-x");
+        assert_eq!(url_encoded("a b/c?é", "/"), "a%20b/c%3F%C3%A9");
+        assert_eq!(without_tags("<b>a</b> <!-- <i> -->b < c"), "a b < c");
+        assert_eq!(spaceless("<a>\n <b> x </b> </a>"), "<a><b> x </b></a>");
+        assert_eq!(indent("a\n\nb", "  ", false, false), "a\n\n  b");
+        assert_eq!(indent("a\n\nb", "  ", true, true), "  a\n  \n  b");
+    }
+}
