@@ -105,6 +105,7 @@ test-fresh: rust ## the two commands of README on a minimal Debian 12, as an unp
 # Not for CI: it needs the registry of crates, and compiles 270 of them.
 test-sal-original: rust deps ## the scripts of the published SAL crates, on those crates and on Hero
 	$(call package,curl,command -v curl,downloads by scripts)
+	$(call package,rsync,command -v rsync,rsync by scripts)
 	$(CARGO) build --locked
 	nice $(CARGO) build --jobs 1 --manifest-path tests/sal_original/Cargo.toml --target-dir target/sal_original
 	CARGO=$(CARGO) tests/sal_original/run target/sal_original/debug/sal_original $(DEBUG)
