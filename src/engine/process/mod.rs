@@ -128,13 +128,14 @@ impl CommandEngine {
                 exit_code: report.status.code(),
             };
         }
-        if self.preparer.is_python() && needs_semaphores(&report.stderr_tail) {
-            let message = "multiprocessing needs semaphores, which are files in /dev/shm: add it \
-                           to write in the sandbox of the type";
-            return Failure::Script {
-                message: message.to_owned(),
-                exit_code: report.status.code(),
-            };
+        let missing = Some(&report.stderr_tail).filter(|_| self.preparer.is_python());
+        if let Some((what, setting)) = missing.and_then(|tail| missing_for_processes(tail)) {
+            let of_type = &self.script_type;
+            let message = format!(
+                "multiprocessing needs {what} here, which the sandbox closes: set \
+                 type.{of_type}.sandbox.{setting}"
+            );
+            return Failure::Script { message, exit_code: report.status.code() };
         }
         let has_raised = self.preparer.is_python() && report.status.code() == Some(1);
         let error = has_raised.then(|| error_of(&report.stderr_tail, script)).flatten();
@@ -143,11 +144,22 @@ impl CommandEngine {
     }
 }
 
-/// Returns true for a traceback of Python that ends because no semaphore can be created.
-fn needs_semaphores(stderr_tail: &str) -> bool {
+/// Returns what `multiprocessing` cannot have in the sandbox, with the setting that opens it, if a traceback
+/// of Python shows that: files for values, arrays and shared memory, or sockets for managers.
+fn missing_for_processes(stderr_tail: &str) -> Option<(&'static str, &'static str)> {
+    const CLOSED: &str = "PermissionError: [Errno 13] Permission denied";
+    const NO_SOCKET: &str = "PermissionError: [Errno 1] Operation not permitted";
     let last = stderr_tail.lines().last().unwrap_or_default();
-    last == "PermissionError: [Errno 13] Permission denied"
-        && stderr_tail.contains("_multiprocessing.SemLock(")
+    let calls = ["_multiprocessing.SemLock(", "_posixshmem.shm_open("];
+    if last.strip_prefix(CLOSED).is_some_and(|file| {
+        file.starts_with(": '/dev/shm/") || calls.iter().any(|call| stderr_tail.contains(call))
+    }) {
+        return Some(("files in /dev/shm", "write = [\"/dev/shm\"]"));
+    }
+    let listens = ["multiprocessing/forkserver.py", "in SocketListener", "self._listener = Socket"];
+    let has_no_socket = stderr_tail.lines().any(|line| line == NO_SOCKET);
+    (has_no_socket && listens.iter().any(|text| stderr_tail.contains(text)))
+        .then_some(("Unix sockets", "unix_sockets = true"))
 }
 
 impl Engine for CommandEngine {

@@ -196,3 +196,98 @@ import multiprocessing
 if __name__ == "__main__":
     with multiprocessing.Pool(2) as pool:
         print(pool.map(abs, [-1, 2]))
+#: pool of processes that are no forks
+import multiprocessing
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        print(pool.map(abs, [-1, 2]))
+#: executor of processes
+from concurrent.futures import ProcessPoolExecutor
+def square(n):
+    return n * n
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        print(list(pool.map(square, range(5))), pool.submit(square, 9).result())
+#: error in an executor of processes
+from concurrent.futures import ProcessPoolExecutor
+def work(n):
+    raise KeyError(n)
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1) as pool:
+        try:
+            pool.submit(work, 3).result()
+        except KeyError as error:
+            print("failed with", error)
+#: queue of multiprocessing
+import multiprocessing
+def work(numbers, results):
+    for n in iter(numbers.get, None):
+        results.put(n * n)
+if __name__ == "__main__":
+    for method in ["fork", "spawn"]:
+        context = multiprocessing.get_context(method)
+        numbers, results = context.Queue(), context.SimpleQueue()
+        process = context.Process(target=work, args=[numbers, results])
+        process.start()
+        for n in [1, 2, None]:
+            numbers.put(n)
+        print(results.get(), results.get())
+        process.join()
+        print(process.exitcode, numbers.qsize())
+#: locks of multiprocessing
+import multiprocessing
+def work(lock, event):
+    with lock:
+        event.set()
+if __name__ == "__main__":
+    lock, event = multiprocessing.RLock(), multiprocessing.Event()
+    with lock, lock:
+        process = multiprocessing.Process(target=work, args=[lock, event])
+        process.start()
+        print(event.is_set(), lock)
+    print(event.wait(60))
+    process.join()
+    bounded = multiprocessing.BoundedSemaphore(1)
+    print(bounded.acquire(), bounded.acquire(timeout=0.01), bounded)
+    bounded.release()
+    try:
+        bounded.release()
+    except ValueError as error:
+        print(error)
+#: condition of multiprocessing
+import multiprocessing
+def work(condition, results):
+    with condition:
+        results.put("ready")
+        condition.notify()
+if __name__ == "__main__":
+    condition, results = multiprocessing.Condition(), multiprocessing.JoinableQueue()
+    process = multiprocessing.Process(target=work, args=[condition, results])
+    with condition:
+        process.start()
+        print(condition.wait(60))
+    print(results.get())
+    results.task_done()
+    results.join()
+    process.join()
+#: value of multiprocessing
+import multiprocessing
+print(multiprocessing.Value("i", 5).value)
+#: manager of multiprocessing
+import multiprocessing
+def work(shared):
+    shared["b"] = 2
+if __name__ == "__main__":
+    with multiprocessing.Manager() as manager:
+        shared = manager.dict(a=1)
+        process = multiprocessing.Process(target=work, args=[shared])
+        process.start()
+        process.join()
+        print(dict(shared))
+#: semaphores that nothing closes
+import multiprocessing
+locks = [multiprocessing.get_context(method).Lock() for method in ["fork", "spawn"] for _ in range(3)]
+print(len(locks), type(locks[0]._semlock))
+#: module of semaphores
+import _multiprocessing
+print(_multiprocessing.SemLock.SEM_VALUE_MAX > 1000, _multiprocessing.__name__, _multiprocessing.SemLock.__name__)

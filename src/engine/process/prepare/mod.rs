@@ -16,7 +16,7 @@ pub(super) use build_cache::Until;
 pub(super) use environment::{LOCALE, basic_environment};
 pub(in crate::engine) use environment::{check_variable, environment};
 pub use programs::{SYSTEM_PATH, find_in, find_program};
-pub(super) use python::HERO_MODULE;
+pub(super) use python::{HERO_MODULE, SEMAPHORES};
 pub(in crate::engine) use scratch::remove_leftovers;
 pub use scratch::{Scratch, folder_of_jobs};
 pub(super) use tool::{RunTool, Tool, ToolResult};
@@ -156,7 +156,7 @@ impl Preparer {
         let mut prepared =
             Prepared { program, args, env, scratch, script, packages, compiler, entries };
         if let Some(packages) = &self.packages {
-            let module = python::provide_module(source, &prepared.scratch);
+            let module = python::provide_modules(source, &prepared.scratch);
             module.map_err(|error| cannot_write(&error))?;
             if let Some(entry) = packages.of(source, &prepared.program, until, log)? {
                 prepared.program = python::interpreter(entry.path());

@@ -72,12 +72,35 @@ fn metadata_that_cannot_be_satisfied_is_rejected() {
 }
 
 #[test]
-fn the_error_of_multiprocessing_names_the_folder_that_it_needs() {
+fn the_error_of_multiprocessing_names_the_key_that_opens_what_it_needs() {
     let world = World::new();
     let python = world.engine("python", "");
-    let source = "import multiprocessing\nmultiprocessing.Queue()\n";
-    let message = world.message(&python, source);
-    assert!(message.starts_with("multiprocessing needs semaphores"), "{message}");
+    let files = "set type.python.sandbox.write = [\"/dev/shm\"]";
+    let sockets = "set type.python.sandbox.unix_sockets = true";
+    for (source, key) in [
+        ("import multiprocessing as m\nm.Value('i', 1)\n", files),
+        (
+            "from multiprocessing import shared_memory as s\ns.SharedMemory(create=True, size=1)\n",
+            files,
+        ),
+        ("import multiprocessing as m\nm.Manager()\n", sockets),
+        ("import multiprocessing as m\nm.get_context('forkserver').Pool(1)\n", sockets),
+    ] {
+        let message = world.message(&python, source);
+        assert!(message.ends_with(key), "{message}");
+    }
+}
+
+#[test]
+fn semaphores_are_those_of_the_system_where_the_sandbox_leaves_them() {
+    let world = World::new();
+    let open = world.engine_in("python", "", "enabled = false");
+    let source = "import multiprocessing\n\
+        lock = multiprocessing.get_context('spawn').Lock()\n\
+        print(type(lock._semlock).__base__.__name__, lock._semlock.name is not None)\n";
+    assert_eq!(world.output(&open, source), "object True");
+    let closed = world.engine("python", "");
+    assert_eq!(world.output(&closed, source), "SemLock False");
 }
 
 #[test]

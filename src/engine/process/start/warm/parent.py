@@ -7,7 +7,7 @@
 # rehearses a job, and waits on its socket for the descriptors of standard output and error, of the
 # channel and of the Landlock rules if there are any, and for one line of JSON with the rest. It sends
 # "." before the script begins, or the reason why it cannot, and closes the socket.
-def serve(control, preload, hero, cell):
+def serve(control, preload, hero, semaphores, cell):
     try:
         import atexit, builtins, ctypes, gc, importlib, json, os, resource, sys, types
     except ImportError as error:
@@ -220,10 +220,16 @@ def serve(control, preload, hero, cell):
         control.send(pid or b"0")
         return None
 
-    # The module `hero`, which a cold script finds beside it.
-    module = types.ModuleType("hero")
-    exec(compile(hero, "hero.py", "exec"), module.__dict__)
-    sys.modules["hero"] = module
+    # The modules that a cold script finds beside it.
+    for name, text in (("hero", hero), ("_hero_semaphores", semaphores)):
+        module = types.ModuleType(name)
+        exec(compile(text, name + ".py", "exec"), module.__dict__)
+        sys.modules[name] = module
+    try:
+        module.install()
+    except (AttributeError, ImportError):
+        # This interpreter has no semaphores.
+        pass
     try:
         for name in preload:
             importlib.import_module(name)

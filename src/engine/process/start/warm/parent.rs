@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
 
 use crate::engine::process::deadline::poll_until;
-use crate::engine::process::prepare::{HERO_MODULE, LOCALE, Prepared, SYSTEM_PATH};
+use crate::engine::process::prepare::{HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH};
 use crate::engine::process::start::registry::{MARK, Registered, Run, command};
 use crate::engine::process::start::spec::{CHANNEL_NUMBER, CHANNEL_VARIABLE, Spec};
 use crate::engine::process::start::started::Pipes;
@@ -83,9 +83,10 @@ impl Parent {
                 .spawn()
         })?;
         let parent = Self { child, _registered: registered, control: Mutex::new(control) };
-        let (names, hero) = (json!(preload), json!(HERO_MODULE));
+        let names = json!(preload);
+        let (hero, semaphores) = (json!(HERO_MODULE), json!(SEMAPHORES));
         let cell = json!(common_restrictions(sandbox).to_string());
-        let text = format!("{TEXT}\nserve(control, {names}, {hero}, {cell})\n");
+        let text = format!("{TEXT}\nserve(control, {names}, {hero}, {semaphores}, {cell})\n");
         let control = parent.control();
         send_with(control.as_fd(), text.as_bytes(), &[])?;
         let said = answer(control.as_fd(), Instant::now() + START_WITHIN)?;
