@@ -49,6 +49,7 @@ deps: ## install redis-server from Debian if it is missing
 deps-test: deps ## install the Debian packages that only tests use
 	$(call package,python3-redis,/usr/bin/python3 -c 'import redis',tests with foreign programs in Python)
 	$(call package,python3-venv,/usr/bin/python3 -c 'import ensurepip',tests of Python packages)
+	$(call package,prometheus,command -v promtool,its promtool: tests of metrics and alerts)
 	$(call package,curl,command -v curl,tests of downloads by scripts)
 
 build: rust ## build target/release/hero

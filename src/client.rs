@@ -28,6 +28,7 @@ mod logs;
 mod many;
 mod migration;
 mod objects;
+pub(crate) mod overview;
 mod periodic_jobs;
 mod queues;
 mod status;
@@ -43,6 +44,7 @@ pub use events::EventFollower;
 pub use logs::LogFollower;
 pub use many::{Graph, GraphNode};
 pub use migration::blockers;
+pub use overview::{ActorCount, Overview};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,6 +5,7 @@
 //! which records that. Meanwhile `heartbeat` renews the lease; `identity` holds the name.
 
 mod boot;
+mod counts;
 mod error;
 mod fetch;
 mod heartbeat;

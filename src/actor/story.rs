@@ -122,7 +122,7 @@ fn origin(job: &Job) -> String {
 }
 
 /// Returns how long the job stood in its queue. A new job has no change of state yet.
-fn waited(job: &Job) -> Option<Duration> {
+pub(super) fn waited(job: &Job) -> Option<Duration> {
     since(job.updated_at.or(job.created_at), job)
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::counts;
 use crate::config::JobConfig;
 use crate::engine::{Failure, StopReason, Success};
 use crate::proto::job::{InvalidJob, Job};
-use crate::store::Verdict;
+use crate::store::{Counts, Verdict};
 
 /// The jitter of a retry's delay, as a share of it.
 const JITTER: f64 = 0.2;
@@ -41,9 +42,10 @@ pub(super) fn decide(
     Some(Verdict::Retry { error, exit_code, delay })
 }
 
-/// Returns the end of a job that cannot be run. It is never retried.
-pub(super) fn refuse(invalid: &InvalidJob) -> Verdict {
-    Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false }
+/// Returns the end of a job that cannot be run, and what it counts. It is never retried.
+pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
+    let verdict = Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false };
+    (verdict, counts::of_invalid())
 }
 
 /// Returns `retry_backoff · 2^(attempt-1)`, capped, with jitter.

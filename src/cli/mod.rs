@@ -11,6 +11,7 @@ mod events;
 mod exec;
 mod job;
 mod job_options;
+mod metrics;
 mod migrate;
 mod osis;
 mod output;
@@ -19,6 +20,7 @@ mod queue;
 mod script;
 mod script_doc;
 mod stage;
+mod stats;
 mod status;
 mod submit;
 mod table;
@@ -76,6 +78,8 @@ enum Command {
     Dev(dev::Dev),
     Check(check::Check),
     Status(status::Status),
+    Stats(stats::Stats),
+    Metrics(metrics::MetricsCommand),
     Exec(exec::Exec),
     Submit(submit::Submit),
     #[command(subcommand)]
@@ -127,6 +131,8 @@ impl Cli {
             Command::Dev(dev) => block_on(dev.run(global)),
             Command::Check(check) => check.run(global),
             Command::Status(status) => status.run(global),
+            Command::Stats(stats) => block_on(stats.run(global)),
+            Command::Metrics(metrics) => block_on(metrics.run(global)),
             Command::Exec(exec) => block_on(exec.run(global)),
             Command::Submit(submit) => block_on(submit.run(global)),
             Command::Job(job) => block_on(job.run(global)),

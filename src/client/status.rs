@@ -1,8 +1,11 @@
 //! The state of Redis, of the supervisors and of every script type.
 
+use std::collections::BTreeMap;
+
 use super::{Client, ClientError};
 use crate::proto::message::SupervisorPresence;
 use crate::proto::queue::Queue;
+use crate::proto::target::ScriptType;
 use crate::store::{QueueState, RedisState, TypeState};
 
 impl Client {
@@ -40,5 +43,16 @@ impl Client {
         others: impl IntoIterator<Item = Queue>,
     ) -> Result<Vec<QueueState>, ClientError> {
         Ok(self.store.queue_states_with(others.into_iter().collect()).await?)
+    }
+
+    /// Returns the counters of several script types, in their order.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn counters_of(
+        &self,
+        types: &[ScriptType],
+    ) -> Result<Vec<BTreeMap<String, u64>>, ClientError> {
+        Ok(self.store.counters_of(types).await?)
     }
 }

@@ -84,6 +84,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         job: layer.job,
         actor: layer.actor,
         check: layer.check,
+        metrics: layer.metrics,
         osis: layer.osis,
         sal: layer.sal,
         limits: layer.limits,

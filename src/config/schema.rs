@@ -10,6 +10,7 @@ use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
 use super::log::LogConfig;
+use super::metrics::MetricsConfig;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
 use super::thresholds::CheckConfig;
@@ -34,6 +35,8 @@ pub struct Config {
     pub actor: ActorConfig,
     /// `[check]`.
     pub check: CheckConfig,
+    /// `[metrics]`.
+    pub metrics: MetricsConfig,
     /// `[osis]`.
     pub osis: OsisConfig,
     /// `[sal]`.
@@ -58,6 +61,7 @@ impl Default for Config {
             job: JobConfig::default(),
             actor: ActorConfig::default(),
             check: CheckConfig::default(),
+            metrics: MetricsConfig::default(),
             osis: OsisConfig::default(),
             sal: SalConfig::default(),
             limits: BTreeMap::new(),
@@ -77,6 +81,7 @@ pub(super) struct Layer {
     pub(super) job: JobConfig,
     pub(super) actor: ActorConfig,
     pub(super) check: CheckConfig,
+    pub(super) metrics: MetricsConfig,
     pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
     #[serde(rename = "limit")]

@@ -14,3 +14,4 @@ pub mod report;
 pub mod script_reply;
 pub mod target;
 pub mod text;
+pub mod times;

@@ -1,5 +1,6 @@
 //! The actor's side of a job: claim it, record how the attempt ended, or give it back.
 
+use std::fmt::{Display, Write};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -111,7 +112,12 @@ pub struct AttemptEnd {
     pub verdict: Verdict,
     /// Fields of the hash: the resource usage of a process, the missing lines of the log.
     pub used: Vec<(&'static str, String)>,
+    /// Counters of its type that it adds to, beside its end.
+    pub counts: Counts,
 }
+
+/// Counters, and by how much they grow.
+pub type Counts = Vec<(String, u64)>;
 
 /// The answer to the recording of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,8 +250,9 @@ impl Store {
                 .arg(text)
                 .arg(exit_code.map(|code| code.to_string()).unwrap_or_default())
                 .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default())
-                .arg(lines(&ending.used))
-                .arg(reply);
+                .arg(lines(ending.used.iter().map(|(name, value)| (*name, value))))
+                .arg(reply)
+                .arg(lines(ending.counts.iter().map(|(name, by)| (name.as_str(), by))));
         }
         let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
         let rejected = |answer: &String| StoreError::in_answer(self.address(), answer);
@@ -333,8 +340,12 @@ impl<'a> UnsentEnd<'a> {
 }
 
 /// Fields and values in the form of `finish.lua`.
-fn lines(fields: &[(&str, String)]) -> String {
-    fields.iter().flat_map(|(name, value)| [name, "=", value, "\n"]).collect()
+fn lines<'a>(fields: impl Iterator<Item = (&'a str, impl Display)>) -> String {
+    let mut text = String::new();
+    for (name, value) in fields {
+        let _ = writeln!(text, "{name}={value}");
+    }
+    text
 }
 
 /// Whole milliseconds, at least one: zero would mean "never" or "at once" to Redis.

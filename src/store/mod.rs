@@ -38,7 +38,7 @@ mod status;
 mod submission;
 
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
-pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Recorded, Verdict};
+pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Counts, Recorded, Verdict};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
 pub use connection::{Blocking, Reach, Waker};

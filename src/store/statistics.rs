@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use redis::Value;
+
 use super::attempts::millis;
+use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
@@ -51,6 +54,27 @@ impl Store {
             .collect())
     }
 
+    /// The counters of several types, in their order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn counters_of(
+        &self,
+        types: &[ScriptType],
+    ) -> Result<Vec<BTreeMap<String, u64>>, StoreError> {
+        if types.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        for script_type in types {
+            pipeline.cmd("HGETALL").arg(self.keys.stats(script_type));
+        }
+        let answers: Vec<Value> = self.link.pipeline("reading statistics", &pipeline).await?;
+        // A key of a wrong type counts nothing.
+        Ok(answers.into_iter().map(|answer| numbers(read(answer).unwrap_or_default())).collect())
+    }
+
     /// The counters of a type: submitted, started, finished, failed, retried, dead, skipped.
     ///
     /// # Errors
@@ -61,11 +85,10 @@ impl Store {
     ) -> Result<BTreeMap<String, u64>, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.stats(script_type));
-        let counters: Vec<(String, String)> =
-            self.link.query("reading statistics", &command).await?;
-        Ok(counters
-            .into_iter()
-            .filter_map(|(name, number)| Some((name, number.parse().ok()?)))
-            .collect())
+        Ok(numbers(self.link.query("reading statistics", &command).await?))
     }
+}
+
+fn numbers(fields: Vec<(String, String)>) -> BTreeMap<String, u64> {
+    fields.into_iter().filter_map(|(name, number)| Some((name, number.parse().ok()?))).collect()
 }

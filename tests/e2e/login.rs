@@ -12,6 +12,8 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("dev", None),
     ("check", Some(&["--redis"])),
     ("status", Some(&[])),
+    ("stats", Some(&[])),
+    ("metrics", Some(&[])),
     ("exec", Some(&["-t", "osis", "-e", "1"])),
     ("submit", Some(&["-t", "osis", "-e", "1"])),
     ("job list", Some(&[])),

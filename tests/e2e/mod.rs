@@ -19,6 +19,7 @@ mod limits;
 mod load;
 mod log_files;
 mod login;
+mod metrics;
 mod outage;
 mod parsing;
 mod progress;

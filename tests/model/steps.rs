@@ -282,6 +282,7 @@ impl Walk {
                 script_type: life.actor.script_type.clone(),
                 verdict: self.verdict(*end),
                 used: Vec::new(),
+                counts: Vec::new(),
             })
             .collect();
         let answers =

@@ -122,6 +122,7 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
             script_type: script_type("osis"),
             verdict: dead("no"),
             used: Vec::new(),
+            counts: Vec::new(),
         })
         .collect();
     world.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");

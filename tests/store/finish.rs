@@ -85,6 +85,7 @@ async fn a_call_that_ends_sixteen_jobs_trims_the_indexes_of_their_ends() {
             script_type: "osis".parse().expect("legal"),
             verdict: finished("1"),
             used: Vec::new(),
+            counts: Vec::new(),
         });
     }
     let index = keys::index("finished", "osis");
@@ -126,6 +127,7 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
             script_type: life.actor.script_type.clone(),
             verdict: finished("1"),
             used: Vec::new(),
+            counts: Vec::new(),
         })
         .collect();
     world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
@@ -261,6 +263,7 @@ async fn many_endings_are_recorded_in_one_call_each_by_itself() {
             script_type: life.actor.script_type.clone(),
             verdict: finished(attempt.id.as_str()),
             used: Vec::new(),
+            counts: Vec::new(),
         })
         .collect();
     // The last one was never claimed.
@@ -396,6 +399,7 @@ async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and
         script_type: life.actor.script_type.clone(),
         verdict: error(&invalid.to_string()),
         used: Vec::new(),
+        counts: Vec::new(),
     };
     world.store.finish(&life.boot, RETENTION, &[ending]).await.expect("finishing");
     assert_eq!(world.indexes_of("a"), [keys::index("error", "osis")]);

@@ -215,6 +215,7 @@ impl World {
             script_type: script_type.clone(),
             verdict: Verdict::Finished { output: "".into(), exit_code: None },
             used: Vec::new(),
+            counts: Vec::new(),
         };
         let endings: Vec<AttemptEnd> = jobs.into_iter().map(ending).collect();
         let recorded = self.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
@@ -237,7 +238,13 @@ impl World {
     /// Records how an attempt ended.
     pub(crate) async fn finish(&self, life: &Life, id: &JobId, verdict: Verdict) -> Recorded {
         let script_type = life.actor.script_type.clone();
-        let ending = [AttemptEnd { id: id.clone(), script_type, verdict, used: Vec::new() }];
+        let ending = [AttemptEnd {
+            id: id.clone(),
+            script_type,
+            verdict,
+            used: Vec::new(),
+            counts: Vec::new(),
+        }];
         let recorded = self.store.finish(&life.boot, RETENTION, &ending).await.expect("finishing");
         self.check();
         recorded.into_iter().next().expect("one answer for one ending")

@@ -14,13 +14,14 @@ use std::path::Path;
 use source::{identifiers, is_test, numbered};
 
 /// The modules in their order: each imports only from those before it, and none of its own row.
-const ORDER: [&[&str]; 10] = [
+const ORDER: [&[&str]; 11] = [
     &["error", "failpoint", "test_support"],
     &["proto"],
     &["config"],
     &["store", "sandbox"],
     &["engine"],
     &["client"],
+    &["metrics"],
     &["actor", "supervisor", "rpc", "web", "amqp"],
     &["daemon"],
     &["cli"],

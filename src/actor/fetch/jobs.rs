@@ -13,13 +13,13 @@ use crate::actor::log_buffer::LogBuffer;
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
 use crate::actor::workers::{RunOutcome, RunningJob, Workers};
-use crate::actor::{story, verdict};
+use crate::actor::{counts, story, verdict};
 use crate::config::JobConfig;
 use crate::engine::{Cancel, Inputs, StopReason};
 use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
-use crate::store::{Attempt, Verdict};
+use crate::store::{Attempt, Counts, Verdict};
 
 /// Outcomes that may wait for the loop; a thread with one more blocks.
 const OUTCOMES_MAX: usize = 1024;
@@ -120,20 +120,22 @@ impl Jobs {
         if job.log_to_journal { log.also_to_journal(id.clone()) } else { log }
     }
 
-    /// Frees the slot of a job that ended, and decides how its attempt is recorded. `None` if it is
-    /// not, or the job is unknown.
+    /// Frees the slot of a job that ended, and decides how its attempt is recorded and counted. `None`
+    /// if it is not, or the job is unknown.
     pub(super) fn end(
         &mut self,
         RunOutcome { run, result, took }: RunOutcome,
         config: &JobConfig,
-    ) -> Option<Verdict> {
+    ) -> Option<(Verdict, Counts)> {
         self.running.remove(&run.job.id)?;
         let slots = &mut self.slots[run.actor];
         slots.job_ended();
         let failure = result.as_ref().err().cloned();
         let verdict = verdict::decide(&run.job, result, config, fastrand::f64());
         story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
-        verdict
+        let verdict = verdict?;
+        let counts = counts::of_attempt(story::waited(&run.job), took, failure.as_ref(), &verdict);
+        Some((verdict, counts))
     }
 
     /// Stops a job on request. Returns `false` if it does not run here.

@@ -258,9 +258,9 @@ impl Fetch {
             if let Err(Failure::Machine { message }) = &outcome.result {
                 self.not_started(&run, message);
             }
-            if let Some(verdict) = self.jobs.end(outcome, &self.settings.job) {
+            if let Some(ended) = self.jobs.end(outcome, &self.settings.job) {
                 let script_type = self.jobs.slots[run.actor].id.script_type.clone();
-                self.recording.add(run.job.id.clone(), script_type, verdict, &run.log);
+                self.recording.add(run.job.id.clone(), script_type, ended, &run.log);
             }
             next = self.outcomes.try_recv().ok();
         }

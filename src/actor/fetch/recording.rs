@@ -16,7 +16,7 @@ use crate::actor::workers::RunningJob;
 use crate::failpoint;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
-use crate::store::{AttemptEnd, LogEntry, Recorded, RefusedLines, StoreError, Verdict};
+use crate::store::{AttemptEnd, Counts, LogEntry, Recorded, RefusedLines, StoreError, Verdict};
 
 /// The ends of one batch.
 const BATCH_LEN_MAX: usize = 256;
@@ -87,10 +87,11 @@ impl Recording {
         &mut self,
         id: JobId,
         script_type: ScriptType,
-        verdict: Verdict,
+        (verdict, counts): (Verdict, Counts),
         log: &LogBuffer,
     ) {
-        let ending = AttemptEnd { id, script_type, verdict, used: log.used_fields() };
+        let used = log.used_fields();
+        let ending = AttemptEnd { id, script_type, verdict, used, counts };
         let lines = log.take_rest();
         self.endings.waiting.push(UnrecordedEnd { ending, lines, missing: log.missing() });
     }
@@ -320,7 +321,13 @@ mod tests {
     fn ended(number: usize) -> UnrecordedEnd {
         let verdict = Verdict::Finished { output: "".into(), exit_code: None };
         let script_type = "osis".parse().expect("legal");
-        let ending = AttemptEnd { id: id(number), script_type, verdict, used: Vec::new() };
+        let ending = AttemptEnd {
+            id: id(number),
+            script_type,
+            verdict,
+            used: Vec::new(),
+            counts: Vec::new(),
+        };
         UnrecordedEnd { ending, lines: vec![line("last")], missing: 0 }
     }
 

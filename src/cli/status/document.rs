@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::overview::Overview;
+use crate::client::Overview;
 use crate::store::LastHour;
 
 /// The whole state as one document.

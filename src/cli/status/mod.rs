@@ -1,7 +1,6 @@
 //! `hero status`: everything at one glance, and a check for monitoring.
 
 mod document;
-mod overview;
 mod tables;
 mod verdict;
 
@@ -11,10 +10,9 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::{Global, output};
-use crate::client::Client;
+use crate::client::{Client, Overview};
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
-use overview::Overview;
 use verdict::CheckVerdict;
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
@@ -57,7 +55,7 @@ fn look(global: &Global) -> Result<(Overview, CheckConfig), Error> {
     let config = global.config()?;
     let client = Client::open(&config)?;
     let address = config.redis.redacted_url();
-    let overview = super::block_on(Overview::read(&client, address))?;
+    let overview = super::block_on(async { Ok(Overview::read(&client, address).await?) })?;
     Ok((overview, config.check))
 }
 

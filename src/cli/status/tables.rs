@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::super::table::Table;
 use super::super::time::{age, brief};
-use super::overview::Overview;
+use crate::client::Overview;
 use crate::store::{QueueState, RedisState};
 
 /// Queues that are shown; the others are counted.
@@ -198,8 +198,8 @@ fn wrapped(first: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::overview::tests::overview;
     use super::*;
+    use crate::client::overview::tests::overview;
 
     fn at() -> Timestamp {
         "2026-01-31T13:00:02Z".parse().expect("a time")

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::time::brief;
-use super::overview::Overview;
+use crate::client::Overview;
 use crate::config::{CheckConfig, format_duration};
 use crate::error::{Error, Exit};
 
@@ -298,8 +298,8 @@ fn millis(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::overview::tests::overview;
     use super::*;
+    use crate::client::overview::tests::overview;
 
     /// A change of a healthy state.
     type Change<'a> = &'a dyn Fn(&mut Overview);

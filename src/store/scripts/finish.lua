@@ -5,7 +5,7 @@
 --       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
 --       exit code or '', for a retry the delay in us, '' or its usage of resources and
 --       missing log lines: lines of FIELD=VALUE, the reply as JSON for an output that is long or not
---       UTF-8, else ''
+--       UTF-8, else '', what it adds to the counters of its type: lines of COUNTER=NUMBER
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
 --       made before, or an error; then 'more' if `settle` has dependents to tell
@@ -44,7 +44,7 @@ local function note_usage(id, attempt, used)
   end
 end
 
-local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, ready_reply)
+local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, ready_reply, counts)
   if not disown(boot, id) then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
@@ -56,6 +56,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, 
   if not f[5] then return 'lost' end
   if present(f[8]) then leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
+  for counter, number in string.gmatch(counts, '([^=\n]+)=(%d+)\n') do
+    count(script_type, counter, tonumber(number))
+  end
   -- The exit code in the hash is that of an earlier attempt.
   if f[6] ~= '1' and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
   if f[6] ~= '1' or used ~= '' then note_usage(id, f[6], used) end
@@ -78,9 +81,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, 
 end
 
 for number = 1, tonumber(ARGV[3]) do
-  local a = 4 + (number - 1) * 8
+  local a = 4 + (number - 1) * 9
   local ok, result = pcall(finish, ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
-    tonumber(ARGV[a + 5]) or 0, ARGV[a + 6], ARGV[a + 7])
+    tonumber(ARGV[a + 5]) or 0, ARGV[a + 6], ARGV[a + 7], ARGV[a + 8])
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end

@@ -303,6 +303,7 @@ impl Stage<'_> {
                     script_type: actor.present.actor.script_type.clone(),
                     verdict: Verdict::Finished { output: output.clone().into(), exit_code: None },
                     used: Vec::new(),
+                    counts: Vec::new(),
                 }));
                 if is_all {
                     break;

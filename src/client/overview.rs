@@ -1,40 +1,53 @@
-//! The state of the namespace at one moment: what `hero status` shows and checks.
+//! The state of the namespace at one moment, as people and monitoring see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::client::Client;
-use crate::error::Error;
+use super::{Client, ClientError};
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::queue::Queue;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
 use crate::store::{PresenceOf, QueueState, RedisState, TypeState};
 
 /// The state of the namespace at one moment.
-pub(super) struct Overview {
+#[derive(Debug, Clone)]
+pub struct Overview {
     /// The address of Redis, without a password.
-    pub(super) address: String,
-    pub(super) redis: RedisState,
-    pub(super) supervisors: Vec<SupervisorPresence>,
-    pub(super) actors: BTreeMap<ScriptType, ActorCount>,
+    pub address: String,
+    /// The state of Redis.
+    pub redis: RedisState,
+    /// The live supervisors.
+    pub supervisors: Vec<SupervisorPresence>,
+    /// The live actors, counted by script type.
+    pub actors: BTreeMap<ScriptType, ActorCount>,
     /// Each queue with the number of ready actors that claim from it.
-    pub(super) queues: Vec<(QueueState, u64)>,
-    pub(super) types: Vec<TypeState>,
+    pub queues: Vec<(QueueState, u64)>,
+    /// The script types, with their jobs counted.
+    pub types: Vec<TypeState>,
 }
 
 /// The live actors of one script type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct ActorCount {
-    pub(super) live: u64,
-    pub(super) ready: u64,
-    pub(super) draining: u64,
+pub struct ActorCount {
+    /// All of them.
+    pub live: u64,
+    /// The number that is not draining.
+    pub ready: u64,
+    /// The number that is draining.
+    pub draining: u64,
     /// Ready, but they claim no jobs, as their machine is overloaded or full.
-    pub(super) holding: u64,
-    pub(super) running: usize,
-    pub(super) tasks: usize,
+    pub holding: u64,
+    /// Their running jobs.
+    pub running: usize,
+    /// Their tasks.
+    pub tasks: usize,
 }
 
 impl Overview {
-    pub(super) async fn read(client: &Client, address: String) -> Result<Self, Error> {
+    /// Reads it. `address` is that of Redis, without a password.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn read(client: &Client, address: String) -> Result<Self, ClientError> {
         let redis = client.redis_state(false).await?;
         let supervisors = client.list_supervisors().await?;
         let live = client.list_actors(None).await?;
@@ -52,7 +65,7 @@ impl Overview {
     }
 
     /// The held jobs of a script type.
-    pub(super) fn held(&self, script_type: &ScriptType) -> u64 {
+    pub fn held(&self, script_type: &ScriptType) -> u64 {
         let of_type = |state: &QueueState| state.queue.target.script_type() == script_type;
         self.queues.iter().filter(|(state, _)| of_type(state)).map(|(state, _)| state.held).sum()
     }
@@ -105,12 +118,12 @@ fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
 }
 
 #[cfg(test)]
-pub(in crate::cli::status) mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::time::Duration;
 
     /// One supervisor, two actors, and a queue that waits for each of two types.
-    pub(in crate::cli::status) fn overview() -> Overview {
+    pub(crate) fn overview() -> Overview {
         let queue = |name: &str, depth, wait_s| QueueState {
             queue: name.parse().expect("legal"),
             depth,

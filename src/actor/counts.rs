@@ -1,0 +1,63 @@
+//! Counters of a script type that an attempt adds to, beside its end. Pure.
+
+use std::time::Duration;
+
+use crate::engine::Failure;
+use crate::proto::times::TimeHistogram;
+use crate::store::{Counts, Verdict};
+
+/// Returns the counters of the attempt's times and, if its job ends in `error`, of the reason.
+pub(super) fn of_attempt(
+    waited: Option<Duration>,
+    took: Duration,
+    failure: Option<&Failure>,
+    verdict: &Verdict,
+) -> Counts {
+    let mut counts: Counts = TimeHistogram::Run.counts(took).into();
+    counts.extend(waited.into_iter().flat_map(|waited| TimeHistogram::Wait.counts(waited)));
+    if let (Verdict::Error { .. }, Some(failure)) = (verdict, failure) {
+        counts.push((format!("failed_{}", reason(failure)), 1));
+    }
+    counts
+}
+
+/// Returns the counter of a job that cannot be run.
+pub(super) fn of_invalid() -> Counts {
+    vec![("failed_invalid".to_owned(), 1)]
+}
+
+fn reason(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Script { .. } => "script",
+        Failure::Invalid { .. } => "invalid",
+        Failure::Timeout => "timeout",
+        Failure::Stopped(_) => "stopped",
+        Failure::Machine { .. } => "machine",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(failure: Option<&Failure>, verdict: &Verdict) -> Vec<String> {
+        let waited = Some(Duration::from_millis(2));
+        let counts = of_attempt(waited, Duration::from_secs(3), failure, verdict);
+        counts.into_iter().map(|(name, by)| format!("{name}={by}")).collect()
+    }
+
+    #[test]
+    fn attempt_counts_its_times_and_the_reason_of_a_last_failure() {
+        let done = Verdict::Finished { output: "".into(), exit_code: None };
+        let times = ["run_le_5=1", "run_us=3000000", "wait_le_0.005=1", "wait_us=2000"];
+        assert_eq!(counted(None, &done), times);
+        let error = "timeout".to_owned();
+        let again = Verdict::Retry { error: error.clone(), exit_code: None, delay: Duration::ZERO };
+        assert_eq!(counted(Some(&Failure::Timeout), &again), times);
+        let last = Verdict::Error { error, exit_code: None, dead: true };
+        assert_eq!(
+            counted(Some(&Failure::Timeout), &last).last().expect("one"),
+            "failed_timeout=1"
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! `hero metrics`: the state of the namespace as metrics for Prometheus and its like.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{Global, output};
+use crate::client::Client;
+use crate::error::Error;
+use crate::metrics::{Format, Metrics};
+
+/// Print metrics as Prometheus reads them
+#[derive(Debug, Args)]
+#[command(after_help = "Example, for the textfile collector of node_exporter:\n  \
+                  hero metrics > /var/lib/prometheus/node-exporter/hero.prom.new &&\n    \
+                  mv /var/lib/prometheus/node-exporter/hero.prom.new \
+                  /var/lib/prometheus/node-exporter/hero.prom\n\n\
+                  [metrics] of hero.toml(5) bounds the number of series. docs/monitoring.md lists \
+                  the metrics, and what to alert on.")]
+pub(super) struct MetricsCommand {
+    /// Print the format OpenMetrics instead of the classic one
+    #[arg(long)]
+    openmetrics: bool,
+}
+
+impl MetricsCommand {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let client = Client::open(&config)?;
+        let address = config.redis.redacted_url();
+        let metrics = Metrics::read(&client, address).await?;
+        let format = if self.openmetrics { Format::OpenMetrics } else { Format::Classic };
+        output::text(&metrics.text(format, &config.metrics))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,219 @@
+//! Metrics of a namespace for Prometheus and its like, made from what Redis holds.
+
+mod text;
+
+pub use text::Format;
+
+use std::collections::BTreeMap;
+
+use crate::client::{Client, ClientError, Overview};
+use crate::config::MetricsConfig;
+use crate::proto::target::ScriptType;
+use crate::proto::times::TimeHistogram;
+use crate::store::{QueueState, TypeState};
+use text::{Exposition, Kind};
+
+/// The counters of a type that are metrics of their own.
+const COUNTERS: [(&str, &str, &str); 9] = [
+    ("submitted", "hero_jobs_submitted", "Jobs that were submitted."),
+    ("started", "hero_attempts_started", "Attempts that were started."),
+    ("finished", "hero_jobs_finished", "Jobs that finished."),
+    ("retried", "hero_jobs_retried", "Attempts that failed and are followed by another."),
+    ("dead", "hero_jobs_dead", "Jobs that used up their attempts."),
+    (
+        "recovered",
+        "hero_jobs_recovered",
+        "Jobs that were taken back from an actor that died or lost its lease.",
+    ),
+    ("skipped", "hero_claims_skipped", "Ids in queues that were no job to start."),
+    ("held", "hero_jobs_held_back", "Times that a limit held a job."),
+    (
+        "long_waits",
+        "hero_long_waits",
+        "Times that the first job of a queue began to wait for long.",
+    ),
+];
+/// The reasons for which a job ends in `error`, as counters name them after `failed_`.
+const REASONS: [&str; 4] = ["script", "timeout", "stopped", "invalid"];
+
+/// The state that is written as metrics.
+pub struct Metrics {
+    overview: Overview,
+    counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
+}
+
+impl Metrics {
+    /// Reads the state of the namespace. `address` is that of Redis, without a password.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn read(client: &Client, address: String) -> Result<Self, ClientError> {
+        let overview = Overview::read(client, address).await?;
+        let types: Vec<ScriptType> =
+            overview.types.iter().map(|of| of.script_type.clone()).collect();
+        let counters = client.counters_of(&types).await?;
+        Ok(Self { overview, counters: types.into_iter().zip(counters).collect() })
+    }
+
+    /// Writes them. The bounds of the configuration keep the number of samples small.
+    pub fn text(&self, format: Format, bounds: &MetricsConfig) -> String {
+        let mut text = Exposition::new(format);
+        let types: Vec<&TypeState> = self.overview.types.iter().take(bounds.types_max).collect();
+        self.service(&mut text);
+        self.actors(&mut text, bounds.types_max);
+        self.queues(&mut text, bounds.queues_max);
+        jobs(&mut text, &types);
+        self.counters(&mut text, &types);
+        self.times(&mut text, &types);
+        text.finish()
+    }
+
+    fn service(&self, text: &mut Exposition) {
+        let redis = &self.overview.redis;
+        text.metric("hero_build_info", Kind::Gauge, "The version of Hero; always 1.");
+        text.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+        let supervisors = self.overview.supervisors.len() as u64;
+        gauge(text, "hero_supervisors", "Live supervisors.", supervisors);
+        let (used, most) = (redis.memory_used_bytes, redis.memory_max_bytes);
+        gauge(text, "hero_redis_memory_bytes", "Memory that Redis uses.", used);
+        gauge(
+            text,
+            "hero_redis_memory_max_bytes",
+            "The maxmemory of Redis; 0 without a limit.",
+            most,
+        );
+        if let Some(durable) = redis.is_durable() {
+            let help = "1 if Redis keeps accepted jobs when it is killed.";
+            gauge(text, "hero_redis_durable", help, u64::from(durable));
+        }
+    }
+
+    fn actors(&self, text: &mut Exposition, types_max: usize) {
+        let actors = || self.overview.actors.iter().take(types_max);
+        text.metric("hero_actors", Kind::Gauge, "Live actors by state.");
+        for (script_type, count) in actors() {
+            let states = [
+                ("ready", count.ready - count.holding),
+                ("holding", count.holding),
+                ("draining", count.draining),
+            ];
+            for (state, number) in states {
+                text.sample(&[("type", script_type.as_str()), ("state", state)], float(number));
+            }
+        }
+        text.metric("hero_tasks", Kind::Gauge, "Tasks of the live actors.");
+        for (script_type, count) in actors() {
+            text.sample(&[("type", script_type.as_str())], float(count.tasks as u64));
+        }
+        text.metric("hero_tasks_busy", Kind::Gauge, "Tasks that run a job.");
+        for (script_type, count) in actors() {
+            text.sample(&[("type", script_type.as_str())], float(count.running as u64));
+        }
+    }
+
+    /// The longest queues one by one, and the others together.
+    fn queues(&self, text: &mut Exposition, queues_max: usize) {
+        let mut queues: Vec<&(QueueState, u64)> = self.overview.queues.iter().collect();
+        queues.sort_by_key(|(state, _)| std::cmp::Reverse(state.depth + state.held));
+        let (shown, others) = queues.split_at(queues.len().min(queues_max));
+        let names: Vec<String> = shown.iter().map(|(state, _)| state.queue.to_string()).collect();
+        let rest = |of: fn(&QueueState) -> f64, join: fn(f64, f64) -> f64| {
+            others.iter().map(|(state, _)| of(state)).reduce(join)
+        };
+        let mut each = |name, help, of: fn(&QueueState) -> f64, join: fn(f64, f64) -> f64| {
+            text.metric(name, Kind::Gauge, help);
+            for (name, (state, _)) in names.iter().zip(shown) {
+                text.sample(&[("queue", name)], of(state));
+            }
+            if let Some(rest) = rest(of, join) {
+                text.sample(&[("queue", "others")], rest);
+            }
+        };
+        let sum = |a, b| a + b;
+        each("hero_queue_jobs", "Jobs in a queue.", |state| float(state.depth), sum);
+        each("hero_queue_held_jobs", "Jobs that limits hold.", |state| float(state.held), sum);
+        let wait = |state: &QueueState| state.oldest_wait.map_or(0.0, |wait| wait.as_secs_f64());
+        let help = "How long the first job that can be claimed has waited.";
+        each("hero_queue_wait_seconds", help, wait, f64::max);
+        let paused = |state: &QueueState| f64::from(u8::from(state.paused));
+        each("hero_queue_paused", "1 if the queue is paused.", paused, sum);
+        text.metric("hero_queue_actors", Kind::Gauge, "Ready actors that claim from a queue.");
+        for (name, (_, actors)) in names.iter().zip(shown) {
+            text.sample(&[("queue", name)], float(*actors));
+        }
+    }
+
+    fn counters(&self, text: &mut Exposition, types: &[&TypeState]) {
+        for (counter, name, help) in COUNTERS {
+            text.metric(name, Kind::Counter, help);
+            for state in types {
+                let value = self.counter(&state.script_type, counter);
+                text.sample(&[("type", state.script_type.as_str())], float(value));
+            }
+        }
+        text.metric("hero_jobs_failed", Kind::Counter, "Jobs that ended in error, by reason.");
+        for TypeState { script_type, .. } in types {
+            let mut rest = self.counter(script_type, "failed");
+            for reason in REASONS {
+                let number = self.counter(script_type, &format!("failed_{reason}"));
+                rest = rest.saturating_sub(number);
+                let labels = [("type", script_type.as_str()), ("reason", reason)];
+                text.sample(&labels, float(number));
+            }
+            // A failed prerequisite, crashes of actors, an actor of another program.
+            text.sample(&[("type", script_type.as_str()), ("reason", "other")], float(rest));
+        }
+    }
+
+    fn times(&self, text: &mut Exposition, types: &[&TypeState]) {
+        for histogram in TimeHistogram::ALL {
+            let (name, help) = match histogram {
+                TimeHistogram::Wait => {
+                    ("hero_job_wait_seconds", "From the dispatch of an attempt to its start.")
+                }
+                TimeHistogram::Run => {
+                    ("hero_job_run_seconds", "From the start of an attempt to its end.")
+                }
+            };
+            text.metric(name, Kind::Histogram, help);
+            for TypeState { script_type, .. } in types {
+                let times = histogram.read(|counter| self.counter(script_type, counter));
+                let own = ("type", script_type.as_str());
+                for (bound, _, number) in times.buckets {
+                    text.part("_bucket", &[own, ("le", bound)], float(number));
+                }
+                text.part("_bucket", &[own, ("le", "+Inf")], float(times.number));
+                text.part("_sum", &[own], times.sum.as_secs_f64());
+                text.part("_count", &[own], float(times.number));
+            }
+        }
+    }
+
+    fn counter(&self, script_type: &ScriptType, name: &str) -> u64 {
+        let counters = self.counters.get(script_type);
+        counters.and_then(|counters| counters.get(name)).copied().unwrap_or_default()
+    }
+}
+
+fn jobs(text: &mut Exposition, types: &[&TypeState]) {
+    let mut each = |name, help, of: fn(&TypeState) -> u64| {
+        text.metric(name, Kind::Gauge, help);
+        for state in types {
+            text.sample(&[("type", state.script_type.as_str())], float(of(state)));
+        }
+    };
+    each("hero_jobs_waiting_for_prerequisites", "Jobs that wait for others.", |of| of.waiting);
+    each("hero_jobs_scheduled", "Jobs that wait for their time.", |of| of.scheduled);
+    each("hero_jobs_due", "Scheduled jobs whose time has come.", |of| of.due);
+    each("hero_dead_letters", "Jobs in the list of dead letters.", |of| of.dead);
+}
+
+fn gauge(text: &mut Exposition, name: &'static str, help: &str, value: u64) {
+    text.metric(name, Kind::Gauge, help);
+    text.sample(&[], float(value));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "metrics are floats; no number comes near 2^53")]
+fn float(number: u64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,167 @@
+//! Histograms of times, as counters of a script type: how long attempts waited, and how long they ran.
+
+use std::time::Duration;
+
+/// A histogram of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeHistogram {
+    /// From the dispatch of an attempt to its start.
+    Wait,
+    /// From the start of an attempt to its end.
+    Run,
+}
+
+/// The upper bounds of the buckets, as text in seconds and in microseconds. A longer time is in the
+/// bucket `inf`.
+const BUCKETS: [(&str, u64); 12] = [
+    ("0.001", 1_000),
+    ("0.005", 5_000),
+    ("0.025", 25_000),
+    ("0.1", 100_000),
+    ("0.5", 500_000),
+    ("1", 1_000_000),
+    ("5", 5_000_000),
+    ("30", 30_000_000),
+    ("60", 60_000_000),
+    ("300", 300_000_000),
+    ("1800", 1_800_000_000),
+    ("7200", 7_200_000_000),
+];
+
+impl TimeHistogram {
+    /// Both, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::Wait, Self::Run];
+
+    /// The first word of its counters.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Run => "run",
+        }
+    }
+
+    /// Returns the counters that a time adds to, and by how much: its bucket, and the sum in
+    /// microseconds.
+    pub fn counts(self, time: Duration) -> [(String, u64); 2] {
+        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX >> 12);
+        let bucket = BUCKETS.iter().find(|(_, most)| us <= *most).map_or("inf", |(name, _)| name);
+        let word = self.word();
+        [(format!("{word}_le_{bucket}"), 1), (format!("{word}_us"), us)]
+    }
+
+    /// Reads it from the counters of a type.
+    pub fn read(self, counter: impl Fn(&str) -> u64) -> Times {
+        let word = self.word();
+        let mut number = 0;
+        let mut up_to = |bucket: &str| {
+            number += counter(&format!("{word}_le_{bucket}"));
+            number
+        };
+        let buckets = BUCKETS.map(|(name, most)| (name, Duration::from_micros(most), up_to(name)));
+        Times {
+            buckets,
+            number: up_to("inf"),
+            sum: Duration::from_micros(counter(&format!("{word}_us"))),
+        }
+    }
+}
+
+/// The times of all attempts of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Times {
+    /// The upper bound of each bucket, as text in seconds and as a duration, with the number of times
+    /// up to it.
+    pub buckets: [(&'static str, Duration, u64); BUCKETS.len()],
+    /// The number of times.
+    pub number: u64,
+    /// Their sum.
+    pub sum: Duration,
+}
+
+impl Times {
+    /// Their mean; `None` if there are none.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.number > 0).then(|| self.sum.div_f64(count(self.number)))
+    }
+
+    /// Estimates the time below which this share of them lies, as if the times of a bucket were spread
+    /// evenly. `None` if there are none, or if it is above the last bound.
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        let wanted = share * count(self.number);
+        let (mut from, mut before) = (Duration::ZERO, 0);
+        for (_, most, number) in self.buckets {
+            if number > 0 && count(number) >= wanted {
+                let within = (wanted - count(before)) / count(number - before);
+                return Some(from + most.saturating_sub(from).mul_f64(within.clamp(0.0, 1.0)));
+            }
+            (from, before) = (most, number);
+        }
+        None
+    }
+
+    /// Returns the times that have come since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut times = self.clone();
+        for (bucket, before) in times.buckets.iter_mut().zip(earlier.buckets) {
+            bucket.2 = bucket.2.saturating_sub(before.2);
+        }
+        times.number = self.number.saturating_sub(earlier.number);
+        times.sum = self.sum.saturating_sub(earlier.sum);
+        times
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
+fn count(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn times(all: &[u64]) -> Times {
+        let mut counters = BTreeMap::new();
+        for ms in all {
+            for (name, by) in TimeHistogram::Run.counts(Duration::from_millis(*ms)) {
+                *counters.entry(name).or_default() += by;
+            }
+        }
+        TimeHistogram::Run.read(|name| counters.get(name).copied().unwrap_or_default())
+    }
+
+    #[test]
+    fn what_is_counted_is_read() {
+        let times = times(&[1, 2, 400, 10_000_000]);
+        assert_eq!((times.number, times.sum), (4, Duration::from_millis(10_000_403)));
+        let up_to = |name| times.buckets.iter().find(|(of, ..)| *of == name).map(|(.., n)| *n);
+        assert_eq!(
+            [up_to("0.001"), up_to("0.005"), up_to("0.5"), up_to("7200")]
+                .map(Option::unwrap_or_default),
+            [1, 2, 3, 3]
+        );
+    }
+
+    #[test]
+    fn quantile_lies_in_the_bucket_of_its_time() {
+        let times = times(&[2, 3, 4, 4, 200]);
+        let ms = |share| times.quantile(share).map(|time| time.as_millis());
+        assert!((1..=5).contains(&ms(0.5).expect("a time")), "{:?}", ms(0.5));
+        assert!((100..=500).contains(&ms(0.95).expect("a time")), "{:?}", ms(0.95));
+        assert_eq!(times.mean(), Some(Duration::from_micros(42_600)));
+    }
+
+    #[test]
+    fn nothing_has_no_mean_and_what_is_above_every_bound_no_quantile() {
+        let none = times(&[]);
+        assert_eq!((none.mean(), none.quantile(0.95)), (None, None));
+        assert_eq!(times(&[10_000_000]).quantile(0.5), None);
+    }
+
+    #[test]
+    fn later_reading_less_an_earlier_one_is_what_came_between() {
+        assert_eq!(times(&[1, 2, 400]).since(&times(&[2])), times(&[1, 400]));
+    }
+}
