@@ -18,7 +18,7 @@ use crate::metrics::{Format, Metrics};
                   [metrics] of hero.toml(5) bounds the number of series. docs/monitoring.md lists \
                   the metrics, and what to alert on.")]
 pub(super) struct MetricsCommand {
-    /// Print the format OpenMetrics instead of the classic one
+    /// Print the open-metrics format instead of the classic one
     #[arg(long)]
     openmetrics: bool,
 }
