@@ -203,7 +203,7 @@ fn sandboxes(config: &Config) -> BTreeMap<ScriptType, String> {
     types
         .filter_map(|(name, of_type)| {
             let sandbox = match of_type.engine {
-                EngineKind::Osis => return None,
+                EngineKind::Osis | EngineKind::HeroScript => return None,
                 EngineKind::Sal => Sandbox::of_sal(&config.sal),
                 EngineKind::Command => Sandbox::of_type(&of_type.sandbox),
             };

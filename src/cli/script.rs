@@ -243,7 +243,11 @@ mod tests {
     fn unconfigured_type_is_rejected_with_the_configured_ones() {
         let error = of_file("a.rb", Some("ruby")).expect_err("not configured");
         assert_eq!(error.exit, Exit::Data);
-        assert!(error.message.ends_with("bash, node, osis, python, sal, v"), "{}", error.message);
+        assert!(
+            error.message.ends_with("bash, heroscript, node, osis, python, sal, v"),
+            "{}",
+            error.message
+        );
         assert_eq!(of_file("a", Some("a:b")).expect_err("illegal").exit, Exit::Data);
     }
 

@@ -1,7 +1,7 @@
 //! Checks the range of each value, and the relations between several of them.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::command::{NOT_EXTENSION, is_extension};
@@ -185,11 +185,25 @@ fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
         EngineKind::Osis | EngineKind::Sal => {
             check_limits(&table.then("limits"), &script_type.limits)
         }
+        EngineKind::HeroScript => {
+            check_modules(table, &script_type.modules)?;
+            check_limits(&table.then("limits"), &script_type.limits)
+        }
         EngineKind::Command => {
             check_command(table, script_type)?;
             script_type.sandbox.check(&table.then("sandbox"))
         }
     }
+}
+
+fn check_modules(table: &KeyPath, modules: &[PathBuf]) -> Result<(), Fault> {
+    /// The most folders of one type.
+    const MODULES_MAX: usize = 16;
+    let key = table.then("modules");
+    if modules.is_empty() || modules.len() > MODULES_MAX {
+        return Err(Fault::new(key, format!("must have from 1 to {MODULES_MAX} folders")));
+    }
+    modules.iter().try_for_each(|folder| check_folder(key.clone(), folder))
 }
 
 fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
@@ -294,7 +308,7 @@ mod tests {
             ),
             (
                 "type = \"pyton\"\nrunning = 1",
-                "2:8: limit.x.type must be a configured script type: bash, node, osis, python, \
+                "2:8: limit.x.type must be a configured script type: bash, heroscript, node, osis, python, \
                  sal, v"
                     .to_owned(),
             ),

@@ -161,7 +161,8 @@ fn wrong_values_are_rejected_with_the_expected_form_and_their_place() {
         ("[redis]\nusername = 1", "2:12: redis.username: expected a string".to_owned()),
         (
             "[type.osis]\nengine = \"oasis\"",
-            "2:10: type.osis.engine: expected one of `osis`, `sal`, `command`".to_owned(),
+            "2:10: type.osis.engine: expected one of `osis`, `sal`, `heroscript`, `command`"
+                .to_owned(),
         ),
         ("[type.osis]\nengine = 1", "2:10: type.osis.engine: expected a string".to_owned()),
         (
@@ -246,11 +247,13 @@ fn keys_of_another_engine_are_rejected() {
         ("[type.sal]\nextension = \".x\"", format!("2:13: type.sal.extension {command}")),
         (
             "[type.python.limits]\ndepth = 1",
-            "1:1: type.python.limits is for engine = \"osis\" and \"sal\" only".to_owned(),
+            "1:1: type.python.limits is for engine = \"osis\", \"sal\" and \"heroscript\" only"
+                .to_owned(),
         ),
         (
             "[type.ksh]\ncommand = [\"ksh\", \"{script}\"]",
-            "1:1: type.ksh needs an engine: \"osis\", \"sal\" or \"command\"".to_owned(),
+            "1:1: type.ksh needs an engine: \"osis\", \"sal\", \"heroscript\" or \"command\""
+                .to_owned(),
         ),
         (
             "\n[type.ksh]\nengine = \"command\"",

@@ -19,8 +19,17 @@ pub enum EngineKind {
     Osis,
     /// Rhai with access to the system.
     Sal,
+    /// `HeroScript` with functions in Rhai, without access to the system.
+    HeroScript,
     /// A child process.
     Command,
+}
+
+impl EngineKind {
+    /// Returns whether its scripts need nothing but Redis.
+    pub fn needs_only_redis(self) -> bool {
+        matches!(self, Self::Osis | Self::HeroScript)
+    }
 }
 
 /// `[type.NAME]`: one script type.
@@ -35,7 +44,9 @@ pub struct TypeConfig {
     pub extension: String,
     /// For `command`: the options beside the program.
     pub options: CommandOptions,
-    /// For `osis` and `sal`: the limits of one script.
+    /// For `heroscript`: the folders of the files of functions.
+    pub modules: Vec<PathBuf>,
+    /// For `osis`, `sal` and `heroscript`: the limits of one script.
     pub limits: RhaiLimits,
     /// For `command`: the sandbox of its processes.
     pub sandbox: SandboxConfig,
@@ -43,6 +54,9 @@ pub struct TypeConfig {
     /// say.
     pub fallback: Fallback,
 }
+
+/// The folders of `modules` where none are configured.
+const HEROSCRIPT_MODULES: [&str; 1] = ["/etc/hero/heroscript"];
 
 /// `[type.NAME.limits]`: the limits of one Rhai script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +123,8 @@ pub(super) struct TypeLayer {
     #[serde(skip_serializing_if = "Option::is_none")]
     dependencies: Option<DependenciesConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    modules: Option<Vec<PathBuf>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<RhaiLimits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<SandboxConfig>,
@@ -134,6 +150,7 @@ impl From<TypeConfig> for TypeLayer {
             warm: is_python.then_some(options.warm),
             preload: is_python.then_some(options.preload),
             dependencies: is_python.then_some(options.dependencies),
+            modules: (config.engine == EngineKind::HeroScript).then_some(config.modules),
             limits: (!is_command).then_some(config.limits),
             sandbox: is_command.then_some(config.sandbox),
             fallback: Some(config.fallback),
@@ -157,6 +174,19 @@ pub(super) fn resolve(
     Ok(types)
 }
 
+fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
+    TypeConfig {
+        engine: EngineKind::HeroScript,
+        command: Vec::new(),
+        extension: ".hero".to_owned(),
+        options: CommandOptions::default(),
+        modules,
+        limits: RhaiLimits::default(),
+        sandbox: SandboxConfig::default(),
+        fallback: Fallback::None,
+    }
+}
+
 /// Returns the script types that come with Hero.
 pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -165,6 +195,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         command: words(command),
         extension: extension.to_owned(),
         options: CommandOptions { check: words(check), ..CommandOptions::default() },
+        modules: Vec::new(),
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
@@ -174,6 +205,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         command: Vec::new(),
         extension: String::new(),
         options: CommandOptions::default(),
+        modules: Vec::new(),
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
@@ -193,6 +225,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     [
         ("osis", rhai(EngineKind::Osis)),
         ("sal", rhai(EngineKind::Sal)),
+        ("heroscript", heroscript(HEROSCRIPT_MODULES.iter().map(PathBuf::from).collect())),
         ("python", of_python),
         ("v", v),
         ("bash", command("/bin/bash {script}", ".sh", "/bin/bash -n {script}")),
@@ -211,12 +244,15 @@ fn merge(
     let key = |key| KeyPath::of(&["type", name.as_str(), key]);
     let table = KeyPath::of(&["type", name.as_str()]);
     let Some(engine) = layer.engine.or(default.map(|default| default.engine)) else {
-        let message = "needs an engine: \"osis\", \"sal\" or \"command\"";
+        let message = "needs an engine: \"osis\", \"sal\", \"heroscript\" or \"command\"";
         return Err(Fault::new(table, message));
     };
     // The default of another engine does not apply.
     let default = default.filter(|default| default.engine == engine);
     let fallback = layer.fallback.or(default.map(|default| default.fallback)).unwrap_or_default();
+    if layer.modules.is_some() && engine != EngineKind::HeroScript {
+        return Err(Fault::new(key("modules"), "is for engine = \"heroscript\" only"));
+    }
     if engine != EngineKind::Command {
         for (set, key) in [
             (layer.command.is_some(), key("command")),
@@ -236,12 +272,26 @@ fn merge(
             }
         }
         let limits = layer.limits.unwrap_or_default();
+        if engine == EngineKind::HeroScript {
+            let known = default.map(|default| default.modules.clone());
+            let modules = layer.modules.or(known).unwrap_or_default();
+            return Ok(TypeConfig { limits, fallback, ..heroscript(modules) });
+        }
         let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
-        let options = CommandOptions::default();
-        return Ok(TypeConfig { engine, command, extension, options, limits, sandbox, fallback });
+        let (options, modules) = (CommandOptions::default(), Vec::new());
+        return Ok(TypeConfig {
+            engine,
+            command,
+            extension,
+            options,
+            modules,
+            limits,
+            sandbox,
+            fallback,
+        });
     }
     if layer.limits.is_some() {
-        let message = "is for engine = \"osis\" and \"sal\" only";
+        let message = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
         return Err(Fault::new(key("limits"), message));
     }
     let Some(command) = layer.command.clone().or(default.map(|default| default.command.clone()))
@@ -256,7 +306,8 @@ fn merge(
         .unwrap_or_else(|| usual_extension(name).to_owned());
     let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
     let options = merge_options(default, layer, &command);
-    Ok(TypeConfig { engine, command, extension, options, limits, sandbox, fallback })
+    let modules = Vec::new();
+    Ok(TypeConfig { engine, command, extension, options, modules, limits, sandbox, fallback })
 }
 
 /// Merges the layer over the defaults that still fit the command.

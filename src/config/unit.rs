@@ -229,12 +229,12 @@ mod tests {
         assert_eq!(
             Config::default().unit("ruby-default-1").expect_err("not configured").to_string(),
             "unit.ruby-default-1 is of the script type `ruby`, which is \
-             not configured; configured are bash, node, osis, python, sal, v"
+             not configured; configured are bash, heroscript, node, osis, python, sal, v"
         );
         assert_eq!(
             refusal("[unit.a]\nactors = [\n  { type = \"ruby\", instance = 1 },\n]"),
             "hero.toml:3:12: unit.a.actors[0].type is of the script type `ruby`, which is not \
-             configured; configured are bash, node, osis, python, sal, v"
+             configured; configured are bash, heroscript, node, osis, python, sal, v"
         );
     }
 

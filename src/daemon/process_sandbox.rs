@@ -44,10 +44,15 @@ impl ProcessSandbox {
         let Unit::Actors(actors) = unit else { return Ok(None) };
         let mut engines =
             actors.iter().map(|actor| config.types.get(&actor.id.script_type).map(|t| t.engine));
-        if !config.actor.sandbox || !engines.all(|engine| engine == Some(EngineKind::Osis)) {
+        if !config.actor.sandbox
+            || !engines.all(|engine| engine.is_some_and(EngineKind::needs_only_redis))
+        {
             return Ok(None);
         }
         let mut read = folders_of(file.unwrap_or(Path::new(DEFAULT_FILE)));
+        // Functions of HeroScript, which a reload reads again.
+        let types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
+        read.extend(types.flat_map(|of_type| of_type.modules.clone()));
         // For load, memory, and the check that the process holding a name still runs.
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));

@@ -116,7 +116,9 @@ impl Reload {
         if let Unit::Actors(actors) = role {
             let engine = |name| config.types.get(name).map(|of_type| of_type.engine);
             let mut types = actors.iter().map(|actor| &actor.id.script_type);
-            if let Some(name) = types.find(|name| engine(name) != Some(EngineKind::Osis)) {
+            if let Some(name) =
+                types.find(|name| !engine(name).is_some_and(EngineKind::needs_only_redis))
+            {
                 let message = format!(
                     "the unit {} is sandboxed, as its scripts needed nothing but Redis, but type \
                      {name} needs more now; restart the unit",

@@ -5,6 +5,7 @@
 
 mod backends;
 mod cancel;
+pub mod heroscript;
 pub mod process;
 pub mod rhai;
 
@@ -50,6 +51,13 @@ pub fn build(
             let engine = rhai::RhaiEngine::sal(script_type, &config.limits, job, sal);
             Arc::new(engine.with_backends(backends))
         }
+        EngineKind::HeroScript => Arc::new(heroscript::HeroScriptEngine::new(
+            script_type,
+            &config.modules,
+            &config.limits,
+            job,
+            backends,
+        )),
         EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
     }
 }

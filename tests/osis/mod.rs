@@ -2,6 +2,7 @@
 //! the real program.
 
 mod declared;
+mod heroscript;
 mod hostile;
 mod indexing;
 mod operators;

@@ -15,6 +15,7 @@ use super::script::ScriptSource;
 use super::{Global, output};
 use crate::config::{Config, EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::engine::Backends;
+use crate::engine::heroscript::HeroScriptEngine;
 use crate::engine::process::CommandEngine;
 use crate::engine::rhai::{Finding, Function, Group, RhaiEngine, nearest};
 use crate::error::{Error, Exit};
@@ -163,6 +164,13 @@ fn findings(
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
             Ok(osis(limits, &config.osis)?.check(source, &elsewhere))
+        }
+        EngineKind::HeroScript => {
+            let backends = Backends { osis: config.osis.clone(), ..Backends::default() };
+            let (script_type, modules) = (script_type.clone(), &of_type.modules);
+            let engine =
+                HeroScriptEngine::new(script_type, modules, limits, &config.job, &backends);
+            Ok(engine.check(source))
         }
         EngineKind::Command => {
             let engine = CommandEngine::new(script_type.clone(), of_type, &config.job);

@@ -98,7 +98,7 @@ impl Repl {
         let engine = match of_type.engine {
             EngineKind::Osis => RhaiEngine::osis(script_type, limits, job),
             EngineKind::Sal => RhaiEngine::sal(script_type, limits, job, &config.sal),
-            EngineKind::Command => {
+            EngineKind::HeroScript | EngineKind::Command => {
                 return Err(usage(format!(
                     "cannot run {script_type} at a prompt: only osis and sal are Rhai"
                 )));

@@ -32,18 +32,37 @@ fn configs() -> impl Strategy<Value = Config> {
         config.actor.drain_timeout = Duration::from_millis(actor.3);
         for (name, (word, extension, is_command, depth, operations)) in types {
             let (sandbox, fallback) = (SandboxConfig::default(), Fallback::default());
+            let modules = Vec::new();
             let value = if is_command {
                 let command = vec![word, "{script}".to_owned()];
                 let limits = RhaiLimits::default();
                 let options = CommandOptions::default();
                 let sandbox = SandboxConfig { open_files: 16 + operations % 1000, ..sandbox };
                 let engine = EngineKind::Command;
-                TypeConfig { engine, command, extension, options, limits, sandbox, fallback }
+                TypeConfig {
+                    engine,
+                    command,
+                    extension,
+                    options,
+                    modules,
+                    limits,
+                    sandbox,
+                    fallback,
+                }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
                 let (command, extension) = (Vec::new(), String::new());
                 let (engine, options) = (EngineKind::Sal, CommandOptions::default());
-                TypeConfig { engine, command, extension, options, limits, sandbox, fallback }
+                TypeConfig {
+                    engine,
+                    command,
+                    extension,
+                    options,
+                    modules,
+                    limits,
+                    sandbox,
+                    fallback,
+                }
             };
             config.types.insert(name.parse().expect("a type"), value);
         }

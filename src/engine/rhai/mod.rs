@@ -5,6 +5,7 @@
 
 mod base;
 mod cache;
+mod calls;
 mod check;
 mod functions;
 mod interpreter;
@@ -24,6 +25,7 @@ use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::proto::target::ScriptType;
 use cache::ScriptCache;
+pub use calls::{ModuleCall, RhaiModule};
 pub use check::{Finding, nearest};
 use functions::Functions;
 pub use functions::{Function, Group};

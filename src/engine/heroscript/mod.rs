@@ -1,0 +1,197 @@
+//! The engine of `HeroScript`: each action `!!actor.action` of a script calls the function
+//! `actor_action(parameters)` of the Rhai file `actor.rhai`, in order, until one fails.
+
+mod parse;
+
+pub use parse::{HeroAction, HeroScriptError, ParameterValue, parse};
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ::rhai::{Array, Dynamic, Map};
+
+use super::rhai::{Finding, ModuleCall, RhaiEngine, RhaiModule, nearest};
+use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
+use crate::config::{JobConfig, RhaiLimits};
+use crate::error::reason;
+use crate::proto::target::ScriptType;
+use crate::proto::text::did_you_mean;
+
+/// The most files of all folders.
+const FILES_MAX: usize = 256;
+/// The largest file.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Runs `HeroScript` with the functions of Rhai files.
+#[derive(Debug)]
+pub struct HeroScriptEngine {
+    rhai: RhaiEngine,
+    folders: Vec<PathBuf>,
+    /// By actor: its file, or why it cannot be used.
+    modules: BTreeMap<String, Result<RhaiModule, String>>,
+    /// The reason why no folder can be read.
+    unavailable: Option<String>,
+}
+
+impl HeroScriptEngine {
+    /// Creates an engine and reads the files `*.rhai` of these folders; of two files with one name,
+    /// the first folder's counts. The functions have those of the engine `osis`.
+    pub fn new(
+        script_type: ScriptType,
+        folders: &[PathBuf],
+        limits: &RhaiLimits,
+        job: &JobConfig,
+        backends: &Backends,
+    ) -> Self {
+        let rhai = RhaiEngine::osis(script_type, limits, job).with_backends(backends);
+        let (mut modules, mut failures) = (BTreeMap::new(), Vec::new());
+        for folder in folders {
+            match files_of(folder) {
+                Ok(files) => {
+                    for (actor, file) in files.into_iter().take(FILES_MAX) {
+                        modules.entry(actor).or_insert_with(|| load(&rhai, &file));
+                    }
+                }
+                Err(why) => failures.push(format!("{}: {why}", folder.display())),
+            }
+        }
+        let is_without = failures.len() == folders.len();
+        let unavailable = is_without.then(|| {
+            format!("cannot read type.{}.modules: {}", rhai.script_type(), failures.join(", "))
+        });
+        Self { rhai, folders: folders.to_vec(), modules, unavailable }
+    }
+
+    /// Returns every mistake that can be found without running the script, ordered by line.
+    pub fn check(&self, source: &str) -> Vec<Finding> {
+        match parse(source) {
+            Ok(actions) => actions.iter().filter_map(|action| self.finding(action)).collect(),
+            Err(HeroScriptError { line, column, message }) => {
+                vec![Finding { line, column, message }]
+            }
+        }
+    }
+
+    fn finding(&self, action: &HeroAction) -> Option<Finding> {
+        let message = self.module(action).err()?;
+        Some(Finding { line: action.line, column: 1, message })
+    }
+
+    /// Returns the module of an action, which has its function.
+    fn module(&self, action: &HeroAction) -> Result<&RhaiModule, String> {
+        let HeroAction { actor, name, .. } = action;
+        let Some(module) = self.modules.get(actor) else {
+            let folders: Vec<String> =
+                self.folders.iter().map(|folder| folder.display().to_string()).collect();
+            let near = nearest(actor, self.modules.keys().map(String::as_str));
+            return Err(format!(
+                "unknown actor `{actor}`: no file {actor}.rhai in {}{}",
+                folders.join(", "),
+                did_you_mean(near)
+            ));
+        };
+        let module = module.as_ref().map_err(Clone::clone)?;
+        let function = function_of(action);
+        if module.has(&function) {
+            return Ok(module);
+        }
+        let prefix = format!("{actor}_");
+        let actions: Vec<&str> =
+            module.functions().filter_map(|name| name.strip_prefix(&prefix)).collect();
+        Err(format!(
+            "unknown action `{name}`: {} has no function {function}(parameters){}",
+            module.file().display(),
+            did_you_mean(nearest(name, actions.into_iter()))
+        ))
+    }
+}
+
+fn function_of(action: &HeroAction) -> String {
+    format!("{}_{}", action.actor, action.name)
+}
+
+/// Returns the Rhai files of a folder by their names without the extension, sorted.
+fn files_of(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let entries = fs::read_dir(folder).map_err(|error| reason(&error))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| reason(&error))?.path();
+        let name = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned);
+        let is_rhai = path.extension().is_some_and(|extension| extension == "rhai");
+        if let Some(name) = name.filter(|_| is_rhai) {
+            files.push((name, path));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn load(rhai: &RhaiEngine, file: &Path) -> Result<RhaiModule, String> {
+    let wrong = |why: String| format!("cannot use {}: {why}", file.display());
+    let mut source = String::new();
+    let read = fs::File::open(file)
+        .and_then(|open| open.take(FILE_BYTES_MAX + 1).read_to_string(&mut source));
+    match read {
+        Err(error) => Err(wrong(reason(&error))),
+        Ok(size) if size as u64 > FILE_BYTES_MAX => {
+            Err(wrong(format!("it is larger than {FILE_BYTES_MAX} bytes")))
+        }
+        Ok(_) => rhai.module(file, &source).map_err(wrong),
+    }
+}
+
+/// Returns the parameters of an action as its function gets them.
+fn parameters_of(action: &HeroAction) -> Map {
+    let mut map: Map = Map::new();
+    if !action.arguments.is_empty() {
+        let arguments: Array = action.arguments.iter().cloned().map(Dynamic::from).collect();
+        map.insert("args".into(), arguments.into());
+    }
+    for (name, value) in &action.parameters {
+        map.insert(name.as_str().into(), dynamic(value));
+    }
+    map
+}
+
+fn dynamic(value: &ParameterValue) -> Dynamic {
+    match value {
+        ParameterValue::Bool(truth) => (*truth).into(),
+        ParameterValue::Int(number) => (*number).into(),
+        ParameterValue::Float(number) => (*number).into(),
+        ParameterValue::Text(text) => text.clone().into(),
+        ParameterValue::List(elements) => elements.iter().map(dynamic).collect::<Array>().into(),
+    }
+}
+
+impl Engine for HeroScriptEngine {
+    fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        let actions = parse(script.source).map_err(|error| Failure::script(error.to_string()))?;
+        // Nothing runs if one action is unknown.
+        let mut calls = Vec::with_capacity(actions.len());
+        for action in &actions {
+            let place = format!("line {}, !!{}.{}", action.line, action.actor, action.name);
+            let module =
+                self.module(action).map_err(|why| Failure::script(format!("{place}: {why}")))?;
+            let (function, parameters) = (function_of(action), parameters_of(action));
+            calls.push(ModuleCall { module, place, function, parameters });
+        }
+        self.rhai.call_in_order(calls, script, cancel, log)
+    }
+
+    fn unavailable(&self) -> Option<String> {
+        self.unavailable.clone()
+    }
+
+    fn capabilities(&self) -> Vec<String> {
+        std::iter::once("heroscript".to_owned()).chain(self.rhai.capabilities()).collect()
+    }
+
+    fn script_type(&self) -> &ScriptType {
+        self.rhai.script_type()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Scripts that run with functions of a folder.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::engine::{Inputs, Stream};
+
+/// Collects the lines of a log.
+#[derive(Debug, Default)]
+struct Lines(std::sync::Mutex<Vec<String>>);
+
+impl Log for Lines {
+    fn line(&self, _: Stream, line: &str) {
+        self.0.lock().expect("no panic").push(line.to_owned());
+    }
+}
+
+const PERSON: &str = "\
+#!/usr/bin/env rhai
+fn person_define(p) { print(`${p.name} is ${p.age}`); p.age + 1 }
+fn person_fail(p) { throw `no ${p.name}`; }
+fn person_show(p) { p }
+fn person_two(a, b) { a }
+private fn person_secret(p) { p }
+";
+
+fn engine() -> (tempfile::TempDir, HeroScriptEngine) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("person.rhai"), PERSON).expect("written");
+    std::fs::write(folder.path().join("broken.rhai"), "fn broken_x(p) {").expect("written");
+    std::fs::write(folder.path().join("notes.txt"), "no module").expect("written");
+    let engine = HeroScriptEngine::new(
+        "heroscript".parse().expect("legal"),
+        &[folder.path().to_owned()],
+        &RhaiLimits::default(),
+        &JobConfig::default(),
+        &Backends::default(),
+    );
+    (folder, engine)
+}
+
+/// Runs a script. Returns its output or its error, and its log.
+fn run(source: &str) -> (Result<String, String>, Vec<String>) {
+    let (_folder, engine) = engine();
+    let (log, env, inputs) = (Lines::default(), BTreeMap::new(), Inputs::new());
+    let script = Script {
+        job_id: "1",
+        caller_id: "",
+        context_id: "",
+        source,
+        extension: "",
+        env: &env,
+        inputs: &inputs,
+        deadline: Instant::now() + Duration::from_mins(1),
+    };
+    let result = engine.run(&script, &Cancel::default(), &log);
+    let result = match result {
+        Ok(success) => Ok(success.output.to_string()),
+        Err(failure) => Err(failure.to_string()),
+    };
+    (result, log.0.into_inner().expect("no panic"))
+}
+
+#[test]
+fn each_action_calls_its_function_in_order() {
+    let (result, log) = run("!!person.define name:'Ann' age:30\n!!person.define name:Bob age:4\n");
+    assert_eq!(result.as_deref(), Ok("5"));
+    assert_eq!(log, ["Ann is 30", "Bob is 4"]);
+    let (result, _) = run("!!person.show fast tags:a,b ratio:0.5");
+    assert_eq!(result.as_deref(), Ok(r#"{"args":["fast"],"ratio":0.5,"tags":["a","b"]}"#));
+    assert_eq!(run("// nothing\n").0.as_deref(), Ok(""));
+}
+
+#[test]
+fn failed_action_is_named_and_the_following_do_not_run() {
+    let (result, log) =
+        run("!!person.define name:a age:1\n\n!!person.fail name:b\n!!person.define name:c age:1");
+    let error = result.expect_err("it fails");
+    assert!(error.starts_with("line 3, !!person.fail: no b (line 3, position "), "{error}");
+    assert!(error.ends_with("person.rhai"), "{error}");
+    assert_eq!(log, ["a is 1"]);
+}
+
+#[test]
+fn script_with_an_unknown_action_does_not_begin() {
+    for (action, expected) in [
+        ("!!person.defin", "unknown action `defin`: "),
+        ("!!person.two", "unknown action `two`: "),
+        ("!!person.secret", "unknown action `secret`: "),
+        ("!!persn.define", "unknown actor `persn`: no file persn.rhai in "),
+        ("!!broken.x", "cannot use "),
+        ("!!notes.x", "unknown actor `notes`"),
+    ] {
+        let (result, log) = run(&format!("!!person.define name:a age:1\n{action}"));
+        let error = result.expect_err(action);
+        let place = format!("line 2, {action}: {expected}");
+        assert!(error.starts_with(&place), "{error}");
+        assert_eq!(log, Vec::<String>::new());
+    }
+    let (_folder, engine) = engine();
+    let found = engine.check("!!person.show\n!!person.defin\n!!persn.define x:1");
+    let lines: Vec<usize> = found.iter().map(|finding| finding.line).collect();
+    assert_eq!(lines, [2, 3]);
+    assert!(found[0].message.ends_with("did you mean `define`?"), "{}", found[0].message);
+    assert_eq!(
+        engine.check("!!person.show\n  x:'").first().map(|f| (f.line, f.column)),
+        Some((2, 5))
+    );
+}
+
+#[test]
+fn engine_without_a_folder_says_which_it_misses() {
+    let engine = HeroScriptEngine::new(
+        "heroscript".parse().expect("legal"),
+        &["/nonexistent/modules".into()],
+        &RhaiLimits::default(),
+        &JobConfig::default(),
+        &Backends::default(),
+    );
+    let why = engine.unavailable().expect("no folder");
+    assert!(
+        why.starts_with("cannot read type.heroscript.modules: /nonexistent/modules: "),
+        "{why}"
+    );
+}

@@ -1,0 +1,103 @@
+//! Files of Rhai functions that another engine calls by name.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use ::rhai::{AST, CallFnOptions, Dynamic, FnAccess, Map, Scope};
+
+use super::interpreter;
+use super::runtime::run::terminated;
+use super::runtime::{failure, memory};
+use super::{RhaiEngine, Script, Success};
+use crate::engine::{Cancel, Failure, Log};
+
+/// A file of functions.
+#[derive(Debug)]
+pub struct RhaiModule {
+    file: PathBuf,
+    compiled: AST,
+    /// The public functions of one parameter.
+    functions: BTreeSet<String>,
+}
+
+impl RhaiModule {
+    /// Returns the file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Returns whether it has a public function of one parameter.
+    pub fn has(&self, function: &str) -> bool {
+        self.functions.contains(function)
+    }
+
+    /// Returns its public functions of one parameter.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.functions.iter().map(String::as_str)
+    }
+}
+
+/// One call of a function.
+#[derive(Debug)]
+pub struct ModuleCall<'a> {
+    /// The file.
+    pub module: &'a RhaiModule,
+    /// The place of the call, for the error.
+    pub place: String,
+    /// The function.
+    pub function: String,
+    /// Its argument.
+    pub parameters: Map,
+}
+
+impl RhaiEngine {
+    /// Compiles a file of functions.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn module(&self, file: &Path, source: &str) -> Result<RhaiModule, String> {
+        let compiled = interpreter::compile(&self.interpreter, &Scope::new(), source)
+            .map_err(|error| failure::message(&error.into()))?;
+        let functions = compiled
+            .iter_functions()
+            .filter(|function| function.access == FnAccess::Public && function.params.len() == 1)
+            .map(|function| function.name.to_owned())
+            .collect();
+        Ok(RhaiModule { file: file.to_owned(), compiled, functions })
+    }
+
+    /// Calls functions one after the other, as one script. The value of the last is the output.
+    ///
+    /// # Errors
+    /// An error of the run; the calls after it are not made.
+    pub fn call_in_order(
+        &self,
+        calls: Vec<ModuleCall<'_>>,
+        script: &Script<'_>,
+        cancel: &Cancel,
+        log: &dyn Log,
+    ) -> Result<Success, Failure> {
+        let _running = memory::Running::begin();
+        self.run_with(script, cancel, log, |run| {
+            let mut value = Dynamic::UNIT;
+            for ModuleCall { module, place, function, parameters } in calls {
+                if run.check_now().is_some() {
+                    return Err(failure::message(&terminated()));
+                }
+                let options = CallFnOptions::new().eval_ast(false);
+                let called = self.interpreter.call_fn_with_options::<Dynamic>(
+                    options,
+                    &mut Scope::new(),
+                    &module.compiled,
+                    function,
+                    (parameters,),
+                );
+                value = called.map_err(|error| {
+                    let why = failure::message(&error);
+                    format!("{place}: {why} in {}", module.file.display())
+                })?;
+            }
+            Ok(value)
+        })
+    }
+}
