@@ -338,7 +338,7 @@ fn v_scripts_run_as_by_hand() {
     if !needs("v", || find_program("v").is_some()) {
         return;
     }
-    let compiles_vsh = needs("v of 2024 or later", compiles_shell_scripts);
+    let compiles_vsh = needs("v-of-2024-or-later", compiles_shell_scripts);
     let language = Language {
         name: "v",
         program: "v",
