@@ -58,22 +58,29 @@ pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: Bounds
     );
     environment.add_filter("split", split);
     environment.add_filter("wordcount", |text: Cow<'_, str>| text.split_whitespace().count());
-    environment.add_filter("as_str", |value: &Value| plain(value));
-    add_notations(environment);
+    environment.add_filter("as_str", move |value: &Value| bounded(value, bounds));
+    add_notations(environment, bounds);
 }
 
 /// Filters that rewrite characters for another notation.
-fn add_notations(environment: &mut Environment<'_>) {
+fn add_notations(environment: &mut Environment<'_>, bounds: Bounds) {
     environment.add_filter("slugify", |text: Cow<'_, str>| slug(&text));
-    environment.add_filter("urlencode", |text: Cow<'_, str>| url_encoded(&text, "/-_."));
-    environment.add_filter("urlencode_strict", |text: Cow<'_, str>| url_encoded(&text, ""));
+    let url_encode = move |text: &str, kept: &str| {
+        // A byte may become three.
+        fits(0, 3, text.len(), bounds)?;
+        Ok::<_, Error>(url_encoded(text, kept))
+    };
+    environment.add_filter("urlencode", move |text: Cow<'_, str>| url_encode(&text, "/-_."));
+    environment.add_filter("urlencode_strict", move |text: Cow<'_, str>| url_encode(&text, ""));
     environment.add_filter("striptags", |text: Cow<'_, str>| without_tags(&text));
     environment.add_filter("spaceless", |text: Cow<'_, str>| spaceless(&text));
     environment.add_filter("linebreaksbr", |text: Cow<'_, str>| {
         text.replace("\r\n", "<br>").replace('\n', "<br>")
     });
-    environment.add_filter("addslashes", |text: Cow<'_, str>| {
-        text.replace('\\', "\\\\").replace('"', "\\\"").replace('\'', "\\'")
+    environment.add_filter("addslashes", move |text: Cow<'_, str>| {
+        fits(0, 2, text.len(), bounds)?;
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\'', "\\'");
+        Ok::<_, Error>(text)
     });
 }
 
@@ -131,6 +138,31 @@ pub(super) fn plain(value: &Value) -> String {
         (ValueKind::Bool, _) => value.is_true().to_string(),
         (ValueKind::Number, Ok(number)) if !value.is_integer() => number.to_string(),
         _ => value.to_string(),
+    }
+}
+
+/// Returns the text of a value; fails if it is too long. A list can contain another many times.
+pub(super) fn bounded(value: &Value, bounds: Bounds) -> Result<String, Error> {
+    if matches!(value.kind(), ValueKind::Bool | ValueKind::Number) {
+        return Ok(plain(value));
+    }
+    let mut text = BoundedText { text: String::new(), bounds };
+    if write!(text, "{value}").is_err() {
+        fits(usize::MAX, 0, 0, bounds)?;
+    }
+    Ok(text.text)
+}
+
+struct BoundedText {
+    text: String,
+    bounds: Bounds,
+}
+
+impl Write for BoundedText {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        fits(self.text.len(), 1, part.len(), self.bounds).map_err(|_| std::fmt::Error)?;
+        self.text.push_str(part);
+        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ use minijinja::{Environment, Error};
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::template_text::{Bounds, failed, finish, fits, flag, optional, plain, required};
+use super::template_text::{Bounds, bounded, failed, finish, fits, flag, optional, required};
 
 /// The nesting limit of a value that becomes JSON.
 const JSON_DEPTH_MAX: usize = 127;
@@ -55,9 +55,14 @@ pub(super) fn add_value_filters(environment: &mut Environment<'_>, bounds: Bound
         }
     });
     environment.add_filter("filter", filter);
-    environment.add_filter("group_by", group_by);
-    environment.add_filter("json_encode", |value: &Value, names: Kwargs| {
-        let (pretty, value) = (flag(&names, "pretty")?, json(value, 0)?);
+    environment.add_filter("group_by", move |list: &Value, names: Kwargs| {
+        let attribute = names.get::<String>("attribute")?;
+        finish(&names)?;
+        group_by(list, &attribute, bounds)
+    });
+    environment.add_filter("json_encode", move |value: &Value, names: Kwargs| {
+        let mut bytes_left = usize::try_from(bounds.bytes_max).unwrap_or(usize::MAX);
+        let (pretty, value) = (flag(&names, "pretty")?, json(value, 0, &mut bytes_left)?);
         Ok::<_, Error>(if pretty { format!("{value:#}") } else { value.to_string() })
     });
     add_numbers(environment);
@@ -140,7 +145,7 @@ fn join(list: &Value, between: &str, bounds: Bounds) -> Result<String, Error> {
         if number > 0 {
             joined.push_str(between);
         }
-        joined.push_str(&plain(&element));
+        joined.push_str(&bounded(&element, bounds)?);
         fits(joined.len(), 0, 0, bounds)?;
     }
     Ok(joined)
@@ -166,7 +171,8 @@ fn slice(
 }
 
 /// Converts a value to JSON; one that is neither text, number, list nor map becomes null.
-fn json(value: &Value, nesting: usize) -> Result<Json, Error> {
+fn json(value: &Value, nesting: usize, bytes_left: &mut usize) -> Result<Json, Error> {
+    take(bytes_left, value)?;
     if nesting > JSON_DEPTH_MAX {
         return Err(failed(format!("the value is nested deeper than {JSON_DEPTH_MAX} levels")));
     }
@@ -179,14 +185,25 @@ fn json(value: &Value, nesting: usize) -> Result<Json, Error> {
         },
         ValueKind::Seq | ValueKind::Iterable => value
             .try_iter()?
-            .map(|element| json(&element, nesting + 1))
+            .map(|element| json(&element, nesting + 1, bytes_left))
             .collect::<Result<Json, Error>>()?,
         ValueKind::Map => value
             .try_iter()?
-            .map(|key| Ok((key.to_string(), json(&value.get_item(&key)?, nesting + 1)?)))
+            .map(|key| {
+                let value = json(&value.get_item(&key)?, nesting + 1, bytes_left)?;
+                take(bytes_left, &key)?;
+                Ok((key.to_string(), value))
+            })
             .collect::<Result<Json, Error>>()?,
         _ => Json::Null,
     })
+}
+
+/// Counts a value without its elements: a list can contain another many times.
+fn take(bytes_left: &mut usize, value: &Value) -> Result<(), Error> {
+    let left = bytes_left.checked_sub(1 + value.as_str().map_or(0, str::len));
+    *bytes_left = left.ok_or_else(|| failed("the value is too long for a text of JSON"))?;
+    Ok(())
 }
 
 /// Returns the value at a path such as `user.name`; undefined if a part is missing.
@@ -208,14 +225,12 @@ fn filter(list: &Value, names: Kwargs) -> Result<Vec<Value>, Error> {
     Ok(list.try_iter()?.filter(fits).collect())
 }
 
-fn group_by(list: &Value, names: Kwargs) -> Result<Value, Error> {
-    let attribute = names.get::<String>("attribute")?;
-    finish(&names)?;
+fn group_by(list: &Value, attribute: &str, bounds: Bounds) -> Result<Value, Error> {
     let mut groups: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for element in list.try_iter()? {
-        let key = at(&element, &attribute);
+        let key = at(&element, attribute);
         if !key.is_undefined() && !key.is_none() {
-            groups.entry(plain(&key)).or_default().push(element);
+            groups.entry(bounded(&key, bounds)?).or_default().push(element);
         }
     }
     Ok(Value::from_pairs(groups.into_iter().map(|(key, list)| (key, Value::from(list)))))

@@ -113,6 +113,26 @@ fn failed_question_to_the_network_has_a_value_and_its_reason_in_the_log() {
     }
 }
 
+#[test]
+fn forbidden_question_to_the_network_is_an_error() {
+    let world = ExampleWorld::new();
+    let engine = sal_with(&SalConfig { run: false, ..SalConfig::default() });
+    for source in [
+        "tcp_ping(\"localhost\")",
+        "http_check(\"http://127.0.0.1:1/\")",
+        "http_status(\"http://127.0.0.1:1/\")",
+        "http_wait(\"http://127.0.0.1:1/\", 1)",
+        "ssh_execute(\"host\", \"user\", \"true\")",
+        "ssh_execute_output(\"host\", \"user\", \"true\")",
+        "ssh_ping(\"host\", \"user\")",
+    ] {
+        let message = refusal(&engine, &world, source);
+        assert!(message.contains("not allowed: sal.run is false"), "{source}: {message}");
+    }
+    // A connection needs no program.
+    assert_eq!(world.run(&engine, "tcp_check(\"\", 1)"), Ok("false".to_owned()));
+}
+
 #[derive(Default)]
 struct Lines(Mutex<Vec<String>>);
 
@@ -221,6 +241,21 @@ fn templates_have_the_filters_functions_and_tests_of_tera() {
     let world = ExampleWorld::new();
     for (template, reason) in [
         ("{{ no }}", "undefined value"),
+        (&chain("{{ \"'\"", "|addslashes", " }}"), "the result of a filter is longer than"),
+        (&chain("{{ \"'\"", "|json_encode", " }}"), "the value is too long for a text of JSON"),
+        (
+            &chain("{% set a = 1 %}", "{% set a = [a, a] %}", "{{ a|json_encode }}"),
+            "the value is too long",
+        ),
+        (
+            &chain("{% set a = 1 %}", "{% set a = [a, a] %}", "{{ a|join }}"),
+            "the result of a filter is",
+        ),
+        (
+            &chain("{% set a = 1 %}", "{% set a = [a, a] %}", "{{ a|as_str }}"),
+            "the result of a filter is",
+        ),
+        (&chain("{% set a = [1, 2] %}", "{% set a = a|concat(with=a) %}", ""), "more than "),
         ("{{ throw(message=\"stop here\") }}", "stop here"),
         ("{{ 1 | date(format=\"%!\") }}", ""),
         ("{{ \"a\" | truncate(size=1) }}", "unknown keyword argument 'size'"),
@@ -231,6 +266,11 @@ fn templates_have_the_filters_functions_and_tests_of_tera() {
         let message = refusal(sal(), &world, &source);
         assert!(message.starts_with(&format!("render t: {reason}")), "{template}: {message}");
     }
+}
+
+/// Returns a template that does the same forty times.
+fn chain(start: &str, step: &str, end: &str) -> String {
+    format!("{start}{}{end}", step.repeat(40))
 }
 
 #[test]
