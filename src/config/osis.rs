@@ -56,9 +56,21 @@ impl OsisConfig {
         self.access.get(caller).is_some_and(|contexts| contexts.contains(context))
     }
 
-    /// Returns the indexed fields of a type.
+    /// Returns the indexed fields of a type, and those whose words have an index.
     pub fn indexes(&self, object_type: &ObjectType) -> impl Iterator<Item = &Field> {
-        self.index.get(object_type).into_iter().flatten()
+        let text = self.parts_of(object_type).map(|(_, _, schema)| &schema.text);
+        self.index.get(object_type).into_iter().flatten().chain(text.into_iter().flatten())
+    }
+
+    /// Returns every declared index.
+    pub fn all_indexes(&self) -> impl Iterator<Item = (ObjectType, &Field)> {
+        let plain = self.index.iter().flat_map(|(object_type, fields)| {
+            fields.iter().map(move |field| (object_type.clone(), field))
+        });
+        let text = self.declared().flat_map(|(object_type, schema)| {
+            schema.text.iter().map(move |field| (object_type.clone(), field))
+        });
+        plain.chain(text)
     }
 
     /// Returns every declared type with its declaration.
@@ -100,6 +112,9 @@ impl OsisConfig {
             if fields.len() > INDEXES_MAX {
                 let message = format!("must have at most {INDEXES_MAX} fields");
                 return Err(Fault::new(key, message));
+            }
+            if let Some(words) = fields.iter().find(|field| field.has_words()) {
+                return Err(Fault::new(key, format!("has {words}, which is not a field")));
             }
             if let Some(own) = fields.iter().find(|field| OWN_FIELDS.contains(&field.as_str())) {
                 let message = format!(

@@ -183,7 +183,10 @@ impl Store {
             let ObjectCopy { version, created_ms, modified_ms, body, .. } = object;
             let terms: Vec<String> = indexed
                 .iter()
-                .flat_map(|field| [field.to_string(), field.term(body).indexed().to_owned()])
+                .flat_map(|field| {
+                    let terms = field.terms(body).into_iter();
+                    terms.flat_map(move |term| [field.to_string(), term])
+                })
                 .collect();
             script
                 .arg(&object.id)

@@ -64,6 +64,62 @@ fn script_in_the_style_of_herolib_manages_its_tasks() {
 }
 
 #[test]
+fn objects_are_found_by_their_words_as_these_change() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("osis.schema.project.task", TASK);
+    let with_text = |text: &str| TASK.replacen('{', &format!("{{ text = [{text}], "), 1);
+    let find = |hero: &Hero, query: &str| run(hero, &format!("osis_project_task_find(`{query}`)"));
+    let first = hero.actor("osis-default-1").start();
+    run(
+        &hero,
+        r#"
+        osis_project_task_set(#{sid: "t1", title: "Write the Report", tags: ["docs", "red tape"]});
+        osis_project_task_set(#{sid: "t2", title: "Read the report", description: "Red."});
+        osis_project_task_set(#{sid: "t3", title: "Sleep"});
+        "#,
+    );
+    assert!(
+        failure(&hero, "osis_project_task_find(\"x\")").contains("osis.schema.project.task.text")
+    );
+    drop(first);
+    // The index of words is built for the objects that are there.
+    let hero = Hero::on(&redis)
+        .set("osis.schema.project.task", &with_text("\"title\", \"tags\", \"description\""));
+    let _second = hero.actor("osis-default-1").start();
+    for (query, expected) in [
+        ("report", "[\"t1\",\"t2\"]"),
+        ("REPORT NOT write", "[\"t2\"]"),
+        ("write sleep", "[\"t1\",\"t3\"]"),
+        ("red AND report", "[\"t1\",\"t2\"]"),
+        ("tags:red", "[\"t1\"]"),
+        ("re*", "[\"t1\",\"t2\"]"),
+        ("rep", "[]"),
+    ] {
+        assert_eq!(find(&hero, query), expected, "{query}");
+    }
+    assert_eq!(run(&hero, "osis_project_task_find(\"report\", \"t1\", 5)"), "[\"t2\"]");
+    run(
+        &hero,
+        r#"
+        let t = osis_project_task_get("t1");
+        t.title = "Write the letter";
+        osis_project_task_set(t);
+        osis_project_task_delete("t2");
+        osis_project_task_set(#{sid: "t4", title: "Report again"});
+        "#,
+    );
+    for (query, expected) in
+        [("report", "[\"t4\"]"), ("letter", "[\"t1\"]"), ("write", "[\"t1\"]"), ("red", "[\"t1\"]")]
+    {
+        assert_eq!(find(&hero, query), expected, "{query}");
+    }
+    for n in 1..=4 {
+        run(&hero, &format!("osis_project_task_delete(\"t{n}\")"));
+    }
+    assert_eq!(redis.keys("hero:meta:osis:"), Vec::<String>::new());
+}
+
+#[test]
 fn missing_object_and_wrong_field_are_errors_in_both_styles() {
     let (_redis, hero) = world();
     let _osis = hero.actor("osis-default-1").start();

@@ -52,7 +52,7 @@ fn every_example_of_the_objects_page_returns_its_output() {
         .set("osis.access.alice", "[\"shared\"]")
         .set(
             "osis.schema.project.task",
-            "{ required = [\"title\"], fields = { title = \"string\", status = [\"open\", \"done\"], \
+            "{ required = [\"title\"], text = [\"title\", \"tags\"], fields = { title = \"string\", status = [\"open\", \"done\"], \
              tags = \"[string]\", due = \"time\" } }",
         );
     let _osis = hero.actor("osis-default-1").start();

@@ -6,12 +6,14 @@ mod query;
 mod rights;
 mod schema;
 mod term;
+mod words;
 
 pub use document::{time_ms, time_text};
 pub use query::{Direction, Every, Query, QueryError};
 pub use rights::{GroupRights, Right, groups_of};
 pub use schema::{FieldType, SID, Schema};
-pub use term::{Interval, Term, entry, id_of};
+pub use term::{Interval, Term, entry, id_of, word_range};
+pub use words::WordQuery;
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -44,7 +46,7 @@ name!(
     "field",
     "names joined by dots, each a letter or _ and then letters, digits and _; 128 bytes at most",
     |field| field.len() <= 128
-        && field.split(|byte| *byte == b'.').all(|name| {
+        && field.strip_suffix(b"~").unwrap_or(field).split(|byte| *byte == b'.').all(|name| {
             matches!(name.first(), Some(b'A'..=b'Z' | b'a'..=b'z' | b'_'))
                 && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
         })
@@ -56,9 +58,24 @@ impl Field {
         self.0 == "id"
     }
 
+    /// Returns the name under which the words of a field have an index: `title~`.
+    pub fn words_of(name: &str) -> Option<Self> {
+        format!("{name}~").parse().ok()
+    }
+
+    /// Returns whether it stands for the words of a field.
+    pub fn has_words(&self) -> bool {
+        self.0.ends_with('~')
+    }
+
+    /// Returns the name of the field, also for its words.
+    pub fn base(&self) -> &str {
+        self.0.strip_suffix('~').unwrap_or(&self.0)
+    }
+
     /// Returns the field's value in an object.
     pub fn of<'a>(&self, body: &'a Map<String, Value>) -> Option<&'a Value> {
-        let mut names = self.0.split('.');
+        let mut names = self.base().split('.');
         let mut value = body.get(names.next()?)?;
         for name in names {
             value = value.as_object()?.get(name)?;
@@ -66,7 +83,23 @@ impl Field {
         Some(value)
     }
 
-    /// Returns the term under which the index of this field has an object.
+    /// Returns the terms under which the index of this field has an object, as the index has them:
+    /// those of its words, or one.
+    pub fn terms(&self, body: &Map<String, Value>) -> Vec<String> {
+        let indexed = |term: Term| term.indexed().to_owned();
+        if !self.has_words() {
+            return vec![indexed(self.term(body))];
+        }
+        let words = self.of(body).map(words::words_of).unwrap_or_default();
+        let mut terms: Vec<String> =
+            words.into_iter().map(|word| indexed(Term::of(&Value::String(word)))).collect();
+        if terms.is_empty() {
+            terms.push(indexed(Term::of(&Value::Null)));
+        }
+        terms
+    }
+
+    /// Returns the term of the value of this field.
     pub fn term(&self, body: &Map<String, Value>) -> Term {
         Term::of(self.of(body).unwrap_or(&Value::Null))
     }
@@ -217,6 +250,17 @@ pub enum Ask {
         /// The most ids or objects.
         limit: usize,
     },
+    /// Finds the ids of objects by their words.
+    Search {
+        /// The type.
+        object_type: ObjectType,
+        /// The words.
+        query: WordQuery,
+        /// The last id of the previous page.
+        after: Option<ObjectId>,
+        /// The most ids.
+        limit: usize,
+    },
     /// Finds the objects that match a query.
     Find {
         /// The type.
@@ -237,6 +281,7 @@ impl Ask {
             Self::Get(object_type, _)
             | Self::Exists(object_type, _)
             | Self::Ids { object_type, .. }
+            | Self::Search { object_type, .. }
             | Self::Find { object_type, .. } => (Right::Read, vec![object_type]),
             Self::Write(writes) => {
                 (Right::Write, writes.iter().map(|write| &write.object_type).collect())
@@ -254,7 +299,7 @@ pub enum Answer {
     Exists(bool),
     /// To [`Ask::Write`], in the order of the changes.
     Written(Vec<Written>),
-    /// To [`Ask::Ids`].
+    /// To [`Ask::Ids`] and [`Ask::Search`].
     Ids(Vec<ObjectId>),
     /// To [`Ask::Find`], in the order of the query.
     Objects(Vec<Object>),

@@ -8,7 +8,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{OWN_FIELDS, time_ms};
+use super::{Field, OWN_FIELDS, time_ms};
 
 /// The id of an object of a declared type, in its script.
 pub const SID: &str = "sid";
@@ -21,6 +21,32 @@ pub struct Schema {
     pub fields: BTreeMap<String, FieldType>,
     /// The fields that an object must have.
     pub required: BTreeSet<String>,
+    /// The fields whose words have an index.
+    #[serde(with = "text_fields")]
+    pub text: BTreeSet<Field>,
+}
+
+/// The fields of `text` by their names alone.
+mod text_fields {
+    use super::{BTreeSet, Deserialize, Deserializer, Error, Field, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        text: &BTreeSet<Field>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        text.iter().map(Field::base).collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeSet<Field>, D::Error> {
+        let names = BTreeSet::<String>::deserialize(from)?;
+        let field = |name: &String| {
+            Field::words_of(name)
+                .ok_or_else(|| D::Error::custom(format!("`{name}` is not a field")))
+        };
+        names.iter().map(field).collect()
+    }
 }
 
 /// The type of a field.
@@ -57,6 +83,9 @@ const PLAIN: [(&str, FieldType); 7] = [
     ("time", FieldType::Time),
 ];
 
+/// The most fields whose words have an index.
+const TEXT_MAX: usize = 16;
+
 /// The deepest nesting of lists.
 const LISTS_MAX: usize = 8;
 
@@ -79,6 +108,16 @@ impl Schema {
                     format!("has the field `{}`, which is not {form}", name.escape_debug()),
                 ));
             }
+        }
+        let is_unknown = |field: &&Field| !self.fields.contains_key(field.base());
+        if let Some(field) = self.text.iter().find(is_unknown) {
+            return Some((
+                "text",
+                format!("has {}, which `fields` does not declare", field.base()),
+            ));
+        }
+        if self.text.len() > TEXT_MAX {
+            return Some(("text", format!("must have at most {TEXT_MAX} fields")));
         }
         let unknown = self.required.iter().find(|name| !self.fields.contains_key(*name));
         unknown.map(|name| ("required", format!("has {name}, which `fields` does not declare")))

@@ -65,6 +65,15 @@ pub fn id_of(entry: &[u8]) -> &[u8] {
     &entry[end..]
 }
 
+/// Returns the stretch of an index of words that has a word, or the words that begin with it.
+pub fn word_range(word: &str, is_prefix: bool) -> (Vec<u8>, Vec<u8>) {
+    let word = Value::String(word.to_owned());
+    let text = word.as_str().unwrap_or_default();
+    let interval =
+        if is_prefix { Interval::prefix(text) } else { Interval::of(Relation::Equal, &word) };
+    interval.in_index()
+}
+
 /// An interval of the order of values, with its low end and without its high end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {

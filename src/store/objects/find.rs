@@ -21,12 +21,12 @@ const CHUNK: usize = 1000;
 /// Up to so many entries are collected and put in order.
 const COLLECTED_MAX: u64 = 10_000;
 /// The most entries that one query reads.
-const PASSED_MAX: usize = 100_000;
+pub(super) const PASSED_MAX: usize = 100_000;
 
 /// The retries of a query after an index was dropped.
-const TRIES_MAX: usize = 5;
+pub(super) const TRIES_MAX: usize = 5;
 
-const FINDING: &str = "finding objects";
+pub(super) const FINDING: &str = "finding objects";
 
 /// A candidate: its place in the order, and its id.
 type Candidate = (Vec<u8>, ObjectId);
@@ -387,10 +387,10 @@ fn terms_of(head: &str) -> Terms {
 }
 
 /// An end of a stretch as Redis takes it: the low one belongs to it, the high one does not.
-fn from(low: &[u8]) -> Vec<u8> {
+pub(super) fn from(low: &[u8]) -> Vec<u8> {
     [b"[", low].concat()
 }
 
-fn to(high: &[u8]) -> Vec<u8> {
+pub(super) fn to(high: &[u8]) -> Vec<u8> {
     [b"(", high].concat()
 }

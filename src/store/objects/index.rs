@@ -181,7 +181,7 @@ impl Objects<'_> {
         for object in objects.into_iter().flatten() {
             words.push(object.id.to_string());
             words.push(object.version.to_string());
-            words.push(field.term(&object.body).indexed().to_owned());
+            words.push(serde_json::Value::from(field.terms(&object.body)).to_string());
         }
         self.index(object_type, field, "step", &words).await
     }

@@ -5,6 +5,7 @@
 
 mod find;
 mod index;
+mod search;
 mod tending;
 
 pub use index::Reindexed;
@@ -75,6 +76,9 @@ impl Store {
             Ask::Write(writes) => Answer::Written(objects.write(&writes).await?),
             Ask::Ids { object_type, after, limit } => {
                 Answer::Ids(objects.ids(&object_type, after.as_ref(), limit).await?)
+            }
+            Ask::Search { object_type, query, after, limit } => {
+                Answer::Ids(objects.search(&object_type, &query, after.as_ref(), limit).await?)
             }
             Ask::Find { object_type, query, after, limit } => {
                 Answer::Objects(objects.find(&object_type, &query, after.as_ref(), limit).await?)
@@ -266,8 +270,10 @@ impl Objects<'_> {
         let fields = self.config.indexes(&write.object_type).chain(others.map(|(_, field)| field));
         let mut flat = Vec::new();
         for field in fields {
-            flat.push(serde_json::Value::from(field.as_str()));
-            flat.push(field.term(body).indexed().into());
+            for term in field.terms(body) {
+                flat.push(serde_json::Value::from(field.as_str()));
+                flat.push(term.into());
+            }
         }
         serde_json::Value::from(flat).to_string()
     }

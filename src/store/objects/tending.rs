@@ -130,9 +130,7 @@ impl Store {
         config: &OsisConfig,
         indexes: &[TendedIndex],
     ) -> Stored<BTreeSet<String>> {
-        let declared = config.index.iter().flat_map(|(object_type, fields)| {
-            fields.iter().map(move |field| format!("{object_type}:{field}"))
-        });
+        let declared = config.all_indexes().map(|(of, field)| format!("{of}:{field}"));
         let declared: Vec<String> = declared.collect();
         let names: BTreeSet<String> = indexes.iter().map(TendedIndex::name).collect();
         if declared.is_empty() && names.is_empty() {

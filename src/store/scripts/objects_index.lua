@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 context  2 type  3 field  4 `begin`, `step` or `drop`
 --       for a step: 5 expected progress: `@` and an id  6 progress after it: `@` and the last id
---       read, or `ready`, and for each object: id, version, term
+--       read, or `ready`, and for each object: id, version, JSON array of terms
 -- returns the progress: `ready`, or `@` and an id; '' without an index
 
 local kind, field, doing = ARGV[1] .. ':' .. ARGV[2], ARGV[3], ARGV[4]
@@ -26,7 +26,7 @@ end
 -- Another supervisor has gone further, or has dropped the index and restarted.
 if state ~= ARGV[5] then return state or '' end
 for place = 7, #ARGV, 3 do
-  local id, version, term = ARGV[place], ARGV[place + 1], ARGV[place + 2]
+  local id, version, own = ARGV[place], ARGV[place + 1], cjson.decode(ARGV[place + 2])
   local head = redis.call('HGET', heads, id)
   if head and string.match(head, '^%d+') == version then
     local first, encoded = string.match(head, '^(.-)\n(.*)$')
@@ -38,10 +38,12 @@ for place = 7, #ARGV, 3 do
         kept[#kept + 1] = terms[at + 1]
       end
     end
-    kept[#kept + 1] = field
-    kept[#kept + 1] = term
+    for _, term in ipairs(own) do
+      kept[#kept + 1] = field
+      kept[#kept + 1] = term
+      redis.call('ZADD', index, 0, term .. '\0' .. id)
+    end
     redis.call('HSET', heads, id, first .. '\n' .. cjson.encode(kept))
-    redis.call('ZADD', index, 0, term .. '\0' .. id)
   end
 end
 redis.call('HSET', states, field, ARGV[6])

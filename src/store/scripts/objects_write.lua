@@ -1,7 +1,7 @@
 -- Writes and deletes objects of one context, all or none.
 --
 -- The head of an object is `version created_ms modified_ms`, a line end, and its terms in indexes, a
--- JSON array of field, term, field, term ...
+-- JSON array of field, term, field, term ... A field of words comes once per word.
 --
 -- ARGV: 1 context  2 limit on the objects of the context  3 number of changes, and for each
 --       `set` or `delete`, type, id, expected version or '', creation time or '', body,
@@ -120,18 +120,20 @@ local function set(object_type, id, created_ms, body, encoded)
   fresh.new = false
   local before, after, kept = {}, cjson.decode(encoded), {}
   local old = terms_of(head)
-  for place = 1, #old, 2 do before[old[place]] = old[place + 1] end
+  for place = 1, #old, 2 do before[old[place] .. '\0' .. old[place + 1]] = old[place] end
   for place = 1, #after, 2 do
     local field, term = after[place], after[place + 1]
     if has_index[field] then
       local index = OSIS_INDEX .. context .. ':' .. object_type .. ':' .. field
-      if before[field] and before[field] ~= term then
-        redis.call('ZREM', index, before[field] .. '\0' .. id)
-      end
+      before[field .. '\0' .. term] = nil
       redis.call('ZADD', index, 0, term .. '\0' .. id)
       kept[#kept + 1] = field
       kept[#kept + 1] = term
     end
+  end
+  for entry, field in pairs(before) do
+    local index = OSIS_INDEX .. context .. ':' .. object_type .. ':' .. field
+    redis.call('ZREM', index, string.sub(entry, #field + 2) .. '\0' .. id)
   end
   local terms = #kept > 0 and cjson.encode(kept) or '[]'
   version = integer(version + 1)

@@ -4,11 +4,11 @@
 use ::rhai::{Array, Dynamic, Engine, INT, Map};
 
 use super::context::{CallError, CallResult, OsisJob, UNEXPECTED, operation};
-use super::objects::{get, list, new_object, remove};
+use super::objects::{get, list, listed, remove};
 use super::values::{self, ObjectInput};
 use crate::config::OsisConfig;
 use crate::proto::object::{
-    Answer, Ask, Change, ObjectError, ObjectId, ObjectType, Right, SID, Write,
+    Answer, Ask, Change, ObjectError, ObjectId, ObjectType, Right, SID, WordQuery, Write,
 };
 
 /// The length of a new sid, in digits of base 36: it is one of two thousand million.
@@ -57,6 +57,15 @@ fn register_type(engine: &mut Engine, object_type: &ObjectType) {
     engine.register_fn(name("list"), move || {
         operation(&called, "", |job| -> CallResult<Array> { list(job, of_type.as_str(), None) })
     });
+    let (called, of_type) = of("find");
+    engine.register_fn(name("find"), move |query: &str| {
+        operation(&called, "", |job| find(job, &of_type, query, None))
+    });
+    let (called, of_type) = of("find");
+    engine.register_fn(name("find"), move |query: &str, after: &str, limit: INT| {
+        operation(&called, "", |job| find(job, &of_type, query, Some((after, limit))))
+    });
+
     let (called, of_type) = of("list");
     engine.register_fn(name("list"), move |after: &str, limit: INT| {
         operation(&called, after, |job| list(job, of_type.as_str(), Some((after, limit))))
@@ -68,7 +77,7 @@ fn new(job: OsisJob<'_>, object_type: &ObjectType) -> CallResult<Map> {
     for _ in 0..SID_TRIES_MAX {
         let sid = random_sid()?;
         if !exists(job, object_type, sid.clone())? {
-            let mut object = new_object(&sid);
+            let mut object = values::new_object(&sid);
             object.insert(SID.into(), sid.to_string().into());
             return Ok(object);
         }
@@ -121,6 +130,28 @@ fn found(object: Dynamic) -> CallResult<Dynamic> {
     let sid = object.get("id").cloned().unwrap_or_default();
     object.insert(SID.into(), sid);
     Ok(object.into())
+}
+
+/// Finds the sids of the objects that have words.
+fn find(
+    job: OsisJob<'_>,
+    object_type: &ObjectType,
+    query: &str,
+    page: Option<(&str, INT)>,
+) -> CallResult<Array> {
+    let Some((key, schema)) = job.settings.config.schema_of(object_type) else {
+        return Err(UNEXPECTED.into());
+    };
+    if schema.text.is_empty() {
+        return Err(format!("no text fields; declare some: {key}.text").into());
+    }
+    let query = WordQuery::parse(query, schema)?;
+    listed(job, page, |after, limit| Ask::Search {
+        object_type: object_type.clone(),
+        query,
+        after,
+        limit,
+    })
 }
 
 fn exists(job: OsisJob<'_>, object_type: &ObjectType, id: ObjectId) -> CallResult<bool> {

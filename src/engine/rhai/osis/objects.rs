@@ -1,13 +1,12 @@
 //! The functions that store and find objects.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
-use jiff::Timestamp;
 
 use super::context::{CallError, CallResult, OsisJob, RhaiResult, UNEXPECTED, excerpt, operation};
 use super::values::{self, ObjectInput, ValueBuilder};
 use crate::engine::rhai::functions::Functions;
 use crate::proto::object::{
-    Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write, time_text,
+    Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write,
 };
 
 /// The limit of changes in one batch.
@@ -204,17 +203,7 @@ fn new_id() -> CallResult<ObjectId> {
 
 fn new(object_type: &str) -> CallResult<Map> {
     let _: ObjectType = object_type.parse()?;
-    Ok(new_object(&new_id()?))
-}
-
-/// Returns an object with an id and the time.
-pub(super) fn new_object(id: &ObjectId) -> Map {
-    let now = time_text(Timestamp::now().as_millisecond());
-    Map::from([
-        ("id".into(), id.to_string().into()),
-        ("created_at".into(), now.clone().into()),
-        ("modified_at".into(), now.into()),
-    ])
+    Ok(values::new_object(&new_id()?))
 }
 
 fn write_of(job: OsisJob<'_>, object_type: &str, object: &Map) -> CallResult<Write> {
@@ -268,6 +257,16 @@ pub(super) fn list(
     object_type: &str,
     page: Option<(&str, INT)>,
 ) -> CallResult<Array> {
+    let object_type: ObjectType = object_type.parse()?;
+    listed(job, page, |after, limit| Ask::Ids { object_type, after, limit })
+}
+
+/// Returns the ids of all that `ask` names, or of a page: at most so many after an id.
+pub(super) fn listed(
+    job: OsisJob<'_>,
+    page: Option<(&str, INT)>,
+    ask: impl FnOnce(Option<ObjectId>, usize) -> Ask,
+) -> CallResult<Array> {
     let max = job.settings.limits.array_len_max.min(9_999);
     let (after, limit) = match page {
         None => (None, max + 1),
@@ -276,13 +275,13 @@ pub(super) fn list(
             (after, limited(limit, max)?)
         }
     };
-    let object_type: ObjectType = object_type.parse()?;
-    let Answer::Ids(ids) = job.ask(Ask::Ids { object_type, after, limit })? else {
+    let Answer::Ids(ids) = job.ask(ask(after, limit))? else {
         return Err(UNEXPECTED.into());
     };
     if ids.len() > max {
         return Err(format!(
-            "more than {max} objects; take them in pages with osis_list(type, after, limit)"
+            "more than {max} objects; take them in pages: give an id after which the page starts \
+             and a limit"
         )
         .into());
     }

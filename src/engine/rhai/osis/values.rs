@@ -2,6 +2,7 @@
 //! rejected.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
+use jiff::Timestamp;
 use serde_json::{Number, Value};
 
 use crate::config::RhaiLimits;
@@ -49,6 +50,16 @@ pub(super) fn object_input(map: &Map, has_sid: bool) -> Result<ObjectInput, Stri
         created_ms,
         body: body.collect::<Result<_, String>>()?,
     })
+}
+
+/// Returns an object with an id and the time.
+pub(super) fn new_object(id: &ObjectId) -> Map {
+    let now = time_text(Timestamp::now().as_millisecond());
+    Map::from([
+        ("id".into(), id.to_string().into()),
+        ("created_at".into(), now.clone().into()),
+        ("modified_at".into(), now.into()),
+    ])
 }
 
 /// Reads an id from a script: a string or a whole number.

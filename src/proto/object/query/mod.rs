@@ -75,6 +75,9 @@ impl Query {
             return Err(format!("a query has at most {CONDITIONS_MAX} conditions"));
         }
         for (field, value) in values {
+            if field.has_words() {
+                return Err(format!("{field} is not a field"));
+            }
             every.add(field.clone(), interval(field, Relation::Equal, value)?);
         }
         Ok(Self { any: every.possible().into_iter().collect(), order: None, limit: None })
