@@ -7,6 +7,7 @@ mod base;
 mod cache;
 mod calls;
 mod check;
+mod formats;
 mod functions;
 mod interpreter;
 mod osis;
@@ -90,6 +91,7 @@ impl RhaiEngine {
         let mut interpreter = interpreter::interpreter(limits);
         let mut functions = Functions::new(&mut interpreter);
         base::register(&mut functions);
+        formats::register(&mut functions, limits);
         register(&mut functions);
         let groups = functions.finish();
         Self {

@@ -11,7 +11,6 @@ mod files;
 mod find;
 mod git;
 mod http;
-mod json;
 mod packages;
 mod ports;
 mod processes;
@@ -51,7 +50,6 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     redis_client::register(functions);
     scripts::register(functions);
     systemd::register(functions);
-    json::register(functions);
     time::register(functions);
 }
 

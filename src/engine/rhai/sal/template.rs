@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 
 use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
 use super::files::{read_text, write_text};
-use super::json::to_json;
 use super::template_text::{Bounds, add_text_filters, plain};
 use super::template_values::{add_functions, add_tests, add_value_filters};
+use crate::engine::rhai::formats::to_json;
 use crate::engine::rhai::functions::Functions;
 
 /// The limit of template instructions for one rendering; takes a few seconds.

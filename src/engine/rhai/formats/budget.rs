@@ -1,0 +1,103 @@
+//! The limits of a value that is built from a text. Rhai checks a value only when it is complete; by
+//! then a small text with aliases could have filled the memory.
+
+use ::rhai::{Array, Dynamic, ImmutableString, Map};
+
+use crate::config::RhaiLimits;
+use crate::engine::rhai::runtime::run::with;
+
+/// The nesting limit of a value: parsers of JSON reject deeper ones.
+pub(super) const DEPTH_MAX: usize = 127;
+
+/// Counts what a value still may have, as Rhai counts: the elements of all its arrays, the entries of
+/// all its maps, and the bytes of all its strings, here with those of the keys.
+pub(super) struct Budget<'a> {
+    limits: &'a RhaiLimits,
+    elements_left: usize,
+    entries_left: usize,
+    bytes_left: u64,
+}
+
+impl<'a> Budget<'a> {
+    pub(super) fn new(limits: &'a RhaiLimits) -> Self {
+        Self {
+            limits,
+            elements_left: limits.array_len_max,
+            entries_left: limits.map_len_max,
+            bytes_left: limits.string_size_max,
+        }
+    }
+
+    /// Takes one element of an array.
+    pub(super) fn element(&mut self) -> Result<(), String> {
+        match self.elements_left.checked_sub(1) {
+            Some(left) => self.elements_left = left,
+            None => {
+                let max = self.limits.array_len_max;
+                return Err(exceeded(&format!("{max} elements of arrays"), "array_len_max"));
+            }
+        }
+        polled()
+    }
+
+    /// Takes one entry of a map.
+    pub(super) fn entry(&mut self, key: &str) -> Result<(), String> {
+        match self.entries_left.checked_sub(1) {
+            Some(left) => self.entries_left = left,
+            None => {
+                let max = self.limits.map_len_max;
+                return Err(exceeded(&format!("{max} entries of maps"), "map_len_max"));
+            }
+        }
+        self.text(key)?;
+        polled()
+    }
+
+    /// Takes the bytes of a string.
+    pub(super) fn text(&mut self, text: &str) -> Result<(), String> {
+        match self.bytes_left.checked_sub(text.len() as u64) {
+            Some(left) => self.bytes_left = left,
+            None => {
+                let max = self.limits.string_size_max;
+                return Err(exceeded(&format!("{max} bytes of strings"), "string_size_max"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what a copy of a value needs at a place nested `depth` levels deep.
+    pub(super) fn copy(&mut self, value: &Dynamic, depth: usize) -> Result<(), String> {
+        nests(depth)?;
+        if let Some(array) = value.read_lock::<Array>() {
+            for element in array.iter() {
+                self.element()?;
+                self.copy(element, depth + 1)?;
+            }
+        } else if let Some(map) = value.read_lock::<Map>() {
+            for (key, entry) in map.iter() {
+                self.entry(key)?;
+                self.copy(entry, depth + 1)?;
+            }
+        } else if let Some(text) = value.read_lock::<ImmutableString>() {
+            self.text(&text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Rejects a value that is nested too deeply.
+pub(super) fn nests(depth: usize) -> Result<(), String> {
+    if depth > DEPTH_MAX {
+        return Err(format!("the value is nested deeper than {DEPTH_MAX} levels; flatten it"));
+    }
+    Ok(())
+}
+
+fn exceeded(what: &str, limit: &str) -> String {
+    format!("more than {what}, the limit type.NAME.limits.{limit}; split the text, or raise it")
+}
+
+/// Ends the work of a job that was stopped; the stop replaces this error.
+fn polled() -> Result<(), String> {
+    if with(|run| run.poll().is_some()) == Some(true) { Err("stopped".to_owned()) } else { Ok(()) }
+}

@@ -1,0 +1,129 @@
+//! The functions of every script for JSON, TOML and YAML.
+
+mod budget;
+mod encode;
+mod json;
+mod toml_text;
+mod yaml;
+mod yaml_scalar;
+
+use ::rhai::{Dynamic, Map};
+
+use super::functions::Functions;
+use super::runtime::context::RhaiResult;
+use crate::config::RhaiLimits;
+
+pub(super) use encode::to_json;
+
+/// Registers these functions. What they read and write obeys `limits`.
+pub(super) fn register(functions: &mut Functions<'_>, limits: &RhaiLimits) {
+    functions.group(
+        "formats",
+        "Conversion between values and JSON, TOML and YAML. An object or a table becomes a map, a \
+         list an array, a text a string, true and false a bool, null `()`. A number without a \
+         fraction becomes an int, or a float if it does not fit into 64 bits; other numbers become \
+         floats. A date becomes a string. An error names the line. The result obeys the limits of \
+         the script type, and nests at most 127 levels deep.",
+    );
+    register_parsers(functions, limits);
+    register_encoders(functions, limits);
+}
+
+fn register_parsers(functions: &mut Functions<'_>, limits: &RhaiLimits) {
+    let of = limits.clone();
+    functions
+        .add(
+            "json_parse",
+            ["text"],
+            "Parses a JSON text. Of equal names in one object the last one counts.",
+            r#"
+let data = json_parse(`{"name": "web", "ports": [80, 443]}`);
+data.ports[1]
+// → 443"#,
+            move |text: &str| named("json_parse", json::parse(text, &of)),
+        )
+        .returns("any");
+    let of = limits.clone();
+    functions.add(
+        "parse_toml",
+        ["text"],
+        "Parses a TOML text.",
+        r#"
+let data = parse_toml(`
+    [web]
+    ports = [80, 443]
+    since = 2026-01-31
+`);
+[data.web.ports[1], data.web.since]
+// → [443,"2026-01-31"]"#,
+        move |text: &str| named("parse_toml", toml_text::parse(text, &of)),
+    );
+    let of = limits.clone();
+    functions
+        .add(
+            "parse_yaml",
+            ["text"],
+            "Parses a YAML 1.2 text with one document: `yes` and `on` are strings, not bools. An \
+             alias becomes a copy, and `<<` takes in the entries of another map. A key becomes a \
+             string as it is written. An empty text becomes `()`. Equal keys in one map, and tags \
+             other than those of the core schema (`!!str`, `!!int` …), are errors.",
+            r#"
+let data = parse_yaml(`
+web: &web
+  ports: [80, 443]
+mail:
+  <<: *web
+  host: mx1
+`);
+data.mail
+// → {"host":"mx1","ports":[80,443]}"#,
+            move |text: &str| named("parse_yaml", yaml::parse(text, &of)),
+        )
+        .returns("any");
+}
+
+fn register_encoders(functions: &mut Functions<'_>, limits: &RhaiLimits) {
+    let bytes_max = limits.string_size_max;
+    // The language has a `to_json` for maps, which the second form replaces.
+    functions
+        .add(
+            "to_json",
+            ["value"],
+            "Converts any value to JSON, in one line. A value without a form in JSON becomes its \
+             text; a float that is not finite becomes null.",
+            r#"
+to_json(#{name: "web", ports: [80, 443], note: ()})
+// → {"name":"web","note":null,"ports":[80,443]}"#,
+            move |value: Dynamic| named("to_json", encode::text(&value, false, bytes_max)),
+        )
+        .overload(["value"], move |value: &mut Map| {
+            named("to_json", encode::text_of_map(value, bytes_max))
+        });
+    functions.add(
+        "json_encode",
+        ["value"],
+        "Does the same as to_json.",
+        r#"
+json_encode(#{name: "web", ports: [80, 443], note: ()})
+// → {"name":"web","note":null,"ports":[80,443]}"#,
+        move |value: Dynamic| named("json_encode", encode::text(&value, false, bytes_max)),
+    );
+    functions.add(
+        "json_encode_pretty",
+        ["value"],
+        "Does the same as to_json, indented over several lines.",
+        r#"
+let text = json_encode_pretty(#{ports: [80, 443]});
+json_parse(text).ports.len
+// → 2"#,
+        move |value: Dynamic| named("json_encode_pretty", encode::text(&value, true, bytes_max)),
+    );
+}
+
+/// Puts the name of the function in front of an error.
+fn named<T>(name: &str, result: Result<T, String>) -> RhaiResult<T> {
+    result.map_err(|reason| format!("{name}: {reason}").into())
+}
+
+#[cfg(test)]
+mod tests;
