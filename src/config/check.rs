@@ -183,10 +183,11 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
 fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
     match script_type.engine {
         EngineKind::Osis | EngineKind::Sal => {
+            check_modules(table, &script_type.modules, 0)?;
             check_limits(&table.then("limits"), &script_type.limits)
         }
         EngineKind::HeroScript => {
-            check_modules(table, &script_type.modules)?;
+            check_modules(table, &script_type.modules, 1)?;
             check_limits(&table.then("limits"), &script_type.limits)
         }
         EngineKind::Command => {
@@ -196,14 +197,17 @@ fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
     }
 }
 
-fn check_modules(table: &KeyPath, modules: &[PathBuf]) -> Result<(), Fault> {
+fn check_modules(table: &KeyPath, modules: &[PathBuf], least: usize) -> Result<(), Fault> {
     /// The most folders of one type.
     const MODULES_MAX: usize = 16;
     let key = table.then("modules");
-    if modules.is_empty() || modules.len() > MODULES_MAX {
-        return Err(Fault::new(key, format!("must have from 1 to {MODULES_MAX} folders")));
+    if !(least..=MODULES_MAX).contains(&modules.len()) {
+        let message = format!("must have from {least} to {MODULES_MAX} folders");
+        return Err(Fault::new(key, message));
     }
-    modules.iter().try_for_each(|folder| check_folder(key.clone(), folder))
+    modules.iter().enumerate().try_for_each(|(index, folder)| {
+        check_folder(key.then(index), folder).map_err(|fault| fault.or(key.clone()))
+    })
 }
 
 fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {

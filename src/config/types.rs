@@ -44,7 +44,8 @@ pub struct TypeConfig {
     pub extension: String,
     /// For `command`: the options beside the program.
     pub options: CommandOptions,
-    /// For `heroscript`: the folders of the files of functions.
+    /// For `osis` and `sal`: the folders of the modules that scripts import. For `heroscript`: those
+    /// of the files of functions.
     pub modules: Vec<PathBuf>,
     /// For `osis`, `sal` and `heroscript`: the limits of one script.
     pub limits: RhaiLimits,
@@ -150,7 +151,7 @@ impl From<TypeConfig> for TypeLayer {
             warm: is_python.then_some(options.warm),
             preload: is_python.then_some(options.preload),
             dependencies: is_python.then_some(options.dependencies),
-            modules: (config.engine == EngineKind::HeroScript).then_some(config.modules),
+            modules: (!is_command).then_some(config.modules),
             limits: (!is_command).then_some(config.limits),
             sandbox: is_command.then_some(config.sandbox),
             fallback: Some(config.fallback),
@@ -250,9 +251,6 @@ fn merge(
     // The default of another engine does not apply.
     let default = default.filter(|default| default.engine == engine);
     let fallback = layer.fallback.or(default.map(|default| default.fallback)).unwrap_or_default();
-    if layer.modules.is_some() && engine != EngineKind::HeroScript {
-        return Err(Fault::new(key("modules"), "is for engine = \"heroscript\" only"));
-    }
     if engine != EngineKind::Command {
         for (set, key) in [
             (layer.command.is_some(), key("command")),
@@ -278,7 +276,7 @@ fn merge(
             return Ok(TypeConfig { limits, fallback, ..heroscript(modules) });
         }
         let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
-        let (options, modules) = (CommandOptions::default(), Vec::new());
+        let (options, modules) = (CommandOptions::default(), layer.modules.unwrap_or_default());
         return Ok(TypeConfig {
             engine,
             command,
@@ -290,9 +288,13 @@ fn merge(
             fallback,
         });
     }
-    if layer.limits.is_some() {
-        let message = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
-        return Err(Fault::new(key("limits"), message));
+    for (set, key) in
+        [(layer.limits.is_some(), key("limits")), (layer.modules.is_some(), key("modules"))]
+    {
+        if set {
+            let message = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
+            return Err(Fault::new(key, message));
+        }
     }
     let Some(command) = layer.command.clone().or(default.map(|default| default.command.clone()))
     else {

@@ -50,7 +50,7 @@ impl ProcessSandbox {
             return Ok(None);
         }
         let mut read = folders_of(file.unwrap_or(Path::new(DEFAULT_FILE)));
-        // Functions of HeroScript, which a reload reads again.
+        // Functions of HeroScript, which a reload reads again, and modules, read when they are imported.
         let types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
         read.extend(types.flat_map(|of_type| of_type.modules.clone()));
         // For load, memory, and the check that the process holding a name still runs.

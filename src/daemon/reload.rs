@@ -126,6 +126,16 @@ impl Reload {
                 );
                 return Err(Error::new(Exit::Config, message));
             }
+            for actor in actors {
+                let name = &actor.id.script_type;
+                let before = self.config.types.get(name).map(|of_type| &of_type.modules);
+                if let (Some(now), Some(before)) = (config.types.get_mut(name), before)
+                    && now.modules != *before
+                {
+                    now.modules.clone_from(before);
+                    restart.push("type.NAME.modules");
+                }
+            }
         }
         if config.job.log_dir != self.config.job.log_dir {
             config.job.log_dir.clone_from(&self.config.job.log_dir);

@@ -45,11 +45,11 @@ pub fn build(
     match config.engine {
         EngineKind::Osis => {
             let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
-            Arc::new(engine.with_backends(backends))
+            Arc::new(engine.with_backends(backends).with_modules(&config.modules))
         }
         EngineKind::Sal => {
             let engine = rhai::RhaiEngine::sal(script_type, &config.limits, job, sal);
-            Arc::new(engine.with_backends(backends))
+            Arc::new(engine.with_backends(backends).with_modules(&config.modules))
         }
         EngineKind::HeroScript => Arc::new(heroscript::HeroScriptEngine::new(
             script_type,

@@ -96,8 +96,13 @@ impl Repl {
         let backends = daemon::backends(config, &store)?;
         let (limits, job) = (&of_type.limits, &config.job);
         let engine = match of_type.engine {
-            EngineKind::Osis => RhaiEngine::osis(script_type, limits, job),
-            EngineKind::Sal => RhaiEngine::sal(script_type, limits, job, &config.sal),
+            EngineKind::Osis => {
+                RhaiEngine::osis(script_type, limits, job).with_modules(&of_type.modules)
+            }
+            EngineKind::Sal => {
+                let engine = RhaiEngine::sal(script_type, limits, job, &config.sal);
+                engine.with_modules(&of_type.modules)
+            }
             EngineKind::HeroScript | EngineKind::Command => {
                 return Err(usage(format!(
                     "cannot run {script_type} at a prompt: only osis and sal are Rhai"

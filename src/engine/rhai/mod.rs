@@ -10,6 +10,7 @@ mod check;
 mod formats;
 mod functions;
 mod interpreter;
+mod modules;
 mod osis;
 mod runtime;
 mod sal;
@@ -17,6 +18,7 @@ mod session;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::rhai::{AST, Dynamic, EvalAltResult, Scope};
@@ -30,6 +32,7 @@ pub use calls::{ModuleCall, RhaiModule};
 pub use check::{Finding, nearest};
 use functions::Functions;
 pub use functions::{Function, Group};
+use modules::Modules;
 use runtime::run::{ScriptRun, terminated};
 use runtime::settings::{OsisSettings, SalSettings};
 use runtime::{failure, memory, output};
@@ -78,6 +81,15 @@ impl RhaiEngine {
         }
         if let Some(settings) = &mut self.sal {
             settings.redis.clone_from(&backends.redis);
+        }
+        self
+    }
+
+    /// Lets scripts import the modules in these folders; without folders no script can import.
+    #[must_use]
+    pub fn with_modules(mut self, folders: &[PathBuf]) -> Self {
+        if !folders.is_empty() {
+            interpreter::allow_modules(&mut self.interpreter, Modules::new(folders));
         }
         self
     }

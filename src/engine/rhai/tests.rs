@@ -11,6 +11,7 @@ use crate::engine::{Inputs, STACK_SIZE_BYTES, StopReason, Stream};
 
 mod commands;
 mod limits;
+mod modules;
 
 #[derive(Default)]
 struct CollectedLog(Mutex<Vec<(Stream, String)>>);

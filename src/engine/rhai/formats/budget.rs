@@ -30,38 +30,29 @@ impl<'a> Budget<'a> {
 
     /// Takes one element of an array.
     pub(super) fn element(&mut self) -> Result<(), String> {
-        match self.elements_left.checked_sub(1) {
-            Some(left) => self.elements_left = left,
-            None => {
-                let max = self.limits.array_len_max;
-                return Err(exceeded(&format!("{max} elements of arrays"), "array_len_max"));
-            }
-        }
+        let max = self.limits.array_len_max;
+        let left = self.elements_left.checked_sub(1);
+        self.elements_left =
+            left.ok_or_else(|| exceeded(&format!("{max} elements of arrays"), "array_len_max"))?;
         polled()
     }
 
     /// Takes one entry of a map.
     pub(super) fn entry(&mut self, key: &str) -> Result<(), String> {
-        match self.entries_left.checked_sub(1) {
-            Some(left) => self.entries_left = left,
-            None => {
-                let max = self.limits.map_len_max;
-                return Err(exceeded(&format!("{max} entries of maps"), "map_len_max"));
-            }
-        }
+        let max = self.limits.map_len_max;
+        let left = self.entries_left.checked_sub(1);
+        self.entries_left =
+            left.ok_or_else(|| exceeded(&format!("{max} entries of maps"), "map_len_max"))?;
         self.text(key)?;
         polled()
     }
 
     /// Takes the bytes of a string.
     pub(super) fn text(&mut self, text: &str) -> Result<(), String> {
-        match self.bytes_left.checked_sub(text.len() as u64) {
-            Some(left) => self.bytes_left = left,
-            None => {
-                let max = self.limits.string_size_max;
-                return Err(exceeded(&format!("{max} bytes of strings"), "string_size_max"));
-            }
-        }
+        let max = self.limits.string_size_max;
+        let left = self.bytes_left.checked_sub(text.len() as u64);
+        self.bytes_left =
+            left.ok_or_else(|| exceeded(&format!("{max} bytes of strings"), "string_size_max"))?;
         Ok(())
     }
 

@@ -112,10 +112,10 @@ json_encode(#{name: "web", ports: [80, 443], note: ()})
         "json_encode_pretty",
         ["value"],
         "Does the same as to_json, indented over several lines.",
-        r#"
+        r"
 let text = json_encode_pretty(#{ports: [80, 443]});
 json_parse(text).ports.len
-// → 2"#,
+// → 2",
         move |value: Dynamic| named("json_encode_pretty", encode::text(&value, true, bytes_max)),
     );
 }

@@ -73,8 +73,8 @@ fn yaml_scalars_have_the_types_of_the_core_schema() {
         ("[1, -1, +1, 007, 0x1F, 0o17]", json!([1, -1, 1, 7, 31, 15])),
         ("[1.5, -.5, 1e3, 1., 5e-1]", json!([1.5, -0.5, 1000.0, 1.0, 0.5])),
         (
-            "[1_000, 0x, e5, '1', \"2\", -, 1.2.3, 12:30, inf]",
-            json!(["1_000", "0x", "e5", "1", "2", "-", "1.2.3", "12:30", "inf"]),
+            "[1_000, 0x, e5, '1', \"2\", 1.2.3, 12:30, inf]",
+            json!(["1_000", "0x", "e5", "1", "2", "1.2.3", "12:30", "inf"]),
         ),
         ("[2026-01-31, 9223372036854775808]", json!(["2026-01-31", 9_223_372_036_854_775_808.0])),
         ("[!!str 1, !!int '2', !!float 3, !!str , ! 4]", json!(["1", 2, 3.0, "", "4"])),
@@ -127,24 +127,25 @@ fn limits_hold_while_a_text_is_read() {
     let laughs = (0..20).fold("a0: &a0 [x, x]\n".to_owned(), |text, n| {
         format!("{text}a{}: &a{} [*a{n}, *a{n}]\n", n + 1, n + 1)
     });
-    let anchored: String = (0..100).map(|n| format!("&a{n} [")).collect();
+    let many = |of: fn(usize) -> String| (0..101).map(of).collect::<Vec<_>>().concat();
+    let anchored = many(|n| format!("&a{n} ["));
     let elements = "more than 100 elements of arrays, the limit type.NAME.limits.array_len_max";
     for (format, text, expected) in [
         ("yaml", format!("[{}]", "1,".repeat(101)), elements),
         ("yaml", laughs, elements),
-        ("yaml", format!("{anchored}1{}", "]".repeat(100)), elements),
+        ("yaml", format!("{anchored}1{}", "]".repeat(101)), elements),
         ("json", format!("[1{}]", ",1".repeat(100)), elements),
         ("toml", format!("a = [1{}]", ",1".repeat(100)), elements),
         ("json", format!("[[{}1]]", "[1],".repeat(60)), elements),
-        ("yaml", (0..101).map(|n| format!("k{n}: 1\n")).collect(), "type.NAME.limits.map_len_max"),
-        ("toml", (0..101).map(|n| format!("k{n}= 1\n")).collect(), "type.NAME.limits.map_len_max"),
+        ("yaml", many(|n| format!("k{n}: 1\n")), "type.NAME.limits.map_len_max"),
+        ("toml", many(|n| format!("k{n}= 1\n")), "type.NAME.limits.map_len_max"),
         ("yaml", format!("a: &a {}\nb: *a", "x".repeat(6000)), "limits.string_size_max"),
         ("json", format!("[\"{0}\",\"{0}\"]", "x".repeat(6000)), "limits.string_size_max"),
         ("yaml", deep("[", "]"), "line 1: recursion limit exceeded"),
-        ("yaml", deep("- ", ""), "nested deeper than 127 levels"),
+        ("yaml", deep("- ", ""), elements),
         ("yaml", deep("{a: ", "}"), "line 1: "),
         ("json", deep("[", "]"), "recursion limit exceeded at line 1 column 128"),
-        ("toml", format!("a = {}", deep("[", "]")), "recursion limit"),
+        ("toml", format!("a = {}", deep("[", "]")), "line 1: cannot recurse further"),
         ("toml", format!("{}a = 1", "a.".repeat(200_000)), "line 1: "),
         ("toml", format!("[{}a]", "a.".repeat(200_000)), "line 1: "),
     ] {

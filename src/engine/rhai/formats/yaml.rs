@@ -13,7 +13,7 @@ use crate::config::RhaiLimits;
 pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parser = Parser::new_from_str(text);
-    let mut reader = Reader { parser, budget: Budget::new(limits), anchors: HashMap::new() };
+    let mut reader = YamlReader { parser, budget: Budget::new(limits), anchors: HashMap::new() };
     reader.document().map_err(|failed| format!("line {}: {}", failed.line, failed.reason))
 }
 
@@ -25,7 +25,7 @@ struct Mistake {
 
 type ReaderResult<T> = Result<T, Mistake>;
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     budget: Budget<'a>,
     /// The values that aliases may copy.
@@ -37,7 +37,7 @@ fn at<T>(span: Span, result: Result<T, String>) -> ReaderResult<T> {
     result.map_err(|reason| Mistake { line: span.start.line(), reason })
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> ReaderResult<(Event<'a>, Span)> {
         match self.parser.next() {
             Some(Ok(event)) => Ok(event),
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if map.contains_key(key.as_str()) {
-                let reason = format!("the key `{}` is in this map already; remove one", key);
+                let reason = format!("the key `{key}` is in this map already; remove one");
                 return at(span, Err(reason));
             }
             at(span, self.budget.entry(&key))?;

@@ -7,7 +7,9 @@ mod nesting;
 use std::borrow::Cow;
 
 use ::rhai::module_resolvers::DummyModuleResolver;
-use ::rhai::{AST, Dynamic, Engine, LexError, OptimizationLevel, ParseError, Scope, Token};
+use ::rhai::{
+    AST, Dynamic, Engine, LexError, ModuleResolver, OptimizationLevel, ParseError, Scope, Token,
+};
 
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
@@ -18,6 +20,8 @@ use arguments::ARGUMENTS_MAX;
 const VARIABLES_MAX: usize = 256;
 /// The limit of functions that a script may define.
 const FUNCTIONS_MAX: usize = 1_000;
+/// The limit of imports of one run.
+const MODULES_MAX: usize = 64;
 
 /// Creates an interpreter without any function of ours.
 pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
@@ -64,6 +68,11 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
         }
     });
     engine
+}
+
+/// Lets scripts import modules.
+pub(super) fn allow_modules(engine: &mut Engine, resolver: impl ModuleResolver + 'static) {
+    engine.set_module_resolver(resolver).set_max_modules(MODULES_MAX);
 }
 
 /// Parses a script. Every script has to come through here.

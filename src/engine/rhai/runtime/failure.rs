@@ -15,11 +15,27 @@ pub(crate) fn message(error: &EvalAltResult) -> String {
         Position::NONE => error.position(),
         inner => inner,
     };
-    let mut message = shortened(description(inner));
-    if !position.is_none() {
-        message = format!("{message} ({position})");
+    let message = shortened(description(inner));
+    match (position.is_none(), file(error)) {
+        (false, Some(file)) => format!("{message} ({position}, in {file})"),
+        (false, None) => format!("{message} ({position})"),
+        (true, Some(file)) => format!("{message} (in {file})"),
+        (true, None) => message,
     }
-    message
+}
+
+/// Returns the file of the module in which the error arose; `None` for the script itself.
+fn file(error: &EvalAltResult) -> Option<&str> {
+    let (mut error, mut file) = (error, None);
+    loop {
+        (error, file) = match error {
+            EvalAltResult::ErrorInFunctionCall(_, source, inner, _) => {
+                (inner, Some(source.as_str()).filter(|source| !source.is_empty()))
+            }
+            EvalAltResult::ErrorInModule(file, inner, _) => (inner, Some(file.as_str())),
+            _ => return file,
+        };
+    }
 }
 
 fn description(error: &EvalAltResult) -> String {
