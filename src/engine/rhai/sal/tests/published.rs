@@ -238,6 +238,10 @@ fn templates_have_the_filters_functions_and_tests_of_tera() {
     ] {
         assert_eq!(rendered(template, values), expected, "{template}");
     }
+}
+
+#[test]
+fn wrong_parameters_and_too_long_results_of_filters_are_errors() {
     let world = ExampleWorld::new();
     for (template, reason) in [
         ("{{ no }}", "undefined value"),
