@@ -256,7 +256,11 @@ pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File
 
 /// Creates the missing folders of a path that may be written.
 pub(super) fn make_parents(path: &Path) -> CallResult<()> {
-    Ok(path.parent().map_or(Ok(()), fs::create_dir_all)?)
+    let Some(parent) = path.parent() else { return Ok(()) };
+    if parent.exists() && !parent.is_dir() {
+        return Err(format!("{} is not a folder", parent.display()).into());
+    }
+    Ok(fs::create_dir_all(parent)?)
 }
 
 fn make_folder(job: SalJob<'_>, path: &str) -> CallResult<()> {

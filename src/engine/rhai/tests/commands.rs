@@ -97,7 +97,7 @@ fn file_error_names_the_operation_and_the_file() {
         ("file_read(\"\")", "file_read: the path is empty"),
         ("file_read(\"/dev/zero\")", "file_read /dev/zero: not a regular file"),
         ("file_read(\"/tmp\")", "file_read /tmp: not a regular file"),
-        ("file_write(\"/no/such\", \"\")", "file_write /no/such: no such file or directory"),
+        ("file_write(\"/dev/null/x\", \"\")", "file_write /dev/null/x: /dev/null is not a folder"),
         ("file_write(\"/dev/null\", \"\")", "file_write /dev/null: not a regular file"),
         ("mkdir(\"/dev/null/x\")", "mkdir /dev/null/x: not a directory"),
         ("delete(\"/\")", "delete /: the root folder cannot be deleted"),
