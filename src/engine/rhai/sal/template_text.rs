@@ -146,19 +146,19 @@ pub(super) fn bounded(value: &Value, bounds: Bounds) -> Result<String, Error> {
     if matches!(value.kind(), ValueKind::Bool | ValueKind::Number) {
         return Ok(plain(value));
     }
-    let mut text = BoundedText { text: String::new(), bounds };
+    let mut text = ShownValue { text: String::new(), bounds };
     if write!(text, "{value}").is_err() {
         fits(usize::MAX, 0, 0, bounds)?;
     }
     Ok(text.text)
 }
 
-struct BoundedText {
+struct ShownValue {
     text: String,
     bounds: Bounds,
 }
 
-impl Write for BoundedText {
+impl Write for ShownValue {
     fn write_str(&mut self, part: &str) -> std::fmt::Result {
         fits(self.text.len(), 1, part.len(), self.bounds).map_err(|_| std::fmt::Error)?;
         self.text.push_str(part);
