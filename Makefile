@@ -3,6 +3,8 @@
 CARGO ?= cargo
 RELEASE := target/release/hero
 DEBUG := target/debug/hero
+# Programs that only tests use, unpacked from Debian's packages.
+TOOLS := target/tools
 # The oldest version of Rust that works.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 # The prefix of commands that need root.
@@ -46,10 +48,16 @@ rust:
 deps: ## install redis-server from Debian if it is missing
 	$(call package,redis-server,command -v redis-server,the private Redis of the demo and the tests)
 
-deps-test: deps ## install the Debian packages that only tests use
+deps-test: deps ## get the Debian packages that only tests use
 	$(call package,python3-redis,/usr/bin/python3 -c 'import redis',tests with foreign programs in Python)
 	$(call package,python3-venv,/usr/bin/python3 -c 'import ensurepip',tests of Python packages)
-	$(call package,prometheus,command -v promtool,its promtool: tests of metrics and alerts)
+	@if command -v promtool > /dev/null || [ -x $(TOOLS)/usr/bin/promtool ]; then \
+	    echo "promtool: found"; \
+	elif command -v apt-get > /dev/null; then \
+	    echo "promtool is missing (tests of metrics): unpacking it from Debian's package, without its server"; \
+	    mkdir -p $(TOOLS) && $(ROOT) apt-get update -q && cd $(TOOLS) && \
+	    apt-get download -q -o APT::Sandbox::User=root prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb; \
+	fi
 	$(call package,curl,command -v curl,tests of downloads by scripts)
 
 build: rust ## build target/release/hero
