@@ -79,7 +79,7 @@ documents_every_key() {
         has " $(echo "$keys" | tr '\n' ' ')" " $key "
     done
     # The defaults are the same text in both.
-    grep -oE '^#[a-z_]+ = .*' etc/hero.toml | grep -v '^#command\|^#engine\|^#extension\|^#check\|^#compile' |
+    grep -oE '^#[a-z_]+ = .*' etc/hero.toml | grep -v '^#command\|^#engine\|^#extension\|^#more_extensions\|^#check\|^#compile' |
         while IFS= read -r line; do
             key=${line%% =*} value=${line#* = }
             grep -qF ".BR ${key#\#} \" = $(echo "$value" | sed 's/"/\\(dq/g')\"" man/hero.toml.5 ||

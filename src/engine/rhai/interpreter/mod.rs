@@ -3,6 +3,7 @@
 mod arguments;
 mod constants;
 mod nesting;
+mod strings;
 
 use std::borrow::Cow;
 
@@ -36,6 +37,7 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
     // nothing meanwhile.
     engine.set_optimization_level(OptimizationLevel::None);
     set_limits(&mut engine, limits);
+    strings::register(&mut engine, limits);
     engine.on_progress(|_| with(|run| run.poll().map(|_| Dynamic::UNIT)).flatten());
     // A script that takes long to parse ends like one that takes long to run.
     #[expect(deprecated, reason = "only this hook reaches the parser")]

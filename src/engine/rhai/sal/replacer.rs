@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use regex::{Captures, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 
 use super::context::{CallResult, RhaiResult, SalJob, operation};
 use super::files::{read_text, write_text};
+use super::text::check_length;
 use crate::engine::rhai::functions::Functions;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -267,24 +268,31 @@ fn replace_all(
         }
         let Some(whole) = groups.get(0) else { continue };
         replaced.push_str(&text[copied..whole.start()]);
-        put(&groups, replacement, has_groups, &mut replaced);
         copied = whole.end();
-        if replaced.len() as u64 > job.settings.bytes_max {
-            return Err(
-                format!("the result is longer than {} bytes", job.settings.bytes_max).into()
-            );
+        for part in parts(replacement, has_groups) {
+            if has_groups {
+                groups.expand(part, &mut replaced);
+            } else {
+                replaced.push_str(part);
+            }
+            check_length(job, replaced.len())?;
         }
     }
     replaced.push_str(&text[copied..]);
     Ok(replaced)
 }
 
-fn put(groups: &Captures<'_>, replacement: &str, has_groups: bool, to: &mut String) {
-    if has_groups {
-        groups.expand(replacement, to);
-    } else {
-        to.push_str(replacement);
-    }
+/// Cuts a replacement before each `$`, so that the result is measured after each group: a group may
+/// be as long as the text.
+fn parts(replacement: &str, has_groups: bool) -> impl Iterator<Item = &str> {
+    let mut rest = replacement;
+    std::iter::from_fn(move || {
+        let first = if rest.starts_with("$$") { 2 } else { rest.chars().next()?.len_utf8() };
+        let next = rest[first..].find('$').filter(|_| has_groups);
+        let (part, others) = rest.split_at(next.map_or(rest.len(), |next| first + next));
+        rest = others;
+        Some(part)
+    })
 }
 
 /// Returns the last line of an error, which has the reason; the lines before draw an arrow.

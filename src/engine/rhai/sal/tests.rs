@@ -296,6 +296,12 @@ fn refusal(engine: &RhaiEngine, world: &ExampleWorld, source: &str) -> String {
 
 #[test]
 fn every_registered_function_is_documented() {
+    // Those that replace a function of Rhai with a limit are documented there.
+    let of_rhai = ::rhai::Engine::new().collect_fn_metadata(
+        None,
+        |info| Some(info.metadata.name.to_string()),
+        true,
+    );
     for engine in [sal(), &osis()] {
         let registered = engine.interpreter.collect_fn_metadata(
             None,
@@ -309,7 +315,7 @@ fn every_registered_function_is_documented() {
             .flat_map(|group| group.functions.iter().map(|function| function.name))
             .collect();
         for name in registered {
-            assert!(documented.contains(&name.as_str()), "{name}");
+            assert!(documented.contains(&name.as_str()) || of_rhai.contains(&name), "{name}");
         }
     }
 }

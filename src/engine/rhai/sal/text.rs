@@ -27,8 +27,13 @@ prefix("one\ntwo", "> ")
 // → > one
 //   > two"#,
         |text: &str, prefix: &str| {
-            let lines: Vec<String> = text.lines().map(|line| format!("{prefix}{line}")).collect();
-            lines.join("\n")
+            operation("prefix", "", |job| {
+                let number = text.lines().count();
+                check_length(job, text.len().saturating_add(number.saturating_mul(prefix.len())))?;
+                let lines: Vec<String> =
+                    text.lines().map(|line| format!("{prefix}{line}")).collect();
+                Ok(lines.join("\n"))
+            })
         },
     );
     functions.add(
@@ -112,7 +117,7 @@ fn spaces(job: SalJob<'_>, text: &str, width: INT) -> CallResult<String> {
     Ok(" ".repeat(width.saturating_sub(text.chars().count())))
 }
 
-fn check_length(job: SalJob<'_>, bytes: usize) -> CallResult<()> {
+pub(super) fn check_length(job: SalJob<'_>, bytes: usize) -> CallResult<()> {
     let bytes_max = job.settings.bytes_max;
     if bytes as u64 > bytes_max {
         return Err(format!("the result is longer than {bytes_max} bytes").into());

@@ -20,6 +20,13 @@ fn exceeded_limit_is_named() {
         ("let a = []; a.pad(1000000000000, 0)", "array too large"),
         ("let b = blob(1000000000000)", "array too large"),
         ("let s = \"\"; s.pad(1000000000000, \"x\")", "string too long"),
+        ("let s = \"x\"; s.pad(5000000, \"x\"); s.replace(\"x\", s)", "string too long"),
+        ("let s = \"x\"; s.pad(5000000, \"x\"); s.replace(\"\", s)", "string too long"),
+        ("let s = \"x\"; s.pad(5000000, \"x\"); s.replace('x', s)", "string too long"),
+        ("let s = \"x\"; s.pad(9000000, \"x\"); s.replace('x', '\u{00e4}')", "string too long"),
+        ("let s = \"x\"; s.pad(5000000, \"x\"); s.split(\"x\")", "array too large"),
+        ("let s = \"x\"; s.pad(5000000, \"x\"); s.split_rev('x', 4000000)", "array too large"),
+        ("let s = \"x\"; s.pad(5000000, \"x\"); s.to_chars()", "array too large"),
         ("fn f(n) { f(n + 1) } f(0)", "call stack overflow"),
         ("let f = |f| f.call(f); f.call(f)", "call stack overflow"),
     ] {
@@ -30,6 +37,31 @@ fn exceeded_limit_is_named() {
     assert!(message(&engine, &many.concat()).starts_with("too many variables"));
     let functions: Vec<String> = (0..2000).map(|number| format!("fn f{number}() {{}}")).collect();
     assert!(message(&engine, &functions.concat()).starts_with("too many functions"));
+}
+
+#[test]
+fn strings_are_replaced_and_cut_as_by_rhai_itself() {
+    let bare = ::rhai::Engine::new();
+    let mut calls = vec!["to_chars()".to_owned(), "split()".to_owned()];
+    for at in ["\"l\"", "'l'", "\"lo \"", "\"\"", "\"none\""] {
+        calls.push(format!("split({at})"));
+        calls.push(format!("split_rev({at})"));
+        for most in [-1, 0, 1, 2, 3, i64::MAX] {
+            calls.push(format!("split({at}, {most})"));
+            calls.push(format!("split_rev({at}, {most})"));
+        }
+        for to in ["\"\"", "\"xyz\"", "'\u{00e4}'"] {
+            calls.push(format!("replace({at}, {to})"));
+        }
+    }
+    for text in ["hello, wor\u{1f680}ld l", "l", " \t", ""] {
+        for call in &calls {
+            let source = format!("let s = {text:?}; let part = s.{call}; [s, part].to_string()");
+            let expected: String = bare.eval(&source).expect(&source);
+            let output = run(&osis(), &source).result.expect(&source).output;
+            assert_eq!(output, expected.as_str(), "{source}");
+        }
+    }
 }
 
 #[test]

@@ -194,6 +194,15 @@ fn result_larger_than_a_string_is_rejected() {
              let a = \"a\"; a.pad(100000, \"a\"); template_builder_open(\"t\").add_var(\"a\", a).render()",
             "render t: the result is longer than 10000000 bytes",
         ),
+        (
+            "let all = repeat(\"$0\", 4000000); let t = repeat(\"a\", 4000000); \
+             text_replacer_new().pattern(\".+\").replacement(all).regex(true).build().replace(t)",
+            "replace: the result is longer than 10000000 bytes",
+        ),
+        (
+            "prefix(repeat(\"\\n\", 4000000), repeat(\"a\", 4000000))",
+            "prefix: the result is longer than 10000000 bytes",
+        ),
         ("repeat(\"ab\", 9223372036854775807)", "repeat: the result is longer than 10000000 bytes"),
         (
             "let a = repeat(\"a\", 100000); file_write(\"t\", \"{{ a|replace(from=a[0], to=a) }}\"); \
