@@ -137,7 +137,15 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> String {
     };
     let [submitted, finished, failed] = ends;
     let mut table = Table::new(&[
-        "TYPE", submitted, finished, failed, ">FAILED%", ">WAIT", ">P95", ">RUN", ">P95",
+        "TYPE",
+        submitted,
+        finished,
+        failed,
+        ">FAILED%",
+        ">WAIT",
+        ">WAIT P95",
+        ">RUN",
+        ">RUN P95",
     ]);
     let number = |number: u64| match took {
         Some(took) => format!("{:.1}", float(number) / took.as_secs_f64()),

@@ -83,8 +83,8 @@ impl Field {
         Some(value)
     }
 
-    /// Returns the terms under which the index of this field has an object, as the index has them:
-    /// those of its words, or one.
+    /// Returns the terms under which the index of this field has an object, as the index writes them: a
+    /// term for each word, or the one term of the whole field.
     pub fn terms(&self, body: &Map<String, Value>) -> Vec<String> {
         let indexed = |term: Term| term.indexed().to_owned();
         if !self.has_words() {
