@@ -1,7 +1,7 @@
 //! Hero, a job daemon for scripts. Data flows through the modules from left to right:
 //!
 //! ```text
-//! error → proto → config → store, engine → client → metrics → actor, supervisor → daemon → cli
+//! error → proto → config → store, engine → client → metrics → actor, supervisor → rpc → daemon → cli
 //! ```
 //!
 //! ARCHITECTURE.md describes each module and the way of a job through them.
@@ -16,6 +16,7 @@ pub mod error;
 pub mod failpoint;
 pub mod metrics;
 pub mod proto;
+pub mod rpc;
 pub mod sandbox;
 pub mod store;
 pub mod supervisor;

@@ -14,7 +14,7 @@ use std::path::Path;
 use source::{identifiers, is_test, numbered};
 
 /// The modules in their order: each imports only from those before it, and none of its own row.
-const ORDER: [&[&str]; 11] = [
+const ORDER: [&[&str]; 13] = [
     &["error", "failpoint", "test_support"],
     &["proto"],
     &["config"],
@@ -22,7 +22,9 @@ const ORDER: [&[&str]; 11] = [
     &["engine"],
     &["client"],
     &["metrics"],
-    &["actor", "supervisor", "rpc", "web", "amqp"],
+    &["actor", "supervisor", "amqp"],
+    &["rpc"],
+    &["web"],
     &["daemon"],
     &["cli"],
     &["main", "lib"],
