@@ -88,7 +88,7 @@ pub struct JobSummary {
 }
 
 /// The fields in a list, without script and output, which may be large.
-const SUMMARY_FIELDS: [&str; 10] = [
+const SUMMARY_FIELDS: [&str; 14] = [
     "script_type",
     "group",
     "instance",
@@ -99,6 +99,10 @@ const SUMMARY_FIELDS: [&str; 10] = [
     "started_at",
     "finished_at",
     "run_at",
+    "held_by",
+    "progress",
+    "progress_text",
+    "error",
 ];
 
 /// An entry of an index: the score and the id.
