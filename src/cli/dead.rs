@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
-use super::job::{Show, Told, apply, retry_with_dependents, show};
+use super::job::{Show, Told, apply, retry_with_dependents, shortened, show};
 use super::table::Table;
 use super::time::age;
 use super::{Global, output};
@@ -205,12 +205,13 @@ fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error
 }
 
 fn table(letters: &[DeadLetter], now: Timestamp) -> String {
-    let mut table = Table::new(&["ID", "TYPE", ">ATTEMPT", ">DIED", "ERROR"]);
+    let mut table = Table::new(&["ID", "NAME", "TYPE", ">ATTEMPT", ">DIED", "ERROR"]);
     for letter in letters {
         let field = |name: &str| letter.fields.get(name).cloned().unwrap_or_default();
         let died: Option<Timestamp> = field("finished_at").parse().ok();
         table.row([
             letter.id.to_string(),
+            shortened(&field("name")),
             letter.script_type.to_string(),
             field("attempt"),
             died.map(|time| age(time, now)).unwrap_or_default(),
@@ -251,9 +252,9 @@ mod tests {
         let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
         assert_eq!(
             table(&letters, now),
-            "ID  TYPE  ATTEMPT  DIED  ERROR\n\
-             j1  osis        3   30s  no…\n\
-             j1  osis        -     -  \\u{1b}[2J\n"
+            "ID  NAME  TYPE  ATTEMPT  DIED  ERROR\n\
+             j1  -     osis        3   30s  no…\n\
+             j1  -     osis        -     -  \\u{1b}[2J\n"
         );
     }
 

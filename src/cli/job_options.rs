@@ -173,6 +173,7 @@ mod tests {
     fn every_option_reaches_the_job() {
         let job = job(&[
             "--id=a-1",
+            "--name=count words",
             "-g=io",
             "-i=3",
             "--priority=0",
@@ -197,6 +198,7 @@ mod tests {
         let expected = [
             ("id", "a-1"),
             ("script", "1"),
+            ("name", "count words"),
             ("caller_id", "me"),
             ("context_id", "here"),
             ("script_type", "osis"),
@@ -236,6 +238,8 @@ mod tests {
             "--at=2030-01-01T00:00:00",
             "--unique-key=",
             "--limit-key=",
+            "--name=",
+            "--name=a\nb",
         ] {
             assert_eq!(job(&[wrong]).expect_err(wrong).exit, Exit::Data, "{wrong}");
         }

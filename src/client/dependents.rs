@@ -9,7 +9,7 @@ use crate::store::JobDependents;
 pub struct Branch {
     /// The job.
     pub id: JobId,
-    /// Its name in its graph.
+    /// Its name.
     pub name: Option<String>,
     /// Its state; `None` if it does not exist any more.
     pub status: Option<JobStatus>,
@@ -50,7 +50,7 @@ impl Client {
     pub async fn tree(&self, job: &Job, way: TreeDirection) -> Result<Branch, ClientError> {
         let kin = JobDependents {
             status: Some(job.status),
-            name: job.extra.get("name").cloned(),
+            name: job.spec.name.as_ref().map(ToString::to_string),
             prerequisites: job.spec.waits_for().cloned().collect(),
             dependents: job.dependents.clone(),
             dependents_more: job.dependents_more,

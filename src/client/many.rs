@@ -92,7 +92,10 @@ impl Graph {
 
     fn job(&self, node: &GraphNode, ids: &HashMap<&str, &JobId>) -> Result<Job, ClientError> {
         let mut job = node.job.clone();
-        job.extra.insert("name".to_owned(), node.name.clone());
+        // A name that no job may have is known in the graph alone.
+        if job.spec.name.is_none() {
+            job.spec.name = node.name.parse().ok();
+        }
         let mut resolve = |names: &[String], to: &mut Vec<JobId>| {
             for name in names {
                 let id = if let Some(id) = ids.get(name.as_str()) {

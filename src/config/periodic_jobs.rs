@@ -108,6 +108,9 @@ impl Config {
             spec.caller_id = format!("cron {name}");
         }
         spec.check(&self.job.bounds()).map_err(|error| table.wrong_table(error))?;
+        if spec.name.is_none() {
+            spec.name = name.as_str().parse().ok();
+        }
         // The id of a firing is legal at any time if it is at one.
         name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
         let (catch_up, overlap) = (own.catch_up, own.overlap);

@@ -83,8 +83,8 @@ impl DeadLetter {
 }
 
 /// The fields in a list beside the error.
-const FIELDS: [&str; 7] =
-    ["attempt", "crashes", "exit_code", "actor", "caller_id", "created_at", "finished_at"];
+const FIELDS: [&str; 8] =
+    ["name", "attempt", "crashes", "exit_code", "actor", "caller_id", "created_at", "finished_at"];
 
 /// Letters from the script: each has its id, error and fields.
 type Rows = Vec<Vec<Vec<u8>>>;

@@ -10,7 +10,7 @@ use crate::proto::job::{JobId, JobStatus};
 pub struct JobDependents {
     /// Its state; none if the job does not exist.
     pub status: Option<JobStatus>,
-    /// Its name in the graph it came with.
+    /// Its name.
     pub name: Option<String>,
     /// The jobs it waits or waited for.
     pub prerequisites: Vec<JobId>,

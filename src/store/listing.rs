@@ -88,7 +88,8 @@ pub struct JobSummary {
 }
 
 /// The fields in a list, without script and output, which may be large.
-const SUMMARY_FIELDS: [&str; 14] = [
+const SUMMARY_FIELDS: [&str; 15] = [
+    "name",
     "script_type",
     "group",
     "instance",

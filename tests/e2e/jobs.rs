@@ -205,3 +205,43 @@ fn json_result_of_a_job_is_one_document() {
     let job: serde_json::Value = serde_json::from_str(&failed.stdout).expect("one document");
     assert_eq!(job["status"], "error");
 }
+
+#[test]
+fn name_of_a_job_is_shown_wherever_jobs_are_listed() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let named = ["submit", "-t", "osis", "-e", "1", "--id", "a", "--name", "count words"];
+    hero.run(&named).code(0);
+    let batch = redis.folder().join("batch");
+    let line = r#"{"id": "b", "script_type": "osis", "script": "1", "name": "of a line"}"#;
+    std::fs::write(&batch, line).expect("writing a file");
+    hero.run(&["submit", "--batch", &batch.display().to_string()]).code(0);
+    let graph = redis.folder().join("graph");
+    let text = "[defaults]\ntype = \"osis\"\n".to_owned()
+        + "[job.fetch]\nid = \"c\"\nscript = \"1\"\n"
+        + "[job.count]\nid = \"d\"\nscript = \"1\"\nname = \"its own\"\nafter = [\"fetch\"]\n";
+    std::fs::write(&graph, text).expect("writing a file");
+    hero.run(&["submit", "--graph", &graph.display().to_string()]).code(0);
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--id", "e"]).code(0);
+
+    let listed = hero.run(&["job", "list", "--json"]).code(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("one document");
+    let mut names: Vec<(&str, Option<&str>)> = listed["jobs"]
+        .as_array()
+        .expect("jobs")
+        .iter()
+        .map(|job| (job["id"].as_str().expect("an id"), job["name"].as_str()))
+        .collect();
+    names.sort_unstable();
+    let expected = [
+        ("a", Some("count words")),
+        ("b", Some("of a line")),
+        ("c", Some("fetch")),
+        ("d", Some("its own")),
+        ("e", None),
+    ];
+    assert_eq!(names, expected);
+    let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
+    assert!(shown.lines().nth(1).expect("two lines").starts_with("name "), "{shown}");
+    assert!(hero.run(&["job", "list"]).code(0).stdout.contains("  count words  dispatched  "));
+}

@@ -73,12 +73,13 @@ impl JobList {
 }
 
 fn table(jobs: &[JobSummary], now: Timestamp) -> String {
-    let titles = ["ID", "STATUS", "TYPE", "TARGET", ">ATTEMPT", ">AGE", ">TOOK", "ACTOR"];
+    let titles = ["ID", "NAME", "STATUS", "TYPE", "TARGET", ">ATTEMPT", ">AGE", ">TOOK", "ACTOR"];
     let mut table = Table::new(&titles);
     for job in jobs {
         let field = |name: &str| job.fields.get(name).cloned().unwrap_or_default();
         table.row([
             job.id.to_string(),
+            shortened(&field("name")),
             job.status.to_string(),
             field("script_type"),
             target(job),
@@ -89,6 +90,16 @@ fn table(jobs: &[JobSummary], now: Timestamp) -> String {
         ]);
     }
     table.render()
+}
+
+/// A name, cut to the width of a table cell.
+pub(in crate::cli) fn shortened(name: &str) -> String {
+    const SHOWN_CHARS: usize = 32;
+    let mut shown: String = name.chars().take(SHOWN_CHARS).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// The target below the type, with the priority unless it is the default.
@@ -143,6 +154,7 @@ mod tests {
                 JobStatus::Finished,
                 &[
                     ("script_type", "osis"),
+                    ("name", "count words"),
                     ("group", "io"),
                     ("instance", "3"),
                     ("priority", "0"),
@@ -158,9 +170,9 @@ mod tests {
         let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
         assert_eq!(
             table(&jobs, now),
-            "ID  STATUS     TYPE  TARGET       ATTEMPT     AGE  TOOK  ACTOR\n\
-             j1  finished   osis  io:3 prio 0        1     30s  12ms  osis:io:3\n\
-             j1  scheduled  -     any                -  in 30s     -  -\n"
+            "ID  NAME         STATUS     TYPE  TARGET       ATTEMPT     AGE  TOOK  ACTOR\n\
+             j1  count words  finished   osis  io:3 prio 0        1     30s  12ms  osis:io:3\n\
+             j1  -            scheduled  -     any                -  in 30s     -  -\n"
         );
     }
 

@@ -41,8 +41,9 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 32] = [
+const ORDER: [&str; 33] = [
     "id",
+    "name",
     "status",
     "script_type",
     "group",

@@ -118,6 +118,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
     let builder = match setting.field {
         "id" => new.id("a"),
         "script" => new.script("a"),
+        "name" => new.name("a"),
         "caller_id" => new.caller_id("a"),
         "context_id" => new.context_id("a"),
         "script_type" => new.script_type("python"),

@@ -199,6 +199,7 @@ mod tests {
             ("group", "a:b"),
             ("instance", "0"),
             ("script_type", "Osis"),
+            ("name", "a\nb"),
             ("unique_key", "a\nb"),
             ("limit_key", "a\nb"),
             ("status", "done"),

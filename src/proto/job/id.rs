@@ -39,6 +39,14 @@ name!(
     |name| (1..=256).contains(&name.len()) && !name.iter().any(u8::is_ascii_control)
 );
 
+name!(
+    /// The name by which people know a job in lists. Several jobs may have the same.
+    JobName,
+    "job name",
+    "1 to 256 bytes without control characters",
+    |name| (1..=256).contains(&name.len()) && !name.iter().any(u8::is_ascii_control)
+);
+
 impl JobId {
     /// Creates a random UUID.
     pub fn random() -> Self {

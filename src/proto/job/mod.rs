@@ -14,7 +14,7 @@ mod status;
 mod value;
 
 pub use bounds::{InvalidJob, JobBounds, Retention};
-pub use id::{BootId, JobId, LimitKey, UniqueKey};
+pub use id::{BootId, JobId, JobName, LimitKey, UniqueKey};
 pub use output::JobOutput;
 pub use record::Job;
 pub use reply_format::ReplyFormat;

@@ -33,6 +33,11 @@ macro_rules! job_settings {
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
                 ],
             }
+            /// The name by which people know it in lists; several jobs may have the same
+            name as name(text: &str): Option<JobName> = None => {
+                value_name: "TEXT",
+                absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],
+            }
             /// The name of the submitter
             caller_id as caller_id(name: &str): String = String::new() => {
                 word: "caller", value_name: "TEXT",

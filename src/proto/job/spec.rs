@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::bounds::{InvalidJob, JobBounds};
-use super::id::{JobId, LimitKey, UniqueKey};
+use super::id::{JobId, JobName, LimitKey, UniqueKey};
 use super::reply_format::ReplyFormat;
 use super::settings::job_settings;
 use super::value::{FieldKind, HashValue};

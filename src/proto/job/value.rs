@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::id::{BootId, JobId, LimitKey, UniqueKey};
+use super::id::{BootId, JobId, JobName, LimitKey, UniqueKey};
 use super::reply_format::ReplyFormat;
 use super::status::JobStatus;
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
@@ -109,6 +109,7 @@ from_str! {
     JobStatus: Text, reason;
     UniqueKey: Text, reason;
     LimitKey: Text, reason;
+    JobName: Text, reason;
     ActorId: Text, reason;
     BootId: Text, reason;
     String: Text, reason;
