@@ -13,6 +13,7 @@ use super::caller::{Caller, Scope};
 use super::error::{RpcError, code};
 use super::methods;
 use crate::client::Client;
+use crate::config::Config;
 
 /// What a method works with: the client library and its caller.
 #[derive(Clone)]
@@ -21,6 +22,8 @@ pub struct Context {
     pub client: Client,
     /// The address of Redis, without a password.
     pub address: Arc<str>,
+    /// The configuration in force: script types, limits, periodic jobs, bounds of objects.
+    pub config: Arc<Config>,
     /// Who calls.
     pub caller: Arc<Caller>,
 }
