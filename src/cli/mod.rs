@@ -25,6 +25,7 @@ mod status;
 mod submit;
 mod table;
 mod time;
+mod top;
 
 pub use output::print_error;
 pub use script_doc::definitions;
@@ -79,6 +80,7 @@ enum Command {
     Check(check::Check),
     Status(status::Status),
     Stats(stats::Stats),
+    Top(top::Top),
     Metrics(metrics::MetricsCommand),
     Exec(exec::Exec),
     Submit(submit::Submit),
@@ -132,6 +134,7 @@ impl Cli {
             Command::Check(check) => check.run(global),
             Command::Status(status) => status.run(global),
             Command::Stats(stats) => block_on(stats.run(global)),
+            Command::Top(top) => block_on(top.run(global)),
             Command::Metrics(metrics) => block_on(metrics.run(global)),
             Command::Exec(exec) => block_on(exec.run(global)),
             Command::Submit(submit) => block_on(submit.run(global)),

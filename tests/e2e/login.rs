@@ -13,6 +13,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("check", Some(&["--redis"])),
     ("status", Some(&[])),
     ("stats", Some(&[])),
+    ("top", Some(&["--once", "--interval", "100ms"])),
     ("metrics", Some(&[])),
     ("exec", Some(&["-t", "osis", "-e", "1"])),
     ("submit", Some(&["-t", "osis", "-e", "1"])),

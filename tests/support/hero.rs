@@ -113,15 +113,21 @@ impl Hero {
     }
 
     /// Starts a command at a terminal of its own; all its output is in standard output.
-    #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
     pub(crate) fn begin_at_terminal(&self, args: &[&str]) -> Process {
+        self.begin_at_keyboard(args, Stdio::null())
+    }
+
+    /// Starts a command at a terminal of 80 columns and 24 lines, with a keyboard.
+    #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
+    pub(crate) fn begin_at_keyboard(&self, args: &[&str], keyboard: Stdio) -> Process {
         let words: Vec<String> = std::iter::once(env!("CARGO_BIN_EXE_hero"))
             .chain(args.iter().copied())
             .map(|word| format!("'{word}'"))
             .collect();
+        let line = format!("stty rows 24 cols 80; exec {}", words.join(" "));
         let mut command = Command::new("script");
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command.args(["-qefc", &words.join(" "), "/dev/null"]).stdin(Stdio::null());
+        command.args(["-qefc", &line, "/dev/null"]).stdin(keyboard);
         command.env_clear().env("PATH", path).env("HERO_CONFIG", self.config(&[]));
         Process::start(command, &args.join(" "), self.new_file("out"), self.new_file("err"))
     }

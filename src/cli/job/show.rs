@@ -79,7 +79,8 @@ const ORDER: [&str; 33] = [
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];
 
-fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
+/// Returns a job as lines: its fields, its prerequisites and dependents, and its texts.
+pub(in crate::cli) fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
     let Value::Object(mut fields) = job.to_json() else { return String::new() };
     if !trees.is_empty() {
         fields.retain(|name, _| !IN_TREES.contains(&name.as_str()));

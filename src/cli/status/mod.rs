@@ -50,6 +50,11 @@ impl Status {
     }
 }
 
+/// What is wrong as a sentence each, the worst first; true if it is critical.
+pub(super) fn problems(overview: &Overview, thresholds: &CheckConfig) -> Vec<(bool, String)> {
+    CheckVerdict::of(overview, thresholds).into_problems()
+}
+
 /// Reads the state, and the thresholds to compare it with.
 fn look(global: &Global) -> Result<(Overview, CheckConfig), Error> {
     let config = global.config()?;

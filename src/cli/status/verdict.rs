@@ -104,6 +104,12 @@ impl CheckVerdict {
         text
     }
 
+    /// The reasons; true for a critical one.
+    pub(super) fn into_problems(self) -> Vec<(bool, String)> {
+        let is_critical = |state| state == CheckState::Critical;
+        self.reasons.into_iter().map(|(state, reason)| (is_critical(state), reason)).collect()
+    }
+
     pub(super) fn document(&self) -> Value {
         let state = |state: CheckState| state.as_str().to_lowercase();
         let reasons: Vec<Value> = self

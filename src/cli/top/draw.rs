@@ -1,0 +1,348 @@
+//! Draws the screen.
+
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::border;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{
+    Block, Borders, Cell as TableCell, Paragraph, Row as TableRow, Table, TableState,
+};
+
+use super::job_view::JobView;
+use super::panes::{Cell, Pane, Row, Tone};
+use super::screen::{KEYS, Screen, View};
+use super::snapshot::{Rates, Snapshot};
+use crate::client::ActorCount;
+use crate::proto::text::escape;
+use crate::store::TypeState;
+
+/// Below this width or height, one list is shown at a time.
+const SMALL: (u16, u16) = (80, 18);
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) colour: bool,
+    /// Characters beyond ASCII.
+    pub(super) unicode: bool,
+}
+
+impl Look {
+    /// Reads what the environment tells of the terminal.
+    pub(super) fn of_terminal() -> Self {
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
+        let locale = locale.iter().find(|value| !value.is_empty());
+        let is_utf8 = |value: &String| value.to_lowercase().replace('-', "").contains("utf8");
+        Self {
+            colour: variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
+            unicode: locale.is_some_and(is_utf8),
+        }
+    }
+
+    fn style(self, tone: Tone) -> Style {
+        let style = Style::new();
+        match tone {
+            Tone::Dim if self.colour => style.fg(Color::DarkGray),
+            Tone::Warning if self.colour => style.fg(Color::Yellow),
+            Tone::Bad if self.colour => style.fg(Color::Red),
+            Tone::Running if self.colour => style.fg(Color::Cyan),
+            Tone::Bad => style.add_modifier(Modifier::BOLD),
+            Tone::Plain | Tone::Dim | Tone::Warning | Tone::Running => style,
+        }
+    }
+
+    fn block(self, title: String, is_focused: bool) -> Block<'static> {
+        let set = if self.unicode { border::PLAIN } else { ASCII };
+        let tone = if is_focused { Tone::Running } else { Tone::Dim };
+        let title_style =
+            if is_focused { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
+        Block::new()
+            .borders(Borders::ALL)
+            .border_set(set)
+            .border_style(self.style(tone))
+            .title(Span::styled(title, title_style))
+    }
+}
+
+const ASCII: border::Set<'static> = border::Set {
+    top_left: "+",
+    top_right: "+",
+    bottom_left: "+",
+    bottom_right: "+",
+    vertical_left: "|",
+    vertical_right: "|",
+    horizontal_top: "-",
+    horizontal_bottom: "-",
+};
+
+/// Draws the screen, and tells it how many rows its list has room for.
+pub(super) fn draw(frame: &mut Frame, screen: &mut Screen, look: Look) {
+    let [head, problem, body, foot] = Layout::vertical([
+        Constraint::Length(3),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    draw_head(frame, head, screen, look);
+    draw_problem(frame, problem, screen, look);
+    draw_foot(frame, foot, screen, look);
+    match (screen.view, &screen.job) {
+        (View::Keys, _) => draw_keys(frame, body, look),
+        (View::Job, Some(job)) => screen.page = draw_job(frame, body, job, look),
+        _ => screen.page = draw_lists(frame, body, screen, look),
+    }
+}
+
+fn draw_head(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
+    let Some(snapshot) = &screen.snapshot else {
+        frame.render_widget(Paragraph::new("hero top: reading the state …"), area);
+        return;
+    };
+    let style = if screen.trouble.is_some() { look.style(Tone::Dim) } else { Style::new() };
+    let address = format!("hero on {}", escape(&snapshot.overview.address));
+    let lines = [
+        cut(&address, area.width.saturating_sub(14).into(), look),
+        live(snapshot),
+        waiting(snapshot),
+    ];
+    frame.render_widget(Paragraph::new(lines.map(Line::from).to_vec()).style(style), area);
+    let time = snapshot.at.strftime("%H:%M:%S").to_string();
+    let time = Paragraph::new(format!("{time} UTC")).alignment(Alignment::Right);
+    let width = area.width.min(13);
+    let corner = Rect { x: area.right() - width, width, height: area.height.min(1), ..area };
+    frame.render_widget(time.style(style), corner);
+}
+
+/// Who is live, and what comes and ends.
+fn live(snapshot: &Snapshot) -> String {
+    let overview = &snapshot.overview;
+    let sum = |of: fn(&ActorCount) -> usize| overview.actors.values().map(of).sum::<usize>();
+    let (running, tasks) = (sum(|count| count.running), sum(|count| count.tasks));
+    let plural = |number: usize, noun: &str| {
+        format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+    };
+    let supervisors = plural(overview.supervisors.len(), "supervisor");
+    let actors = plural(snapshot.actors.len(), "actor");
+    let line = format!("{supervisors}, {actors}, {running} of {tasks} tasks busy");
+    let Some(Rates { submitted, finished, failed }) = snapshot.rates else { return line };
+    format!("{line}; in {submitted:.1}/s, done {finished:.1}/s, failed {failed:.1}/s")
+}
+
+/// The jobs that wait for something.
+fn waiting(snapshot: &Snapshot) -> String {
+    let overview = &snapshot.overview;
+    let queued: u64 = overview.queues.iter().map(|(state, _)| state.depth).sum();
+    let held: u64 = overview.queues.iter().map(|(state, _)| state.held).sum();
+    let sum = |of: fn(&TypeState) -> u64| overview.types.iter().map(of).sum::<u64>();
+    let (waiting, scheduled) = (sum(|of| of.waiting), sum(|of| of.scheduled));
+    let dead = sum(|of| of.dead);
+    format!(
+        "queued {queued}, held {held}, waiting for prerequisites {waiting}, scheduled {scheduled}, \
+         dead letters {dead}"
+    )
+}
+
+/// The worst that is wrong, in one line.
+fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
+    let problems = screen.snapshot.as_ref().map(|of| of.problems.as_slice()).unwrap_or_default();
+    let (tone, text) = match (&screen.trouble, problems) {
+        (Some(trouble), _) => (Tone::Bad, format!("Old numbers: {trouble}")),
+        (None, [(is_critical, first), rest @ ..]) => {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(" (and {more} more: hero status --check)"),
+            };
+            (if *is_critical { Tone::Bad } else { Tone::Warning }, format!("{first}{more}"))
+        }
+        (None, []) if screen.snapshot.is_some() => (Tone::Dim, "Nothing needs you.".to_owned()),
+        (None, []) => (Tone::Dim, String::new()),
+    };
+    let text = cut(&escape(&text), area.width.into(), look);
+    frame.render_widget(Paragraph::new(text).style(look.style(tone)), area);
+}
+
+fn draw_foot(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
+    let (tone, text) = match &screen.told {
+        _ if screen.is_typing => (Tone::Plain, format!("show only: {}_", screen.filter)),
+        Some(Ok(done)) => (Tone::Plain, done.clone()),
+        Some(Err(trouble)) => (Tone::Bad, trouble.clone()),
+        None if screen.view == View::Job => {
+            (Tone::Dim, "Esc back  s stop  r retry  up, down scroll  ? keys  q quit".to_owned())
+        }
+        None if !screen.filter.is_empty() => {
+            (Tone::Warning, format!("only rows with: {}   Esc shows all", screen.filter))
+        }
+        None => {
+            let acts = match screen.focus() {
+                Pane::Queues => "p pause",
+                Pane::Actors => "d drain",
+                Pane::Running => "Enter look  s stop",
+                Pane::Failures => "Enter look  r retry",
+            };
+            (Tone::Dim, format!("{acts}  tab next list  / filter  ? keys  q quit"))
+        }
+    };
+    let text = cut(&escape(&text), area.width.into(), look);
+    frame.render_widget(Paragraph::new(text).style(look.style(tone)), area);
+}
+
+fn draw_keys(frame: &mut Frame, area: Rect, look: Look) {
+    let lines: Vec<Line> = KEYS.map(|(key, act)| Line::from(format!(" {key:24}{act}"))).to_vec();
+    let block = look.block(" Keys ".to_owned(), true);
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// Draws the fields above the log. Returns the lines that the log has room for.
+fn draw_job(frame: &mut Frame, area: Rect, job: &JobView, look: Look) -> usize {
+    let wanted = u16::try_from(job.fields.len()).unwrap_or(u16::MAX).saturating_add(2);
+    let top = wanted.min(area.height * 3 / 5);
+    let [fields, log] =
+        Layout::vertical([Constraint::Length(top), Constraint::Fill(1)]).areas(area);
+    let lines: Vec<Line> = job.fields.iter().map(|line| Line::from(line.as_str())).collect();
+    let block = look.block(format!(" Job {} ", job.id), false);
+    frame.render_widget(Paragraph::new(lines).block(block), fields);
+    let height = usize::from(log.height.saturating_sub(2));
+    let lines: Vec<Line> = job.log_shown(height).map(Line::from).collect();
+    let title = if job.follows() { " Log, followed " } else { " Log, stopped: End follows " };
+    let block = look.block(title.to_owned(), true);
+    frame.render_widget(Paragraph::new(lines).block(block), log);
+    height
+}
+
+/// Draws the lists. Returns the rows that the focused one has room for.
+fn draw_lists(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) -> usize {
+    let focus = screen.focus();
+    if area.width < SMALL.0 || area.height < SMALL.1 {
+        draw_list(frame, area, screen, focus, look);
+        return usize::from(area.height.saturating_sub(3));
+    }
+    let [top, running, failures] =
+        Layout::vertical([Constraint::Fill(5), Constraint::Fill(4), Constraint::Fill(4)])
+            .areas(area);
+    let [queues, actors] =
+        Layout::horizontal([Constraint::Fill(4), Constraint::Fill(3)]).areas(top);
+    let areas = [queues, actors, running, failures];
+    for (pane, area) in Pane::ALL.into_iter().zip(areas) {
+        draw_list(frame, area, screen, pane, look);
+    }
+    usize::from(areas[focus as usize].height.saturating_sub(3))
+}
+
+fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: Look) {
+    let (rows, place) = screen.rows(pane);
+    let is_focused = screen.focus() == pane;
+    let block = look.block(format!(" {} {} ", pane.title(), rows.len()), is_focused);
+    if rows.is_empty() {
+        let text = match &screen.snapshot {
+            Some(_) if screen.filter.is_empty() => pane.when_empty(),
+            Some(_) => "No row has this text.",
+            None => "",
+        };
+        let text = Paragraph::new(Span::styled(text, look.style(Tone::Dim)));
+        frame.render_widget(text.block(block), area);
+        return;
+    }
+    let columns = pane.columns();
+    let widths = columns.iter().map(|column| match column.width {
+        0 => Constraint::Fill(1),
+        width => Constraint::Length(width),
+    });
+    let head = columns.iter().map(|column| aligned(column.title.to_owned(), column.is_number));
+    let head = TableRow::new(head).style(look.style(Tone::Dim));
+    let chosen = Style::new().add_modifier(Modifier::REVERSED);
+    let table = Table::new(rows.iter().map(|row| drawn(row, pane, look)), widths)
+        .header(head)
+        .block(block)
+        .row_highlight_style(if is_focused { chosen } else { Style::new() });
+    let mut state = TableState::new().with_selected(Some(place));
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
+fn drawn(row: &Row, pane: Pane, look: Look) -> TableRow<'static> {
+    let cells = row.cells.iter().zip(pane.columns()).map(|(Cell { text, tone }, column)| {
+        let width = match column.width {
+            0 => text.chars().count(),
+            width => width.into(),
+        };
+        aligned(cut(text, width, look), column.is_number).style(look.style(*tone))
+    });
+    TableRow::new(cells.collect::<Vec<_>>())
+}
+
+fn aligned(text: String, is_number: bool) -> TableCell<'static> {
+    let line = Line::from(text);
+    TableCell::from(if is_number { line.right_aligned() } else { line })
+}
+
+/// Cuts a text to a width, with a mark.
+fn cut(text: &str, width: usize, look: Look) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mark = if look.unicode { "…" } else { "~" };
+    text.chars().take(width.saturating_sub(1)).chain(mark.chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+    use super::super::snapshot::tests::snapshot;
+    use super::*;
+
+    const PLAIN: Look = Look { colour: false, unicode: false };
+
+    fn drawn(screen: &mut Screen, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+        terminal.draw(|frame| draw(frame, screen, PLAIN)).expect("drawn");
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn eighty_columns_and_twenty_four_lines_show_all_four_lists() {
+        let mut screen = Screen::default();
+        screen.show(snapshot());
+        let shown = drawn(&mut screen, 80, 24);
+        for part in [
+            "1 supervisor, 0 actors, 1 of 8 tasks busy",
+            "in 12.0/s, done 11.5/s",
+            "no supervisor is live",
+            "type:osis",
+            "No actor is live.",
+            "7f9c2ba4",
+            "[#####.....]  50% half",
+            "no such file",
+        ] {
+            assert!(shown.contains(part), "{part} in\n{shown}");
+        }
+    }
+
+    #[test]
+    fn screen_of_any_size_is_drawn() {
+        let mut screen = Screen::default();
+        for size in [(1, 1), (3, 2), (20, 5), (79, 24), (80, 10), (300, 100)] {
+            drawn(&mut screen, size.0, size.1);
+            screen.show(snapshot());
+            drawn(&mut screen, size.0, size.1);
+            for code in [KeyCode::Char('?'), KeyCode::Esc, KeyCode::Tab, KeyCode::Enter] {
+                screen.press(KeyEvent::from(code));
+                drawn(&mut screen, size.0, size.1);
+            }
+        }
+    }
+
+    #[test]
+    fn lost_redis_is_told_above_the_last_numbers() {
+        let mut screen = Screen::default();
+        screen.show(snapshot());
+        screen.lose("redis at one cannot be reached".to_owned());
+        let shown = drawn(&mut screen, 100, 24);
+        assert!(shown.contains("Old numbers: redis at one cannot be reached"));
+        assert!(shown.contains("type:osis"), "{shown}");
+    }
+}

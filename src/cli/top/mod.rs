@@ -1,0 +1,306 @@
+//! `hero top`: queues, actors, running jobs and the latest failures, live in the terminal.
+//!
+//! ```text
+//! keyboard ──┐
+//! snapshots ─┼─ Notice ─→ Screen ─→ draw
+//! the log ───┘              └─ Act ─→ client
+//! ```
+//!
+//! [`Screen`] is pure: it takes keys and snapshots, and says what is to be done.
+
+mod draw;
+mod job_view;
+mod panes;
+mod screen;
+mod snapshot;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use ratatui::crossterm::event::{self, Event};
+use ratatui::{Terminal, backend::TestBackend};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::{Global, output};
+use crate::client::Client;
+use crate::config::{CheckConfig, Config, parse_duration};
+use crate::daemon::Interrupts;
+use crate::error::{Error, Exit, reason};
+use crate::proto::job::{Job, JobId};
+use crate::proto::message::Control;
+use crate::store::LogLine;
+use draw::{Look, draw};
+use screen::{Act, Screen};
+use snapshot::Snapshot;
+
+/// Watch queues, actors, running jobs and failures in the terminal
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero top\n  hero top --once\n\n\
+                  Keys: tab and the arrows move, Enter shows a job and its log, s stops and r retries \
+                  a job,\np pauses or resumes a queue, d drains or resumes an actor, / filters, \
+                  ? lists all keys, q quits.\nThe screen works from 80 columns and 24 lines on; below, \
+                  it shows one list at a time.")]
+pub(super) struct Top {
+    /// Print one frame and end: of the terminal's size, or of 80 columns and 24 lines
+    #[arg(long)]
+    once: bool,
+    /// The time between two readings
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
+    interval: Duration,
+}
+
+/// What happens while the screen is shown.
+enum Notice {
+    Terminal(Event),
+    Snapshot(Result<Box<Snapshot>, String>),
+    /// What an act led to.
+    Done(Result<String, String>),
+    Job(Result<Box<Job>, String>),
+    Log(JobId, Vec<LogLine>),
+}
+
+/// Notices that wait; who has more waits too, so that a long log takes no memory.
+const NOTICES_MAX: usize = 64;
+/// The shortest time between two readings.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// The time after which the reader of the keyboard looks whether anybody listens.
+const KEYBOARD_WAIT: Duration = Duration::from_millis(200);
+
+impl Top {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let source = Source::of(&config)?;
+        if self.once {
+            return self.print_once(&source).await;
+        }
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            let message = "hero top needs a terminal for its keys and its screen; \
+                           hero top --once prints one frame without one";
+            return Err(Error::new(Exit::Usage, message.to_owned()));
+        }
+        let mut interrupts = Interrupts::listen().map_err(|error| failed(&error))?;
+        let mut terminal = ratatui::try_init().map_err(|error| failed(&error))?;
+        let (sender, mut notices) = mpsc::channel(NOTICES_MAX);
+        let keyboard = sender.clone();
+        std::thread::spawn(move || read_keyboard(&keyboard));
+        let mut session = Session { source, sender, screen: Screen::default(), follower: None };
+        session.read_each(self.interval.max(INTERVAL_MIN));
+        let look = Look::of_terminal();
+        let end = loop {
+            if let Err(error) = terminal.draw(|frame| draw(frame, &mut session.screen, look)) {
+                break Err(failed(&error));
+            }
+            tokio::select! {
+                notice = notices.recv() => match notice {
+                    Some(notice) => if session.take(notice) { break Ok(ExitCode::SUCCESS) },
+                    None => break Ok(ExitCode::SUCCESS),
+                },
+                signal = interrupts.next() => break Ok(ExitCode::from(128 + signal)),
+            }
+        };
+        ratatui::restore();
+        end
+    }
+
+    /// Prints one frame. The rates need two readings.
+    async fn print_once(&self, source: &Source) -> Result<ExitCode, Error> {
+        let first = source.read(None).await?;
+        tokio::time::sleep(self.interval).await;
+        let snapshot = source.read(Some(&first)).await?;
+        let mut screen = Screen::default();
+        screen.show(snapshot);
+        let (width, height) = match ratatui::crossterm::terminal::size() {
+            Ok((width, height)) if io::stdout().is_terminal() && width > 0 => (width, height - 1),
+            _ => (80, 24),
+        };
+        let mut terminal = Terminal::new(TestBackend::new(width, height))
+            .map_err(|error: core::convert::Infallible| failed(&io::Error::other(error)))?;
+        let look = Look { colour: false, ..Look::of_terminal() };
+        let _ = terminal.draw(|frame| draw(frame, &mut screen, look));
+        let buffer = terminal.backend().buffer();
+        let mut text = String::new();
+        for line in buffer.content().chunks(width.into()) {
+            let line: String = line.iter().map(ratatui::buffer::Cell::symbol).collect();
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        output::text(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn failed(error: &io::Error) -> Error {
+    Error::new(Exit::Output, format!("cannot use the terminal: {}", reason(error)))
+}
+
+/// Sends what the terminal tells until nobody listens.
+fn read_keyboard(notices: &mpsc::Sender<Notice>) {
+    while !notices.is_closed() {
+        let event = match event::poll(KEYBOARD_WAIT) {
+            Ok(false) => continue,
+            Ok(true) => event::read(),
+            Err(error) => Err(error),
+        };
+        let Ok(event) = event else { return };
+        if notices.blocking_send(Notice::Terminal(event)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Where snapshots come from.
+#[derive(Clone)]
+struct Source {
+    client: Client,
+    address: String,
+    thresholds: CheckConfig,
+}
+
+impl Source {
+    fn of(config: &Config) -> Result<Self, Error> {
+        Ok(Self {
+            client: Client::open(config)?,
+            address: config.redis.redacted_url(),
+            thresholds: config.check.clone(),
+        })
+    }
+
+    async fn read(&self, before: Option<&Snapshot>) -> Result<Snapshot, Error> {
+        Snapshot::read(&self.client, &self.address, &self.thresholds, before).await
+    }
+}
+
+/// The screen with all that runs beside it.
+struct Session {
+    source: Source,
+    sender: mpsc::Sender<Notice>,
+    screen: Screen,
+    /// Follows the log of the job that is shown.
+    follower: Option<JoinHandle<()>>,
+}
+
+impl Session {
+    /// Reads the state again and again.
+    fn read_each(&self, interval: Duration) {
+        let (source, sender) = (self.source.clone(), self.sender.clone());
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(interval);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            let mut before: Option<Snapshot> = None;
+            loop {
+                ticks.tick().await;
+                let notice = match source.read(before.as_ref()).await {
+                    Ok(snapshot) => {
+                        before = Some(snapshot.clone());
+                        Ok(Box::new(snapshot))
+                    }
+                    Err(error) => Err(error.message),
+                };
+                if sender.send(Notice::Snapshot(notice)).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Takes a notice. Returns true if the screen is to be left.
+    fn take(&mut self, notice: Notice) -> bool {
+        match notice {
+            Notice::Snapshot(Ok(snapshot)) => {
+                self.screen.show(*snapshot);
+                if let Some(id) = self.screen.job_shown().cloned() {
+                    self.read_job(id);
+                }
+            }
+            Notice::Snapshot(Err(trouble)) => self.screen.lose(trouble),
+            Notice::Done(result) => self.screen.tell(result),
+            Notice::Job(Ok(job)) => self.screen.show_job(&job),
+            Notice::Job(Err(trouble)) => self.screen.tell(Err(trouble)),
+            Notice::Log(id, lines) => self.screen.show_log(&id, lines),
+            Notice::Terminal(Event::Key(key)) if key.is_press() => {
+                return match self.screen.press(key) {
+                    Some(Act::Quit) => true,
+                    Some(act) => {
+                        self.start(act);
+                        false
+                    }
+                    None => false,
+                };
+            }
+            Notice::Terminal(_) => {}
+        }
+        false
+    }
+
+    fn start(&mut self, act: Act) {
+        match act {
+            Act::Quit => {}
+            Act::Close => self.follow(None),
+            Act::Open(id) => {
+                self.follow(Some(id.clone()));
+                self.read_job(id);
+            }
+            act => {
+                let (client, sender) = (self.source.client.clone(), self.sender.clone());
+                tokio::spawn(async move {
+                    let done = perform(&client, act).await.map_err(|error| error.message);
+                    let _ = sender.send(Notice::Done(done)).await;
+                });
+            }
+        }
+    }
+
+    fn read_job(&self, id: JobId) {
+        let (client, sender) = (self.source.client.clone(), self.sender.clone());
+        tokio::spawn(async move {
+            let job = client.get_job(&id).await.map(Box::new).map_err(|error| error.to_string());
+            let _ = sender.send(Notice::Job(job)).await;
+        });
+    }
+
+    /// Follows the log of this job instead of the one before.
+    fn follow(&mut self, id: Option<JobId>) {
+        if let Some(before) = self.follower.take() {
+            before.abort();
+        }
+        let Some(id) = id else { return };
+        let (mut log, sender) = (self.source.client.follow_job_logs(&id), self.sender.clone());
+        self.follower = Some(tokio::spawn(async move {
+            // An error ends it: the snapshots tell that Redis is away, and the job that it is gone.
+            while let Ok(Some(lines)) = log.next().await {
+                if sender.send(Notice::Log(id.clone(), lines)).await.is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+}
+
+/// Does what a key asked for. Returns a sentence that says so.
+async fn perform(client: &Client, act: Act) -> Result<String, Error> {
+    Ok(match act {
+        Act::Stop(id) if client.stop_job(&id).await? => format!("stopped job {id}"),
+        Act::Stop(id) => format!("told the actor of job {id} to stop it"),
+        Act::Retry(id) => format!("job {id} is {} again", client.retry_job(&id).await?),
+        Act::Pause(queue) => {
+            client.pause_queue(&queue).await?;
+            format!("paused {queue}")
+        }
+        Act::Resume(queue) => {
+            client.resume_queue(&queue).await?;
+            format!("resumed {queue}")
+        }
+        Act::Drain(actor) => {
+            client.tell_actor(&actor, &Control::Drain).await?;
+            format!("{actor} drains")
+        }
+        Act::Undrain(actor) => {
+            client.tell_actor(&actor, &Control::Resume).await?;
+            format!("{actor} claims jobs again")
+        }
+        Act::Quit | Act::Close | Act::Open(_) => String::new(),
+    })
+}

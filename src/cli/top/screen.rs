@@ -1,0 +1,336 @@
+//! The state of the screen, and what each key does. Reads nothing and draws nothing.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::job_view::JobView;
+use super::panes::{Pane, Row};
+use super::snapshot::Snapshot;
+use crate::proto::job::{Job, JobId};
+use crate::proto::message::ActorState;
+use crate::proto::queue::Queue;
+use crate::proto::target::ActorId;
+use crate::store::LogLine;
+
+/// What a key asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Act {
+    Quit,
+    /// Show this job, and follow its log.
+    Open(JobId),
+    /// Show the lists again.
+    Close,
+    Stop(JobId),
+    Retry(JobId),
+    Pause(Queue),
+    Resume(Queue),
+    Drain(ActorId),
+    Undrain(ActorId),
+}
+
+/// Each key with what it does.
+pub(super) const KEYS: [(&str, &str); 12] = [
+    ("tab, left, right", "go to another list"),
+    ("up, down, k, j", "select a row; in a job, scroll"),
+    ("PgUp, PgDn, Home, End", "select farther away"),
+    ("Enter", "show the job, and follow its log"),
+    ("s", "stop the job"),
+    ("r", "retry the job"),
+    ("p", "pause or resume the queue"),
+    ("d", "drain or resume the actor"),
+    ("/", "show only rows with a text; Esc shows all"),
+    ("?", "show these keys"),
+    ("Esc", "go back"),
+    ("q", "quit"),
+];
+
+/// What the screen shows.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    #[default]
+    Lists,
+    Job,
+    Keys,
+}
+
+/// The state of the screen.
+#[derive(Default)]
+pub(super) struct Screen {
+    pub(super) snapshot: Option<Snapshot>,
+    /// Why the snapshot is old.
+    pub(super) trouble: Option<String>,
+    pub(super) view: View,
+    /// The place of the focused list in [`Pane::ALL`].
+    focus: usize,
+    /// The selected row of each list: its place, and the name of what it shows.
+    selected: [(usize, Option<String>); 4],
+    pub(super) filter: String,
+    /// True while the filter is typed.
+    pub(super) is_typing: bool,
+    pub(super) job: Option<JobView>,
+    /// What the last act led to.
+    pub(super) told: Option<Result<String, String>>,
+    /// The rows that the focused list shows at once, as it was last drawn.
+    pub(super) page: usize,
+}
+
+impl Screen {
+    /// Takes a new snapshot. Selected rows stay selected wherever they are now.
+    pub(super) fn show(&mut self, snapshot: Snapshot) {
+        self.snapshot = Some(snapshot);
+        self.trouble = None;
+        self.select_again();
+    }
+
+    /// Keeps the last snapshot, and says why it is old.
+    pub(super) fn lose(&mut self, trouble: String) {
+        self.trouble = Some(trouble);
+    }
+
+    pub(super) fn tell(&mut self, done: Result<String, String>) {
+        self.told = Some(done);
+    }
+
+    pub(super) fn job_shown(&self) -> Option<&JobId> {
+        self.job.as_ref().map(|job| &job.id)
+    }
+
+    pub(super) fn show_job(&mut self, job: &Job) {
+        if let Some(view) = &mut self.job
+            && view.id == job.id
+        {
+            view.show(job);
+        }
+    }
+
+    pub(super) fn show_log(&mut self, id: &JobId, lines: Vec<LogLine>) {
+        if let Some(view) = self.job.as_mut().filter(|view| view.id == *id) {
+            view.add(lines);
+        }
+    }
+
+    pub(super) fn focus(&self) -> Pane {
+        Pane::ALL[self.focus]
+    }
+
+    /// The rows of a list, and the place of the selected one.
+    pub(super) fn rows(&self, pane: Pane) -> (Vec<Row>, usize) {
+        let rows = self.snapshot.as_ref().map(|of| pane.rows(of, &self.filter)).unwrap_or_default();
+        let place = self.selected[pane as usize].0.min(rows.len().saturating_sub(1));
+        (rows, place)
+    }
+
+    /// Does what a key asks for, or returns the act that does.
+    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Act> {
+        self.told = None;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return matches!(key.code, KeyCode::Char('c')).then_some(Act::Quit);
+        }
+        if self.is_typing {
+            self.type_filter(key.code);
+            return None;
+        }
+        match (self.view, key.code) {
+            (_, KeyCode::Char('q')) => Some(Act::Quit),
+            (View::Keys, _) => {
+                self.view = if self.job.is_some() { View::Job } else { View::Lists };
+                None
+            }
+            (_, KeyCode::Char('?')) => {
+                self.view = View::Keys;
+                None
+            }
+            (View::Job, code) => self.press_in_job(code),
+            (View::Lists, code) => self.press_in_lists(code),
+        }
+    }
+
+    fn type_filter(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Esc => {
+                self.is_typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => drop(self.filter.pop()),
+            KeyCode::Char(typed) => self.filter.push(typed),
+            _ => {}
+        }
+        self.select_again();
+    }
+
+    fn press_in_job(&mut self, code: KeyCode) -> Option<Act> {
+        let page = self.page.max(1);
+        let view = self.job.as_mut()?;
+        match code {
+            KeyCode::Esc | KeyCode::Enter | KeyCode::Backspace => {
+                self.job = None;
+                self.view = View::Lists;
+                return Some(Act::Close);
+            }
+            KeyCode::Char('s') => return Some(Act::Stop(view.id.clone())),
+            KeyCode::Char('r') => return Some(Act::Retry(view.id.clone())),
+            KeyCode::Up | KeyCode::Char('k') => view.scroll_up(1),
+            KeyCode::Down | KeyCode::Char('j') => view.scroll_down(1),
+            KeyCode::PageUp => view.scroll_up(page),
+            KeyCode::PageDown => view.scroll_down(page),
+            KeyCode::Home => view.scroll_up(usize::MAX),
+            KeyCode::End => view.scroll_down(usize::MAX),
+            _ => {}
+        }
+        None
+    }
+
+    fn press_in_lists(&mut self, code: KeyCode) -> Option<Act> {
+        let page = self.page.max(1);
+        match code {
+            KeyCode::Tab | KeyCode::Right => self.focus = (self.focus + 1) % 4,
+            KeyCode::BackTab | KeyCode::Left => self.focus = (self.focus + 3) % 4,
+            KeyCode::Up | KeyCode::Char('k') => self.move_by(|place| place.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.move_by(|place| place + 1),
+            KeyCode::PageUp => self.move_by(|place| place.saturating_sub(page)),
+            KeyCode::PageDown => self.move_by(|place| place + page),
+            KeyCode::Home => self.move_by(|_| 0),
+            KeyCode::End => self.move_by(|_| usize::MAX),
+            KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Esc => {
+                self.filter.clear();
+                self.select_again();
+            }
+            KeyCode::Enter => {
+                let id = self.selected_job()?;
+                self.job = Some(JobView::new(id.clone()));
+                self.view = View::Job;
+                return Some(Act::Open(id));
+            }
+            KeyCode::Char('s') => return self.selected_job().map(Act::Stop),
+            KeyCode::Char('r') => return self.selected_job().map(Act::Retry),
+            KeyCode::Char('p') => return self.pause(),
+            KeyCode::Char('d') => return self.drain(),
+            _ => {}
+        }
+        None
+    }
+
+    fn move_by(&mut self, moved: impl Fn(usize) -> usize) {
+        let (rows, place) = self.rows(self.focus());
+        let place = moved(place).min(rows.len().saturating_sub(1));
+        self.selected[self.focus] = (place, rows.get(place).map(|row| row.key.clone()));
+    }
+
+    /// Finds the selected rows after the lists have changed. If one is gone, the place stays.
+    fn select_again(&mut self) {
+        for pane in Pane::ALL {
+            let (rows, place) = self.rows(pane);
+            let (_, key) = &self.selected[pane as usize];
+            let moved = key.as_ref().and_then(|key| rows.iter().position(|row| row.key == *key));
+            let place = moved.unwrap_or(place);
+            // The first row is no choice of the person: new rows may come above it.
+            let is_chosen = key.is_some() && place > 0 || moved.is_some();
+            let key = rows.get(place).filter(|_| is_chosen).map(|row| row.key.clone());
+            self.selected[pane as usize] = (place, key);
+        }
+    }
+
+    fn selected_key(&self) -> Option<String> {
+        let (rows, place) = self.rows(self.focus());
+        rows.get(place).map(|row| row.key.clone())
+    }
+
+    fn selected_job(&self) -> Option<JobId> {
+        let is_list_of_jobs = matches!(self.focus(), Pane::Running | Pane::Failures);
+        self.selected_key().filter(|_| is_list_of_jobs)?.parse().ok()
+    }
+
+    fn pause(&self) -> Option<Act> {
+        let key = self.selected_key().filter(|_| self.focus() == Pane::Queues)?;
+        let (state, _) = self
+            .snapshot
+            .as_ref()?
+            .overview
+            .queues
+            .iter()
+            .find(|(state, _)| state.queue.to_string() == key)?;
+        let queue = state.queue.clone();
+        Some(if state.paused { Act::Resume(queue) } else { Act::Pause(queue) })
+    }
+
+    fn drain(&self) -> Option<Act> {
+        let key = self.selected_key().filter(|_| self.focus() == Pane::Actors)?;
+        let of = self.snapshot.as_ref()?.actors.iter().find(|of| of.actor.to_string() == key)?;
+        let actor = of.actor.clone();
+        match of.presence.state {
+            ActorState::Ready => Some(Act::Drain(actor)),
+            ActorState::Draining => Some(Act::Undrain(actor)),
+            ActorState::Foreign => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::snapshot::tests::{job, snapshot};
+    use super::*;
+    use crate::proto::job::JobStatus;
+
+    fn screen() -> Screen {
+        let mut screen = Screen::default();
+        screen.show(snapshot());
+        screen
+    }
+
+    fn press(screen: &mut Screen, code: KeyCode) -> Option<Act> {
+        screen.press(KeyEvent::from(code))
+    }
+
+    fn id(text: &str) -> JobId {
+        text.parse().expect("legal")
+    }
+
+    #[test]
+    fn selected_row_stays_selected_when_rows_come_above_it() {
+        let mut screen = screen();
+        press(&mut screen, KeyCode::BackTab);
+        press(&mut screen, KeyCode::Down);
+        let mut newer = snapshot();
+        newer.failures.insert(0, job("newest", JobStatus::Error, &[]));
+        screen.show(newer);
+        assert_eq!(press(&mut screen, KeyCode::Char('r')), Some(Act::Retry(id("early"))));
+    }
+
+    #[test]
+    fn job_is_opened_stopped_and_closed_by_keys() {
+        let mut screen = screen();
+        assert_eq!(press(&mut screen, KeyCode::Enter), None, "a queue is no job");
+        press(&mut screen, KeyCode::Tab);
+        press(&mut screen, KeyCode::Tab);
+        let running = id("7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7");
+        assert_eq!(press(&mut screen, KeyCode::Enter), Some(Act::Open(running.clone())));
+        assert_eq!(press(&mut screen, KeyCode::Char('s')), Some(Act::Stop(running)));
+        assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::Close));
+        assert_eq!(screen.view, View::Lists);
+    }
+
+    #[test]
+    fn queue_is_paused_and_a_paused_one_resumed() {
+        let mut screen = screen();
+        let queue: Queue = "type:osis".parse().expect("legal");
+        assert_eq!(press(&mut screen, KeyCode::Char('p')), Some(Act::Pause(queue.clone())));
+        let mut paused = snapshot();
+        paused.overview.queues[0].0.paused = true;
+        screen.show(paused);
+        assert_eq!(press(&mut screen, KeyCode::Char('p')), Some(Act::Resume(queue)));
+    }
+
+    #[test]
+    fn keys_are_text_while_the_filter_is_typed() {
+        let mut screen = screen();
+        press(&mut screen, KeyCode::BackTab);
+        for code in ['/', 'q', 'x'].map(KeyCode::Char) {
+            assert_eq!(press(&mut screen, code), None);
+        }
+        assert_eq!(screen.filter, "qx");
+        assert!(screen.rows(Pane::Failures).0.is_empty());
+        press(&mut screen, KeyCode::Esc);
+        assert_eq!(screen.rows(Pane::Failures).0.len(), 2);
+    }
+}

@@ -1,0 +1,160 @@
+//! What the screen shows: the state of the namespace at one moment.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use crate::cli::status;
+use crate::client::{Client, Overview};
+use crate::config::CheckConfig;
+use crate::error::Error;
+use crate::proto::job::JobStatus;
+use crate::proto::target::ScriptType;
+use crate::store::{JobSummary, ListQuery, PresenceOf};
+
+/// The running jobs and the failures that are read, the newest of each.
+const JOBS_MAX: usize = 200;
+
+/// The state of the namespace at one moment.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    pub(super) at: Timestamp,
+    pub(super) overview: Overview,
+    pub(super) actors: Vec<PresenceOf>,
+    pub(super) running: Vec<JobSummary>,
+    pub(super) failures: Vec<JobSummary>,
+    /// What is wrong as a sentence each, the worst first; true if it is critical.
+    pub(super) problems: Vec<(bool, String)>,
+    /// None in the first snapshot.
+    pub(super) rates: Option<Rates>,
+    counted: Counted,
+}
+
+/// Jobs per second since the snapshot before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rates {
+    pub(super) submitted: f64,
+    pub(super) finished: f64,
+    pub(super) failed: f64,
+}
+
+/// What was counted of all types since ever.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    at: Instant,
+    submitted: u64,
+    finished: u64,
+    failed: u64,
+}
+
+impl Snapshot {
+    /// Reads it. The rates come from the snapshot before.
+    pub(super) async fn read(
+        client: &Client,
+        address: &str,
+        thresholds: &CheckConfig,
+        before: Option<&Self>,
+    ) -> Result<Self, Error> {
+        let overview = Overview::read(client, address.to_owned()).await?;
+        let types: Vec<ScriptType> =
+            overview.types.iter().map(|of| of.script_type.clone()).collect();
+        let counted = Counted::read(client, &types).await?;
+        let list = async |status| {
+            let query = ListQuery {
+                status: Some(status),
+                script_type: None,
+                limit: JOBS_MAX,
+                cursor: None,
+            };
+            client.list_jobs(&query).await.map(|page| page.items)
+        };
+        Ok(Self {
+            at: client.now().await?,
+            actors: client.list_actors(None).await?,
+            running: list(JobStatus::Started).await?,
+            failures: list(JobStatus::Error).await?,
+            problems: status::problems(&overview, thresholds),
+            rates: before.map(|before| counted.since(&before.counted)),
+            counted,
+            overview,
+        })
+    }
+}
+
+impl Counted {
+    async fn read(client: &Client, types: &[ScriptType]) -> Result<Self, Error> {
+        let counters = client.counters_of(types).await?;
+        let sum = |name: &str| counters.iter().filter_map(|of| of.get(name)).sum();
+        Ok(Self {
+            at: Instant::now(),
+            submitted: sum("submitted"),
+            finished: sum("finished"),
+            failed: sum("failed"),
+        })
+    }
+
+    fn since(&self, before: &Self) -> Rates {
+        let seconds = self.at.duration_since(before.at).as_secs_f64().max(0.001);
+        #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
+        Rates {
+            submitted: rate(self.submitted, before.submitted),
+            finished: rate(self.finished, before.finished),
+            failed: rate(self.failed, before.failed),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::client::overview::tests::overview;
+
+    pub(in super::super) fn job(
+        id: &str,
+        status: JobStatus,
+        fields: &[(&'static str, &str)],
+    ) -> JobSummary {
+        let fields: BTreeMap<_, _> =
+            fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        JobSummary { id: id.parse().expect("legal"), status, fields }
+    }
+
+    /// One queue, no actor in the list, one running job and two failures.
+    pub(in super::super) fn snapshot() -> Snapshot {
+        let long = "7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7";
+        let running = [
+            ("script_type", "osis"),
+            ("started_at", "2026-01-31T13:00:00.000Z"),
+            ("progress", "0.5"),
+            ("progress_text", "half\u{1b}[2J"),
+            ("actor", "osis:default:1"),
+        ];
+        Snapshot {
+            at: "2026-01-31T13:00:12.000Z".parse().expect("a time"),
+            overview: overview(),
+            actors: Vec::new(),
+            running: vec![job(long, JobStatus::Started, &running)],
+            failures: vec![
+                job("late", JobStatus::Error, &[("error", "no such file\nat line 3")]),
+                job("early", JobStatus::Error, &[("error", "timed out")]),
+            ],
+            problems: vec![(true, "no supervisor is live".to_owned())],
+            rates: Some(Rates { submitted: 12.0, finished: 11.5, failed: 0.25 }),
+            counted: Counted { at: Instant::now(), submitted: 0, finished: 0, failed: 0 },
+        }
+    }
+
+    #[test]
+    fn rates_are_those_between_two_snapshots() {
+        let at = Instant::now();
+        let before = Counted { at, submitted: 10, finished: 9, failed: 4 };
+        let after =
+            Counted { at: at + Duration::from_secs(2), submitted: 30, finished: 10, failed: 0 };
+        let rates = after.since(&before);
+        assert_eq!(rates, Rates { submitted: 10.0, finished: 0.5, failed: 0.0 });
+    }
+}

@@ -1,0 +1,101 @@
+//! `hero top` in a terminal of 80 columns and 24 lines.
+
+use std::io::{PipeWriter, Write, pipe};
+use std::num::NonZero;
+
+use super::{ENDLESS, field, until};
+use crate::support::{Hero, Process, Redis, wait_until};
+
+/// The program at its terminal.
+struct Terminal {
+    process: Process,
+    keyboard: PipeWriter,
+}
+
+impl Terminal {
+    fn start(hero: &Hero) -> Self {
+        let (reader, keyboard) = pipe().expect("a pipe");
+        let process = hero.begin_at_keyboard(&["top", "--interval", "200ms"], reader.into());
+        Self { process, keyboard }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("the program reads its keyboard");
+    }
+
+    /// What a person sees now.
+    fn screen(&self) -> String {
+        let [rows, columns] = [24, 80].map(|size| NonZero::new(size).expect("not zero"));
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        parser.process(self.process.out().as_bytes());
+        parser.screen().contents()
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        wait_until(&format!("the screen shows {text:?}"), || self.screen().contains(text));
+    }
+}
+
+#[test]
+fn screen_shows_jobs_that_keys_look_at_stop_and_retry() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("osis-default-1").start();
+    let talking = format!("print(\"the first line\"); progress(0.5, \"half\"); {ENDLESS}");
+    hero.run(&["submit", "-t", "osis", "-e", &talking, "--id", "talks", "--timeout", "1h"]).code(0);
+    let mut terminal = Terminal::start(&hero);
+    terminal.shows("osis:default:1");
+    terminal.shows("talks");
+    terminal.shows(" 50% half");
+
+    terminal.press("\t\t\r");
+    terminal.shows("Job talks");
+    terminal.shows("the first line");
+    terminal.press("s");
+    until(&redis, "talks", "error");
+    terminal.press("\u{1b}");
+    terminal.shows("No job runs.");
+
+    terminal.press("\tr");
+    terminal.shows("job talks is dispatched again");
+    until(&redis, "talks", "started");
+    assert_eq!(field(&redis, "talks", "error"), None);
+
+    terminal.press("\tp");
+    wait_until("both the list and the last line say that it is paused", || {
+        terminal.screen().matches("paused").count() == 2
+    });
+    terminal.press("q");
+    let ended = terminal.process.ends().code(0);
+    assert!(ended.stdout.contains("\u{1b}[?1049l"), "the terminal is as it was");
+}
+
+#[test]
+fn lost_redis_is_told_until_it_is_back() {
+    let mut redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
+    let mut terminal = Terminal::start(&hero);
+    terminal.shows("type:osis");
+    redis.kill();
+    terminal.shows("Old numbers: ");
+    terminal.shows("type:osis");
+    redis.start_again();
+    wait_until("the numbers are new", || !terminal.screen().contains("Old numbers"));
+    terminal.press("q");
+    terminal.process.ends().code(0);
+}
+
+#[test]
+fn one_frame_is_printed_without_a_terminal() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
+    let frame = hero.run(&["top", "--once", "--interval", "100ms"]).code(0).stdout;
+    assert_eq!(frame.lines().count(), 24, "{frame}");
+    for part in ["0 supervisors", "type:osis", "No actor is live.", "No job has failed."] {
+        assert!(frame.contains(part), "{part} in\n{frame}");
+    }
+    hero.run(&["top"]).code(2).says("hero top needs a terminal");
+}
