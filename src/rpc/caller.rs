@@ -1,10 +1,10 @@
-//! Who calls the API, and what this caller may do.
+//! The caller of the API and its rights.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// What a caller may do. A method needs one scope.
+/// A right of a caller. Each method needs one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -40,7 +40,7 @@ impl FromIterator<Scope> for Scopes {
     }
 }
 
-/// What the jobs of a caller must be. `None` sets no bound.
+/// The bounds of the jobs of a caller. `None` sets none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
@@ -59,8 +59,8 @@ pub struct Bounds {
 pub struct Caller {
     /// Its name: of a token, a user of this machine, or a public key. It becomes `caller_id` of its jobs.
     pub name: String,
-    /// What it may do.
+    /// Its rights.
     pub scopes: Scopes,
-    /// What its jobs must be.
+    /// The bounds of its jobs.
     pub bounds: Bounds,
 }

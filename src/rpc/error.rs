@@ -19,7 +19,7 @@ pub mod code {
     pub const INTERNAL: i32 = -32603;
     /// The caller is not known. HTTP answers 401.
     pub const UNAUTHENTICATED: i32 = -32001;
-    /// What the call is about does not exist.
+    /// The thing of the call does not exist.
     pub const NOT_FOUND: i32 = -32002;
     /// The caller may not do this. HTTP answers 403.
     pub const NOT_PERMITTED: i32 = -32003;

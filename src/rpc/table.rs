@@ -15,7 +15,7 @@ use super::methods;
 use crate::client::Client;
 use crate::config::Config;
 
-/// What a method works with: the client library and its caller.
+/// The means of a method: the client library and its caller.
 #[derive(Clone)]
 pub struct Context {
     /// The jobs of the namespace.
@@ -24,7 +24,7 @@ pub struct Context {
     pub address: Arc<str>,
     /// The configuration in force: script types, limits, periodic jobs, bounds of objects.
     pub config: Arc<Config>,
-    /// Who calls.
+    /// The caller.
     pub caller: Arc<Caller>,
 }
 
@@ -35,7 +35,7 @@ type Call = Box<dyn Fn(Context, Value) -> Answer + Send + Sync>;
 pub struct Method {
     /// Its name, as `job.get`.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// Its purpose in one sentence.
     pub summary: &'static str,
     /// The scope that its caller needs.
     pub scope: Scope,

@@ -50,7 +50,7 @@ impl Status {
     }
 }
 
-/// What is wrong as a sentence each, the worst first; true if it is critical.
+/// Returns what is wrong, a sentence each, the worst first; true if it is critical.
 pub(super) fn problems(overview: &Overview, thresholds: &CheckConfig) -> Vec<(bool, String)> {
     CheckVerdict::of(overview, thresholds).into_problems()
 }

@@ -20,7 +20,7 @@ use crate::store::TypeState;
 /// Below this width or height, one list is shown at a time.
 const SMALL: (u16, u16) = (80, 18);
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) colour: bool,
@@ -116,7 +116,7 @@ fn draw_head(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
     frame.render_widget(time.style(style), corner);
 }
 
-/// Who is live, and what comes and ends.
+/// Returns the line of who is live, and of what comes and ends.
 fn live(snapshot: &Snapshot) -> String {
     let overview = &snapshot.overview;
     let sum = |of: fn(&ActorCount) -> usize| overview.actors.values().map(of).sum::<usize>();

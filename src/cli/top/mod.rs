@@ -52,11 +52,11 @@ pub(super) struct Top {
     interval: Duration,
 }
 
-/// What happens while the screen is shown.
+/// Something that happens while the screen is shown.
 enum Notice {
     Terminal(Event),
     Snapshot(Result<Box<Snapshot>, String>),
-    /// What an act led to.
+    /// The result of an act.
     Done(Result<String, String>),
     Job(Result<Box<Job>, String>),
     Log(JobId, Vec<LogLine>),

@@ -33,7 +33,7 @@ pub(super) struct Cell {
     pub(super) tone: Tone,
 }
 
-/// What a colour says. Normal is without one.
+/// The meaning of a colour. Normal is without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,

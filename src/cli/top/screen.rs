@@ -11,7 +11,7 @@ use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
 use crate::store::LogLine;
 
-/// What a key asks for.
+/// The wish of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
     Quit,
@@ -43,7 +43,7 @@ pub(super) const KEYS: [(&str, &str); 12] = [
     ("q", "quit"),
 ];
 
-/// What the screen shows.
+/// The view of the screen.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
     #[default]
@@ -67,7 +67,7 @@ pub(super) struct Screen {
     /// True while the filter is typed.
     pub(super) is_typing: bool,
     pub(super) job: Option<JobView>,
-    /// What the last act led to.
+    /// The result of the last act.
     pub(super) told: Option<Result<String, String>>,
     /// The rows that the focused list shows at once, as it was last drawn.
     pub(super) page: usize,

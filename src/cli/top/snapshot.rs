@@ -1,4 +1,4 @@
-//! What the screen shows: the state of the namespace at one moment.
+//! The state of the namespace at one moment.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub(super) struct Snapshot {
     pub(super) actors: Vec<PresenceOf>,
     pub(super) running: Vec<JobSummary>,
     pub(super) failures: Vec<JobSummary>,
-    /// What is wrong as a sentence each, the worst first; true if it is critical.
+    /// The problems, a sentence each, the worst first; true if it is critical.
     pub(super) problems: Vec<(bool, String)>,
     /// None in the first snapshot.
     pub(super) rates: Option<Rates>,
@@ -38,7 +38,7 @@ pub(super) struct Rates {
     pub(super) failed: f64,
 }
 
-/// What was counted of all types since ever.
+/// The counts of all types since ever.
 #[derive(Debug, Clone, Copy)]
 struct Counted {
     at: Instant,
