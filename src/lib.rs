@@ -1,7 +1,7 @@
 //! Hero, a job daemon for scripts. Data flows through the modules from left to right:
 //!
 //! ```text
-//! error → proto → config → store, engine → client → metrics → actor, supervisor → rpc → daemon → cli
+//! error → proto → config → store, engine → client → metrics → actor, supervisor → rpc → web → daemon → cli
 //! ```
 //!
 //! ARCHITECTURE.md describes each module and the way of a job through them.
@@ -20,6 +20,7 @@ pub mod rpc;
 pub mod sandbox;
 pub mod store;
 pub mod supervisor;
+pub mod web;
 
 #[cfg(test)]
 pub(crate) mod test_support;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Client, ClientError};
+use crate::proto::job::JobStatus;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
@@ -32,6 +33,14 @@ impl Client {
     /// [`ClientError::Store`].
     pub async fn list_types(&self) -> Result<Vec<TypeState>, ClientError> {
         Ok(self.store.type_states().await?)
+    }
+
+    /// Counts the jobs of each state, the held ones among the dispatched.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn count_jobs(&self) -> Result<Vec<(JobStatus, u64)>, ClientError> {
+        Ok(self.store.count_jobs().await?)
     }
 
     /// Lists every queue that may hold jobs or is paused, and these others, by name.

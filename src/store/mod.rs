@@ -33,6 +33,7 @@ mod restore;
 mod schedule;
 mod scripts;
 mod sentinel;
+mod state_counts;
 mod statistics;
 mod status;
 mod submission;

@@ -1,0 +1,41 @@
+//! Counts the jobs of each state.
+
+use redis::Value;
+
+use super::listing::read;
+use super::{Store, StoreError};
+use crate::proto::job::JobStatus;
+
+/// Indexes that one round trip counts.
+const INDEXES_PER_PAGE: usize = 1000;
+
+impl Store {
+    /// Counts the jobs of each state, the held ones among the dispatched. It costs the indexes and not the jobs.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn count_jobs(&self) -> Result<Vec<(JobStatus, u64)>, StoreError> {
+        let mut indexes = Vec::new();
+        for status in JobStatus::ALL {
+            let of_status = self.indexes(status, None).await?.into_iter();
+            indexes.extend(of_status.map(|index| (status, index)));
+        }
+        let mut counts = JobStatus::ALL.map(|status| (status, 0_u64));
+        for page in indexes.chunks(INDEXES_PER_PAGE) {
+            let mut pipeline = redis::pipe();
+            pipeline.ignore_errors();
+            for (_, index) in page {
+                pipeline.cmd("ZCARD").arg(index);
+            }
+            let numbers: Vec<Value> = self.link.pipeline("counting jobs", &pipeline).await?;
+            for ((status, _), number) in page.iter().zip(numbers) {
+                // A key of a wrong type counts nothing.
+                let number = read::<u64>(number).unwrap_or_default();
+                if let Some(count) = counts.iter_mut().find(|(of, _)| of == status) {
+                    count.1 += number;
+                }
+            }
+        }
+        Ok(counts.into())
+    }
+}

@@ -1,0 +1,1 @@
+//! Actors: the list by type and machine, and one actor; drain, resume, stop.

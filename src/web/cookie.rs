@@ -1,0 +1,81 @@
+//! Cookies of requests and answers.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use super::links::encoded;
+
+/// Returns the value of a cookie.
+pub(super) fn read<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(of, _)| *of == name)
+        .map(|(_, value)| value)
+}
+
+/// A cookie of an answer. It is for this site alone, and no script reads it.
+pub(super) struct SetCookie<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+    /// The path of the pages.
+    pub(super) path: &'a str,
+    /// Seconds until it is forgotten; 0 forgets it now.
+    pub(super) max_age_s: u64,
+    /// True if it may travel over TLS only.
+    pub(super) secure: bool,
+}
+
+impl SetCookie<'_> {
+    /// Returns the header.
+    pub(super) fn header(&self) -> HeaderValue {
+        let Self { name, value, path, max_age_s, secure } = self;
+        let (value, path) = (encoded(value), if path.is_empty() { "/" } else { path });
+        let secure = if *secure { "; Secure" } else { "" };
+        let text = format!(
+            "{name}={value}; Path={path}; Max-Age={max_age_s}; HttpOnly; SameSite=Strict{secure}"
+        );
+        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+    }
+}
+
+/// Decodes a text that [`encoded`] made. Returns `None` if it is not one.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        if *byte == b'%' {
+            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &rest[2..];
+        } else {
+            bytes.push(*byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookie_is_found_among_others() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, HeaderValue::from_static("a=1; hero=two; c=3"));
+        assert_eq!(read(&headers, "hero"), Some("two"));
+        assert_eq!(read(&headers, "her"), None);
+    }
+
+    #[test]
+    fn text_survives_a_cookie() {
+        let text = "Stopped 3 jobs; 1 ran – ü";
+        let cookie =
+            SetCookie { name: "t", value: text, path: "", max_age_s: 10, secure: true }.header();
+        let line = cookie.to_str().expect("ASCII").to_owned();
+        assert!(line.ends_with("Path=/; Max-Age=10; HttpOnly; SameSite=Strict; Secure"), "{line}");
+        let value = line.split(';').next().expect("a value").trim_start_matches("t=");
+        assert_eq!(decoded(value).as_deref(), Some(text));
+        assert_eq!(decoded("%f"), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Pages that say why there is no page.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use crate::client::ClientError;
+use crate::error::{Error, Exit};
+use crate::rpc::{RpcError, Scope, code};
+
+/// The reason for which there is no page. The layer around all pages writes it as a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PageError {
+    pub(super) status: StatusCode,
+    /// The headline.
+    pub(super) title: &'static str,
+    /// One sentence or two: why, and what to do.
+    pub(super) text: String,
+}
+
+impl PageError {
+    fn new(status: StatusCode, title: &'static str, text: impl Into<String>) -> Self {
+        Self { status, title, text: text.into() }
+    }
+
+    /// The page or the thing does not exist. `text` is a sentence.
+    pub(super) fn not_found(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Not found", text)
+    }
+
+    /// The request is wrong. `text` is a sentence.
+    pub(super) fn wrong(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "Not understood", text)
+    }
+
+    /// The visitor lacks a scope.
+    pub(super) fn forbidden(scope: Scope, doing: &str) -> Self {
+        let scope = word(scope);
+        let text = format!("You may not {doing}. Your token needs the scope {scope} for that.");
+        Self::new(StatusCode::FORBIDDEN, "Not permitted", text)
+    }
+
+    /// A form came without the token against forgery.
+    pub(super) fn forged() -> Self {
+        let text = "This form is too old, or it comes from another site. Nothing was changed. Go back, load the \
+                    page again and repeat it.";
+        Self::new(StatusCode::FORBIDDEN, "Not done", text)
+    }
+
+    /// The visitor is not known.
+    pub(super) fn unknown() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Not signed in", "Sign in with a token.")
+    }
+
+    /// Redis does not answer.
+    pub(super) fn away(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "Redis does not answer", reason)
+    }
+}
+
+/// Returns the word of a scope.
+pub(super) fn word(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Read => "read",
+        Scope::Submit => "submit",
+        Scope::Operate => "operate",
+        Scope::Admin => "admin",
+    }
+}
+
+/// Returns an error message as a sentence.
+pub(super) fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let end = if message.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+impl From<ClientError> for PageError {
+    fn from(error: ClientError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<Error> for PageError {
+    fn from(error: Error) -> Self {
+        let text = sentence(&error.message);
+        match error.exit {
+            Exit::NotFound => Self::not_found(text),
+            Exit::Unavailable => Self::away(text),
+            Exit::NotPermitted => Self::new(StatusCode::SERVICE_UNAVAILABLE, "Redis refuses", text),
+            Exit::Data => Self::new(StatusCode::CONFLICT, "Not done", text),
+            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Failed", text),
+        }
+    }
+}
+
+impl From<RpcError> for PageError {
+    fn from(error: RpcError) -> Self {
+        let text = sentence(&error.message);
+        match error.code {
+            code::NOT_FOUND => Self::not_found(text),
+            code::NOT_PERMITTED => Self::new(StatusCode::FORBIDDEN, "Not permitted", text),
+            code::UNAUTHENTICATED => Self::unknown(),
+            code::CONFLICT => Self::new(StatusCode::CONFLICT, "Not done", text),
+            code::INVALID_PARAMS => Self::wrong(text),
+            _ => Self::new(StatusCode::SERVICE_UNAVAILABLE, "Failed", text),
+        }
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, self.text.clone()).into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Answers for an address that no page has.
+pub(super) async fn no_such_page() -> PageError {
+    PageError::not_found("No page has this address.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_of_a_command_becomes_a_sentence() {
+        assert_eq!(sentence("no such job: a1"), "No such job: a1.");
+        assert_eq!(sentence("Sign in."), "Sign in.");
+        let error = PageError::from(RpcError::new(code::NOT_FOUND, "no such queue"));
+        assert_eq!((error.status.as_u16(), error.text.as_str()), (404, "No such queue."));
+    }
+}

@@ -1,0 +1,130 @@
+//! `/events`: the changes of a page as server-sent events.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_core::Stream;
+use serde::Deserialize;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::error::PageError;
+use super::live::{PERIOD, Part, Picture};
+use super::site::Site;
+use super::visitor::Visitor;
+use super::{layout, overview, queues};
+
+/// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
+const STREAM_MAX: Duration = Duration::from_mins(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+pub(super) struct EventsQuery {
+    /// The path and query of the page.
+    page: String,
+}
+
+/// Follows a page.
+///
+/// # Errors
+/// [`PageError`] if the page does not exist or has no live parts, or too many pages are open.
+pub(super) async fn follow(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(EventsQuery { page }): Query<EventsQuery>,
+) -> Result<Response, PageError> {
+    // Pages differ by what their visitors may do.
+    let key = format!("{page} {:?} {:?}", visitor.caller.scopes, visitor.caller.bounds);
+    let Some((pictures, renders)) = site.feeds().join(&key) else {
+        return Err(PageError::away("Too many pages are open."));
+    };
+    if let Some(sender) = renders {
+        tokio::spawn(render(site, visitor, page, key, sender));
+    }
+    let (events, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = events.closed() => {}
+            _ = timeout(STREAM_MAX, send(pictures, &events)) => {}
+        }
+    });
+    let alive = KeepAlive::new().interval(KEEP_ALIVE);
+    Ok(Sse::new(Messages(receiver)).keep_alive(alive).into_response())
+}
+
+/// Renders a page each second while it has readers.
+async fn render(
+    site: Site,
+    visitor: Visitor,
+    page: String,
+    key: String,
+    pictures: watch::Sender<Arc<Picture>>,
+) {
+    loop {
+        let picture = match parts(&site, &visitor, &page).await {
+            Ok(parts) => Picture::new(parts),
+            Err(error) => pictures.borrow().away(error.text),
+        };
+        pictures.send_if_modified(|last| {
+            let is_news = picture.since(Some(last)).is_some();
+            if is_news {
+                *last = Arc::new(picture);
+            }
+            is_news
+        });
+        tokio::time::sleep(PERIOD).await;
+        if pictures.receiver_count() == 0 && site.feeds().leave(&key) {
+            return;
+        }
+    }
+}
+
+/// Sends one reader each change. A slow reader gets the next change late, and all in between at once.
+async fn send(mut pictures: watch::Receiver<Arc<Picture>>, events: &mpsc::Sender<Event>) {
+    let mut last: Option<Arc<Picture>> = None;
+    loop {
+        let picture = pictures.borrow_and_update().clone();
+        if let Some(message) = picture.since(last.as_deref()) {
+            let event = Event::default().data(message.to_string());
+            if events.send(event).await.is_err() {
+                return;
+            }
+        }
+        last = Some(picture);
+        if pictures.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Returns the live parts of a page.
+async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<Part>, PageError> {
+    let (path, _) = page.split_once('?').unwrap_or((page, ""));
+    let names: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let now = site.snapshot().await?;
+    let mut parts = layout::live_parts(&now);
+    parts.extend(match names.as_slice() {
+        [""] => overview::live(site, visitor, &now),
+        ["queues"] => queues::live(site, visitor, &now),
+        ["queues", name] => queues::live_one(site, visitor, &now, name),
+        _ => Vec::new(),
+    });
+    Ok(parts)
+}
+
+/// The events of one reader.
+struct Messages(mpsc::Receiver<Event>);
+
+impl Stream for Messages {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|event| event.map(Ok))
+    }
+}

@@ -1,0 +1,41 @@
+//! The fields of a form that was posted, after its token against forgery was checked.
+
+use axum::Form;
+use axum::extract::{FromRequest, Request};
+
+use super::error::PageError;
+use super::site::Site;
+use super::visitor::Visitor;
+
+/// The fields of a form, in their order. The token against forgery was right.
+#[derive(Debug, Clone)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Returns the first value of a field; empty if it is missing.
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(of, _)| of == name).map_or("", |(_, value)| value)
+    }
+
+    /// Returns all values of a field.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(of, _)| of == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl FromRequest<Site> for Fields {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, site: &Site) -> Result<Self, PageError> {
+        let visitor = request.extensions().get::<Visitor>().cloned();
+        let visitor = visitor.ok_or_else(PageError::unknown)?;
+        let Form(fields) = Form::<Vec<(String, String)>>::from_request(request, site)
+            .await
+            .map_err(|error| PageError::wrong(error.body_text()))?;
+        let fields = Self(fields);
+        if site.is_forged(&visitor, fields.get("csrf")) {
+            return Err(PageError::forged());
+        }
+        Ok(fields)
+    }
+}

@@ -1,0 +1,151 @@
+//! The layers around all pages: who visits, what browsers may do with a page, and pages for errors.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::cookie::{decoded, read};
+use super::error::PageError;
+use super::session::FoundSession;
+use super::site::Site;
+use super::visitor::{Visitor, forgery_subject};
+use crate::rpc::{Caller, Scope};
+
+const SECURITY: [(HeaderName, &str); 4] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
+         form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+];
+
+/// Adds the headers that bound what a browser may do.
+pub(super) async fn headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in SECURITY {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Finds out who visits, and writes errors as pages. A visitor who is not known signs in first.
+pub(super) async fn identify(State(site): State<Site>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    if let Some(signed_in) = sign_in_by_address(&site, &head).await {
+        return signed_in;
+    }
+    let Some((caller, session)) = caller(&site, &head).await else {
+        return refuse(&site, &head);
+    };
+    let visitor = visitor(&site, &head, caller, session);
+    if !visitor.may(Scope::Read) {
+        return error_page(&site, &visitor, &PageError::forbidden(Scope::Read, "see the pages"));
+    }
+    if head.method == Method::POST && is_from_elsewhere(&head.headers) {
+        return error_page(&site, &visitor, &PageError::forged());
+    }
+    head.extensions.insert(visitor.clone());
+    let response = next.run(Request::from_parts(head, body)).await;
+    let shown = match response.extensions().get::<PageError>() {
+        Some(error) => error_page(&site, &visitor, error),
+        None => response,
+    };
+    if visitor.toast.is_some() { site.without_toast(shown) } else { shown }
+}
+
+fn error_page(site: &Site, visitor: &Visitor, error: &PageError) -> Response {
+    site.error_page(visitor, error)
+}
+
+/// Returns true if the browser says that another site made this request.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
+    site.is_some_and(|site| !["same-origin", "none"].contains(&site))
+}
+
+/// Returns the caller: by the listener's word, else by the session.
+async fn caller(site: &Site, request: &Parts) -> Option<(Arc<Caller>, Option<String>)> {
+    if let Some(caller) = request.extensions.get::<Arc<Caller>>() {
+        return Some((caller.clone(), None));
+    }
+    let secret = read(&request.headers, site.session_cookie())?.to_owned();
+    let found = site.sessions().find(&secret, Instant::now())?;
+    let caller = match found {
+        FoundSession::Live(caller) => caller,
+        FoundSession::Check(token) => {
+            let Some(caller) = site.check_token(&token).await else {
+                site.sessions().close(&secret);
+                return None;
+            };
+            site.sessions().checked(&secret, caller.clone(), Instant::now());
+            caller
+        }
+    };
+    Some((caller, Some(secret)))
+}
+
+fn visitor(site: &Site, request: &Parts, caller: Arc<Caller>, session: Option<String>) -> Visitor {
+    let headers = &request.headers;
+    let forgery = site.sessions().forgery_token(&forgery_subject(session.as_deref(), &caller));
+    Visitor {
+        caller,
+        session,
+        forgery,
+        theme: theme(headers),
+        toast: read(headers, site.toast_cookie()).and_then(decoded),
+        path: path_of(&request.uri),
+    }
+}
+
+/// Returns the theme that the visitor chose.
+pub(super) fn theme(headers: &HeaderMap) -> Option<&'static str> {
+    let chosen = read(headers, "hero_theme")?;
+    ["light", "dark"].into_iter().find(|theme| *theme == chosen)
+}
+
+fn path_of(uri: &Uri) -> String {
+    uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string)
+}
+
+/// Opens a session for an address with `?token=`, as `hero dev` prints it, and goes on without it, so that
+/// the token stays in no history.
+async fn sign_in_by_address(site: &Site, request: &Parts) -> Option<Response> {
+    let token = |pair: &str| pair.strip_prefix("token=").and_then(decoded);
+    let query = request.uri.query()?;
+    let given = query.split('&').find_map(token)?;
+    if request.method != Method::GET {
+        return None;
+    }
+    let Some(caller) = site.check_token(&given).await else {
+        return Some(Redirect::to(&site.links().to("/login?refused=1")).into_response());
+    };
+    let rest: Vec<&str> = query.split('&').filter(|pair| token(pair).is_none()).collect();
+    let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+    let path = format!("{}{query}", request.uri.path());
+    Some(site.signed_in(caller, &given, &path))
+}
+
+/// Sends a browser to the sign-in; tells programs that they are not known.
+fn refuse(site: &Site, request: &Parts) -> Response {
+    let accept = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let is_browser = accept.is_some_and(|accept| accept.contains("text/html"));
+    if !is_browser {
+        return PageError::unknown().into_response();
+    }
+    let next = match request.method {
+        Method::GET => path_of(&request.uri),
+        _ => String::new(),
+    };
+    let next = if next == "/" { String::new() } else { next };
+    Redirect::to(&site.links().with("/login", &[("next", &next)])).into_response()
+}

@@ -1,0 +1,95 @@
+//! The addresses of the pages, with the prefix under which they are served.
+
+use std::fmt::Write as _;
+
+/// The addresses of the pages.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Links {
+    /// The prefix, without a slash at its end; often empty.
+    prefix: String,
+}
+
+impl Links {
+    /// Takes the path of the configuration, as `/` or `/hero/`.
+    pub(super) fn new(path: &str) -> Self {
+        Self { prefix: path.trim_end_matches('/').to_owned() }
+    }
+
+    /// Returns the address of a page. `path` begins with a slash.
+    pub(super) fn to(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+
+    /// Returns the address of a job.
+    pub(super) fn job(&self, id: &str) -> String {
+        self.to(&format!("/jobs/{}", encoded(id)))
+    }
+
+    /// Returns the address of a queue.
+    pub(super) fn queue(&self, name: &str) -> String {
+        self.to(&format!("/queues/{}", encoded(name)))
+    }
+
+    /// Returns the address of an actor.
+    pub(super) fn actor(&self, name: &str) -> String {
+        self.to(&format!("/actors/{}", encoded(name)))
+    }
+
+    /// Returns the address of a page with these filters; empty values are left out.
+    pub(super) fn with(&self, path: &str, query: &[(&str, &str)]) -> String {
+        let mut address = self.to(path);
+        for (name, value) in query.iter().filter(|(_, value)| !value.is_empty()) {
+            let mark = if address.contains('?') { '&' } else { '?' };
+            let _ = write!(address, "{mark}{name}={}", encoded(value));
+        }
+        address
+    }
+
+    /// Returns an address that a visitor asked for after signing in, if it is a page of this site.
+    pub(super) fn safe(&self, asked: &str) -> Option<String> {
+        let is_local = asked.starts_with('/') && !asked.starts_with("//");
+        let is_plain = asked.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        (is_local && is_plain).then(|| self.to(asked))
+    }
+}
+
+/// Returns a text as a part of an address.
+pub(super) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_the_prefix_and_encoded_parts() {
+        let links = Links::new("/hero/");
+        assert_eq!(links.queue("type:osis"), "/hero/queues/type:osis");
+        assert_eq!(
+            links.with("/jobs", &[("state", "error"), ("q", ""), ("type", "a b&c")]),
+            "/hero/jobs?state=error&type=a%20b%26c"
+        );
+        assert_eq!(Links::new("/").to("/jobs"), "/jobs");
+    }
+
+    #[test]
+    fn only_a_page_of_this_site_is_safe_to_go_to() {
+        let links = Links::new("/hero");
+        assert_eq!(links.safe("/jobs?state=error").as_deref(), Some("/hero/jobs?state=error"));
+        for foreign in ["//evil.example", "https://evil.example", "/\\evil", "", "/a\nb"] {
+            assert_eq!(links.safe(foreign), None, "{foreign}");
+        }
+    }
+}

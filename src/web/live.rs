@@ -1,0 +1,226 @@
+//! Live parts of pages. Each kind of page is rendered once a second for all who have it open; what changed goes
+//! to the browsers.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use maud::Markup;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// The time between two renderings.
+pub(super) const PERIOD: Duration = Duration::from_secs(1);
+/// The most kinds of pages that are open at once.
+const FEEDS_MAX: usize = 500;
+
+/// A part of a page that changes: an element with an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    id: String,
+    content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content {
+    /// The element itself.
+    Whole(Arc<str>),
+    /// The children of the element, each with its id.
+    Rows(Vec<(String, Arc<str>)>),
+}
+
+impl Part {
+    /// Creates a part from an element, which has this id.
+    pub(super) fn whole(id: &str, element: Markup) -> Self {
+        Self { id: id.to_owned(), content: Content::Whole(element.into_string().into()) }
+    }
+
+    /// Creates a part from the children of the element with this id: rows, or lines of a log. Each has an id of
+    /// its own. Rows that are new at the end are appended, rows that changed are replaced.
+    pub(super) fn rows(id: &str, rows: impl IntoIterator<Item = (String, Markup)>) -> Self {
+        let rows = rows.into_iter().map(|(id, row)| (id, row.into_string().into())).collect();
+        Self { id: id.to_owned(), content: Content::Rows(rows) }
+    }
+
+    /// Returns the messages that bring an older part up to this one.
+    fn since(&self, old: Option<&Self>) -> Vec<Value> {
+        match (&self.content, old.map(|old| &old.content)) {
+            (Content::Whole(new), Some(Content::Whole(old))) if is_same(new, old) => Vec::new(),
+            (Content::Whole(new), _) => vec![json!(["set", self.id, **new])],
+            (Content::Rows(new), Some(Content::Rows(old))) => self.rows_since(new, old),
+            (Content::Rows(new), _) => vec![json!(["rows", self.id, joined(new)])],
+        }
+    }
+
+    fn rows_since(&self, new: &[(String, Arc<str>)], old: &[(String, Arc<str>)]) -> Vec<Value> {
+        let starts_alike = new.iter().zip(old).all(|(new, old)| new.0 == old.0);
+        if !starts_alike || new.len() < old.len() {
+            return vec![json!(["rows", self.id, joined(new)])];
+        }
+        let changed = new.iter().zip(old).filter(|(new, old)| !is_same(&new.1, &old.1));
+        let mut messages: Vec<Value> =
+            changed.map(|((id, row), _)| json!(["set", id, **row])).collect();
+        if new.len() > old.len() {
+            messages.push(json!(["add", self.id, joined(&new[old.len()..])]));
+        }
+        messages
+    }
+}
+
+fn joined(rows: &[(String, Arc<str>)]) -> String {
+    rows.iter().map(|(_, row)| row.as_ref()).collect()
+}
+
+/// Returns true if two texts differ in nothing but the words of relative times, which the script of the page
+/// keeps current.
+fn is_same(new: &Arc<str>, old: &Arc<str>) -> bool {
+    Arc::ptr_eq(new, old) || new == old || without_ages(new).eq(without_ages(old))
+}
+
+/// Returns the pieces of a text without the words inside of `<time>`.
+fn without_ages(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_time = false;
+    text.split_inclusive('>').map(move |piece| {
+        let own = if is_time { "" } else { piece };
+        is_time = piece.ends_with("data-ago>") || piece.ends_with("data-until>");
+        own
+    })
+}
+
+/// The parts of a page at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Picture {
+    parts: Vec<Part>,
+    /// Why there are no new parts; they are then those before.
+    pub(super) away: Option<String>,
+}
+
+impl Picture {
+    pub(super) fn new(parts: Vec<Part>) -> Self {
+        Self { parts, away: None }
+    }
+
+    /// Returns the message that brings a browser from an older picture to this one; `None` if nothing changed.
+    pub(super) fn since(&self, old: Option<&Self>) -> Option<Value> {
+        let old_parts = old.map_or(&[][..], |old| &old.parts);
+        let mut changes = Vec::new();
+        for (at, part) in self.parts.iter().enumerate() {
+            let same_place = old_parts.get(at).filter(|old| old.id == part.id);
+            let before = same_place.or_else(|| old_parts.iter().find(|old| old.id == part.id));
+            changes.extend(part.since(before));
+        }
+        let was_away = old.and_then(|old| old.away.as_ref());
+        if changes.is_empty() && self.away.as_ref() == was_away && old.is_some() {
+            return None;
+        }
+        Some(json!({ "parts": changes, "away": self.away }))
+    }
+
+    /// Returns the same parts with a reason why there are no new ones.
+    pub(super) fn away(&self, reason: String) -> Self {
+        Self { parts: self.parts.clone(), away: Some(reason) }
+    }
+}
+
+/// The pictures of a page, as its readers get them.
+pub(super) type Pictures = watch::Receiver<Arc<Picture>>;
+
+/// The pages that are open, each with the picture of all who look at it.
+#[derive(Default)]
+pub(super) struct Feeds {
+    open: Mutex<HashMap<String, watch::Sender<Arc<Picture>>>>,
+}
+
+impl Feeds {
+    /// Joins those who look at a page. Returns a sender too if nobody renders it yet: the caller then starts a
+    /// task that does. `None` if too many pages are open.
+    pub(super) fn join(
+        &self,
+        page: &str,
+    ) -> Option<(Pictures, Option<watch::Sender<Arc<Picture>>>)> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = open.len();
+        match open.entry(page.to_owned()) {
+            Entry::Occupied(feed) => Some((feed.get().subscribe(), None)),
+            Entry::Vacant(_) if number >= FEEDS_MAX => None,
+            Entry::Vacant(place) => {
+                let (sender, receiver) = watch::channel(Arc::new(Picture::default()));
+                place.insert(sender.clone());
+                Some((receiver, Some(sender)))
+            }
+        }
+    }
+
+    /// Ends a page that nobody looks at. Returns false if one joined meanwhile.
+    pub(super) fn leave(&self, page: &str) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_unused = open.get(page).is_none_or(|feed| feed.receiver_count() == 0);
+        if is_unused {
+            open.remove(page);
+        }
+        is_unused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maud::PreEscaped;
+
+    use super::*;
+
+    fn text(text: &str) -> Markup {
+        PreEscaped(text.to_owned())
+    }
+
+    fn rows(all: &[(&str, &str)]) -> Picture {
+        let rows = all.iter().map(|(id, row)| ((*id).to_owned(), text(row)));
+        Picture::new(vec![Part::rows("list", rows)])
+    }
+
+    fn changes(new: &Picture, old: &Picture) -> Value {
+        new.since(Some(old)).map_or(Value::Null, |message| message["parts"].clone())
+    }
+
+    #[test]
+    fn only_what_changed_is_sent() {
+        let of = |a, b| Picture::new(vec![Part::whole("a", text(a)), Part::whole("b", text(b))]);
+        assert_eq!(changes(&of("1", "2"), &of("1", "3")), json!([["set", "b", "2"]]));
+        assert_eq!(of("1", "2").since(Some(&of("1", "2"))), None);
+        let first = of("1", "2").since(None).expect("all of it");
+        assert_eq!(first["parts"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn rows_are_replaced_alone_appended_or_sent_as_a_whole() {
+        let old = rows(&[("r1", "a"), ("r2", "b")]);
+        let one = rows(&[("r1", "a"), ("r2", "c")]);
+        assert_eq!(changes(&one, &old), json!([["set", "r2", "c"]]));
+        let longer = rows(&[("r1", "a"), ("r2", "b"), ("r3", "c")]);
+        assert_eq!(changes(&longer, &old), json!([["add", "list", "c"]]));
+        let other = rows(&[("r0", "z"), ("r1", "a"), ("r2", "b")]);
+        assert_eq!(changes(&other, &old), json!([["rows", "list", "zab"]]));
+    }
+
+    #[test]
+    fn words_of_a_relative_time_are_no_change() {
+        let of = |age: &str, name: &str| {
+            let row = format!("<td>{name}</td><time datetime=\"x\" data-ago>{age}</time><b>1</b>");
+            Picture::new(vec![Part::whole("a", text(&row))])
+        };
+        assert_eq!(of("1 s", "n").since(Some(&of("2 s", "n"))), None);
+        assert!(of("1 s", "n").since(Some(&of("1 s", "m"))).is_some());
+    }
+
+    #[test]
+    fn page_is_rendered_by_one_task_and_ends_with_its_last_reader() {
+        let feeds = Feeds::default();
+        let (first, sender) = feeds.join("/").expect("room");
+        assert!(sender.is_some());
+        let (second, another) = feeds.join("/").expect("room");
+        assert!(another.is_none() && !feeds.leave("/"));
+        drop((first, second));
+        assert!(feeds.leave("/"));
+        assert!(feeds.join("/").expect("room").1.is_some());
+    }
+}

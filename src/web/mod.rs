@@ -1,0 +1,48 @@
+//! The page: HTML about jobs, queues and actors, from what the API knows. A page is a document with links and
+//! forms; its script adds live numbers, keys and dialogs.
+//!
+//! Every change goes through the table of methods of the API, so that the page checks and does the same.
+
+#![allow(dead_code, unused_imports, reason = "pages that use these parts follow")]
+
+mod assets;
+mod cookie;
+mod error;
+mod events;
+mod fields;
+mod guard;
+mod layout;
+mod links;
+mod live;
+mod login;
+mod overview;
+mod parts;
+mod queues;
+mod session;
+mod site;
+mod snapshot;
+mod visitor;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+
+pub use site::{Site, SiteSettings, TokenCheck};
+
+/// Returns the routes of the page, without a prefix.
+pub fn routes(site: Site) -> Router {
+    let pages = Router::new()
+        .route("/", get(overview::show))
+        .route("/queues", get(queues::list).post(queues::change_many))
+        .route("/queues/{name}", get(queues::show).post(queues::change))
+        .route("/queues/{name}/purge", get(queues::ask_purge))
+        .route("/events", get(events::follow))
+        .route("/theme", post(login::theme))
+        .route("/logout", post(login::sign_out))
+        .fallback(error::no_such_page)
+        .layer(from_fn_with_state(site.clone(), guard::identify));
+    let open = Router::new()
+        .route("/login", get(login::form).post(login::sign_in))
+        .route("/static/{hash}/{name}", get(assets::file));
+    Router::new().merge(pages).merge(open).with_state(site).layer(from_fn(guard::headers))
+}

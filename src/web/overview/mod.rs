@@ -1,0 +1,127 @@
+//! The overview: what is wrong first, then the last hour, queues, actors and jobs.
+
+mod wrong;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::error::PageError;
+use super::layout::{Nav, WebPage, bar, head};
+use super::live::Part;
+use super::parts::{Tile, count, problems, tiles};
+use super::queues::{self, QueueRow};
+use super::site::Site;
+use super::snapshot::Snapshot;
+use super::visitor::Visitor;
+
+/// The most queues on this page; those with problems and with jobs come first.
+const QUEUES_MAX: usize = 12;
+
+/// Shows the overview.
+///
+/// # Errors
+/// [`PageError`] if Redis does not answer.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let wrong = wrong::found(&now, site.config(), site.links());
+    let rows = chosen(queues::rows(&site, &visitor, &now));
+    let all = format!("All {} queues", now.overview.queues.len());
+    let queues = site.links().to("/queues");
+    let main = html! {
+        (head("Overview", &headline(&now, wrong.len()), &html! {}))
+        section aria-labelledby="wrong-title" {
+            h2 #wrong-title .sr { "What is wrong now" }
+            (problems(&wrong))
+        }
+        (bar("The last hour", "", None))
+        (tiles(&hour(&now)))
+        section #queues {
+            (bar("Queues", "", Some((&all, &queues))))
+            (queues::table(site.links(), &visitor, &rows, "/"))
+        }
+    };
+    Ok(site.page(&visitor, &now, &WebPage::live("Overview", Nav::Overview, main)))
+}
+
+/// Returns the live parts.
+pub(super) fn live(site: &Site, visitor: &Visitor, now: &Snapshot) -> Vec<Part> {
+    let wrong = wrong::found(now, site.config(), site.links());
+    let rows = chosen(queues::rows(site, visitor, now));
+    vec![
+        Part::whole("headline", html! { p #headline { (headline(now, wrong.len())) } }),
+        Part::whole("problems", problems(&wrong)),
+        Part::whole("tiles", tiles(&hour(now))),
+        queues::part_of(site, &rows),
+    ]
+}
+
+/// Chooses the queues with problems, then those with the most jobs; in the order of their names.
+fn chosen(mut rows: Vec<QueueRow>) -> Vec<QueueRow> {
+    if rows.len() > QUEUES_MAX {
+        rows.sort_by_key(|row| {
+            let is_bad = row.lacks_actor() || row.is_long_wait();
+            std::cmp::Reverse((is_bad, row.state.paused, row.state.depth + row.state.held))
+        });
+        rows.truncate(QUEUES_MAX);
+        rows.sort_by_key(|row| row.state.queue.to_string());
+    }
+    rows
+}
+
+fn headline(now: &Snapshot, wrong: usize) -> Markup {
+    let supervisors = match now.overview.supervisors.len() {
+        1 => "1 supervisor".to_owned(),
+        number => format!("{number} supervisors"),
+    };
+    let need = match wrong {
+        0 => "Nothing needs you.".to_owned(),
+        1 => "1 thing needs you.".to_owned(),
+        number => format!("{number} things need you."),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a short time")]
+    let millis = now.redis_took.as_micros() as f64 / 1000.0;
+    html! { (need) " " (supervisors) ", Redis answers in " (format!("{millis:.1}")) " ms." }
+}
+
+/// The tiles. Without samples they have numbers and no history.
+fn hour(now: &Snapshot) -> Vec<Tile> {
+    let overview = &now.overview;
+    let hours: Vec<_> = overview.types.iter().filter_map(|of| of.hour).collect();
+    let sum = |of: fn(&crate::store::LastHour) -> u64| hours.iter().map(of).sum::<u64>();
+    let (finished, failed) = (sum(|hour| hour.finished), sum(|hour| hour.failed));
+    let waiting: u64 = overview.queues.iter().map(|(state, _)| state.depth).sum();
+    let first = overview.queues.iter().filter_map(|(state, _)| state.oldest_wait).max();
+    let (running, tasks) = overview
+        .actors
+        .values()
+        .fold((0, 0), |(running, tasks), of| (running + of.running, tasks + of.tasks));
+    let tile = |label, value, unit: &str, note: String, class| Tile {
+        label,
+        value,
+        unit: unit.to_owned(),
+        note,
+        class,
+        history: Vec::new(),
+    };
+    let live: u64 = overview.actors.values().map(|of| of.live).sum();
+    let wait = first.map_or_else(
+        || "nothing waits".to_owned(),
+        |wait| format!("the first for {}", super::parts::duration(wait)),
+    );
+    vec![
+        tile("Waiting in queues", count(waiting), "jobs", wait, "queued"),
+        tile("Finished", count(finished), "jobs", String::new(), "finished"),
+        tile("Failed", count(failed), "jobs", String::new(), "error"),
+        tile(
+            "Tasks busy",
+            running.to_string(),
+            &format!("of {tasks}"),
+            format!("on {live} actors"),
+            "running",
+        ),
+    ]
+}

@@ -1,0 +1,210 @@
+//! What is wrong now, as sentences.
+
+use super::super::links::Links;
+use super::super::parts::{Problem, Severity, count, duration};
+use super::super::snapshot::Snapshot;
+use crate::client::Overview;
+use crate::config::Config;
+use crate::store::QueueState;
+
+/// Returns what is wrong, the worst first. Lists of one kind are cut: twenty queues without actors say less than
+/// five and a number.
+pub(super) fn found(now: &Snapshot, config: &Config, links: &Links) -> Vec<Problem> {
+    let mut found = Vec::new();
+    supervisors(&now.overview, &mut found);
+    redis(&now.overview, &mut found);
+    queues(&now.overview, config, links, &mut found);
+    dead(now, links, &mut found);
+    holding(&now.overview, links, &mut found);
+    // The order of one severity is that above.
+    found.sort_by_key(|problem| problem.severity);
+    found
+}
+
+/// The most queues that are named for one reason.
+const NAMED_MAX: usize = 5;
+
+fn plain(severity: Severity, subject: &str, text: String) -> Problem {
+    Problem { severity, subject: (subject.to_owned(), None, ""), text, link: None }
+}
+
+fn supervisors(overview: &Overview, found: &mut Vec<Problem>) {
+    if overview.supervisors.is_empty() {
+        let text = "Nothing recovers jobs, fires schedules or retries. Start one: systemctl start hero@supervisor.";
+        found.push(plain(Severity::Error, "No live supervisor.", text.to_owned()));
+    }
+    for of in overview.supervisors.iter().filter(|of| of.redis != "ok") {
+        let text = format!("It says: {}.", of.redis);
+        let subject = format!("Supervisor {} on {} has trouble.", of.unit, of.hostname);
+        found.push(plain(Severity::Warning, &subject, text));
+    }
+}
+
+fn redis(overview: &Overview, found: &mut Vec<Problem>) {
+    let redis = &overview.redis;
+    if redis.role.as_deref() == Some("slave") {
+        let text = "It refuses writes. Point redis.url at the primary.".to_owned();
+        found.push(plain(Severity::Error, "Redis is a replica.", text));
+    }
+    if redis.append_failed {
+        let text = "Accepted jobs are lost if it dies. Look at its disk.".to_owned();
+        found.push(plain(Severity::Error, "Redis cannot write its append-only file.", text));
+    }
+    if redis.save_failed {
+        let text = "Look at its disk and its log.".to_owned();
+        found.push(plain(Severity::Warning, "Redis cannot write its snapshot.", text));
+    }
+    let used = redis.memory_used_bytes.saturating_mul(100).checked_div(redis.memory_max_bytes);
+    if let Some(used) = used.filter(|used| *used >= 80) {
+        let severity = if used >= 95 { Severity::Error } else { Severity::Warning };
+        let text = format!("It uses {used} % of its maxmemory.");
+        found.push(plain(severity, "Redis runs out of memory.", text));
+    }
+}
+
+fn queues(overview: &Overview, config: &Config, links: &Links, found: &mut Vec<Problem>) {
+    let open = || overview.queues.iter().filter(|(state, _)| !state.paused);
+    let lacking = open().filter(|(state, actors)| state.depth > 0 && *actors == 0);
+    let lacking: Vec<&QueueState> = lacking.map(|(state, _)| state).collect();
+    many(found, Severity::Error, "No actor for ", &lacking, links, |state| {
+        let wait = duration(state.oldest_wait.unwrap_or_default());
+        let waits = if state.depth == 1 { "job waits" } else { "jobs wait" };
+        format!("{} {waits}, the first for {wait}.", count(state.depth))
+    });
+    let most = config.supervisor.wait_warning;
+    let is_long =
+        |state: &QueueState| !most.is_zero() && state.oldest_wait.is_some_and(|wait| wait >= most);
+    let long = open().filter(|(state, actors)| *actors > 0 && is_long(state));
+    let long: Vec<&QueueState> = long.map(|(state, _)| state).collect();
+    many(found, Severity::Warning, "Long wait in ", &long, links, |state| {
+        let wait = duration(state.oldest_wait.unwrap_or_default());
+        format!("The first job has waited {wait}; the limit is {}.", duration(most))
+    });
+}
+
+fn many(
+    found: &mut Vec<Problem>,
+    severity: Severity,
+    subject: &str,
+    queues: &[&QueueState],
+    links: &Links,
+    text: impl Fn(&QueueState) -> String,
+) {
+    for state in queues.iter().take(NAMED_MAX) {
+        let name = state.queue.to_string();
+        let jobs = links.with("/jobs", &[("state", "queued"), ("queue", &name)]);
+        let linked = Some((name.clone(), links.queue(&name)));
+        found.push(Problem {
+            severity,
+            subject: (subject.to_owned(), linked, "."),
+            text: text(state),
+            link: Some(("Show jobs".to_owned(), jobs)),
+        });
+    }
+    let more = queues.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        let subject = format!("{}{} more queues.", subject, count(more as u64));
+        let mut rest = plain(severity, &subject, String::new());
+        rest.link = Some(("Show queues".to_owned(), links.to("/queues")));
+        found.push(rest);
+    }
+}
+
+fn dead(now: &Snapshot, links: &Links, found: &mut Vec<Problem>) {
+    let new: u64 = now.overview.types.iter().filter_map(|of| of.hour).map(|hour| hour.dead).sum();
+    if new == 0 {
+        return;
+    }
+    let all = now.dead();
+    let letters = if all == 1 { "dead letter," } else { "dead letters," };
+    found.push(Problem {
+        severity: Severity::Error,
+        subject: (format!("{} {letters}", count(all)), None, ""),
+        text: format!("{} in the last hour.", count(new)),
+        link: Some(("Show dead letters".to_owned(), links.to("/dead"))),
+    });
+}
+
+fn holding(overview: &Overview, links: &Links, found: &mut Vec<Problem>) {
+    for (script_type, of) in &overview.actors {
+        if of.ready == 0 || of.holding < of.ready {
+            continue;
+        }
+        let name = script_type.to_string();
+        let actors = links.with("/actors", &[("type", &name)]);
+        found.push(Problem {
+            severity: Severity::Error,
+            subject: (format!("All actors of {name} hold."), None, ""),
+            text: "Their machines are overloaded or full, so that they claim no jobs.".to_owned(),
+            link: Some(("Show actors".to_owned(), actors)),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::super::snapshot::tests::snapshot;
+    use super::*;
+
+    fn said(change: impl Fn(&mut Snapshot)) -> Vec<String> {
+        let mut now = snapshot();
+        change(&mut now);
+        let found = found(&now, &Config::default(), &Links::new("/"));
+        let text = |problem: &Problem| {
+            let (before, linked, after) = &problem.subject;
+            let name = linked.as_ref().map_or("", |(name, _)| name);
+            format!("{before}{name}{after} {}", problem.text)
+        };
+        found.iter().map(text).collect()
+    }
+
+    #[test]
+    fn healthy_namespace_has_no_problems() {
+        assert_eq!(said(|_| {}), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn queue_without_actor_comes_before_one_that_waits() {
+        let said = said(|now| {
+            let mut other = now.overview.queues[0].clone();
+            other.0.oldest_wait = Some(Duration::from_secs(372));
+            now.overview.queues[0].1 = 0;
+            now.overview.queues.push(other);
+        });
+        assert_eq!(
+            said,
+            [
+                "No actor for type:osis. 3 jobs wait, the first for 2.0 s.",
+                "Long wait in type:osis. The first job has waited 6 min 12 s; the limit is 5 min.",
+            ]
+        );
+    }
+
+    #[test]
+    fn paused_queue_is_no_problem() {
+        let said = said(|now| {
+            now.overview.queues[0].1 = 0;
+            now.overview.queues[0].0.paused = true;
+        });
+        assert_eq!(said, [] as [&str; 0]);
+    }
+
+    #[test]
+    fn many_queues_of_one_problem_are_counted() {
+        let said = said(|now| {
+            now.overview.queues[0].1 = 0;
+            let one = now.overview.queues[0].clone();
+            now.overview.queues.extend(std::iter::repeat_n(one, 7));
+        });
+        assert_eq!(said.len(), 6);
+        assert_eq!(said[5], "No actor for 3 more queues. ");
+    }
+
+    #[test]
+    fn missing_supervisor_is_said_first() {
+        let said = said(|now| now.overview.supervisors.clear());
+        assert!(said[0].starts_with("No live supervisor."), "{said:?}");
+    }
+}

@@ -1,0 +1,17 @@
+//! Parts that several pages use. All are pure: they take values and return markup.
+
+mod confirm;
+mod list;
+mod number;
+mod problem;
+mod state;
+mod tile;
+mod time;
+
+pub(super) use confirm::{Confirm, confirm};
+pub(super) use list::{empty, id_link, pager};
+pub(super) use number::{count, meter, percent, rate};
+pub(super) use problem::{Problem, Severity, problems};
+pub(super) use state::{ShownState, glyph, sign};
+pub(super) use tile::{Tile, tiles};
+pub(super) use time::{ago, duration, elapsed, instant, until};

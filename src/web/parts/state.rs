@@ -1,0 +1,147 @@
+//! The state of a job as people see it: a glyph and a word, both in the colour of the state.
+
+use maud::{Markup, html};
+
+use crate::proto::job::JobStatus;
+
+/// The state of a job as people see it: held and cancelled are states of their own here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::web) enum ShownState {
+    Created,
+    Waiting,
+    Scheduled,
+    Queued,
+    Held,
+    Running,
+    Finished,
+    Error,
+    Cancelled,
+}
+
+impl ShownState {
+    /// All of them, in the order in which a job passes them.
+    pub(in crate::web) const ALL: [Self; 9] = [
+        Self::Created,
+        Self::Waiting,
+        Self::Scheduled,
+        Self::Queued,
+        Self::Held,
+        Self::Running,
+        Self::Finished,
+        Self::Error,
+        Self::Cancelled,
+    ];
+
+    /// Returns the state that people see of a job. `is_held` is true if a limit holds it,
+    /// `is_cancelled` if it was stopped by request.
+    pub(in crate::web) fn of(status: JobStatus, is_held: bool, is_cancelled: bool) -> Self {
+        match status {
+            JobStatus::Created => Self::Created,
+            JobStatus::WaitingForPrerequisites => Self::Waiting,
+            JobStatus::Scheduled => Self::Scheduled,
+            JobStatus::Dispatched if is_held => Self::Held,
+            JobStatus::Dispatched => Self::Queued,
+            JobStatus::Started => Self::Running,
+            JobStatus::Finished => Self::Finished,
+            JobStatus::Error if is_cancelled => Self::Cancelled,
+            JobStatus::Error => Self::Error,
+        }
+    }
+
+    /// Returns the state of this word, as URLs and classes have it.
+    pub(in crate::web) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.class() == word)
+    }
+
+    /// Returns the class of the style sheet, which URLs have too.
+    pub(in crate::web) fn class(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Waiting => "waiting",
+            Self::Scheduled => "scheduled",
+            Self::Queued => "queued",
+            Self::Held => "held",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Returns the word for people.
+    pub(in crate::web) fn word(self) -> &'static str {
+        match self {
+            Self::Created => "Created",
+            Self::Waiting => "Waiting",
+            Self::Scheduled => "Scheduled",
+            Self::Queued => "Queued",
+            Self::Held => "Held",
+            Self::Running => "Running",
+            Self::Finished => "Finished",
+            Self::Error => "Error",
+            Self::Cancelled => "Cancelled",
+        }
+    }
+
+    /// Returns the state that the hash of the job stores.
+    pub(in crate::web) fn stored(self) -> JobStatus {
+        match self {
+            Self::Created => JobStatus::Created,
+            Self::Waiting => JobStatus::WaitingForPrerequisites,
+            Self::Scheduled => JobStatus::Scheduled,
+            Self::Queued | Self::Held => JobStatus::Dispatched,
+            Self::Running => JobStatus::Started,
+            Self::Finished => JobStatus::Finished,
+            Self::Error | Self::Cancelled => JobStatus::Error,
+        }
+    }
+
+    /// Returns the glyph and the word in the colour of the state.
+    pub(in crate::web) fn shown(self) -> Markup {
+        html! {
+            span class={ "st " (self.class()) } title=(self.stored()) {
+                (glyph(self.class())) (self.word())
+            }
+        }
+    }
+
+    /// Returns the same with a background, for the head of a page.
+    pub(in crate::web) fn pill(self) -> Markup {
+        html! {
+            span class={ "st pill " (self.class()) } title=(self.stored()) {
+                (glyph(self.class())) (self.word())
+            }
+        }
+    }
+}
+
+/// Returns a glyph of the sprite: that of a state, `warn` or `pause`.
+pub(in crate::web) fn glyph(name: &str) -> Markup {
+    html! { svg aria-hidden="true" { use href={ "#s-" (name) } {} } }
+}
+
+/// Returns a word with a glyph in a colour: that of a state, `warn`, or `still` for none.
+pub(in crate::web) fn sign(class: &str, name: &str, word: &str) -> Markup {
+    html! { span class={ "st " (class) } { (glyph(name)) (word) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn held_and_cancelled_jobs_have_states_of_their_own() {
+        let of = ShownState::of;
+        assert_eq!(of(JobStatus::Dispatched, true, false), ShownState::Held);
+        assert_eq!(of(JobStatus::Error, false, true), ShownState::Cancelled);
+        for state in ShownState::ALL {
+            assert_eq!(ShownState::parse(state.class()), Some(state));
+        }
+    }
+
+    #[test]
+    fn title_has_the_stored_state() {
+        let shown = ShownState::Queued.shown().into_string();
+        assert!(shown.contains("title=\"dispatched\"") && shown.contains("Queued"), "{shown}");
+    }
+}

@@ -1,0 +1,351 @@
+//! Queues: the list, and one queue with its jobs; pause, resume, purge.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::error::PageError;
+use super::fields::Fields;
+use super::layout::{Nav, WebPage, bar, head};
+use super::links::Links;
+use super::live::Part;
+use super::parts::{Confirm, confirm, count, duration, empty, rate, sign};
+use super::site::Site;
+use super::snapshot::Snapshot;
+use super::visitor::Visitor;
+use crate::config::CheckConfig;
+use crate::proto::queue::Queue;
+use crate::rpc::Scope;
+use crate::store::QueueState;
+
+/// One queue as a row shows it.
+pub(super) struct QueueRow<'a> {
+    pub(super) state: &'a QueueState,
+    /// The ready actors that claim from it.
+    pub(super) actors: u64,
+    pub(super) thresholds: &'a CheckConfig,
+    /// True if the visitor may pause and resume.
+    pub(super) may_operate: bool,
+}
+
+impl QueueRow<'_> {
+    /// Returns true if it has jobs and no actor will claim them.
+    pub(super) fn lacks_actor(&self) -> bool {
+        self.actors == 0 && self.state.depth > 0 && !self.state.paused
+    }
+
+    /// Returns true if its first job waits for longer than the threshold.
+    pub(super) fn is_long_wait(&self) -> bool {
+        let most = self.thresholds.wait_warning;
+        let wait = self.state.oldest_wait.unwrap_or_default();
+        !self.state.paused && !most.is_zero() && wait >= most
+    }
+
+    /// Returns the id of its row.
+    fn id(&self) -> String {
+        format!("q-{}", self.state.queue)
+    }
+
+    fn sign(&self) -> Markup {
+        if self.state.paused {
+            sign("still", "pause", "paused")
+        } else if self.lacks_actor() {
+            sign("error", "error", "no actor")
+        } else if self.is_long_wait() {
+            sign("warn", "warn", "long wait")
+        } else {
+            html! { span.faint { "open" } }
+        }
+    }
+
+    fn wait(&self) -> Markup {
+        let Some(wait) = self.state.oldest_wait else { return html! { span.faint { "–" } } };
+        let text = duration(wait);
+        if self.lacks_actor() {
+            html! { span.err { (text) } }
+        } else if self.is_long_wait() {
+            html! { span.warn-t { (text) } }
+        } else {
+            html! { (text) }
+        }
+    }
+
+    pub(super) fn markup(&self, links: &Links) -> Markup {
+        let (name, state) = (self.state.queue.to_string(), self.state);
+        let (verb, action) = if state.paused { ("Resume", "resume") } else { ("Pause", "pause") };
+        html! {
+            tr role="row" id=(self.id()) {
+                td.m1 role="cell" { a.id href=(links.queue(&name)) { (name) } }
+                td.mr role="cell" { (self.sign()) }
+                td.num.m5 role="cell" { (count(state.depth)) span.only-n.faint { " waiting" } }
+                td.num.wide role="cell" {
+                    @if state.held == 0 { span.faint { "0" } } @else { (count(state.held)) }
+                }
+                td.num.m6 role="cell" { span.only-n.faint { "first for " } (self.wait()) }
+                td.num.wide role="cell" {
+                    (state.type_throughput_per_s.map_or_else(|| "–".to_owned(), rate))
+                }
+                td.num.wide role="cell" { (count(self.actors)) }
+                td.num.wide role="cell" {
+                    @if self.may_operate {
+                        button.plain name=(action) value=(name) { (verb) span.sr { " " (name) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the rows of all queues.
+pub(super) fn rows<'a>(site: &'a Site, visitor: &Visitor, now: &'a Snapshot) -> Vec<QueueRow<'a>> {
+    let (thresholds, may_operate) = (&site.config().check, visitor.may(Scope::Operate));
+    let queues = now.overview.queues.iter();
+    queues
+        .map(|(state, actors)| QueueRow { state, actors: *actors, thresholds, may_operate })
+        .collect()
+}
+
+/// Returns the table of queues as a form whose buttons pause and resume.
+pub(super) fn table(links: &Links, visitor: &Visitor, rows: &[QueueRow], back: &str) -> Markup {
+    if rows.is_empty() {
+        return empty(&html! { "No queue has jobs, and none is paused." });
+    }
+    html! {
+        form method="post" action=(links.to("/queues")) {
+            (visitor.forgery_field())
+            input type="hidden" name="back" value=(back);
+            table.stack.nopick role="table" {
+                caption.sr { "Queues" }
+                thead role="rowgroup" {
+                    tr role="row" {
+                        th role="columnheader" { "Queue" }
+                        th role="columnheader" { "State" }
+                        th.num role="columnheader" { "Depth" }
+                        th.num role="columnheader" { "Held" }
+                        th.num role="columnheader" { "First has waited" }
+                        th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
+                        th.num role="columnheader" { "Actors" }
+                        th role="columnheader" { span.sr { "Action" } }
+                    }
+                }
+                tbody #queue-rows role="rowgroup" { @for row in rows { (row.markup(links)) } }
+            }
+        }
+    }
+}
+
+/// Shows all queues.
+pub(super) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let rows = rows(&site, &visitor, &now);
+    let main = html! {
+        (head("Queues", &headline(&rows), &html! {}))
+        (table(site.links(), &visitor, &rows, "/queues"))
+    };
+    Ok(site.page(&visitor, &now, &WebPage::live("Queues", Nav::Queues, main)))
+}
+
+fn headline(rows: &[QueueRow]) -> Markup {
+    let depth: u64 = rows.iter().map(|row| row.state.depth).sum();
+    let held: u64 = rows.iter().map(|row| row.state.held).sum();
+    let paused = rows.iter().filter(|row| row.state.paused).count() as u64;
+    html! {
+        (count(rows.len() as u64)) " queues with " (count(depth)) " jobs. "
+        (count(held)) " jobs are held by limits. " (count(paused)) " queues are paused."
+    }
+}
+
+/// Returns the live parts of the list.
+pub(super) fn live(site: &Site, visitor: &Visitor, now: &Snapshot) -> Vec<Part> {
+    let rows = rows(site, visitor, now);
+    vec![Part::whole("headline", html! { p #headline { (headline(&rows)) } }), part_of(site, &rows)]
+}
+
+/// Returns the rows as a live part.
+pub(super) fn part_of(site: &Site, rows: &[QueueRow]) -> Part {
+    Part::rows("queue-rows", rows.iter().map(|row| (row.id(), row.markup(site.links()))))
+}
+
+/// Pauses or resumes the queue of the button that was pressed.
+pub(super) async fn change_many(
+    State(site): State<Site>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let pressed = ["pause", "resume"].into_iter().find(|verb| !fields.get(verb).is_empty());
+    let Some(verb) = pressed else {
+        return Err(PageError::wrong("The form names no queue."));
+    };
+    let back = if fields.get("back") == "/" { "/" } else { "/queues" };
+    change_one(&site, &visitor, verb, fields.get(verb), back).await
+}
+
+async fn change_one(
+    site: &Site,
+    visitor: &Visitor,
+    verb: &str,
+    name: &str,
+    back: &str,
+) -> Result<Response, PageError> {
+    let queue: Queue = name.parse().map_err(|_| PageError::not_found("No queue has this name."))?;
+    visitor.needs(Scope::Operate, &format!("{verb} a queue"))?;
+    let (method, params) = (format!("queue.{verb}"), json!({ "queue": queue.to_string() }));
+    let answer = site.call(visitor, &method, params).await?;
+    let said = match verb {
+        "pause" => format!("Paused {queue}. Running jobs go on."),
+        "resume" => format!("Resumed {queue}."),
+        _ => format!("Purged {queue}: {} jobs were stopped.", stopped(&answer)),
+    };
+    site.snapshots_are_old();
+    Ok(site.done(back, &said))
+}
+
+/// Returns the number of stopped jobs of an answer.
+fn stopped(answer: &serde_json::Value) -> String {
+    let number = answer.get("stopped").or(Some(answer)).and_then(serde_json::Value::as_u64);
+    number.map_or_else(|| "its".to_owned(), count)
+}
+
+/// Finds a queue by its name.
+fn find<'a>(
+    site: &'a Site,
+    visitor: &Visitor,
+    now: &'a Snapshot,
+    name: &str,
+) -> Result<QueueRow<'a>, PageError> {
+    let all = rows(site, visitor, now);
+    all.into_iter().find(|row| row.state.queue.to_string() == name).ok_or_else(|| {
+        PageError::not_found(format!("No queue {name}: it has no jobs, and it is not paused."))
+    })
+}
+
+/// Shows one queue.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let row = find(&site, &visitor, &now, &name)?;
+    let main = html! {
+        p.crumb { a href=(site.links().to("/queues")) { "Queues" } }
+        (head(&name, &row.sentence(), &actions(&site, &visitor, &row)))
+        (facts(site.links(), &row))
+        p.gap {
+            a href=(site.links().with("/jobs", &[("state", "queued"), ("queue", &name)])) {
+                "Show its jobs"
+            }
+        }
+    };
+    Ok(site.page(&visitor, &now, &WebPage::live(name.as_str(), Nav::Queues, main)))
+}
+
+impl QueueRow<'_> {
+    /// Returns what is to be said of the queue.
+    fn sentence(&self) -> Markup {
+        let depth = self.state.depth;
+        if self.state.paused {
+            return html! { "It is paused: no actor claims its jobs." };
+        }
+        match (depth, self.actors) {
+            (0, _) => html! { "No job waits in it." },
+            (_, 0) => html! { span.err { "No live actor claims its jobs." } },
+            (_, actors) => html! { (count(depth)) " jobs wait for " (count(actors)) " actors." },
+        }
+    }
+}
+
+fn facts(links: &Links, row: &QueueRow) -> Markup {
+    let script_type = row.state.queue.target.script_type();
+    let wait = row.state.oldest_wait.map_or_else(|| "–".to_owned(), duration);
+    html! {
+        section #facts {
+            (bar("Facts", "", None))
+            dl.facts {
+                dt { "State" } dd { (row.sign()) }
+                dt { "Depth" } dd { (count(row.state.depth)) }
+                dt { "Held" } dd { (count(row.state.held)) }
+                dt { "First" } dd { "has waited " (wait) }
+                dt { "Type" }
+                dd { a href=(links.with("/jobs", &[("type", script_type.as_str())])) { (script_type) } }
+                dt { "Actors" }
+                dd { a href=(links.with("/actors", &[("type", script_type.as_str())])) { (count(row.actors)) } }
+            }
+        }
+    }
+}
+
+fn actions(site: &Site, visitor: &Visitor, row: &QueueRow) -> Markup {
+    if !row.may_operate {
+        return html! {};
+    }
+    let name = row.state.queue.to_string();
+    let (word, verb) = if row.state.paused { ("Resume", "resume") } else { ("Pause", "pause") };
+    let address = site.links().queue(&name);
+    html! {
+        div.actions {
+            form method="post" action=(address) {
+                (visitor.forgery_field())
+                button name="do" value=(verb) { (word) }
+            }
+            a.btn.danger href={ (address) "/purge" } data-ask { "Purge…" }
+        }
+    }
+}
+
+/// Returns the live parts of one queue.
+pub(super) fn live_one(site: &Site, visitor: &Visitor, now: &Snapshot, name: &str) -> Vec<Part> {
+    match find(site, visitor, now, name) {
+        Ok(row) => vec![
+            Part::whole("headline", html! { p #headline { (row.sentence()) } }),
+            Part::whole("facts", facts(site.links(), &row)),
+        ],
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Asks before a purge.
+pub(super) async fn ask_purge(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Operate, "purge a queue")?;
+    let now = site.snapshot().await?;
+    let depth = find(&site, &visitor, &now, &name)?.state.depth;
+    let address = site.links().queue(&name);
+    let question = Confirm {
+        title: format!("Purge {name}?"),
+        text: format!(
+            "{} jobs wait in it. Each is stopped and ends in error; jobs that wait for them fail too. Running \
+             jobs go on.",
+            count(depth)
+        ),
+        back: address.clone(),
+        action: address,
+        fields: vec![("do", "purge".to_owned())],
+        verb: "Purge the queue",
+    };
+    let main = confirm(&question, &visitor.forgery_field());
+    Ok(site.page(&visitor, &now, &WebPage::still("Purge a queue", Nav::Queues, main)))
+}
+
+/// Pauses, resumes or purges one queue.
+pub(super) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    match fields.get("do") {
+        verb @ ("pause" | "resume") => {
+            change_one(&site, &visitor, verb, &name, &format!("/queues/{name}")).await
+        }
+        "purge" => change_one(&site, &visitor, "purge", &name, "/queues").await,
+        _ => Err(PageError::wrong("The form asks for nothing that a queue can do.")),
+    }
+}

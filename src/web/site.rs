@@ -1,0 +1,260 @@
+//! What all pages work with.
+
+use std::fmt::Write as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use ring::digest::{SHA256, digest};
+use serde_json::Value;
+use tracing::info;
+
+use super::cookie::SetCookie;
+use super::error::PageError;
+use super::layout::{self, PageFrame, WebPage};
+use super::links::Links;
+use super::live::Feeds;
+use super::session::Sessions;
+use super::snapshot::{Snapshot, Snapshots};
+use super::visitor::Visitor;
+use crate::client::Client;
+use crate::config::Config;
+use crate::rpc::{Caller, Context, Table};
+
+/// Checks a token. Returns its caller, or `None` if it is not known, expired or revoked.
+pub type TokenCheck =
+    Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = Option<Arc<Caller>>> + Send>> + Send + Sync>;
+
+/// Settings of the pages.
+pub struct SiteSettings {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The path prefix of all addresses, as `/` or `/hero`.
+    pub path: String,
+    /// True if browsers reach it over TLS.
+    pub is_secure: bool,
+}
+
+/// What all pages work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Site {
+    parts: Arc<SiteParts>,
+}
+
+struct SiteParts {
+    client: Client,
+    address: Arc<str>,
+    table: Arc<Table>,
+    check_token: TokenCheck,
+    settings: SiteSettings,
+    links: Links,
+    sessions: Sessions,
+    snapshots: Snapshots,
+    feeds: Feeds,
+    session_cookie: String,
+    toast_cookie: String,
+}
+
+/// A session without a request for this long is forgotten by the browser, in seconds.
+const SESSION_COOKIE_S: u64 = 12 * 3600;
+const TOAST_COOKIE_S: u64 = 10;
+pub(super) const THEME_COOKIE_S: u64 = 365 * 24 * 3600;
+
+impl Site {
+    /// Creates it. `address` is that of Redis, without a password.
+    pub fn new(
+        client: Client,
+        address: Arc<str>,
+        table: Arc<Table>,
+        check_token: TokenCheck,
+        settings: SiteSettings,
+    ) -> Self {
+        // Cookies do not tell ports apart: sites of one machine need names of their own.
+        let own = short_hash(&format!("{address} {}", settings.config.redis.namespace));
+        let parts = SiteParts {
+            links: Links::new(&settings.path),
+            sessions: Sessions::new(),
+            snapshots: Snapshots::default(),
+            feeds: Feeds::default(),
+            session_cookie: format!("hero_{own}"),
+            toast_cookie: format!("hero_toast_{own}"),
+            client,
+            address,
+            table,
+            check_token,
+            settings,
+        };
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// The jobs of the namespace.
+    pub(super) fn client(&self) -> &Client {
+        &self.parts.client
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.parts.settings.config
+    }
+
+    pub(super) fn links(&self) -> &Links {
+        &self.parts.links
+    }
+
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.parts.sessions
+    }
+
+    pub(super) fn feeds(&self) -> &Feeds {
+        &self.parts.feeds
+    }
+
+    pub(super) fn session_cookie(&self) -> &str {
+        &self.parts.session_cookie
+    }
+
+    pub(super) fn toast_cookie(&self) -> &str {
+        &self.parts.toast_cookie
+    }
+
+    /// Checks a token; a wrong one takes time.
+    pub(super) async fn check_token(&self, token: &str) -> Option<Arc<Caller>> {
+        (self.parts.check_token)(token.to_owned()).await
+    }
+
+    /// The state of the namespace, at most a second old, for all visitors.
+    ///
+    /// # Errors
+    /// [`PageError`] with status 503 if Redis does not answer.
+    pub(super) async fn snapshot(&self) -> Result<Arc<Snapshot>, PageError> {
+        let address = self.parts.address.as_ref();
+        self.parts.snapshots.get(&self.parts.client, address, self.config()).await
+    }
+
+    /// Makes the next page read the state again, after a change.
+    pub(super) fn snapshots_are_old(&self) {
+        self.parts.snapshots.forget();
+    }
+
+    /// Calls a method of the API for a visitor: this is how a page changes something. A change is noted in
+    /// the journal.
+    ///
+    /// # Errors
+    /// [`PageError`] if the visitor may not, or the method fails.
+    pub(super) async fn call(
+        &self,
+        visitor: &Visitor,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, PageError> {
+        let caller = visitor.caller.clone();
+        let name = caller.name.clone();
+        let context = Context {
+            client: self.parts.client.clone(),
+            address: self.parts.address.clone(),
+            config: self.parts.settings.config.clone(),
+            caller,
+        };
+        let shown = params.to_string();
+        let result = self.parts.table.call(context, method, params).await;
+        match &result {
+            Ok(_) => info!(caller = %name, method, "{name} called {method} on the page: {shown}"),
+            Err(error) => {
+                info!(caller = %name, method, "{method} failed for {name} on the page: {error}");
+            }
+        }
+        Ok(result?)
+    }
+
+    /// Answers with a page.
+    pub(super) fn page(&self, visitor: &Visitor, now: &Snapshot, page: &WebPage) -> Response {
+        self.framed(StatusCode::OK, visitor, Some(now), page)
+    }
+
+    /// Answers with a page of another status: a form that was refused.
+    pub(super) fn refused(&self, visitor: &Visitor, now: &Snapshot, page: &WebPage) -> Response {
+        self.framed(StatusCode::UNPROCESSABLE_ENTITY, visitor, Some(now), page)
+    }
+
+    /// Answers with a page that says why there is none.
+    pub(super) fn error_page(&self, visitor: &Visitor, error: &PageError) -> Response {
+        let last = self.parts.snapshots.last();
+        let page = layout::error_page(error, self.links());
+        self.framed(error.status, visitor, last.as_deref(), &page)
+    }
+
+    fn framed(
+        &self,
+        status: StatusCode,
+        visitor: &Visitor,
+        now: Option<&Snapshot>,
+        page: &WebPage,
+    ) -> Response {
+        let namespace = self.config().redis.namespace.to_string();
+        let frame = PageFrame { links: self.links(), visitor, now, namespace: &namespace };
+        (status, Html(layout::whole(&frame, page).into_string())).into_response()
+    }
+
+    /// Answers a form: goes to a page (`path` without the prefix), which shows a sentence about what happened.
+    pub(super) fn done(&self, path: &str, toast: &str) -> Response {
+        let mut response = Redirect::to(&self.links().to(path)).into_response();
+        self.set_cookie(&mut response, self.toast_cookie(), toast, TOAST_COOKIE_S);
+        response
+    }
+
+    /// Opens a session and goes to a page.
+    pub(super) fn signed_in(&self, caller: Arc<Caller>, token: &str, path: &str) -> Response {
+        let name = caller.name.clone();
+        let Some(secret) = self.sessions().open(caller, token, Instant::now()) else {
+            return PageError::away("The kernel gives no random bytes.").into_response();
+        };
+        info!(caller = %name, "{name} signed in to the page");
+        let mut response = Redirect::to(&self.links().to(path)).into_response();
+        self.set_cookie(&mut response, self.session_cookie(), &secret, SESSION_COOKIE_S);
+        response
+    }
+
+    /// Adds a cookie to an answer.
+    pub(super) fn set_cookie(
+        &self,
+        response: &mut Response,
+        name: &str,
+        value: &str,
+        max_age_s: u64,
+    ) {
+        let path = self.links().to("/");
+        let secure = self.parts.settings.is_secure;
+        let header = SetCookie { name, value, path: &path, max_age_s, secure }.header();
+        append(response, header);
+    }
+
+    /// Forgets the sentence that was shown.
+    pub(super) fn without_toast(&self, mut response: Response) -> Response {
+        // The answer may set the next sentence.
+        let name = self.toast_cookie();
+        let cookies = response.headers().get_all(header::SET_COOKIE).into_iter();
+        let is_set = |cookie: &HeaderValue| cookie.as_bytes().starts_with(name.as_bytes());
+        if !cookies.into_iter().any(is_set) {
+            self.set_cookie(&mut response, name, "", 0);
+        }
+        response
+    }
+
+    /// Returns true if a form lacks the token against forgery of its visitor.
+    pub(super) fn is_forged(&self, visitor: &Visitor, given: &str) -> bool {
+        !self.sessions().is_of(&visitor.forgery_subject(), given)
+    }
+}
+
+fn append(response: &mut Response, cookie: HeaderValue) {
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+}
+
+fn short_hash(text: &str) -> String {
+    let digest = digest(&SHA256, text.as_bytes());
+    digest.as_ref().iter().take(4).fold(String::new(), |mut hash, byte| {
+        let _ = write!(hash, "{byte:02x}");
+        hash
+    })
+}

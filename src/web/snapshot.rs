@@ -1,0 +1,169 @@
+//! The state of the namespace that all pages share. It is read at most once a second, however many pages are
+//! open.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::error::PageError;
+use super::parts::ShownState;
+use crate::client::{Client, ClientError, Overview};
+use crate::config::Config;
+use crate::proto::job::JobStatus;
+use crate::store::PresenceOf;
+
+/// A snapshot is used for so long.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// The state of the namespace at one moment.
+pub(super) struct Snapshot {
+    /// Redis's time.
+    pub(super) at: Timestamp,
+    /// The time that Redis took for one answer.
+    pub(super) redis_took: Duration,
+    pub(super) overview: Overview,
+    /// The live actors by name.
+    pub(super) actors: Vec<PresenceOf>,
+    /// The jobs of each stored state.
+    counts: Vec<(JobStatus, u64)>,
+    /// The number of periodic jobs, and of limits.
+    pub(super) periodic_jobs: Option<u64>,
+    pub(super) limits: u64,
+}
+
+impl Snapshot {
+    async fn read(client: &Client, address: &str, config: &Config) -> Result<Self, ClientError> {
+        let began = Instant::now();
+        let at = client.now().await?;
+        let redis_took = began.elapsed();
+        let overview = Overview::read(client, address.to_owned()).await?;
+        let actors = client.list_actors(None).await?;
+        let counts = client.count_jobs().await?;
+        let limits = config.limits.len() as u64;
+        Ok(Self { at, redis_took, overview, actors, counts, periodic_jobs: None, limits })
+    }
+
+    /// Returns the number of jobs in a state; `None` if nothing counts them.
+    pub(super) fn count(&self, state: ShownState) -> Option<u64> {
+        let held: u64 = self.overview.queues.iter().map(|(queue, _)| queue.held).sum();
+        let of = |status| self.counts.iter().find(|(of, _)| *of == status).map(|(_, n)| *n);
+        match state {
+            ShownState::Held => Some(held),
+            ShownState::Cancelled => None,
+            // The held ones are dispatched too.
+            ShownState::Queued => {
+                of(JobStatus::Dispatched).map(|number| number.saturating_sub(held))
+            }
+            state => of(state.stored()),
+        }
+    }
+
+    /// Returns the number of all jobs.
+    pub(super) fn jobs(&self) -> u64 {
+        self.counts.iter().map(|(_, number)| *number).sum()
+    }
+
+    /// Returns the number of dead letters.
+    pub(super) fn dead(&self) -> u64 {
+        self.overview.types.iter().map(|of| of.dead).sum()
+    }
+}
+
+/// Reads snapshots, one at a time.
+#[derive(Default)]
+pub(super) struct Snapshots {
+    reading: tokio::sync::Mutex<()>,
+    last: Mutex<Option<(Instant, Arc<Snapshot>)>>,
+    /// True after a change by a visitor.
+    is_old: AtomicBool,
+    /// The first failure since the last answer of Redis.
+    away_since: Mutex<Option<Timestamp>>,
+}
+
+impl Snapshots {
+    /// Returns a snapshot that is fresh.
+    pub(super) async fn get(
+        &self,
+        client: &Client,
+        address: &str,
+        config: &Config,
+    ) -> Result<Arc<Snapshot>, PageError> {
+        if let Some(fresh) = self.fresh() {
+            return Ok(fresh);
+        }
+        let _one = self.reading.lock().await;
+        // Another reader may have been faster.
+        if let Some(fresh) = self.fresh() {
+            return Ok(fresh);
+        }
+        self.is_old.store(false, Ordering::Relaxed);
+        match Snapshot::read(client, address, config).await {
+            Ok(snapshot) => {
+                let snapshot = Arc::new(snapshot);
+                *lock(&self.last) = Some((Instant::now(), snapshot.clone()));
+                *lock(&self.away_since) = None;
+                Ok(snapshot)
+            }
+            Err(error) => Err(self.away(error)),
+        }
+    }
+
+    /// Returns the last snapshot, however old it is.
+    pub(super) fn last(&self) -> Option<Arc<Snapshot>> {
+        lock(&self.last).as_ref().map(|(_, snapshot)| snapshot.clone())
+    }
+
+    /// Makes the next call read again.
+    pub(super) fn forget(&self) {
+        self.is_old.store(true, Ordering::Relaxed);
+    }
+
+    fn fresh(&self) -> Option<Arc<Snapshot>> {
+        let last = lock(&self.last);
+        let (read, snapshot) = last.as_ref()?;
+        let is_fresh = read.elapsed() < FRESH && !self.is_old.load(Ordering::Relaxed);
+        is_fresh.then(|| snapshot.clone())
+    }
+
+    fn away(&self, error: ClientError) -> PageError {
+        let since = *lock(&self.away_since).get_or_insert_with(Timestamp::now);
+        let mut page = PageError::from(error);
+        let since = since.strftime("%H:%M:%S");
+        page.text =
+            format!("{} It has not answered since {since} UTC. Hero tries again.", page.text);
+        page
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::client::overview::tests::overview;
+
+    /// A snapshot of a namespace with one queue, at the start of 2026.
+    pub(in crate::web) fn snapshot() -> Snapshot {
+        Snapshot {
+            at: "2026-01-31T13:00:00Z".parse().expect("a time"),
+            redis_took: Duration::from_micros(200),
+            overview: overview(),
+            actors: Vec::new(),
+            counts: vec![(JobStatus::Dispatched, 3), (JobStatus::Error, 2)],
+            periodic_jobs: None,
+            limits: 0,
+        }
+    }
+
+    #[test]
+    fn cancelled_jobs_are_not_counted_and_held_ones_apart() {
+        let snapshot = snapshot();
+        assert_eq!(snapshot.count(ShownState::Queued), Some(3));
+        assert_eq!(snapshot.count(ShownState::Cancelled), None);
+        assert_eq!(snapshot.jobs(), 5);
+    }
+}

@@ -1,0 +1,69 @@
+//! Who looks at a page, and what the page needs to know of the request.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use maud::{Markup, html};
+
+use super::error::PageError;
+use crate::rpc::{Caller, Scope};
+
+/// Who looks at a page.
+#[derive(Debug, Clone)]
+pub(super) struct Visitor {
+    /// The authenticated caller.
+    pub(super) caller: Arc<Caller>,
+    /// The secret of its session; none over the socket, where the kernel says who calls.
+    pub(super) session: Option<String>,
+    /// The token against forgery for its forms.
+    pub(super) forgery: String,
+    /// `light` or `dark`, if the visitor chose one.
+    pub(super) theme: Option<&'static str>,
+    /// The sentence about what the request before did.
+    pub(super) toast: Option<String>,
+    /// The path and query of this page, without the prefix.
+    pub(super) path: String,
+}
+
+impl Visitor {
+    /// Returns true if the visitor has a scope.
+    pub(super) fn may(&self, scope: Scope) -> bool {
+        self.caller.scopes.has(scope)
+    }
+
+    /// Refuses a visitor without a scope. `doing` is a verb: "retry", "purge a queue".
+    ///
+    /// # Errors
+    /// [`PageError`] with status 403.
+    pub(super) fn needs(&self, scope: Scope, doing: &str) -> Result<(), PageError> {
+        if self.may(scope) { Ok(()) } else { Err(PageError::forbidden(scope, doing)) }
+    }
+
+    /// Returns the hidden field that each form needs.
+    pub(super) fn forgery_field(&self) -> Markup {
+        html! { input type="hidden" name="csrf" value=(self.forgery); }
+    }
+
+    /// Returns what the token against forgery is bound to.
+    pub(super) fn forgery_subject(&self) -> String {
+        forgery_subject(self.session.as_deref(), &self.caller)
+    }
+}
+
+/// Returns what the token against forgery of a visitor is bound to.
+pub(super) fn forgery_subject(session: Option<&str>, caller: &Caller) -> String {
+    match session {
+        Some(secret) => format!("session {secret}"),
+        None => format!("caller {}", caller.name),
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visitor {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PageError> {
+        // Every page stands behind the layer that finds out who visits.
+        parts.extensions.get::<Self>().cloned().ok_or_else(PageError::unknown)
+    }
+}
