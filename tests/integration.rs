@@ -8,6 +8,7 @@
 )]
 
 mod chaos;
+mod clients;
 mod e2e;
 mod escape;
 mod foreign;

@@ -1,0 +1,61 @@
+"""Submits, follows and stops jobs of Hero, a job daemon for scripts on Redis.
+
+RedisClient and AsyncRedisClient speak to Redis itself; they need redis-py, the rest only the standard library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._errors import (
+    ApiError,
+    HeroError,
+    IdTaken,
+    InvalidJob,
+    JobFailed,
+    NeedsApi,
+    NoSuchJob,
+    NotPermitted,
+    Unreachable,
+    WaitTimeout,
+    WrongState,
+)
+from ._function import JobFunction, job
+from ._jobs import Event, Job, JobSpec, LogEntry, LogLine, Progress, StatusChange
+
+if TYPE_CHECKING:
+    from ._redis import AsyncRedisClient, RedisClient
+
+__all__ = [
+    "ApiError",
+    "AsyncRedisClient",
+    "Event",
+    "HeroError",
+    "IdTaken",
+    "InvalidJob",
+    "Job",
+    "JobFailed",
+    "JobFunction",
+    "JobSpec",
+    "LogEntry",
+    "LogLine",
+    "NeedsApi",
+    "NoSuchJob",
+    "NotPermitted",
+    "Progress",
+    "RedisClient",
+    "StatusChange",
+    "Unreachable",
+    "WaitTimeout",
+    "WrongState",
+    "job",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports redis-py with the first use of a client over Redis."""
+    if name in ("RedisClient", "AsyncRedisClient"):
+        from . import _redis
+
+        return getattr(_redis, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,291 @@
+"""What a job is to a program: its settings, its record, and what happens to it."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
+
+from ._errors import InvalidJob
+
+Duration = Union[int, float, timedelta]
+"""Seconds, or a timedelta."""
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
+_GROUP = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
+
+ENDED = frozenset({"finished", "error"})
+"""The states that a job has at its end."""
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A job to submit. Only the script type and the script are needed; docs/jobs.md of Hero explains
+    every setting."""
+
+    script_type: str
+    script: str
+    id: Optional[str] = None
+    """A random UUID without one."""
+    name: Optional[str] = None
+    """What people see in lists."""
+    caller_id: Optional[str] = None
+    context_id: Optional[str] = None
+    extension: Optional[str] = None
+    group: Optional[str] = None
+    instance: Optional[int] = None
+    fallback: Optional[str] = None
+    """`none`, `group` or `type`."""
+    priority: Optional[int] = None
+    """0 urgent, 1 normal, 2 background."""
+    timeout: Optional[Duration] = None
+    """The longest time of one attempt."""
+    retries: Optional[int] = None
+    """Attempts after the first."""
+    concurrent: Optional[bool] = None
+    log_path: Optional[str] = None
+    env_vars: Mapping[str, str] = field(default_factory=dict)
+    prerequisites: Sequence[str] = ()
+    """Ids of jobs that must finish before. In a graph, names of its jobs too."""
+    after_any: Sequence[str] = ()
+    """Ids of jobs that must end before, finished or failed. In a graph, names of its jobs too."""
+    prerequisite_names: Mapping[str, str] = field(default_factory=dict)
+    run_at: Optional[datetime] = None
+    """With a time zone."""
+    unique_key: Optional[str] = None
+    limit_key: Optional[str] = None
+    retention: Optional[Duration] = None
+    """How long the job is kept after its end."""
+    reply: Optional[bool] = None
+    reply_format: Optional[str] = None
+
+    def settings(self) -> Dict[str, Any]:
+        """Returns what is set, as JSON of the API has it. Raises InvalidJob."""
+        found: Dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is None or (one.name in _MANY and not value):
+                continue
+            found[one.name] = _plain(one.name, value)
+        _check(found)
+        return found
+
+    def hash(self) -> Dict[str, str]:
+        """Returns what is set as fields of the job's hash in Redis. Raises InvalidJob."""
+        return {name: _text(name, value) for name, value in self.settings().items()}
+
+    def with_id(self) -> JobSpec:
+        """Returns the same job with an id."""
+        return self if self.id is not None else replace(self, id=str(uuid.uuid4()))
+
+
+_MANY = frozenset({"env_vars", "prerequisites", "after_any", "prerequisite_names"})
+_DURATIONS = frozenset({"timeout", "retention"})
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in _DURATIONS:
+        seconds = value.total_seconds() if isinstance(value, timedelta) else value
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+            raise InvalidJob(f"{name} is {value!r}: give a number of seconds above 0")
+        # The daemon counts in milliseconds.
+        millis = round(seconds * 1000)
+        return millis // 1000 if millis % 1000 == 0 else millis / 1000
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise InvalidJob(f"{name} has no time zone: give one, such as timezone.utc")
+        return value.isoformat()
+    if name in ("env_vars", "prerequisite_names"):
+        return dict(value)
+    if name in _MANY:
+        if isinstance(value, str):
+            raise InvalidJob(f"{name} is a text: give a list of ids")
+        return list(value)
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if name in _DURATIONS:
+        return str(value) if isinstance(value, int) else f"{round(value * 1000)}ms"
+    if name == "reply":
+        return "1" if value else "0"
+    if isinstance(value, (dict, list, bool)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    """Checks what becomes part of a key or decides the queue; the daemon checks the rest."""
+    if not settings["script"]:
+        raise InvalidJob("the script is empty")
+    if not _TYPE.match(settings["script_type"]):
+        raise InvalidJob(f"script_type `{settings['script_type']}` is no name of a script type")
+    if "id" in settings:
+        checked_id(settings["id"])
+    group = settings.get("group")
+    if group is not None and not _GROUP.match(group):
+        raise InvalidJob(f"group `{group}` is no name of a group")
+    instance = settings.get("instance")
+    if instance is not None and instance not in range(1, 65536):
+        raise InvalidJob(f"instance is {instance!r}: give a number from 1 to 65535")
+    if settings.get("priority") not in (None, 0, 1, 2):
+        raise InvalidJob(f"priority is {settings['priority']!r}: give 0, 1 or 2")
+
+
+def checked_id(job_id: str) -> str:
+    """Returns the id. Raises InvalidJob if no job can have it."""
+    if not _ID.match(job_id):
+        raise InvalidJob(f"`{job_id}` is no id of a job: give letters, digits, `_` and `-`, at most 64")
+    return job_id
+
+
+def resolved(graph: Mapping[str, JobSpec]) -> Dict[str, JobSpec]:
+    """Returns the jobs of a graph with ids in place of names; each keeps the names of its
+    prerequisites. Raises InvalidJob for jobs that wait for each other."""
+    jobs = {name: spec.with_id() for name, spec in graph.items()}
+
+    def with_ids(spec: JobSpec) -> JobSpec:
+        names = dict(spec.prerequisite_names)
+        for known in (*spec.prerequisites, *spec.after_any):
+            if known in jobs:
+                names[known] = str(jobs[known].id)
+        return replace(
+            spec,
+            prerequisites=[names.get(one, one) for one in spec.prerequisites],
+            after_any=[names.get(one, one) for one in spec.after_any],
+            prerequisite_names=names,
+        )
+
+    _refuse_cycle(graph)
+    return {name: with_ids(replace(spec, name=spec.name or name)) for name, spec in jobs.items()}
+
+
+def _refuse_cycle(graph: Mapping[str, JobSpec]) -> None:
+    left = {
+        name: {one for one in (*spec.prerequisites, *spec.after_any) if one in graph} for name, spec in graph.items()
+    }
+    while left:
+        free = {name for name, after in left.items() if not after}
+        if not free:
+            raise InvalidJob(f"the jobs {', '.join(sorted(left))} of the graph wait for each other")
+        left = {name: after - free for name, after in left.items() if name not in free}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as it was when it was read."""
+
+    id: str
+    status: str
+    """`created`, `waiting_for_prerequisites`, `scheduled`, `dispatched`, `started`, `finished` or
+    `error`."""
+    script_type: str = ""
+    name: str = ""
+    output_bytes: Optional[bytes] = None
+    """The output of a finished job, any bytes."""
+    error: Optional[str] = None
+    """Why it ended in `error`, or why its last attempt failed."""
+    exit_code: Optional[int] = None
+    attempt: int = 0
+    """Attempts so far."""
+    actor: Optional[str] = None
+    """The actor that runs it, or ran it last: TYPE:GROUP:INSTANCE."""
+    created_at: Optional[str] = None
+    started_at: Optional[str] = None
+    finished_at: Optional[str] = None
+    progress: Optional[float] = None
+    """The latest report of its script, from 0 to 1."""
+    progress_text: Optional[str] = None
+    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """All that was read, by the names of the hash or of the API's result."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is finished or in error."""
+        return self.status in ENDED
+
+    @property
+    def output(self) -> Optional[str]:
+        """The output as text; bytes that are no UTF-8 are replaced."""
+        return None if self.output_bytes is None else self.output_bytes.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The value of an output that is JSON. Raises ValueError for another."""
+        return json.loads(self.output_bytes or b"")
+
+
+@dataclass(frozen=True)
+class StatusChange:
+    """The job has another state. The first event of a follower is the state at its start."""
+
+    status: str
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of the job's log."""
+
+    fd: int
+    """1 for standard output, 2 for standard error."""
+    line: str
+    place: str
+    """Its position in the log, as Redis names it: `MILLISECONDS-NUMBER`."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The script reported its progress."""
+
+    progress: float
+    """From 0 to 1."""
+    text: str
+    place: str
+    """Its position in the log."""
+
+
+Event = Union[StatusChange, LogLine, Progress]
+"""What a follower of a job gets."""
+
+LogEntry = Union[LogLine, Progress]
+
+
+def log_entry(place: str, fields: Mapping[str, str]) -> LogEntry:
+    """Returns the entry of a log from the fields of its stream."""
+    if fields.get("fd") == "3":
+        return Progress(float(fields.get("progress") or 0), fields.get("line", ""), place)
+    return LogLine(int(fields.get("fd") or 1), fields.get("line", ""), place)
+
+
+def job_of(values: Mapping[str, Any], output: Optional[bytes]) -> Job:
+    """Returns a job from its fields, which are texts in Redis and values of JSON in the API."""
+
+    def number(name: str, kind: Any) -> Any:
+        try:
+            return kind(values[name]) if values.get(name) not in (None, "") else None
+        except ValueError:
+            return None
+
+    def text(name: str) -> Optional[str]:
+        return values.get(name) or None
+
+    return Job(
+        id=values["id"],
+        status=str(values.get("status", "")).lower(),
+        script_type=text("script_type") or "",
+        name=text("name") or "",
+        output_bytes=output,
+        error=text("error"),
+        exit_code=number("exit_code", int),
+        attempt=number("attempt", int) or 0,
+        actor=text("actor"),
+        created_at=text("created_at"),
+        started_at=text("started_at"),
+        finished_at=text("finished_at"),
+        progress=number("progress", float),
+        progress_text=text("progress_text"),
+        fields=values,
+    )

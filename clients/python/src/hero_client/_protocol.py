@@ -1,0 +1,274 @@
+"""The protocol of Hero in Redis (docs/protocol.md) without a connection: each verb is a generator that
+yields commands of Redis and gets their replies, so that the clients with and without asyncio are one.
+
+A yielded tuple is a command, a list of tuples is a transaction, and an Event goes to the follower."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from typing import Any, Dict, Generator, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar
+
+from ._errors import IdTaken, InvalidJob, JobFailed, NeedsApi, NoSuchJob, WaitTimeout, WrongState
+from ._jobs import ENDED, Job, JobSpec, LogEntry, StatusChange, checked_id, job_of, log_entry, resolved
+
+T = TypeVar("T")
+Steps = Generator[Any, Any, T]
+Command = Tuple[Any, ...]
+
+POP_SECONDS = 1.0
+"""The wait of one pop, after which the hash is read: an actor may write no reply."""
+READ_MILLIS = 250
+"""The wait for lines of a log, after which the state is read."""
+LINES = 1000
+"""Lines of a log in one reply."""
+CHUNK = 500
+"""Jobs of a batch in one transaction."""
+GRAPH_MAX = 20_000
+"""Jobs of a graph, which is one transaction."""
+
+
+class Protocol:
+    """The verbs for one namespace."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+
+    def submit(self, spec: JobSpec) -> Steps[str]:
+        """Stores a job and pushes its id."""
+        ids = yield from self.batch([spec])
+        return ids[0]
+
+    def batch(self, specs: Iterable[JobSpec]) -> Steps[List[str]]:
+        """Stores jobs and pushes their ids, all of a chunk or none."""
+        specs = list(specs)
+        jobs = [spec.with_id() for spec in specs]
+        hashes = [job.hash() for job in jobs]
+        yield from self._refuse_taken(specs)
+        for start in range(0, len(hashes), CHUNK):
+            yield self._stored(hashes[start : start + CHUNK])
+        return [one["id"] for one in hashes]
+
+    def graph(self, graph: Mapping[str, JobSpec]) -> Steps[Dict[str, str]]:
+        """Stores the jobs of a graph and pushes their ids, all or none."""
+        if len(graph) > GRAPH_MAX:
+            raise InvalidJob(f"the graph has {len(graph)} jobs: at most {GRAPH_MAX} can be submitted together")
+        jobs = resolved(graph)
+        hashes = {name: job.hash() for name, job in jobs.items()}
+        yield from self._refuse_taken(graph.values())
+        if hashes:
+            yield self._stored(hashes.values())
+        return {name: one["id"] for name, one in hashes.items()}
+
+    def run(self, spec: JobSpec, timeout: Optional[float]) -> Steps[Job]:
+        """Submits a job and waits for its end."""
+        return (yield from self._wait((yield from self.submit(spec)), timeout))
+
+    def wait(self, job_id: str, timeout: Optional[float]) -> Steps[Job]:
+        """Waits for the end of a job."""
+        if (yield from self._status(job_id)) in ENDED:
+            return _finished((yield from self.get(job_id)))
+        return (yield from self._wait(job_id, timeout))
+
+    def _wait(self, job_id: str, timeout: Optional[float]) -> Steps[Job]:
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = POP_SECONDS if until is None else until - time.monotonic()
+            if left <= 0:
+                raise WaitTimeout(job_id, timeout or 0)
+            # Redis counts milliseconds, and 0 has no end.
+            reply = yield ("BLPOP", self._key("q:reply:" + job_id), max(0.01, min(left, POP_SECONDS)))
+            try:
+                if (yield from self._status(job_id)) in ENDED:
+                    return _finished((yield from self.get(job_id)))
+            except NoSuchJob:
+                # Its retention may be shorter than the way of the reply.
+                if reply is None:
+                    raise
+                return _finished(_replied(job_id, reply[1]))
+
+    def get(self, job_id: str) -> Steps[Job]:
+        """Reads a job."""
+        reply = yield ("HGETALL", self._job(job_id))
+        pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2]))
+        if not pairs:
+            raise NoSuchJob(job_id)
+        output = pairs.pop(b"output", None)
+        values = {_text(name): _text(value) for name, value in pairs.items()}
+        return job_of({**values, "id": job_id}, output)
+
+    def output(self, job_id: str) -> Steps[Optional[bytes]]:
+        """Reads the output of a job; None until it has finished."""
+        status, output, error = yield ("HMGET", self._job(job_id), "status", "output", "error")
+        if status is None:
+            raise NoSuchJob(job_id)
+        if _state(status) == "error":
+            raise JobFailed(Job(job_id, "error", error=_text(error or b"")))
+        return (output or b"") if _state(status) == "finished" else None
+
+    def log(self, job_id: str) -> Steps[List[LogEntry]]:
+        """Reads the log of a job."""
+        yield from self._status(job_id)
+        entries: List[LogEntry] = []
+        while True:
+            more = yield from self._lines(job_id, entries[-1].place if entries else None)
+            if not more:
+                return entries
+            entries += more
+
+    def follow(self, job_id: str) -> Steps[None]:
+        """Yields the states of a job and the entries of its log, until its end."""
+        status = yield from self._status(job_id)
+        yield StatusChange(status)
+        place = "0-0"
+        while status not in ENDED:
+            reply = yield (
+                "XREAD", "COUNT", LINES, "BLOCK", READ_MILLIS, "STREAMS", self._log(job_id), place
+            )  # fmt: skip
+            now = yield from self._status(job_id)
+            if now != status and now not in ENDED:
+                yield StatusChange(now)
+            for entry in _entries(reply):
+                place = entry.place
+                yield entry
+            status = now
+        # The log is complete before the job has ended.
+        while True:
+            more = yield from self._lines(job_id, place)
+            if not more:
+                break
+            for entry in more:
+                place = entry.place
+                yield entry
+        yield StatusChange(status)
+
+    def stop(self, job_id: str) -> Steps[None]:
+        """Asks for the stop of a job."""
+        known = yield ("HMGET", self._job(job_id), "status", "script_type", "actor")
+        status, script_type, actor = (None if one is None else _text(one) for one in known)
+        if status is None:
+            raise NoSuchJob(job_id)
+        if status.lower() in ENDED:
+            raise WrongState(f"cannot stop job {job_id}: it has ended")
+        if not script_type:
+            raise WrongState(f"cannot stop job {job_id}: its hash names no script_type yet; try again")
+        queue = f"q:ctl:type:{script_type}"
+        if status.lower() == "started" and actor and actor.count(":") == 2:
+            kind, group, instance = actor.split(":")
+            if (yield ("EXISTS", self._key(f"meta:actor:inst:{actor}"))):
+                queue = f"q:ctl:type:{kind}:group:{group}:inst:{instance}"
+        yield ("RPUSH", self._key(queue), json.dumps({"cmd": "stop", "job_id": job_id}))
+
+    def list(self) -> Steps[Any]:
+        """Raises NeedsApi."""
+        raise NeedsApi("list", "the lists of jobs by state are Hero's own keys")
+        yield
+
+    def retry(self) -> Steps[Any]:
+        """Raises NeedsApi."""
+        raise NeedsApi("retry", "a retry and the check of the state that it leaves are one atomic step")
+        yield
+
+    def delete(self) -> Steps[Any]:
+        """Raises NeedsApi."""
+        raise NeedsApi("delete", "a deletion has to reach every list and every dependent of the job")
+        yield
+
+    def _stored(self, hashes: Iterable[Mapping[str, str]]) -> List[Command]:
+        commands: List[Command] = []
+        for one in hashes:
+            fields = [word for pair in one.items() for word in pair]
+            commands.append(("HSET", self._job(one["id"]), *fields, "status", "dispatched"))
+            commands.append(("RPUSH", self._key(_queue(one)), one["id"]))
+        return commands
+
+    def _refuse_taken(self, specs: Iterable[JobSpec]) -> Steps[None]:
+        ids = [spec.id for spec in specs if spec.id is not None]
+        if not ids:
+            return
+        if len(set(ids)) < len(ids):
+            raise InvalidJob("two of the jobs have the same id")
+        found = yield [("EXISTS", self._job(job_id)) for job_id in ids]
+        for job_id, exists in zip(ids, found):
+            if exists:
+                raise IdTaken(job_id)
+
+    def _status(self, job_id: str) -> Steps[str]:
+        status = yield ("HGET", self._job(job_id), "status")
+        if status is None:
+            raise NoSuchJob(job_id)
+        return _state(status)
+
+    def _lines(self, job_id: str, after: Optional[str]) -> Steps[List[LogEntry]]:
+        start = f"({after}" if after else "-"
+        reply = yield ("XRANGE", self._log(job_id), start, "+", "COUNT", LINES)
+        return _parsed(reply or [])
+
+    def _key(self, rest: str) -> str:
+        return f"{self._namespace}:{rest}"
+
+    def _job(self, job_id: str) -> str:
+        return self._key("job:" + checked_id(job_id))
+
+    def _log(self, job_id: str) -> str:
+        return self._key("meta:job:log:" + checked_id(job_id))
+
+
+def _queue(job: Mapping[str, str]) -> str:
+    """The most specific queue that the job names."""
+    queue = "q:work:type:" + job["script_type"]
+    if "group" in job or "instance" in job:
+        queue += ":group:" + job.get("group", "default")
+    if "instance" in job:
+        queue += ":inst:" + job["instance"]
+    priority = job.get("priority", "1")
+    return queue if priority == "1" else f"{queue}:prio:{priority}"
+
+
+def _finished(job: Job) -> Job:
+    if job.status == "error":
+        raise JobFailed(job)
+    return job
+
+
+def _replied(job_id: str, reply: bytes) -> Job:
+    """The end of a job of which only the reply is left."""
+    try:
+        said = json.loads(reply)
+        status = said["status"]
+    except (ValueError, TypeError, KeyError):
+        raise NoSuchJob(job_id) from None
+    output = said.get("output")
+    if output is not None and said.get("output_encoding") == "base64":
+        output = base64.b64decode(output)
+    elif output is not None:
+        output = str(output).encode()
+    return Job(job_id, status, output_bytes=output, error=said.get("error"))
+
+
+def _entries(reply: Any) -> List[LogEntry]:
+    """The entries of one stream in a reply to XREAD, which later versions of Redis may give as a map."""
+    if not reply:
+        return []
+    entries = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
+    if entries and isinstance(entries[0], list) and entries[0] and isinstance(entries[0][0], (list, tuple)):
+        entries = entries[0]
+    return _parsed(entries)
+
+
+def _parsed(entries: Sequence[Any]) -> List[LogEntry]:
+    found = []
+    for place, pairs in entries:
+        named = pairs if isinstance(pairs, dict) else dict(zip(pairs[::2], pairs[1::2]))
+        fields = {_text(name): _text(value) for name, value in named.items()}
+        found.append(log_entry(_text(place), fields))
+    return found
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _state(value: bytes) -> str:
+    return _text(value).lower()

@@ -1,0 +1,101 @@
+"""Settings, graphs and functions, without a daemon."""
+
+from __future__ import annotations
+
+import json
+import unittest
+from datetime import datetime, timedelta, timezone
+from typing import Any, List, Optional
+
+from hero_client import HeroError, InvalidJob, JobSpec, job
+
+LIMIT = 3
+
+
+class Settings(unittest.TestCase):
+    def test_settings_are_written_as_the_protocol_has_them(self) -> None:
+        spec = JobSpec(
+            "bash",
+            "echo",
+            timeout=1.5,
+            retention=timedelta(minutes=1),
+            concurrent=False,
+            reply=False,
+            env_vars={"A": "é"},
+            after_any=["a", "b"],
+            run_at=datetime(2030, 1, 2, tzinfo=timezone.utc),
+        )
+        expected = {
+            "script_type": "bash",
+            "script": "echo",
+            "timeout": "1500ms",
+            "retention": "60",
+            "concurrent": "false",
+            "reply": "0",
+            "env_vars": '{"A": "é"}',
+            "after_any": '["a", "b"]',
+            "run_at": "2030-01-02T00:00:00+00:00",
+        }
+        self.assertEqual(spec.hash(), expected)
+
+    def test_an_illegal_setting_is_named(self) -> None:
+        wrong: List[Any] = [
+            ({"timeout": 0}, "timeout"),
+            ({"retention": True}, "retention"),
+            ({"run_at": datetime(2030, 1, 2)}, "time zone"),
+            ({"prerequisites": "a"}, "prerequisites"),
+            ({"group": "a:b"}, "group"),
+            ({"instance": 0}, "instance"),
+            ({"priority": 3}, "priority"),
+            ({"id": "a b"}, "id"),
+        ]
+        for settings, said in wrong:
+            with self.assertRaisesRegex(InvalidJob, said):
+                JobSpec("bash", "echo", **settings).hash()
+
+
+class Functions(unittest.TestCase):
+    def test_a_function_that_would_not_run_alone_is_rejected(self) -> None:
+        here = 1
+
+        def of_the_module(number: int) -> int:
+            return number + LIMIT
+
+        def of_the_function_around() -> int:
+            return here
+
+        def of_an_import() -> str:
+            return json.dumps([one for one in range(here)])
+
+        def in_its_default(number: int = LIMIT) -> int:
+            return number
+
+        for function in (of_the_module, of_the_function_around, of_an_import, in_its_default, lambda: 1):
+            with self.assertRaisesRegex(InvalidJob, "LIMIT|here|json|plain function|cannot be read"):
+                job()(function)
+
+    def test_annotations_and_recursion_travel(self) -> None:
+        @job(group="io")
+        def factorial(number: Optional[int], *rest: List[Any]) -> Optional[int]:
+            return 1 if not number else number * (factorial(number - 1) or 1)
+
+        spec = factorial.spec(5)
+        self.assertEqual((spec.group, spec.name, spec.script_type), ("io", "factorial", "python"))
+        self.assertNotIn("@job", spec.script)
+        compile(spec.script, "<job>", "exec")
+
+    def test_arguments_must_be_json_and_fit(self) -> None:
+        @job()
+        def one(first: Any) -> Any:
+            return first
+
+        with self.assertRaisesRegex(InvalidJob, "arguments of one"):
+            one.spec(object())
+        with self.assertRaises(TypeError):
+            one.spec()
+        with self.assertRaisesRegex(HeroError, "names no client"):
+            one.run(1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,60 @@
+"""The clients over Redis, against the daemon on the Redis of HERO_TEST_REDIS."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import unittest
+from typing import Any
+
+from verbs import Blocking, Verbs
+
+from hero_client import AsyncRedisClient, JobSpec, NeedsApi, RedisClient, Unreachable
+
+URL = os.environ["HERO_TEST_REDIS"]
+
+
+class OverRedis(Verbs):
+    """What only the clients over Redis do."""
+
+    def test_what_the_protocol_cannot_do_names_the_api(self: Any) -> None:
+        for call in (self.client.list, lambda: self.client.retry("a"), lambda: self.client.delete("a")):
+            with self.assertRaisesRegex(NeedsApi, "needs the API, because"):
+                call()
+
+    def test_a_job_goes_to_the_queue_that_it_names(self: Any) -> None:
+        for settings in ({"priority": 0}, {"group": "default", "priority": 2}, {"instance": 1}):
+            done = self.client.run(JobSpec("osis", "1", **settings), timeout=60)
+            self.assertEqual(done.output, "1")
+
+
+class WithoutAsyncio(OverRedis, unittest.TestCase):
+    def open(self) -> Any:
+        return RedisClient(URL)
+
+    def test_an_absent_redis_is_named(self) -> None:
+        with RedisClient(URL + ".absent") as client, self.assertRaisesRegex(Unreachable, "cannot reach Redis"):
+            client.get("a")
+
+
+class WithAsyncio(OverRedis, unittest.TestCase):
+    def open(self) -> Any:
+        self.loop = asyncio.new_event_loop()
+        self.addCleanup(self.loop.close)
+        return Blocking(self.loop, AsyncRedisClient(URL))
+
+    def test_an_absent_redis_is_named(self) -> None:
+        with self.assertRaisesRegex(Unreachable, "cannot reach Redis"):
+            Blocking(self.loop, AsyncRedisClient(URL + ".absent")).get("a")
+
+    def test_jobs_run_at_once(self) -> None:
+        async def both() -> Any:
+            async with AsyncRedisClient(URL) as client:
+                specs = [JobSpec("osis", str(number)) for number in range(8)]
+                return [done.json() for done in await asyncio.gather(*map(client.run, specs))]
+
+        self.assertEqual(self.loop.run_until_complete(both()), list(range(8)))
+
+
+if __name__ == "__main__":
+    unittest.main()

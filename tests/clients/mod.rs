@@ -1,0 +1,5 @@
+//! The clients of other languages: their own tests, against the real daemon; and the example of the Rust
+//! client.
+
+mod python;
+mod rust;

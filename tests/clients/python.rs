@@ -1,0 +1,64 @@
+//! The Python package of `clients/python`.
+
+use std::process::{Command, Output};
+
+use hero::proto::job::SETTINGS;
+
+use crate::support::{Hero, Redis};
+
+/// The interpreter of Debian, which has Debian's `python3-redis`.
+const PYTHON: &str = "/usr/bin/python3";
+const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/python");
+
+/// Runs Python with the package in its path.
+#[expect(clippy::disallowed_methods, reason = "tests start the programs they test")]
+fn python(args: &[&str], env: &[(&str, String)]) -> Output {
+    Command::new(PYTHON)
+        .args(args)
+        .env("PYTHONPATH", format!("{PACKAGE}/src"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .envs(env.iter().map(|(name, value)| (name, value)))
+        .output()
+        .expect("python3 is installed")
+}
+
+/// Runs these files of the package's tests.
+#[track_caller]
+fn tests_pass(files: &str, env: &[(&str, String)]) {
+    let folder = format!("{PACKAGE}/tests");
+    let output = python(&["-m", "unittest", "discover", "-s", &folder, "-p", files], env);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && !said.contains("Ran 0 tests"),
+        "{files} (`make deps-test` installs python3-redis):\n{said}"
+    );
+}
+
+#[test]
+fn its_verbs_work_over_redis() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _osis = hero.actor("osis-default-1").start();
+    let _python = hero.actor("python-default-1").start();
+    let env = [("HERO_TEST_REDIS", redis.url())];
+    tests_pass("test_redis.py", &env);
+    tests_pass("test_readme.py", &env);
+}
+
+#[test]
+fn its_parts_work_without_a_daemon() {
+    tests_pass("test_jobs.py", &[]);
+}
+
+#[test]
+fn it_knows_every_setting_of_a_job() {
+    let program = "import dataclasses, hero_client; \
+                   print(*sorted(one.name for one in dataclasses.fields(hero_client.JobSpec)))";
+    let output = python(&["-c", program], &[]);
+    let mut expected: Vec<&str> = SETTINGS.iter().map(|setting| setting.field).collect();
+    expected.sort_unstable();
+    let known = String::from_utf8_lossy(&output.stdout);
+    let known: Vec<&str> = known.split_whitespace().collect();
+    assert_eq!(known, expected, "JobSpec in clients/python/src/hero_client/_jobs.py");
+}
