@@ -17,6 +17,7 @@
 //! runtime with I/O and time. The next call restores a lost connection. No call blocks
 //! the runtime or retries by itself: an error says whether a retry makes sense.
 
+mod attempts;
 mod backup;
 mod builder;
 mod dead;

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
-use super::job::{Show, Told, apply, retry_with_dependents, shortened, show};
-use super::table::Table;
+use super::job::{Show, Told, apply, retry_with_dependents, show};
+use super::table::{Table, first_line, shortened};
 use super::time::age;
 use super::{Global, output};
 use crate::client::{Client, ClientError, DeadTally};
@@ -219,17 +219,6 @@ fn table(letters: &[DeadLetter], now: Timestamp) -> String {
         ]);
     }
     table.render()
-}
-
-/// The first line of an error, cut to the width of a table cell.
-fn first_line(error: &str) -> String {
-    const SHOWN_CHARS: usize = 80;
-    let line = error.lines().next().unwrap_or_default();
-    let mut shown: String = line.chars().take(SHOWN_CHARS).collect();
-    if shown.len() < error.trim_end().len() {
-        shown.push('…');
-    }
-    shown
 }
 
 #[cfg(test)]

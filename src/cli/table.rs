@@ -66,6 +66,27 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
+/// A name, cut to the width of a table cell.
+pub(super) fn shortened(name: &str) -> String {
+    const SHOWN_CHARS: usize = 32;
+    let mut shown: String = name.chars().take(SHOWN_CHARS).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The first line of an error, cut to the width of a table cell.
+pub(super) fn first_line(error: &str) -> String {
+    const SHOWN_CHARS: usize = 80;
+    let line = error.lines().next().unwrap_or_default();
+    let mut shown: String = line.chars().take(SHOWN_CHARS).collect();
+    if shown.len() < error.trim_end().len() {
+        shown.push('…');
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

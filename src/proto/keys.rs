@@ -177,6 +177,11 @@ impl Keys {
         self.key(format_args!("meta:boot:index"))
     }
 
+    /// Hash: the machine of each boot, by which a job tells where its attempts ran.
+    pub fn boot_hosts(&self) -> String {
+        self.key(format_args!("meta:boot:hosts"))
+    }
+
     /// String: id of the job that holds a unique key.
     pub fn unique(&self, key: &UniqueKey) -> String {
         self.key(format_args!("meta:job:unique:{key}"))
@@ -277,6 +282,7 @@ impl Keys {
             ("SUPERVISOR", "meta:supervisor:inst:"),
             ("SUPERVISORS", "meta:supervisor:index"),
             ("BOOTS", "meta:boot:index"),
+            ("BOOT_HOSTS", "meta:boot:hosts"),
             ("UNIQUE", "meta:job:unique:"),
             ("PENDING", "meta:job:pending:"),
             ("DEPENDENTS", "meta:job:dependents:"),

@@ -31,6 +31,16 @@ pub struct PresenceOf {
 }
 
 impl Store {
+    /// The machine of a boot; `None` once the boot is gone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>, StoreError> {
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.boot_hosts()).arg(boot.as_str());
+        self.link.query("reading the machine of an actor", &command).await
+    }
+
     /// Takes an identity for a boot, unless a live one holds it. `replacing` is a presence that
     /// may be overwritten, exactly as it was read: that of a process known to be gone.
     ///

@@ -70,7 +70,7 @@ macro_rules! shared {
 }
 
 shared! {
-    adoption claim_legacy claim_limits control counters cron dependents ending events
+    adoption attempts claim_legacy claim_limits control counters cron dependents ending events
     foreign_actors foreign_end foreign_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
     pushed_again queue queue_front reserved rhailib routing stop_job submit_jobs sweep time unique
     waiting wrong_type

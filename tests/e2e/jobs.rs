@@ -245,3 +245,37 @@ fn name_of_a_job_is_shown_wherever_jobs_are_listed() {
     assert!(shown.lines().nth(1).expect("two lines").starts_with("name "), "{shown}");
     assert!(hero.run(&["job", "list"]).code(0).stdout.contains("  count words  dispatched  "));
 }
+
+#[test]
+fn attempts_of_a_job_are_shown_with_machine_end_and_reason() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("osis-default-1").start();
+    let exec = ["exec", "-t", "osis", "-e", "throw \"no luck\"", "--id", "a"];
+    hero.run(&exec).code(1);
+    let shown = || {
+        let shown = hero.run(&["job", "show", "--json", "a"]).code(0).stdout;
+        serde_json::from_str::<serde_json::Value>(&shown).expect("one document")
+    };
+    let once = shown();
+    assert_eq!(once["attempts"].as_array().map(Vec::len), Some(1), "{once}");
+    assert!(!hero.run(&["job", "show", "a"]).code(0).stdout.contains("attempts:"));
+    assert_eq!(super::field(&redis, "a", "attempts"), None);
+
+    hero.run(&["job", "retry", "a"]).code(0);
+    hero.run(&["job", "wait", "a"]).code(1);
+    let twice = shown();
+    let attempts = twice["attempts"].as_array().expect("attempts");
+    assert_eq!(attempts.len(), 2, "{twice}");
+    for attempt in attempts {
+        assert_eq!(attempt["ended"], "error", "{attempt}");
+        assert_eq!(attempt["actor"], "osis:default:1", "{attempt}");
+        assert!(attempt["hostname"].as_str().is_some_and(|name| !name.is_empty()), "{attempt}");
+        assert!(
+            attempt["error"].as_str().is_some_and(|text| text.contains("no luck")),
+            "{attempt}"
+        );
+    }
+    let text = hero.run(&["job", "show", "a"]).code(0).stdout;
+    assert!(text.contains("\nattempts:\n  STARTED"), "{text}");
+}

@@ -9,8 +9,19 @@ use crate::support::{World, keys};
 
 /// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 10] =
-    ["QUEUES", "PAUSED", "TYPES", "ACTORS", "BOOTS", "MARKS", "EVENTS", "STATS", "RUNNING", "DEAD"];
+const LASTING: [&str; 11] = [
+    "QUEUES",
+    "PAUSED",
+    "TYPES",
+    "ACTORS",
+    "BOOTS",
+    "BOOT_HOSTS",
+    "MARKS",
+    "EVENTS",
+    "STATS",
+    "RUNNING",
+    "DEAD",
+];
 /// The kinds of keys that belong to one job each, whose id is their name.
 const OF_ONE_JOB: [&str; 4] = ["JOB", "PENDING", "LOG", "REPLY"];
 

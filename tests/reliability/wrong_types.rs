@@ -30,6 +30,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("SUPERVISOR", "0", "string"),
     ("SUPERVISORS", "", "zset"),
     ("BOOTS", "", "zset"),
+    ("BOOT_HOSTS", "", "hash"),
     ("UNIQUE", "key", "string"),
     ("PENDING", "bad", "set"),
     ("DEPENDENTS", "0", "list"),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::exec::parsed;
 use crate::cli::output;
-use crate::cli::table::Table;
+use crate::cli::table::{Table, shortened};
 use crate::cli::time::{age, between, brief};
 use crate::client::Client;
 use crate::error::Error;
@@ -92,16 +92,6 @@ fn table(jobs: &[JobSummary], now: Timestamp) -> String {
     table.render()
 }
 
-/// A name, cut to the width of a table cell.
-pub(in crate::cli) fn shortened(name: &str) -> String {
-    const SHOWN_CHARS: usize = 32;
-    let mut shown: String = name.chars().take(SHOWN_CHARS).collect();
-    if shown.len() < name.len() {
-        shown.push('…');
-    }
-    shown
-}
-
 /// The target below the type, with the priority unless it is the default.
 fn target(job: &JobSummary) -> String {
     let field = |name: &str| job.fields.get(name).map(String::as_str).filter(|v| !v.is_empty());
@@ -133,7 +123,7 @@ fn took(job: &JobSummary, now: Timestamp) -> Option<String> {
 }
 
 /// Formats a duration; times of a job are exact to the millisecond.
-fn attempt(took: Duration) -> String {
+pub(super) fn attempt(took: Duration) -> String {
     if took.as_millis() == 0 { "<1ms".to_owned() } else { brief(took) }
 }
 

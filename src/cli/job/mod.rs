@@ -3,8 +3,6 @@
 mod list;
 pub(super) mod show;
 
-pub(super) use list::shortened;
-
 use std::process::ExitCode;
 use std::time::Duration;
 

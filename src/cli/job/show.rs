@@ -6,10 +6,13 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
+use super::list::attempt as took;
 use crate::cli::output;
+use crate::cli::table::{Table, first_line};
+use crate::cli::time::between;
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
-use crate::proto::job::{Job, JobId};
+use crate::proto::job::{Job, JobAttempt, JobId};
 use crate::proto::text::escape_lines;
 
 pub(in crate::cli) async fn run(
@@ -18,17 +21,17 @@ pub(in crate::cli) async fn run(
     json: bool,
     raw: bool,
 ) -> Result<ExitCode, Error> {
-    let mut job = client.get_job(id).await?;
     if json {
-        job.dependents = client.dependents(&job).await?;
-        output::json(&job.to_json())?;
+        output::json(&client.job_document(id).await?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let job = client.get_job(id).await?;
+    let attempts = client.attempts(&job).await?;
     let mut trees = Vec::new();
     for (title, way) in WAYS {
         trees.push((title, client.tree(&job, way).await?));
     }
-    let text = readable(&job, &trees);
+    let text = readable(&job, &trees, &attempts);
     output::text(&if raw { text } else { escape_lines(&text) })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -41,7 +44,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 33] = [
+const ORDER: [&str; 34] = [
     "id",
     "name",
     "status",
@@ -54,6 +57,7 @@ const ORDER: [&str; 33] = [
     "crashes",
     "actor",
     "boot_id",
+    "hostname",
     "created_at",
     "run_at",
     "started_at",
@@ -79,9 +83,14 @@ const ORDER: [&str; 33] = [
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];
 
-/// Returns a job as lines: its fields, its prerequisites and dependents, and its texts.
-pub(in crate::cli) fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
+/// Returns a job as lines: its fields, its attempts, its prerequisites and dependents, and its texts.
+pub(in crate::cli) fn readable(
+    job: &Job,
+    trees: &[(&str, Branch)],
+    attempts: &[JobAttempt],
+) -> String {
     let Value::Object(mut fields) = job.to_json() else { return String::new() };
+    fields.remove("attempts");
     if !trees.is_empty() {
         fields.retain(|name, _| !IN_TREES.contains(&name.as_str()));
     }
@@ -96,6 +105,10 @@ pub(in crate::cli) fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
     for (name, value) in lines {
         let _ = writeln!(text, "{name:width$}  {}", indented(&value));
     }
+    // The other fields tell an only attempt.
+    if attempts.len() > 1 {
+        let _ = write!(text, "\nattempts:\n{}", table(attempts));
+    }
     for (title, root) in trees {
         if root.more > 0 || !root.branches.is_empty() {
             let _ = writeln!(text, "\n{title}:");
@@ -108,6 +121,24 @@ pub(in crate::cli) fn readable(job: &Job, trees: &[(&str, Branch)]) -> String {
         }
     }
     text
+}
+
+fn table(attempts: &[JobAttempt]) -> String {
+    let mut table = Table::new(&["STARTED", ">TOOK", "ENDED", "ACTOR", "HOST", "ERROR"]);
+    for of in attempts {
+        let times =
+            of.started_at.parse().ok().zip(of.ended_at.as_ref().and_then(|at| at.parse().ok()));
+        let error = of.error.as_deref().unwrap_or_default();
+        table.row([
+            of.started_at.clone(),
+            times.map(|(began, ended)| took(between(began, ended))).unwrap_or_default(),
+            of.ended.as_str().to_owned(),
+            of.actor.clone().unwrap_or_default(),
+            of.hostname.clone().unwrap_or_default(),
+            first_line(error),
+        ]);
+    }
+    table.render().lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
 /// Writes one line per job, with its own branches indented below.
@@ -158,7 +189,7 @@ mod tests {
         job.output = Some("\u{1b}[2J".into());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
-            escape_lines(&readable(&job, &[])),
+            escape_lines(&readable(&job, &[], &[])),
             "id        j1\n\
              status    created\n\
              priority  1\n\

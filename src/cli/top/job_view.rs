@@ -26,7 +26,8 @@ impl JobView {
     }
 
     pub(super) fn show(&mut self, job: &Job) {
-        self.fields = escape_lines(&readable(job, &[])).lines().map(str::to_owned).collect();
+        self.fields =
+            escape_lines(&readable(job, &[], &job.attempts)).lines().map(str::to_owned).collect();
     }
 
     pub(super) fn add(&mut self, lines: Vec<LogLine>) {

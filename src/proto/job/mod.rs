@@ -1,10 +1,12 @@
 //! A job: its ids, its states, its settings, and its hash in Redis.
 
+mod attempts;
 mod bounds;
 mod foreign_spelling;
 mod hash;
 mod id;
 mod json;
+mod last_attempt;
 mod output;
 mod record;
 mod reply_format;
@@ -13,6 +15,7 @@ mod spec;
 mod status;
 mod value;
 
+pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use id::{BootId, JobId, JobName, LimitKey, UniqueKey};
 pub use output::JobOutput;

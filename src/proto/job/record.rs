@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::attempts::JobAttempt;
 use super::id::{BootId, JobId};
 use super::output::JobOutput;
 use super::spec::JobSpec;
@@ -89,6 +90,10 @@ job! {
     error: Option<String>,
     /// The exit code, where a process ran.
     exit_code: Option<i32>,
+    /// The machine of the actor, if the job ended in `error`.
+    hostname: Option<String>,
+    /// The latest attempts before the last one.
+    attempts: Vec<JobAttempt>,
 }
 
 impl Job {

@@ -34,7 +34,7 @@ pub enum FieldKind {
     Flag,
     /// RFC 3339.
     Time,
-    /// A JSON array of job ids.
+    /// A JSON array, of job ids where a submitter writes it.
     List,
     /// A JSON object of texts.
     Map,

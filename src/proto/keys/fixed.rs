@@ -12,6 +12,7 @@ impl Keys {
             ("meta:actor:foreign", "zset"),
             ("meta:supervisor:index", "zset"),
             ("meta:boot:index", "zset"),
+            ("meta:boot:hosts", "hash"),
             ("meta:job:settling", "list"),
             ("meta:job:notes", "list"),
             ("meta:job:committing", "list"),

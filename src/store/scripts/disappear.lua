@@ -16,5 +16,8 @@ for number = 1, tonumber(ARGV[2]) do
   end
 end
 local left = redis.call('ZCARD', RUNNING .. boot)
-if left == 0 then redis.call('ZREM', BOOTS, boot) end
+if left == 0 then
+  redis.call('ZREM', BOOTS, boot)
+  redis.pcall('HDEL', BOOT_HOSTS, boot)
+end
 return left

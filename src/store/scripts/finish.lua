@@ -9,7 +9,7 @@
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
 --       made before, or an error; then 'more' if `settle` has dependents to tell
--- needs: wrong_type time names routing job owner counters index events queue ending dependents limits
+-- needs: wrong_type time names routing job owner attempts counters index events queue ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
@@ -20,6 +20,7 @@ local trims = at % 16 < tonumber(ARGV[3])
 
 local function retry(id, script_type, text, exit_code, at, delay_us)
   local due = at + delay_us
+  note_attempt(id, 'error', text, rfc3339(at))
   log_event(id, 'scheduled', script_type)
   redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
     'run_at', rfc3339(due))
@@ -70,7 +71,12 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, 
     return 'ok'
   end
   local status = kind == 'finished' and 'finished' or 'error'
-  if status == 'finished' and f[6] ~= '1' then redis.call('HDEL', JOB .. id, 'error') end
+  if status == 'error' then
+    local hostname = hostname_of(boot)
+    if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
+  elseif f[6] ~= '1' then
+    redis.call('HDEL', JOB .. id, 'error')
+  end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
     ready_reply = present(ready_reply) }
   end_job(id, job, status, text, exit_code, at, retention)

@@ -3,7 +3,7 @@
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention
 -- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
--- needs: wrong_type time names routing job sweep notes counters events queue_front ending dependents foreign_end limits
+-- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending dependents foreign_end limits
 
 local BOOTS_PER_STEP = 10
 local budget = 250
@@ -17,6 +17,8 @@ despite_full_memory()
 local function give_up(id, script_type, f, text, is_dead)
   local job = { script_type = script_type, reply = f[9], unique_key = f[10], retention = f[14] }
   redis.call('HDEL', JOB .. id, 'exit_code')
+  local hostname = hostname_of(f[2])
+  if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
   end_job(id, job, 'error', text, nil, at, retention)
   if present(f[11]) then ended[#ended + 1] = { id = id, status = 'error', dependents = f[11] } end
   note(id, script_type, 'ended in error: ' .. text .. (is_dead and '; it is a dead letter' or ''))
@@ -44,6 +46,7 @@ local function recover(id, boot)
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     return add_dead_letter(id, script_type)
   end
+  note_attempt(id, 'crashed', nil, when)
   log_event(id, 'dispatched')
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when,
     'attempt', math.max((tonumber(f[7]) or 1) - 1, 0))
@@ -74,6 +77,7 @@ for _, boot in ipairs(boots) do
     redis.call('ZADD', BOOTS, 0, boot)
     left = 1
   else
+    redis.pcall('HDEL', BOOT_HOSTS, boot)
     done = done + 1
   end
 end

@@ -4,7 +4,7 @@
 -- ARGV: 1 default timeout in s  2 margin beyond a timeout in ms
 --       3 interval of looks at a job in ms  4 crash limit  5 retention
 -- returns { ended by their actors, put back, ended here, notes on jobs }
--- needs: wrong_type time names routing job owner sweep notes counters index events queue_front ending dependents foreign_end
+-- needs: wrong_type time names routing job owner attempts sweep notes counters index events queue_front ending dependents foreign_end
 
 local default_s, margin_us, every_us = tonumber(ARGV[1]), tonumber(ARGV[2]) * 1000,
   tonumber(ARGV[3]) * 1000
@@ -33,6 +33,7 @@ local function overdue(id, script_type, f)
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     add_dead_letter(id, script_type)
   else
+    note_attempt(id, 'crashed', nil, rfc3339(at))
     log_event(id, 'dispatched')
     redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
     redis.call('HDEL', JOB .. id, 'started_at')

@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 boot  2 number of jobs, then for each: id, queue it came from or ''
 -- returns how many were given back; the boot no longer owned the others
--- needs: wrong_type time names routing job owner events queue_front limits
+-- needs: wrong_type time names routing job owner attempts events queue_front limits
 
 local boot, at = ARGV[1], now_us()
 local given_back = 0
@@ -16,6 +16,7 @@ for number = tonumber(ARGV[2]), 1, -1 do
   if (queue or f[1] ~= 'started') and disown(boot, id) then
     leave_limits(id, f[7], at)
     if f[1] == 'started' then
+      note_attempt(id, 'given_back', nil, rfc3339(at))
       log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
         'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))

@@ -10,7 +10,7 @@
 --         whose failure was the cause; 'lost_prerequisite' and the one that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
--- needs: wrong_type time names routing job index events unique queue leave prerequisites waiting
+-- needs: wrong_type time names routing job attempts index events unique queue leave prerequisites waiting
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.
@@ -44,7 +44,7 @@ end
 
 local function retry(id)
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key',
-    'prerequisites', 'after_any', 'dependencies')
+    'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at')
   local status = f[1]
   if not status then return 'missing', '' end
   if status ~= 'finished' and status ~= 'error' then return 'refused', status end
@@ -62,7 +62,8 @@ local function retry(id)
   redis.call('LREM', DEAD .. f[2], 1, id)
   redis.call('PERSIST', JOB .. id)
   redis.call('DEL', REPLY .. id)
-  redis.call('HDEL', JOB .. id, 'attempt', 'crashes', 'error', 'output', 'exit_code', 'started_at',
+  note_attempt(id, status, status == 'error' and f[10], f[11])
+  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'error', 'output', 'exit_code', 'started_at',
     'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text',
     'limits', 'held_by')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'

@@ -165,6 +165,7 @@ is_refused_the_rest() {
     refused client SET hero:meta:actor:inst:osis:default:1 x
     refused client ZREM hero:meta:boot:index x
     refused client ZADD hero:meta:boot:running:x 1 y
+    refused client HSET hero:meta:boot:hosts x y
     refused client LPOP hero:q:work:type:osis
     refused client XADD hero:meta:job:log:1 '*' a b
     refused client BLPOP hero:q:ctl:type:osis 1

@@ -1,5 +1,5 @@
 -- Runs an ended job again whose id a program has pushed: the way of the older dispatcher to requeue it.
--- needs: wrong_type time names routing job index events unique legacy prerequisites waiting leftovers
+-- needs: wrong_type time names routing job attempts index events unique legacy prerequisites waiting leftovers
 
 -- In `dual`, a program may have pushed the id into two queues, and an old worker may have run the job: then
 -- the other copy is left. For so long after an end that Hero did not record, the first id is that copy.
@@ -40,10 +40,11 @@ local function run_again(id, hash, queue, own_type, at)
   redis.call('LREM', DEAD .. script_type, 1, id)
   redis.call('PERSIST', JOB .. id)
   redis.call('DEL', REPLY .. id)
+  note_attempt(id, status, status == 'error' and f.error, f.finished_at)
   log_event(id, 'dispatched', script_type)
   -- The attempts count on.
   redis.call('HDEL', JOB .. id, 'crashes', 'error', 'output', 'exit_code', 'started_at', 'finished_at',
-    'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',
+    'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',
     'leftover')
   if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))

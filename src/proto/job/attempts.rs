@@ -1,0 +1,71 @@
+//! One attempt of a job, as the field `attempts` of its hash has it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::value::{FieldKind, HashValue};
+
+/// The kind of an attempt's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// It has not ended.
+    Running,
+    /// The job finished.
+    Finished,
+    /// The script failed, ran out of time or was stopped.
+    Error,
+    /// Its actor died, or exceeded the timeout as a foreign actor.
+    Crashed,
+    /// Its actor stopped and gave the job back.
+    GivenBack,
+}
+
+impl AttemptOutcome {
+    /// Returns the word of the hash.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Error => "error",
+            Self::Crashed => "crashed",
+            Self::GivenBack => "given_back",
+        }
+    }
+}
+
+/// One attempt to run a job. Times are RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct JobAttempt {
+    /// Its number. Numbers begin again when a person retries the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Its start.
+    pub started_at: String,
+    /// The time of its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// The actor that ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// The machine of the actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// The kind of its end.
+    pub ended: AttemptOutcome,
+    /// The reason why it failed, cut after some hundred bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl HashValue for Vec<JobAttempt> {
+    const KIND: FieldKind = FieldKind::List;
+
+    fn read(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|_| "is not a JSON array of attempts".to_owned())
+    }
+
+    fn write(&self) -> String {
+        json!(self).to_string()
+    }
+}

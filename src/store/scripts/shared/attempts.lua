@@ -1,0 +1,60 @@
+-- The attempts of a job before its last one, in the field `attempts`: a JSON array of the latest of them, the
+-- oldest first. The other fields tell the last attempt, so a job that ends at its first has no such field.
+-- needs: time names job
+
+local hostname_of, note_attempt
+do
+  local ATTEMPTS_MAX, ATTEMPT_ERROR_BYTES, ATTEMPT_NAME_BYTES = 10, 300, 200
+  local ATTEMPTS_BYTES_MAX = 65536
+
+  -- The machine of a boot; nil if it is unknown. An access list of an older version does not permit the key.
+  function hostname_of(boot)
+    local hostname = present(boot) and redis.pcall('HGET', BOOT_HOSTS, boot)
+    return type(hostname) == 'string' and present(hostname) or nil
+  end
+
+  -- Cuts a text to some bytes. What is not UTF-8 then becomes `?`, as the hash of a job holds text.
+  local function legible(text, bytes_max)
+    text = present(text)
+    if not text then return nil end
+    if #text > bytes_max then
+      while bytes_max > 0 and string.find(string.sub(text, bytes_max + 1, bytes_max + 1), '[\128-\191]') do
+        bytes_max = bytes_max - 1
+      end
+      text = string.sub(text, 1, bytes_max)
+    end
+    if not string.find(text, '[\128-\255]') then return text end
+    local rest = text
+    for _, character in ipairs({ '[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]',
+      '[\225-\236\238\239][\128-\191][\128-\191]', '\237[\128-\159][\128-\191]',
+      '\240[\144-\191][\128-\191][\128-\191]', '[\241-\243][\128-\191][\128-\191][\128-\191]',
+      '\244[\128-\143][\128-\191][\128-\191]' }) do
+      rest = string.gsub(rest, character, 'x')
+    end
+    return string.find(rest, '[\128-\255]') and string.gsub(text, '[\128-\255]', '?') or text
+  end
+
+  -- Adds the last attempt to the list before the fields that tell it change. `ended` is 'finished', 'error',
+  -- 'crashed' as its actor died, or 'given_back' as its actor stopped.
+  function note_attempt(id, ended, text, when)
+    local f = read(id, 'attempts', 'attempt', 'started_at', 'actor', 'boot_id', 'hostname')
+    local started_at = legible(f[3], ATTEMPT_NAME_BYTES)
+    if not started_at then return end
+    local attempts = {}
+    if present(f[1]) then
+      if #f[1] > ATTEMPTS_BYTES_MAX then return end
+      local is_json, list = pcall(cjson.decode, f[1])
+      -- A field of this name that another program wrote stays.
+      if not is_json or type(list) ~= 'table' or type(list[#list]) ~= 'table' then return end
+      attempts = list
+    end
+    local before = attempts[#attempts]
+    if before and before.started_at == started_at then return end
+    attempts[#attempts + 1] = { attempt = tonumber(f[2]), started_at = started_at,
+      ended_at = legible(when, ATTEMPT_NAME_BYTES), actor = legible(f[4], ATTEMPT_NAME_BYTES),
+      hostname = hostname_of(f[5]) or legible(f[6], ATTEMPT_NAME_BYTES), ended = ended,
+      error = legible(text, ATTEMPT_ERROR_BYTES) }
+    while #attempts > ATTEMPTS_MAX do table.remove(attempts, 1) end
+    redis.call('HSET', JOB .. id, 'attempts', cjson.encode(attempts))
+  end
+end
