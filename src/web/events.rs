@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::error::PageError;
-use super::live::{PERIOD, Part, Picture};
+use super::live::{LivePart, PERIOD, Picture};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::{layout, overview, queues};
@@ -55,7 +55,7 @@ pub(super) async fn follow(
         }
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Ok(Sse::new(Messages(receiver)).keep_alive(alive).into_response())
+    Ok(Sse::new(EventStream(receiver)).keep_alive(alive).into_response())
 }
 
 /// Renders a page each second while it has readers.
@@ -104,7 +104,7 @@ async fn send(mut pictures: watch::Receiver<Arc<Picture>>, events: &mpsc::Sender
 }
 
 /// Returns the live parts of a page.
-async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<Part>, PageError> {
+async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePart>, PageError> {
     let (path, _) = page.split_once('?').unwrap_or((page, ""));
     let names: Vec<&str> = path.trim_matches('/').split('/').collect();
     let now = site.snapshot().await?;
@@ -119,9 +119,9 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<Part>, 
 }
 
 /// The events of one reader.
-struct Messages(mpsc::Receiver<Event>);
+struct EventStream(mpsc::Receiver<Event>);
 
-impl Stream for Messages {
+impl Stream for EventStream {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -4,10 +4,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::assets;
 use super::error::{PageError, word};
-use super::links::Links;
-use super::live::Part;
+use super::links::SiteLinks;
+use super::live::LivePart;
 use super::parts::{ShownState, count};
-use super::snapshot::Snapshot;
+use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
 use crate::rpc::Scope;
 
@@ -28,14 +28,14 @@ pub(super) enum Nav {
     Nowhere,
 }
 
-/// What a page has of its own.
+/// The content of a page inside of its frame.
 #[derive(Debug, Clone)]
 pub(super) struct WebPage {
     /// The title of the document, before the name of the program.
     pub(super) title: String,
     /// Its place in the side bar.
     pub(super) nav: Nav,
-    /// What stands in `main`, with one `h1`.
+    /// The content of `main`, with one `h1`.
     pub(super) main: Markup,
     /// True if `/events` has live parts for it.
     pub(super) is_live: bool,
@@ -53,12 +53,12 @@ impl WebPage {
     }
 }
 
-/// What the frame of a page needs.
+/// The values that the frame of a page shows.
 pub(super) struct PageFrame<'a> {
-    pub(super) links: &'a Links,
+    pub(super) links: &'a SiteLinks,
     pub(super) visitor: &'a Visitor,
     /// The state of the namespace; the last known one on an error page.
-    pub(super) now: Option<&'a Snapshot>,
+    pub(super) now: Option<&'a SiteSnapshot>,
     pub(super) namespace: &'a str,
 }
 
@@ -95,7 +95,12 @@ pub(super) fn whole(frame: &PageFrame, page: &WebPage) -> Markup {
 }
 
 /// Returns a document with a body.
-pub(super) fn document(links: &Links, theme: Option<&str>, title: &str, body: &Markup) -> Markup {
+pub(super) fn document(
+    links: &SiteLinks,
+    theme: Option<&str>,
+    title: &str,
+    body: &Markup,
+) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" data-theme=[theme] data-root=(links.to("")) {
@@ -152,7 +157,7 @@ fn side(frame: &PageFrame, page: &WebPage) -> Markup {
     }
 }
 
-fn navigation(links: &Links, visitor: &Visitor, now: Option<&Snapshot>, at: Nav) -> Markup {
+fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, at: Nav) -> Markup {
     let counts = SideCounts::of(now);
     let entry = |nav: Nav, path: &str, word: &str, number: Markup| {
         let current = (nav == at).then_some("page");
@@ -204,15 +209,15 @@ struct SideCounts {
 }
 
 impl SideCounts {
-    fn of(now: Option<&Snapshot>) -> Self {
-        let dead = now.map(Snapshot::dead);
+    fn of(now: Option<&SiteSnapshot>) -> Self {
+        let dead = now.map(SiteSnapshot::dead);
         let states = ShownState::ALL.map(|state| {
             let number = now.and_then(|now| now.count(state));
             (state, number_of(state.class(), number, false))
         });
-        let len = |of: fn(&Snapshot) -> usize| now.map(|now| of(now) as u64);
+        let len = |of: fn(&SiteSnapshot) -> usize| now.map(|now| of(now) as u64);
         Self {
-            jobs: number_of("jobs", now.map(Snapshot::jobs), false),
+            jobs: number_of("jobs", now.map(SiteSnapshot::jobs), false),
             states: states.into(),
             queues: number_of("queues", len(|now| now.overview.queues.len()), false),
             actors: number_of("actors", len(|now| now.actors.len()), false),
@@ -229,7 +234,7 @@ fn number_of(name: &str, number: Option<u64>, is_bad: bool) -> Markup {
 }
 
 /// Returns the live parts of the side bar.
-pub(super) fn live_parts(now: &Snapshot) -> Vec<Part> {
+pub(super) fn live_parts(now: &SiteSnapshot) -> Vec<LivePart> {
     let counts = SideCounts::of(Some(now));
     let states = counts.states.into_iter().map(|(state, number)| (state.class(), number));
     let others = [
@@ -240,10 +245,13 @@ pub(super) fn live_parts(now: &Snapshot) -> Vec<Part> {
         ("dead", counts.dead),
         ("limits", counts.limits),
     ];
-    states.chain(others).map(|(name, number)| Part::whole(&format!("n-{name}"), number)).collect()
+    states
+        .chain(others)
+        .map(|(name, number)| LivePart::whole(&format!("n-{name}"), number))
+        .collect()
 }
 
-fn foot(links: &Links, visitor: &Visitor) -> Markup {
+fn foot(links: &SiteLinks, visitor: &Visitor) -> Markup {
     html! {
         div.foot {
             form #theme method="post" action=(links.to("/theme")) {
@@ -309,7 +317,7 @@ fn keys_dialog() -> Markup {
 }
 
 /// Returns the page that says why there is none.
-pub(super) fn error_page(error: &PageError, links: &Links) -> WebPage {
+pub(super) fn error_page(error: &PageError, links: &SiteLinks) -> WebPage {
     let main = html! {
         div.head { div { h1 { (error.title) } } }
         div.note-err { p { (error.text) } }

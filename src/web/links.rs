@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 /// The addresses of the pages.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Links {
+pub(super) struct SiteLinks {
     /// The prefix, without a slash at its end; often empty.
     prefix: String,
 }
 
-impl Links {
+impl SiteLinks {
     /// Takes the path of the configuration, as `/` or `/hero/`.
     pub(super) fn new(path: &str) -> Self {
         Self { prefix: path.trim_end_matches('/').to_owned() }
@@ -75,18 +75,18 @@ mod tests {
 
     #[test]
     fn addresses_have_the_prefix_and_encoded_parts() {
-        let links = Links::new("/hero/");
+        let links = SiteLinks::new("/hero/");
         assert_eq!(links.queue("type:osis"), "/hero/queues/type:osis");
         assert_eq!(
             links.with("/jobs", &[("state", "error"), ("q", ""), ("type", "a b&c")]),
             "/hero/jobs?state=error&type=a%20b%26c"
         );
-        assert_eq!(Links::new("/").to("/jobs"), "/jobs");
+        assert_eq!(SiteLinks::new("/").to("/jobs"), "/jobs");
     }
 
     #[test]
     fn only_a_page_of_this_site_is_safe_to_go_to() {
-        let links = Links::new("/hero");
+        let links = SiteLinks::new("/hero");
         assert_eq!(links.safe("/jobs?state=error").as_deref(), Some("/hero/jobs?state=error"));
         for foreign in ["//evil.example", "https://evil.example", "/\\evil", "", "/a\nb"] {
             assert_eq!(links.safe(foreign), None, "{foreign}");

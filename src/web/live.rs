@@ -17,7 +17,7 @@ const FEEDS_MAX: usize = 500;
 
 /// A part of a page that changes: an element with an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct LivePart {
     id: String,
     content: Content,
 }
@@ -30,7 +30,7 @@ enum Content {
     Rows(Vec<(String, Arc<str>)>),
 }
 
-impl Part {
+impl LivePart {
     /// Creates a part from an element, which has this id.
     pub(super) fn whole(id: &str, element: Markup) -> Self {
         Self { id: id.to_owned(), content: Content::Whole(element.into_string().into()) }
@@ -91,13 +91,13 @@ fn without_ages(text: &str) -> impl Iterator<Item = &str> {
 /// The parts of a page at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
-    parts: Vec<Part>,
+    parts: Vec<LivePart>,
     /// Why there are no new parts; they are then those before.
     pub(super) away: Option<String>,
 }
 
 impl Picture {
-    pub(super) fn new(parts: Vec<Part>) -> Self {
+    pub(super) fn new(parts: Vec<LivePart>) -> Self {
         Self { parts, away: None }
     }
 
@@ -175,7 +175,7 @@ mod tests {
 
     fn rows(all: &[(&str, &str)]) -> Picture {
         let rows = all.iter().map(|(id, row)| ((*id).to_owned(), text(row)));
-        Picture::new(vec![Part::rows("list", rows)])
+        Picture::new(vec![LivePart::rows("list", rows)])
     }
 
     fn changes(new: &Picture, old: &Picture) -> Value {
@@ -184,7 +184,8 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_sent() {
-        let of = |a, b| Picture::new(vec![Part::whole("a", text(a)), Part::whole("b", text(b))]);
+        let of =
+            |a, b| Picture::new(vec![LivePart::whole("a", text(a)), LivePart::whole("b", text(b))]);
         assert_eq!(changes(&of("1", "2"), &of("1", "3")), json!([["set", "b", "2"]]));
         assert_eq!(of("1", "2").since(Some(&of("1", "2"))), None);
         let first = of("1", "2").since(None).expect("all of it");
@@ -206,7 +207,7 @@ mod tests {
     fn words_of_a_relative_time_are_no_change() {
         let of = |age: &str, name: &str| {
             let row = format!("<td>{name}</td><time datetime=\"x\" data-ago>{age}</time><b>1</b>");
-            Picture::new(vec![Part::whole("a", text(&row))])
+            Picture::new(vec![LivePart::whole("a", text(&row))])
         };
         assert_eq!(of("1 s", "n").since(Some(&of("2 s", "n"))), None);
         assert!(of("1 s", "n").since(Some(&of("1 s", "m"))).is_some());

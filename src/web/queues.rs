@@ -8,11 +8,11 @@ use serde_json::json;
 use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
-use super::links::Links;
-use super::live::Part;
+use super::links::SiteLinks;
+use super::live::LivePart;
 use super::parts::{Confirm, confirm, count, duration, empty, rate, sign};
 use super::site::Site;
-use super::snapshot::Snapshot;
+use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
 use crate::config::CheckConfig;
 use crate::proto::queue::Queue;
@@ -71,7 +71,7 @@ impl QueueRow<'_> {
         }
     }
 
-    pub(super) fn markup(&self, links: &Links) -> Markup {
+    pub(super) fn markup(&self, links: &SiteLinks) -> Markup {
         let (name, state) = (self.state.queue.to_string(), self.state);
         let (verb, action) = if state.paused { ("Resume", "resume") } else { ("Pause", "pause") };
         html! {
@@ -98,7 +98,11 @@ impl QueueRow<'_> {
 }
 
 /// Returns the rows of all queues.
-pub(super) fn rows<'a>(site: &'a Site, visitor: &Visitor, now: &'a Snapshot) -> Vec<QueueRow<'a>> {
+pub(super) fn rows<'a>(
+    site: &'a Site,
+    visitor: &Visitor,
+    now: &'a SiteSnapshot,
+) -> Vec<QueueRow<'a>> {
     let (thresholds, may_operate) = (&site.config().check, visitor.may(Scope::Operate));
     let queues = now.overview.queues.iter();
     queues
@@ -107,7 +111,7 @@ pub(super) fn rows<'a>(site: &'a Site, visitor: &Visitor, now: &'a Snapshot) -> 
 }
 
 /// Returns the table of queues as a form whose buttons pause and resume.
-pub(super) fn table(links: &Links, visitor: &Visitor, rows: &[QueueRow], back: &str) -> Markup {
+pub(super) fn table(links: &SiteLinks, visitor: &Visitor, rows: &[QueueRow], back: &str) -> Markup {
     if rows.is_empty() {
         return empty(&html! { "No queue has jobs, and none is paused." });
     }
@@ -160,14 +164,17 @@ fn headline(rows: &[QueueRow]) -> Markup {
 }
 
 /// Returns the live parts of the list.
-pub(super) fn live(site: &Site, visitor: &Visitor, now: &Snapshot) -> Vec<Part> {
+pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<LivePart> {
     let rows = rows(site, visitor, now);
-    vec![Part::whole("headline", html! { p #headline { (headline(&rows)) } }), part_of(site, &rows)]
+    vec![
+        LivePart::whole("headline", html! { p #headline { (headline(&rows)) } }),
+        part_of(site, &rows),
+    ]
 }
 
 /// Returns the rows as a live part.
-pub(super) fn part_of(site: &Site, rows: &[QueueRow]) -> Part {
-    Part::rows("queue-rows", rows.iter().map(|row| (row.id(), row.markup(site.links()))))
+pub(super) fn part_of(site: &Site, rows: &[QueueRow]) -> LivePart {
+    LivePart::rows("queue-rows", rows.iter().map(|row| (row.id(), row.markup(site.links()))))
 }
 
 /// Pauses or resumes the queue of the button that was pressed.
@@ -214,7 +221,7 @@ fn stopped(answer: &serde_json::Value) -> String {
 fn find<'a>(
     site: &'a Site,
     visitor: &Visitor,
-    now: &'a Snapshot,
+    now: &'a SiteSnapshot,
     name: &str,
 ) -> Result<QueueRow<'a>, PageError> {
     let all = rows(site, visitor, now);
@@ -259,7 +266,7 @@ impl QueueRow<'_> {
     }
 }
 
-fn facts(links: &Links, row: &QueueRow) -> Markup {
+fn facts(links: &SiteLinks, row: &QueueRow) -> Markup {
     let script_type = row.state.queue.target.script_type();
     let wait = row.state.oldest_wait.map_or_else(|| "–".to_owned(), duration);
     html! {
@@ -298,11 +305,16 @@ fn actions(site: &Site, visitor: &Visitor, row: &QueueRow) -> Markup {
 }
 
 /// Returns the live parts of one queue.
-pub(super) fn live_one(site: &Site, visitor: &Visitor, now: &Snapshot, name: &str) -> Vec<Part> {
+pub(super) fn live_one(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    name: &str,
+) -> Vec<LivePart> {
     match find(site, visitor, now, name) {
         Ok(row) => vec![
-            Part::whole("headline", html! { p #headline { (row.sentence()) } }),
-            Part::whole("facts", facts(site.links(), &row)),
+            LivePart::whole("headline", html! { p #headline { (row.sentence()) } }),
+            LivePart::whole("facts", facts(site.links(), &row)),
         ],
         Err(_) => Vec::new(),
     }

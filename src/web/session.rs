@@ -25,13 +25,13 @@ const CHECKED_EVERY: Duration = Duration::from_secs(5);
 /// All sessions of this process.
 pub(super) struct Sessions {
     /// By the hash of what the cookie has.
-    open: Mutex<HashMap<[u8; 32], Session>>,
+    open: Mutex<HashMap<[u8; 32], WebSession>>,
     /// Signs the tokens against forgery.
     key: hmac::Key,
     random: SystemRandom,
 }
 
-struct Session {
+struct WebSession {
     caller: Arc<Caller>,
     token: Zeroizing<String>,
     began: Instant,
@@ -71,7 +71,7 @@ impl Sessions {
             oldest.and_then(|id| open.remove(&id));
         }
         let token = Zeroizing::new(token.to_owned());
-        let session = Session { caller, token, began: now, used: now, checked: now };
+        let session = WebSession { caller, token, began: now, used: now, checked: now };
         open.insert(hash(&secret), session);
         Some(secret)
     }
@@ -116,12 +116,12 @@ impl Sessions {
         hmac::verify(&self.key, visitor.as_bytes(), &given).is_ok()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Session>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], WebSession>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Session {
+impl WebSession {
     fn is_over(&self, now: Instant) -> bool {
         now.duration_since(self.used) > IDLE_MAX || now.duration_since(self.began) > AGE_MAX
     }

@@ -1,4 +1,4 @@
-//! What all pages work with.
+//! The site: everything that all pages work with.
 
 use std::fmt::Write as _;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ use tracing::info;
 use super::cookie::SetCookie;
 use super::error::PageError;
 use super::layout::{self, PageFrame, WebPage};
-use super::links::Links;
+use super::links::SiteLinks;
 use super::live::Feeds;
 use super::session::Sessions;
-use super::snapshot::{Snapshot, Snapshots};
+use super::snapshot::{SiteSnapshot, SiteSnapshots};
 use super::visitor::Visitor;
 use crate::client::Client;
 use crate::config::Config;
@@ -37,7 +37,7 @@ pub struct SiteSettings {
     pub is_secure: bool,
 }
 
-/// What all pages work with. Cheap to clone.
+/// Everything that all pages work with. Cheap to clone.
 #[derive(Clone)]
 pub struct Site {
     parts: Arc<SiteParts>,
@@ -49,9 +49,9 @@ struct SiteParts {
     table: Arc<Table>,
     check_token: TokenCheck,
     settings: SiteSettings,
-    links: Links,
+    links: SiteLinks,
     sessions: Sessions,
-    snapshots: Snapshots,
+    snapshots: SiteSnapshots,
     feeds: Feeds,
     session_cookie: String,
     toast_cookie: String,
@@ -74,9 +74,9 @@ impl Site {
         // Cookies do not tell ports apart: sites of one machine need names of their own.
         let own = short_hash(&format!("{address} {}", settings.config.redis.namespace));
         let parts = SiteParts {
-            links: Links::new(&settings.path),
+            links: SiteLinks::new(&settings.path),
             sessions: Sessions::new(),
-            snapshots: Snapshots::default(),
+            snapshots: SiteSnapshots::default(),
             feeds: Feeds::default(),
             session_cookie: format!("hero_{own}"),
             toast_cookie: format!("hero_toast_{own}"),
@@ -98,7 +98,7 @@ impl Site {
         &self.parts.settings.config
     }
 
-    pub(super) fn links(&self) -> &Links {
+    pub(super) fn links(&self) -> &SiteLinks {
         &self.parts.links
     }
 
@@ -127,7 +127,7 @@ impl Site {
     ///
     /// # Errors
     /// [`PageError`] with status 503 if Redis does not answer.
-    pub(super) async fn snapshot(&self) -> Result<Arc<Snapshot>, PageError> {
+    pub(super) async fn snapshot(&self) -> Result<Arc<SiteSnapshot>, PageError> {
         let address = self.parts.address.as_ref();
         self.parts.snapshots.get(&self.parts.client, address, self.config()).await
     }
@@ -168,12 +168,17 @@ impl Site {
     }
 
     /// Answers with a page.
-    pub(super) fn page(&self, visitor: &Visitor, now: &Snapshot, page: &WebPage) -> Response {
+    pub(super) fn page(&self, visitor: &Visitor, now: &SiteSnapshot, page: &WebPage) -> Response {
         self.framed(StatusCode::OK, visitor, Some(now), page)
     }
 
     /// Answers with a page of another status: a form that was refused.
-    pub(super) fn refused(&self, visitor: &Visitor, now: &Snapshot, page: &WebPage) -> Response {
+    pub(super) fn refused(
+        &self,
+        visitor: &Visitor,
+        now: &SiteSnapshot,
+        page: &WebPage,
+    ) -> Response {
         self.framed(StatusCode::UNPROCESSABLE_ENTITY, visitor, Some(now), page)
     }
 
@@ -188,7 +193,7 @@ impl Site {
         &self,
         status: StatusCode,
         visitor: &Visitor,
-        now: Option<&Snapshot>,
+        now: Option<&SiteSnapshot>,
         page: &WebPage,
     ) -> Response {
         let namespace = self.config().redis.namespace.to_string();

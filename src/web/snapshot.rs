@@ -18,7 +18,7 @@ use crate::store::PresenceOf;
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The state of the namespace at one moment.
-pub(super) struct Snapshot {
+pub(super) struct SiteSnapshot {
     /// Redis's time.
     pub(super) at: Timestamp,
     /// The time that Redis took for one answer.
@@ -33,7 +33,7 @@ pub(super) struct Snapshot {
     pub(super) limits: u64,
 }
 
-impl Snapshot {
+impl SiteSnapshot {
     async fn read(client: &Client, address: &str, config: &Config) -> Result<Self, ClientError> {
         let began = Instant::now();
         let at = client.now().await?;
@@ -73,23 +73,23 @@ impl Snapshot {
 
 /// Reads snapshots, one at a time.
 #[derive(Default)]
-pub(super) struct Snapshots {
+pub(super) struct SiteSnapshots {
     reading: tokio::sync::Mutex<()>,
-    last: Mutex<Option<(Instant, Arc<Snapshot>)>>,
+    last: Mutex<Option<(Instant, Arc<SiteSnapshot>)>>,
     /// True after a change by a visitor.
     is_old: AtomicBool,
     /// The first failure since the last answer of Redis.
     away_since: Mutex<Option<Timestamp>>,
 }
 
-impl Snapshots {
+impl SiteSnapshots {
     /// Returns a snapshot that is fresh.
     pub(super) async fn get(
         &self,
         client: &Client,
         address: &str,
         config: &Config,
-    ) -> Result<Arc<Snapshot>, PageError> {
+    ) -> Result<Arc<SiteSnapshot>, PageError> {
         if let Some(fresh) = self.fresh() {
             return Ok(fresh);
         }
@@ -99,7 +99,7 @@ impl Snapshots {
             return Ok(fresh);
         }
         self.is_old.store(false, Ordering::Relaxed);
-        match Snapshot::read(client, address, config).await {
+        match SiteSnapshot::read(client, address, config).await {
             Ok(snapshot) => {
                 let snapshot = Arc::new(snapshot);
                 *lock(&self.last) = Some((Instant::now(), snapshot.clone()));
@@ -111,7 +111,7 @@ impl Snapshots {
     }
 
     /// Returns the last snapshot, however old it is.
-    pub(super) fn last(&self) -> Option<Arc<Snapshot>> {
+    pub(super) fn last(&self) -> Option<Arc<SiteSnapshot>> {
         lock(&self.last).as_ref().map(|(_, snapshot)| snapshot.clone())
     }
 
@@ -120,7 +120,7 @@ impl Snapshots {
         self.is_old.store(true, Ordering::Relaxed);
     }
 
-    fn fresh(&self) -> Option<Arc<Snapshot>> {
+    fn fresh(&self) -> Option<Arc<SiteSnapshot>> {
         let last = lock(&self.last);
         let (read, snapshot) = last.as_ref()?;
         let is_fresh = read.elapsed() < FRESH && !self.is_old.load(Ordering::Relaxed);
@@ -147,8 +147,8 @@ pub(super) mod tests {
     use crate::client::overview::tests::overview;
 
     /// A snapshot of a namespace with one queue, at the start of 2026.
-    pub(in crate::web) fn snapshot() -> Snapshot {
-        Snapshot {
+    pub(in crate::web) fn snapshot() -> SiteSnapshot {
+        SiteSnapshot {
             at: "2026-01-31T13:00:00Z".parse().expect("a time"),
             redis_took: Duration::from_micros(200),
             overview: overview(),

@@ -1,4 +1,4 @@
-//! Who looks at a page, and what the page needs to know of the request.
+//! The visitor of a page, and what the page needs to know of the request.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::error::PageError;
 use crate::rpc::{Caller, Scope};
 
-/// Who looks at a page.
+/// The visitor of a page.
 #[derive(Debug, Clone)]
 pub(super) struct Visitor {
     /// The authenticated caller.

@@ -8,11 +8,11 @@ use maud::{Markup, html};
 
 use super::error::PageError;
 use super::layout::{Nav, WebPage, bar, head};
-use super::live::Part;
+use super::live::LivePart;
 use super::parts::{Tile, count, problems, tiles};
 use super::queues::{self, QueueRow};
 use super::site::Site;
-use super::snapshot::Snapshot;
+use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
 
 /// The most queues on this page; those with problems and with jobs come first.
@@ -48,13 +48,13 @@ pub(super) async fn show(
 }
 
 /// Returns the live parts.
-pub(super) fn live(site: &Site, visitor: &Visitor, now: &Snapshot) -> Vec<Part> {
+pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<LivePart> {
     let wrong = wrong::found(now, site.config(), site.links());
     let rows = chosen(queues::rows(site, visitor, now));
     vec![
-        Part::whole("headline", html! { p #headline { (headline(now, wrong.len())) } }),
-        Part::whole("problems", problems(&wrong)),
-        Part::whole("tiles", tiles(&hour(now))),
+        LivePart::whole("headline", html! { p #headline { (headline(now, wrong.len())) } }),
+        LivePart::whole("problems", problems(&wrong)),
+        LivePart::whole("tiles", tiles(&hour(now))),
         queues::part_of(site, &rows),
     ]
 }
@@ -72,7 +72,7 @@ fn chosen(mut rows: Vec<QueueRow>) -> Vec<QueueRow> {
     rows
 }
 
-fn headline(now: &Snapshot, wrong: usize) -> Markup {
+fn headline(now: &SiteSnapshot, wrong: usize) -> Markup {
     let supervisors = match now.overview.supervisors.len() {
         1 => "1 supervisor".to_owned(),
         number => format!("{number} supervisors"),
@@ -88,7 +88,7 @@ fn headline(now: &Snapshot, wrong: usize) -> Markup {
 }
 
 /// The tiles. Without samples they have numbers and no history.
-fn hour(now: &Snapshot) -> Vec<Tile> {
+fn hour(now: &SiteSnapshot) -> Vec<Tile> {
     let overview = &now.overview;
     let hours: Vec<_> = overview.types.iter().filter_map(|of| of.hour).collect();
     let sum = |of: fn(&crate::store::LastHour) -> u64| hours.iter().map(of).sum::<u64>();

@@ -1,15 +1,15 @@
-//! What is wrong now, as sentences.
+//! Problems of the namespace now, as sentences.
 
-use super::super::links::Links;
+use super::super::links::SiteLinks;
 use super::super::parts::{Problem, Severity, count, duration};
-use super::super::snapshot::Snapshot;
+use super::super::snapshot::SiteSnapshot;
 use crate::client::Overview;
 use crate::config::Config;
 use crate::store::QueueState;
 
 /// Returns what is wrong, the worst first. Lists of one kind are cut: twenty queues without actors say less than
 /// five and a number.
-pub(super) fn found(now: &Snapshot, config: &Config, links: &Links) -> Vec<Problem> {
+pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> Vec<Problem> {
     let mut found = Vec::new();
     supervisors(&now.overview, &mut found);
     redis(&now.overview, &mut found);
@@ -62,7 +62,7 @@ fn redis(overview: &Overview, found: &mut Vec<Problem>) {
     }
 }
 
-fn queues(overview: &Overview, config: &Config, links: &Links, found: &mut Vec<Problem>) {
+fn queues(overview: &Overview, config: &Config, links: &SiteLinks, found: &mut Vec<Problem>) {
     let open = || overview.queues.iter().filter(|(state, _)| !state.paused);
     let lacking = open().filter(|(state, actors)| state.depth > 0 && *actors == 0);
     let lacking: Vec<&QueueState> = lacking.map(|(state, _)| state).collect();
@@ -87,7 +87,7 @@ fn many(
     severity: Severity,
     subject: &str,
     queues: &[&QueueState],
-    links: &Links,
+    links: &SiteLinks,
     text: impl Fn(&QueueState) -> String,
 ) {
     for state in queues.iter().take(NAMED_MAX) {
@@ -110,7 +110,7 @@ fn many(
     }
 }
 
-fn dead(now: &Snapshot, links: &Links, found: &mut Vec<Problem>) {
+fn dead(now: &SiteSnapshot, links: &SiteLinks, found: &mut Vec<Problem>) {
     let new: u64 = now.overview.types.iter().filter_map(|of| of.hour).map(|hour| hour.dead).sum();
     if new == 0 {
         return;
@@ -125,7 +125,7 @@ fn dead(now: &Snapshot, links: &Links, found: &mut Vec<Problem>) {
     });
 }
 
-fn holding(overview: &Overview, links: &Links, found: &mut Vec<Problem>) {
+fn holding(overview: &Overview, links: &SiteLinks, found: &mut Vec<Problem>) {
     for (script_type, of) in &overview.actors {
         if of.ready == 0 || of.holding < of.ready {
             continue;
@@ -148,10 +148,10 @@ mod tests {
     use super::super::super::snapshot::tests::snapshot;
     use super::*;
 
-    fn said(change: impl Fn(&mut Snapshot)) -> Vec<String> {
+    fn said(change: impl Fn(&mut SiteSnapshot)) -> Vec<String> {
         let mut now = snapshot();
         change(&mut now);
-        let found = found(&now, &Config::default(), &Links::new("/"));
+        let found = found(&now, &Config::default(), &SiteLinks::new("/"));
         let text = |problem: &Problem| {
             let (before, linked, after) = &problem.subject;
             let name = linked.as_ref().map_or("", |(name, _)| name);

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 pub(in crate::web) struct Confirm<'a> {
     /// The question with the thing and the number: "Delete 3 jobs?".
     pub(in crate::web) title: String,
-    /// What is lost and what follows.
+    /// The loss and the consequences.
     pub(in crate::web) text: String,
     /// The address of the page to go back to.
     pub(in crate::web) back: String,

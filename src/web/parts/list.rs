@@ -1,4 +1,4 @@
-//! What lists share: ids, pages, and the sentence of an empty one.
+//! Parts of lists: ids, the line with the next page, and the sentence of an empty one.
 
 use maud::{Markup, html};
 

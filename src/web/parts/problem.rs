@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::state::glyph;
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::web) enum Severity {
     Error,
