@@ -128,7 +128,7 @@ lint: rust ## formatting and clippy, as CI runs them
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-docs: rust ## write docs/sal.md, docs/osis.md and their definition files
+docs: rust ## write docs/sal.md, docs/osis.md, their definition files and docs/openrpc.json
 	$(CARGO) xtask docs
 
 bench: deps build ## measure Hero beside plain commands of the same Redis

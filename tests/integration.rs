@@ -16,6 +16,7 @@ mod fuzz;
 mod model;
 mod osis;
 mod reliability;
+mod rpc;
 mod store;
 mod support;
 mod tidy;

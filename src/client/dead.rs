@@ -14,6 +14,13 @@ pub struct DeadTally {
     pub left: u64,
 }
 
+/// A change of a dead letter.
+#[derive(Clone, Copy)]
+enum Change {
+    Retry,
+    Delete,
+}
+
 impl Client {
     /// Lists one page of dead letters, type by type, the newest first; `limit` is bounded by
     /// [`Store::DEAD_PAGE_MAX`].
@@ -54,18 +61,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`]; the dead letters before it have moved.
     pub async fn retry_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
-        self.each_dead(filter, async |id| {
-            Ok(match self.store.retry(id).await? {
-                RetryOutcome::Moved(_) => Some(true),
-                RetryOutcome::Illegal
-                | RetryOutcome::Duplicate(_)
-                | RetryOutcome::FailedPrerequisite(_)
-                | RetryOutcome::LostPrerequisite(_) => Some(false),
-                // Another client was faster.
-                RetryOutcome::Missing | RetryOutcome::Refused(_) => None,
-            })
-        })
-        .await
+        self.each_dead(filter, Change::Retry).await
     }
 
     /// Deletes every dead letter that matches the filter, and its log.
@@ -73,14 +69,25 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`]; the dead letters before it are deleted.
     pub async fn delete_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
-        self.each_dead(filter, async |id| {
-            Ok(match self.store.delete(id, self.job.kept()).await? {
+        self.each_dead(filter, Change::Delete).await
+    }
+
+    /// Changes a dead letter. Returns whether it could; `None` if another client was faster.
+    async fn change_dead(&self, id: &JobId, change: Change) -> Result<Option<bool>, ClientError> {
+        Ok(match change {
+            Change::Retry => match self.store.retry(id).await? {
+                RetryOutcome::Moved(_) => Some(true),
+                RetryOutcome::Illegal
+                | RetryOutcome::Duplicate(_)
+                | RetryOutcome::FailedPrerequisite(_)
+                | RetryOutcome::LostPrerequisite(_) => Some(false),
+                RetryOutcome::Missing | RetryOutcome::Refused(_) => None,
+            },
+            Change::Delete => match self.store.delete(id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => Some(true),
-                // Another client was faster.
                 DeleteOutcome::Missing | DeleteOutcome::Running => None,
-            })
+            },
         })
-        .await
     }
 
     /// Applies an operation to each dead letter, page by page. Pages go from newer to older, so
@@ -88,14 +95,14 @@ impl Client {
     async fn each_dead(
         &self,
         filter: &DeadFilter,
-        act: impl AsyncFn(&JobId) -> Result<Option<bool>, ClientError>,
+        change: Change,
     ) -> Result<DeadTally, ClientError> {
         let mut tally = DeadTally::default();
         let mut after = None;
         loop {
             let page = self.list_dead(filter, Store::DEAD_PAGE_MAX, after.as_ref()).await?;
             for letter in &page.items {
-                match act(&letter.id).await? {
+                match self.change_dead(&letter.id, change).await? {
                     Some(true) => tally.done += 1,
                     Some(false) => tally.left += 1,
                     None => {}

@@ -179,7 +179,7 @@ impl Client {
     async fn submit_batch(
         &self,
         jobs: &[Job],
-        name: &dyn Fn(usize) -> String,
+        name: &(dyn Fn(usize) -> String + Sync),
     ) -> Result<(), ClientError> {
         if jobs.is_empty() {
             return Ok(());

@@ -1,9 +1,14 @@
 //! The error of a call, as JSON-RPC has it.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::client::ClientError;
+use crate::error::{Error, Exit};
+use crate::proto::job::InvalidJob;
+use crate::proto::object::ObjectError;
+use crate::proto::target::IllegalName;
+use crate::store::StoreError;
 
 /// The codes of errors: those of JSON-RPC 2.0, then Hero's own.
 pub mod code {
@@ -25,6 +30,10 @@ pub mod code {
     pub const NOT_PERMITTED: i32 = -32003;
     /// The state of the thing does not allow it.
     pub const CONFLICT: i32 = -32004;
+    /// The job ended in `error`; the message is its error.
+    pub const JOB_FAILED: i32 = -32005;
+    /// The wait timed out. The job goes on.
+    pub const GAVE_UP: i32 = -32006;
 }
 
 /// The error of a call.
@@ -45,10 +54,114 @@ impl RpcError {
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
+
+    /// Adds a member to its data.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        let data = self.data.get_or_insert_with(|| Value::Object(Map::new()));
+        if let Some(data) = data.as_object_mut() {
+            data.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+}
+
+impl From<StoreError> for RpcError {
+    fn from(error: StoreError) -> Self {
+        Self::new(code::INTERNAL, error.to_string()).with("retryable", error.is_transient())
+    }
 }
 
 impl From<ClientError> for RpcError {
     fn from(error: ClientError) -> Self {
-        Self::new(code::INTERNAL, error.to_string())
+        let message = error.to_string();
+        let new = |code| Self::new(code, message.clone());
+        match error {
+            ClientError::Store(error) => error.into(),
+            // A retry with the same id tells whether it was accepted.
+            ClientError::Unsure { id, .. } => new(code::INTERNAL)
+                .with("retryable", false)
+                .with("unsure", true)
+                .with("id", id.as_str()),
+            ClientError::Object(error) => error.into(),
+            ClientError::Invalid(error) => error.into(),
+            ClientError::Name(error) => error.into(),
+            ClientError::NoSuchJob(id) => new(code::NOT_FOUND).with("id", id.as_str()),
+            ClientError::IdTaken(id) | ClientError::KeyHeld(id) => {
+                new(code::CONFLICT).with("id", id.as_str())
+            }
+            ClientError::UnknownPrerequisite(id) => {
+                new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id)
+            }
+            ClientError::Refused { place, name, error } => {
+                let inner = Self::from(*error);
+                Self { message, ..inner }.with("place", place).with("name", name)
+            }
+            ClientError::Cycle(names) => new(code::INVALID_PARAMS).with("cycle", names),
+            ClientError::UnknownInGraph { job, prerequisite, .. } => {
+                new(code::INVALID_PARAMS).with("name", job).with("prerequisite", prerequisite)
+            }
+            ClientError::TooMany { most, .. } | ClientError::TooManyOthers { most, .. } => {
+                new(code::INVALID_PARAMS).with("most", most)
+            }
+            ClientError::WrongState { id, status, .. } => {
+                new(code::CONFLICT).with("id", id.as_str()).with("status", status)
+            }
+            ClientError::FailedPrerequisite { id, cause: other }
+            | ClientError::LostPrerequisite { id, lost: other } => {
+                new(code::CONFLICT).with("id", id.as_str()).with("prerequisite", other.as_str())
+            }
+            ClientError::NoDeadLetter { id, status } => {
+                new(code::CONFLICT).with("id", id.as_str()).with("status", status.as_str())
+            }
+            ClientError::JobFailed { id, .. } => new(code::JOB_FAILED).with("id", id.as_str()),
+            ClientError::GaveUp { id, .. } => new(code::GAVE_UP).with("id", id.as_str()),
+        }
+    }
+}
+
+impl From<InvalidJob> for RpcError {
+    fn from(error: InvalidJob) -> Self {
+        Self::new(code::INVALID_PARAMS, error.to_string()).with("field", error.field)
+    }
+}
+
+impl From<IllegalName> for RpcError {
+    fn from(error: IllegalName) -> Self {
+        Self::new(code::INVALID_PARAMS, error.to_string()).with("field", error.what)
+    }
+}
+
+impl From<ObjectError> for RpcError {
+    fn from(error: ObjectError) -> Self {
+        let code = match &error {
+            ObjectError::Stale { .. } | ObjectError::Full { .. } => code::CONFLICT,
+            ObjectError::TooLarge { .. }
+            | ObjectError::TooMuch(_)
+            | ObjectError::NotIndexed { .. } => code::INVALID_PARAMS,
+            ObjectError::NotPermitted(_) => code::NOT_PERMITTED,
+            ObjectError::Building { .. } | ObjectError::Unavailable(_) => {
+                return Self::new(code::INTERNAL, error.to_string()).with("retryable", true);
+            }
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The error of a function that the command line calls too, by its exit code.
+impl From<Error> for RpcError {
+    fn from(error: Error) -> Self {
+        let code = match error.exit {
+            Exit::Usage | Exit::Data => code::INVALID_PARAMS,
+            Exit::NotFound => code::NOT_FOUND,
+            Exit::NotPermitted => code::NOT_PERMITTED,
+            Exit::JobError => code::JOB_FAILED,
+            Exit::GaveUp => code::GAVE_UP,
+            Exit::Ok | Exit::Unavailable | Exit::Output | Exit::Config => {
+                let retryable = error.exit == Exit::Unavailable;
+                return Self::new(code::INTERNAL, error.message).with("retryable", retryable);
+            }
+        };
+        Self::new(code, error.message)
     }
 }

@@ -6,6 +6,7 @@
 mod caller;
 mod error;
 mod methods;
+mod openrpc;
 mod table;
 
 pub use caller::{Bounds, Caller, Scope, Scopes};

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde_json::{Map, Value};
 
 use super::caller::{Caller, Scope};
 use super::error::{RpcError, code};
-use super::methods;
+use super::{methods, openrpc};
 use crate::client::Client;
 use crate::config::Config;
 
@@ -37,8 +37,10 @@ pub struct Method {
     pub name: &'static str,
     /// Its purpose in one sentence.
     pub summary: &'static str,
-    /// The scope that its caller needs.
-    pub scope: Scope,
+    /// The scope that its caller needs; `None`: any known caller may call it.
+    pub scope: Option<Scope>,
+    /// The names of its parameters, in the order in which they are given by position.
+    pub names: Vec<&'static str>,
     /// The schema of its parameters, an object.
     pub params: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of its result.
@@ -47,10 +49,10 @@ pub struct Method {
 }
 
 impl Method {
-    /// Creates a method from a function that takes its parameters and returns its result.
+    /// Creates a method from a function that takes its parameters, a struct, and returns its result.
     pub fn new<P, R, F, A>(
         name: &'static str,
-        scope: Scope,
+        scope: impl Into<Option<Scope>>,
         summary: &'static str,
         function: F,
     ) -> Self
@@ -63,11 +65,7 @@ impl Method {
         let call = move |context: Context, params: Value| -> Answer {
             let function = function.clone();
             Box::pin(async move {
-                let params = serde_json::from_value(params).map_err(|error| {
-                    let message = format!("the parameters of {name} are wrong: {error}");
-                    RpcError::new(code::INVALID_PARAMS, message)
-                })?;
-                let result = function(context, params).await?;
+                let result = function(context, read(name, params)?).await?;
                 serde_json::to_value(result).map_err(|error| {
                     let message = format!("the result of {name} cannot be written: {error}");
                     RpcError::new(code::INTERNAL, message)
@@ -77,23 +75,69 @@ impl Method {
         Self {
             name,
             summary,
-            scope,
-            params: SchemaGenerator::subschema_for::<P>,
+            scope: scope.into(),
+            names: names_of::<P>(),
+            params: P::json_schema,
             result: SchemaGenerator::subschema_for::<R>,
             call: Box::new(call),
         }
     }
+
+    /// Returns the parameters by their names.
+    fn named(&self, params: Value) -> Result<Value, RpcError> {
+        let wrong = |what: String| {
+            RpcError::new(
+                code::INVALID_PARAMS,
+                format!("the parameters of {} are {what}", self.name),
+            )
+        };
+        match params {
+            Value::Null => Ok(Value::Object(Map::new())),
+            Value::Object(_) => Ok(params),
+            Value::Array(values) if values.len() > self.names.len() => {
+                Err(wrong(format!("{}, more than its {}", values.len(), self.names.len())))
+            }
+            Value::Array(values) => {
+                let names = self.names.iter().map(|name| (*name).to_owned());
+                Ok(Value::Object(names.zip(values).collect()))
+            }
+            _ => Err(wrong("neither an object nor an array".to_owned())),
+        }
+    }
+}
+
+/// Reads the parameters of a method.
+fn read<P: DeserializeOwned>(name: &str, params: Value) -> Result<P, RpcError> {
+    serde_path_to_error::deserialize(params).map_err(|error| {
+        let field = error.path().to_string();
+        let reason = error.inner().to_string();
+        let (place, field) = match field.as_str() {
+            "." => (String::new(), None),
+            field => (format!("{field}: "), Some(field)),
+        };
+        let message = format!("the parameters of {name} are wrong: {place}{reason}");
+        let error = RpcError::new(code::INVALID_PARAMS, message);
+        match field {
+            Some(field) => error.with("field", field),
+            None => error,
+        }
+    })
 }
 
 /// All methods, by their names.
 pub struct Table {
     methods: BTreeMap<&'static str, Method>,
+    document: OnceLock<Value>,
 }
 
 impl Table {
+    /// The method that describes all others.
+    pub const DISCOVER: &'static str = "rpc.discover";
+
     /// Creates the table of all methods.
     pub fn new() -> Self {
-        Self { methods: methods::all().into_iter().map(|method| (method.name, method)).collect() }
+        let methods = methods::all().into_iter().map(|method| (method.name, method)).collect();
+        Self { methods, document: OnceLock::new() }
     }
 
     /// The methods, in the order of their names.
@@ -101,7 +145,13 @@ impl Table {
         self.methods.values()
     }
 
-    /// Calls a method. `params` is an object, or null for none.
+    /// The OpenRPC document of the methods.
+    pub fn document(&self) -> &Value {
+        self.document.get_or_init(|| openrpc::document(self.methods()))
+    }
+
+    /// Calls a method. `params` is an object, an array of the parameters in their order, or null for
+    /// none.
     ///
     /// # Errors
     /// [`RpcError`] if there is no such method, its caller may not call it, or it fails.
@@ -111,23 +161,74 @@ impl Table {
         name: &str,
         params: Value,
     ) -> Result<Value, RpcError> {
+        if name == Self::DISCOVER {
+            return Ok(self.document().clone());
+        }
         let method = self.methods.get(name).ok_or_else(|| {
-            let message = format!("there is no method {name}; rpc.discover lists all methods");
+            let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+            let message = format!("there is no method `{shown}`; rpc.discover lists all methods");
             RpcError::new(code::METHOD_NOT_FOUND, message)
         })?;
-        if !context.caller.scopes.has(method.scope) {
-            let scope = serde_json::to_value(method.scope).unwrap_or_default();
-            let message =
-                format!("{} may not call {name}: it needs the scope {scope}", context.caller.name);
-            return Err(RpcError::new(code::NOT_PERMITTED, message));
+        if let Some(scope) = method.scope {
+            context.needs(scope, name)?;
         }
-        let params = if params.is_null() { Value::Object(serde_json::Map::new()) } else { params };
-        (method.call)(context, params).await
+        (method.call)(context, method.named(params)?).await
+    }
+}
+
+impl Context {
+    /// Refuses what needs a scope that the caller does not have.
+    pub(super) fn needs(&self, scope: Scope, doing: &str) -> Result<(), RpcError> {
+        if self.caller.scopes.has(scope) {
+            return Ok(());
+        }
+        let word = serde_json::to_value(scope).unwrap_or_default();
+        let word = word.as_str().unwrap_or_default();
+        let message =
+            format!("{} may not call {doing}: it needs the scope {word}", self.caller.name);
+        Err(RpcError::new(code::NOT_PERMITTED, message).with("scope", word))
     }
 }
 
 impl Default for Table {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Returns the names of the fields of a struct, in their order, without other spellings of the same.
+fn names_of<P: DeserializeOwned + JsonSchema>() -> Vec<&'static str> {
+    let mut names: &'static [&'static str] = &[];
+    // Ends in an error as soon as the names are known.
+    drop(P::deserialize(FieldNames(&mut names)));
+    let schema = P::json_schema(&mut SchemaGenerator::default());
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let is_property = |name: &&str| properties.is_some_and(|all| all.contains_key(*name));
+    names.iter().copied().filter(is_property).collect()
+}
+
+/// Learns the names that a struct asks for.
+struct FieldNames<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom("no struct"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = fields;
+        Err(serde::de::Error::custom("the names are known"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }

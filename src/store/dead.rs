@@ -83,8 +83,19 @@ impl DeadLetter {
 }
 
 /// The fields in a list beside the error.
-const FIELDS: [&str; 8] =
-    ["name", "attempt", "crashes", "exit_code", "actor", "caller_id", "created_at", "finished_at"];
+pub(crate) const DEAD_FIELDS: [&str; 11] = [
+    "name",
+    "group",
+    "instance",
+    "attempt",
+    "crashes",
+    "exit_code",
+    "actor",
+    "caller_id",
+    "context_id",
+    "created_at",
+    "finished_at",
+];
 
 /// Letters from the script: each has its id, error and fields.
 type Rows = Vec<Vec<Vec<u8>>>;
@@ -153,7 +164,7 @@ impl Store {
             .arg(limit)
             .arg(error.unwrap_or_default())
             .arg(DeadLetter::ERROR_BYTES_MAX);
-        for name in FIELDS {
+        for name in DEAD_FIELDS {
             script.arg(name);
         }
         let (last, place, rows): (Vec<u8>, i64, Rows) = self.invoke(DOING, &script).await?;
@@ -185,7 +196,7 @@ fn letter(script_type: &ScriptType, row: &[Vec<u8>]) -> Option<DeadLetter> {
         id: std::str::from_utf8(id).ok()?.parse().ok()?,
         script_type: script_type.clone(),
         error: text(error),
-        fields: FIELDS
+        fields: DEAD_FIELDS
             .into_iter()
             .zip(rest)
             .filter(|(_, value)| !value.is_empty())

@@ -88,7 +88,7 @@ pub struct JobSummary {
 }
 
 /// The fields in a list, without script and output, which may be large.
-const SUMMARY_FIELDS: [&str; 15] = [
+pub(crate) const SUMMARY_FIELDS: [&str; 17] = [
     "name",
     "script_type",
     "group",
@@ -96,6 +96,8 @@ const SUMMARY_FIELDS: [&str; 15] = [
     "priority",
     "attempt",
     "actor",
+    "caller_id",
+    "context_id",
     "created_at",
     "started_at",
     "finished_at",

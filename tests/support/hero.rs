@@ -175,6 +175,11 @@ impl Hero {
     }
 
     /// A configuration file with the settings and these.
+    /// Writes its configuration into a new file.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.config(&[])
+    }
+
     fn config(&self, more: &[(String, String)]) -> PathBuf {
         let file = self.new_file("toml");
         let own = self.settings.iter();

@@ -24,7 +24,8 @@ enum Xtask {
     Completions {
         folder: PathBuf,
     },
-    /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts
+    /// Write docs/sal.md, docs/osis.md and their definition files from the functions of scripts, and
+    /// docs/openrpc.json from the methods of the API
     Docs,
     /// Write the libraries that are linked into hero into a file, as CycloneDX
     Sbom {

@@ -16,6 +16,8 @@ use crate::proto::target::ActorId;
 /// One field that only Hero writes.
 pub(super) struct OwnField {
     pub(super) name: &'static str,
+    /// Its documentation.
+    pub(super) doc: &'static str,
     pub(super) kind: FieldKind,
     /// Sets it from the text of the hash; text that cannot be read counts as absent.
     pub(super) read: fn(&mut Job, &str),
@@ -57,6 +59,7 @@ macro_rules! job {
         pub(super) static OWN_FIELDS: &[OwnField] = &[$(
             OwnField {
                 name: stringify!($field),
+                doc: concat!($($doc),+),
                 kind: <$type as HashValue>::KIND,
                 read: |job, text| job.$field = <$type>::read(text).unwrap_or_default(),
                 write: |job| (job.$field != <$type>::default()).then(|| job.$field.write()),
@@ -97,6 +100,12 @@ job! {
 }
 
 impl Job {
+    /// Returns the fields that only Hero writes, but the state and the output: each with its
+    /// documentation and its shape.
+    pub fn own_fields() -> impl Iterator<Item = (&'static str, &'static str, FieldKind)> {
+        OWN_FIELDS.iter().map(|own| (own.name, own.doc, own.kind))
+    }
+
     /// Creates a job that is not stored yet, everything but its script at the default.
     pub fn new(id: JobId, script: impl Into<String>) -> Self {
         Self::from(JobSpec { id: Some(id), ..JobSpec::new(script) })

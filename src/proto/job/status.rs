@@ -7,7 +7,8 @@ use crate::proto::target::IllegalName;
 
 /// The state of a job. Only the server-side scripts change it, and only as
 /// [`JobStatus::may_become`] allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, schemars::JsonSchema)]
+#[schemars(rename_all = "snake_case")]
 pub enum JobStatus {
     /// Stored, not started.
     Created,

@@ -1,16 +1,14 @@
-//! `system.*`: the daemon itself.
+//! `system.*`: the daemon itself; `whoami`: the caller.
+
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
 use super::super::table::{Context, Method};
-
-/// No parameters.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct None {}
+use super::params::Nothing;
 
 /// The program that answers.
 #[derive(Serialize, JsonSchema)]
@@ -19,16 +17,81 @@ struct Info {
     version: String,
     /// The address of Redis, without a password.
     redis: String,
+    /// The prefix of all keys.
+    namespace: String,
+    /// The configured script types.
+    types: Vec<String>,
 }
 
-pub(super) fn methods() -> [Method; 1] {
-    [Method::new("system.info", Scope::Read, "Returns the version and the address of Redis.", info)]
+/// An authenticated caller.
+#[derive(Serialize, JsonSchema)]
+struct Who {
+    /// Its name, which becomes `caller_id` of its jobs.
+    name: String,
+    /// What it may do: read, submit, operate, admin.
+    scopes: Vec<&'static str>,
+    /// What its jobs must be.
+    bounds: WhoBounds,
 }
 
-async fn info(context: Context, _: None) -> Result<Info, RpcError> {
+/// The bounds of a caller; what is left out has none.
+#[derive(Serialize, JsonSchema)]
+struct WhoBounds {
+    /// The script types of its jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    types: Option<BTreeSet<String>>,
+    /// The groups of its jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<BTreeSet<String>>,
+    /// The callers that its jobs may name, beside itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callers: Option<BTreeSet<String>>,
+    /// The contexts of its jobs and objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contexts: Option<BTreeSet<String>>,
+}
+
+pub(super) fn methods() -> [Method; 2] {
+    [
+        Method::new(
+            "system.info",
+            Scope::Read,
+            "Returns the version, the address of Redis and the script types.",
+            info,
+        ),
+        Method::new("whoami", None, "Returns the caller: its name, scopes and bounds.", whoami),
+    ]
+}
+
+async fn info(context: Context, _: Nothing) -> Result<Info, RpcError> {
     context.client.ping().await?;
     Ok(Info {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         redis: context.address.as_ref().to_owned(),
+        namespace: context.config.redis.namespace.to_string(),
+        types: context.config.types.keys().map(ToString::to_string).collect(),
+    })
+}
+
+#[expect(clippy::unused_async, reason = "methods are asynchronous")]
+async fn whoami(context: Context, _: Nothing) -> Result<Who, RpcError> {
+    let caller = &context.caller;
+    let all = [
+        (Scope::Read, "read"),
+        (Scope::Submit, "submit"),
+        (Scope::Operate, "operate"),
+        (Scope::Admin, "admin"),
+    ];
+    let scopes = all.into_iter().filter(|(scope, _)| caller.scopes.has(*scope));
+    let bounds = caller.bounds.clone();
+    Ok(Who {
+        name: caller.name.clone(),
+        scopes: scopes.map(|(_, word)| word).collect(),
+        bounds: WhoBounds {
+            types: bounds.types,
+            groups: bounds.groups,
+            callers: bounds.callers,
+            contexts: bounds.contexts,
+        },
     })
 }

@@ -1,0 +1,242 @@
+//! What a caller may see and change: its scopes and its bounds, held against one job.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::super::caller::{Bounds, Caller, Scope};
+use super::super::error::{RpcError, code};
+use super::super::table::Context;
+use crate::client::ClientError;
+use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::target::{Fallback, Group, ScriptType};
+
+/// Where a job belongs, as far as bounds look at it.
+pub(super) struct Belongs<'a> {
+    pub(super) script_type: Option<&'a str>,
+    pub(super) group: Option<&'a str>,
+    pub(super) caller: &'a str,
+    pub(super) context: &'a str,
+}
+
+/// A bound that does not admit a job.
+struct Outside<'a> {
+    bound: &'static str,
+    value: Option<&'a str>,
+    allowed: &'a BTreeSet<String>,
+}
+
+impl<'a> Belongs<'a> {
+    pub(super) fn of(job: &'a Job) -> Self {
+        let default = job.spec.instance.map(|_| "default");
+        Self {
+            script_type: job.spec.script_type.as_ref().map(ScriptType::as_str),
+            group: job.spec.group.as_ref().map(Group::as_str).or(default),
+            caller: &job.spec.caller_id,
+            context: &job.spec.context_id,
+        }
+    }
+
+    /// Reads the fields of a job in a list.
+    pub(super) fn of_fields(field: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let default = field("instance").map(|_| "default");
+        Self {
+            script_type: field("script_type"),
+            group: field("group").or(default),
+            caller: field("caller_id").unwrap_or_default(),
+            context: field("context_id").unwrap_or_default(),
+        }
+    }
+
+    fn outside(&self, caller: &'a Caller) -> Option<Outside<'a>> {
+        let Bounds { types, groups, callers, contexts } = &caller.bounds;
+        let own = self.caller == caller.name;
+        let checks = [
+            ("types", types, self.script_type, false),
+            ("groups", groups, self.group, false),
+            ("callers", callers, Some(self.caller), own),
+            ("contexts", contexts, Some(self.context), false),
+        ];
+        checks.into_iter().find_map(|(bound, allowed, value, is_free)| {
+            let allowed = allowed.as_ref()?;
+            let fits = is_free || value.is_some_and(|value| allowed.contains(value));
+            (!fits).then_some(Outside { bound, value, allowed })
+        })
+    }
+
+    /// Returns whether the caller may see the job.
+    pub(super) fn is_within(&self, caller: &'a Caller) -> bool {
+        self.outside(caller).is_none()
+    }
+}
+
+impl Context {
+    /// Returns whether the caller may change jobs of others.
+    pub(super) fn operates(&self) -> bool {
+        self.caller.scopes.has(Scope::Operate) || self.caller.scopes.has(Scope::Admin)
+    }
+
+    /// Returns whether the caller has bounds.
+    pub(super) fn is_bound(&self) -> bool {
+        self.caller.bounds != Bounds::default()
+    }
+
+    /// Refuses what concerns jobs of all callers and contexts if the caller has bounds.
+    pub(super) fn needs_no_bounds(&self, doing: &str) -> Result<(), RpcError> {
+        if !self.is_bound() {
+            return Ok(());
+        }
+        let message = format!(
+            "{} may not {doing}: it may reach jobs beyond the bounds of this caller",
+            self.caller.name
+        );
+        Err(RpcError::new(code::NOT_PERMITTED, message))
+    }
+
+    /// Refuses a script type or group beyond the caller's bounds.
+    pub(super) fn admits(&self, script_type: &str, group: Option<&str>) -> Result<(), RpcError> {
+        let (caller, context) = (self.caller.name.as_str(), "");
+        let belongs = Belongs { script_type: Some(script_type), group, caller, context };
+        match belongs.outside(&self.caller).filter(|outside| outside.bound != "contexts") {
+            Some(outside) => Err(self.refusal(&outside)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a context of objects beyond the caller's bounds.
+    pub(super) fn admits_context(&self, context: &str) -> Result<(), RpcError> {
+        match &self.caller.bounds.contexts {
+            Some(allowed) if !allowed.contains(context) => {
+                Err(self.refusal(&Outside { bound: "contexts", value: Some(context), allowed }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refusal(&self, outside: &Outside<'_>) -> RpcError {
+        let Outside { bound, value, allowed } = outside;
+        let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
+        let value = value.map_or("none".to_owned(), |value| format!("`{}`", value.escape_debug()));
+        let message = format!(
+            "{} may not use {value}: the {bound} of this caller are {}",
+            self.caller.name,
+            allowed.join(", ")
+        );
+        RpcError::new(code::NOT_PERMITTED, message).with("bound", *bound)
+    }
+
+    /// Makes a job one of the caller's, and refuses one beyond its bounds. A setting that is left out
+    /// becomes the only one that the bounds allow.
+    pub(super) fn adopt(&self, job: &mut Job) -> Result<(), RpcError> {
+        let (caller, spec) = (&*self.caller, &mut job.spec);
+        let Bounds { types, groups, callers, contexts } = &caller.bounds;
+        let only = |allowed: &Option<BTreeSet<String>>| {
+            allowed.as_ref().filter(|allowed| allowed.len() == 1)?.first().cloned()
+        };
+        if spec.caller_id.is_empty() {
+            spec.caller_id.clone_from(&caller.name);
+        }
+        let may_name = |name: &String| callers.as_ref().is_some_and(|all| all.contains(name));
+        if spec.caller_id != caller.name && !self.operates() && !may_name(&spec.caller_id) {
+            let message = format!(
+                "{} may not submit jobs of caller_id `{}`: leave it out",
+                caller.name,
+                spec.caller_id.escape_debug()
+            );
+            return Err(RpcError::new(code::NOT_PERMITTED, message).with("field", "caller_id"));
+        }
+        if spec.script_type.is_none() {
+            spec.script_type = only(types).and_then(|name| name.parse().ok());
+        }
+        if spec.group.is_none() && spec.instance.is_none() {
+            spec.group = only(groups).and_then(|name| name.parse().ok());
+        }
+        if spec.context_id.is_empty() {
+            spec.context_id = only(contexts).unwrap_or_default();
+        }
+        if groups.is_some() {
+            match spec.fallback {
+                // It would leave the group.
+                Some(Fallback::Type) => {
+                    let message = format!(
+                        "{} may not use the fallback `type`: it is bound to groups",
+                        caller.name
+                    );
+                    return Err(RpcError::new(code::NOT_PERMITTED, message).with("bound", "groups"));
+                }
+                Some(_) => {}
+                None => spec.fallback = Some(Fallback::None),
+            }
+        }
+        match Belongs::of(job).outside(caller) {
+            Some(outside) => Err(self.refusal(&outside)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks jobs before they are submitted together: their types, and that the caller may read the
+    /// outputs of the jobs that they wait for.
+    pub(super) async fn check_new(&self, jobs: &[Job]) -> Result<(), RpcError> {
+        for job in jobs {
+            self.has_type(job)?;
+        }
+        let reads = self.caller.scopes.has(Scope::Read);
+        if reads && !self.is_bound() {
+            return Ok(());
+        }
+        let mut known: HashSet<&JobId> = jobs.iter().map(|job| &job.id).collect();
+        for id in jobs.iter().flat_map(|job| job.spec.waits_for()) {
+            if known.insert(id) {
+                let other = self.visible(id).await?;
+                if !reads && other.spec.caller_id != self.caller.name {
+                    return Err(hidden(id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a job without a script type, and of one that is not configured.
+    pub(super) fn has_type(&self, job: &Job) -> Result<(), RpcError> {
+        let Some(script_type) = &job.spec.script_type else {
+            return Err(InvalidJob::new("script_type", "is missing").into());
+        };
+        if self.config.types.contains_key(script_type) {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.config.types.keys().map(ScriptType::as_str).collect();
+        let names = names.join(", ");
+        let reason = format!("`{script_type}` is not configured; configured types: {names}");
+        Err(InvalidJob::new("script_type", reason).into())
+    }
+
+    /// Reads a job that the caller may see.
+    pub(super) async fn visible(&self, id: &JobId) -> Result<Job, RpcError> {
+        let job = self.client.get_job(id).await?;
+        if Belongs::of(&job).is_within(&self.caller) { Ok(job) } else { Err(hidden(id)) }
+    }
+
+    /// Refuses a job that the caller may not see.
+    pub(super) async fn may_see(&self, id: &JobId) -> Result<(), RpcError> {
+        if self.is_bound() { self.visible(id).await.map(drop) } else { Ok(()) }
+    }
+
+    /// Refuses a job that the caller may not change: one beyond its bounds, or of another caller.
+    pub(super) async fn may_change(&self, id: &JobId, doing: &str) -> Result<(), RpcError> {
+        if self.operates() && !self.is_bound() {
+            return Ok(());
+        }
+        let job = self.visible(id).await?;
+        if self.operates() || job.spec.caller_id == self.caller.name {
+            return Ok(());
+        }
+        let message = format!(
+            "{} may not {doing} job {id}: it is a job of another caller, which needs the scope operate",
+            self.caller.name
+        );
+        Err(RpcError::new(code::NOT_PERMITTED, message).with("id", id.as_str()))
+    }
+}
+
+/// The error for a job that the caller may not see: the same as for one that does not exist.
+fn hidden(id: &JobId) -> RpcError {
+    ClientError::NoSuchJob(id.clone()).into()
+}

@@ -1,0 +1,97 @@
+//! `batch.submit`: many jobs at once.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::error::RpcError;
+use super::super::table::{Context, Method};
+use super::job_types::JobSettings;
+use crate::client::ClientError;
+use crate::proto::job::Job;
+use crate::store::Store;
+
+/// The most jobs of one batch that is not atomic.
+const JOBS_MAX: usize = 10_000;
+
+pub(super) fn methods() -> [Method; 1] {
+    [Method::new(
+        "batch.submit",
+        Scope::Submit,
+        "Submits many jobs: each is accepted or rejected by itself, or all or none.",
+        submit,
+    )]
+}
+
+/// The jobs of a batch.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    /// The jobs, up to 10 000.
+    jobs: Vec<JobSettings>,
+    /// Submits all of them or none; they may wait for each other in any order.
+    #[serde(default)]
+    all_or_none: bool,
+}
+
+/// The jobs of a batch that were accepted, and the others.
+#[derive(Serialize, JsonSchema)]
+struct Submitted {
+    /// The ids of the accepted jobs, in the order of the batch.
+    ids: Vec<String>,
+    /// The rejected jobs.
+    refused: Vec<Refused>,
+}
+
+/// A rejected job of a batch.
+#[derive(Serialize, JsonSchema)]
+struct Refused {
+    /// Its place in the batch, from 1.
+    line: usize,
+    /// The reason.
+    error: String,
+}
+
+async fn submit(context: Context, given: Batch) -> Result<Submitted, RpcError> {
+    let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
+    if given.jobs.len() > most {
+        let error = ClientError::TooMany { jobs: given.jobs.len(), most };
+        return Err(RpcError::from(error).with("field", "jobs"));
+    }
+    let (mut jobs, mut refused) = (Vec::new(), Vec::new());
+    for (place, settings) in given.jobs.iter().enumerate() {
+        match checked(&context, settings) {
+            Ok(job) => jobs.push((place, job)),
+            Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
+        }
+    }
+    let (places, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
+    context.check_new(&jobs).await?;
+    let mut ids = Vec::new();
+    if !given.all_or_none {
+        let results = context.client.submit_all(&jobs).await?;
+        for (place, result) in places.into_iter().zip(results) {
+            match result {
+                Ok(id) => ids.push(id.to_string()),
+                Err(error) => refused.push(Refused { line: place + 1, error: error.to_string() }),
+            }
+        }
+        refused.sort_by_key(|refused| refused.line);
+    } else if refused.is_empty() {
+        match context.client.submit_all_or_none(&jobs).await {
+            Ok(all) => ids.extend(all.iter().map(ToString::to_string)),
+            Err(ClientError::Refused { place, error, .. }) => {
+                refused.push(Refused { line: place + 1, error: error.to_string() });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Submitted { ids, refused })
+}
+
+fn checked(context: &Context, settings: &JobSettings) -> Result<Job, RpcError> {
+    let job = settings.job(context)?;
+    context.client.check(&job)?;
+    context.has_type(&job)?;
+    Ok(job)
+}

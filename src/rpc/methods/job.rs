@@ -1,0 +1,403 @@
+//! `job.*`: submits jobs, waits for them, reads, stops, retries and deletes them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::error::{RpcError, code};
+use super::super::table::{Context, Method};
+use super::job_types::{JobDocument, JobSettings, ListedJob};
+use super::params::{OneJob, Text, page_size, patience};
+use crate::client::ClientError;
+use crate::proto::job::{JobId, JobOutput, JobStatus};
+use crate::proto::target::ScriptType;
+use crate::store::{Cursor, ListQuery, LogLine};
+
+/// The most lines of a log that one call returns.
+const LINES_MAX: usize = 1000;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new(
+            "job.submit",
+            Scope::Submit,
+            "Submits a job and returns its id; if a job with its unique key has not ended, that job's id.",
+            submit,
+        ),
+        Method::new(
+            "job.create",
+            Scope::Submit,
+            "Stores a job without starting it; job.start does that.",
+            create,
+        ),
+        Method::new("job.start", Scope::Submit, "Starts a created job.", start),
+        Method::new(
+            "job.run",
+            Scope::Submit,
+            "Submits a job, waits for its end and returns it; if the wait ends first, as it is then.",
+            run,
+        ),
+        Method::new("job.get", Scope::Read, "Returns a job with all its fields.", get),
+        Method::new(
+            "job.list",
+            Scope::Read,
+            "Lists jobs by state, the newest first, page by page.",
+            list,
+        ),
+        Method::new(
+            "job.wait",
+            Scope::Read,
+            "Waits for the end of a job and returns it; if the wait ends first, as it is then.",
+            wait,
+        ),
+        Method::new("job.output", Scope::Read, "Returns the output of a finished job.", output),
+        Method::new("job.log", Scope::Read, "Returns lines of a job's log.", log),
+        Method::new("job.stop", Scope::Submit, "Stops a job, waiting or running.", stop),
+        Method::new("job.retry", Scope::Submit, "Runs an ended job again.", retry),
+        Method::new(
+            "job.delete",
+            Scope::Submit,
+            "Deletes a job that is not running, with its log.",
+            delete,
+        ),
+        Method::new("job.clear", Scope::Admin, "Deletes every job that is not running.", clear),
+    ]
+}
+
+/// A job to submit.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Submit {
+    /// The job.
+    job: JobSettings,
+}
+
+/// A job to submit and to wait for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    /// The job.
+    job: JobSettings,
+    /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
+    wait: Option<f64>,
+}
+
+/// The id of a job.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Id {
+    /// The id of the job.
+    pub(super) id: String,
+}
+
+async fn submit(context: Context, given: Submit) -> Result<Id, RpcError> {
+    let id = submitted(&context, &given.job).await?;
+    Ok(Id { id: id.to_string() })
+}
+
+/// Submits a job as one of the caller's.
+pub(super) async fn submitted(
+    context: &Context,
+    settings: &JobSettings,
+) -> Result<JobId, RpcError> {
+    let job = settings.job(context)?;
+    context.check_new(std::slice::from_ref(&job)).await?;
+    Ok(context.client.submit(job).await?)
+}
+
+async fn create(context: Context, given: Submit) -> Result<Id, RpcError> {
+    let id = created(&context, &given.job).await?;
+    Ok(Id { id: id.to_string() })
+}
+
+/// Stores a job of the caller without starting it.
+pub(super) async fn created(context: &Context, settings: &JobSettings) -> Result<JobId, RpcError> {
+    let job = settings.job(context)?;
+    context.check_new(std::slice::from_ref(&job)).await?;
+    Ok(context.client.create_job(job).await?)
+}
+
+/// A job and what was done to it.
+#[derive(Serialize, JsonSchema)]
+struct Told {
+    /// The id of the job.
+    id: String,
+    /// Its new state, or what was done: `stopped`, `told to stop`, `deleted`.
+    result: String,
+}
+
+impl Told {
+    fn new(id: &JobId, result: impl ToString) -> Self {
+        Self { id: id.to_string(), result: result.to_string() }
+    }
+}
+
+async fn start(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Told, RpcError> {
+    context.may_change(&id, "start").await?;
+    Ok(Told::new(&id, context.client.start_job(&id).await?))
+}
+
+async fn run(context: Context, given: Run) -> Result<JobDocument, RpcError> {
+    let patience = patience(given.wait)?;
+    let id = submitted(&context, &given.job).await?;
+    ended(&context, &id, patience).await?;
+    Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
+}
+
+/// Waits for the end of a job, however it ends, or for the end of the patience.
+async fn ended(context: &Context, id: &JobId, patience: Duration) -> Result<(), RpcError> {
+    match context.client.await_result(id, Some(patience)).await {
+        Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. }) => Ok(()),
+        Err(error) => Err(RpcError::from(error).with("id", id.as_str())),
+    }
+}
+
+async fn get(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<JobDocument, RpcError> {
+    context.may_see(&id).await?;
+    Ok(JobDocument::of(&context, context.client.job_document(&id).await?))
+}
+
+/// A page of jobs to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Only jobs in this state.
+    status: Option<JobStatus>,
+    /// Only jobs of this script type.
+    script_type: Option<Text<ScriptType>>,
+    /// The size of the page, up to 1000; 50 without it.
+    limit: Option<usize>,
+    /// The `next` of the page before.
+    cursor: Option<Text<Cursor>>,
+}
+
+/// A page of jobs.
+#[derive(Serialize, JsonSchema)]
+struct JobPage {
+    /// The jobs. A caller with bounds may get less than a page with more to come.
+    jobs: Vec<ListedJob>,
+    /// The cursor of the next page, if there may be one.
+    next: Option<String>,
+}
+
+async fn list(context: Context, given: List) -> Result<JobPage, RpcError> {
+    let query = ListQuery {
+        status: given.status,
+        script_type: given.script_type.map(|Text(name)| name),
+        limit: page_size(given.limit, ListQuery::LIMIT_MAX)?,
+        cursor: given.cursor.map(|Text(cursor)| cursor),
+    };
+    let page = context.client.list_jobs(&query).await?;
+    let mut jobs: Vec<ListedJob> = page.items.into_iter().map(ListedJob).collect();
+    jobs.retain(|job| job.belongs().is_within(&context.caller));
+    Ok(JobPage { jobs, next: page.next.map(|cursor| cursor.to_string()) })
+}
+
+/// A job to wait for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    /// The id of the job.
+    id: Text<JobId>,
+    /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
+    wait: Option<f64>,
+}
+
+async fn wait(context: Context, given: Wait) -> Result<JobDocument, RpcError> {
+    let (Text(id), patience) = (given.id, patience(given.wait)?);
+    context.may_see(&id).await?;
+    ended(&context, &id, patience).await?;
+    Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
+}
+
+/// The output of a job.
+#[derive(Serialize, JsonSchema)]
+struct Output {
+    /// The output: text, or Base64.
+    output: String,
+    /// `base64` if the output is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_encoding: Option<&'static str>,
+}
+
+async fn output(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Output, RpcError> {
+    let output = output_of(&context, &id).await?;
+    let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
+    Ok(Output { output: output.into_text(), output_encoding })
+}
+
+/// Returns the output of a job that the caller may see.
+pub(super) async fn output_of(context: &Context, id: &JobId) -> Result<JobOutput, RpcError> {
+    context.may_see(id).await?;
+    let output = context.client.get_job_output(id).await?;
+    output.ok_or_else(|| {
+        let message = format!("job {id} has no output yet; wait for it with job.wait");
+        RpcError::new(code::CONFLICT, message).with("id", id.as_str())
+    })
+}
+
+/// A part of a job's log.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Log {
+    /// The id of the job.
+    id: Text<JobId>,
+    /// Only lines after the one with this id, such as `next` of the part before.
+    after: Option<String>,
+    /// Only lines since this time.
+    since: Option<Text<Timestamp>>,
+    /// The most lines, up to 1000; 1000 without it.
+    limit: Option<usize>,
+}
+
+/// Lines of a job's log.
+#[derive(Serialize, JsonSchema)]
+struct Lines {
+    /// The id of the job.
+    id: String,
+    /// The lines.
+    lines: Vec<Line>,
+    /// The value of `after` for the next part: set if there may be more already.
+    next: Option<String>,
+}
+
+/// A line of a log.
+#[derive(Serialize, JsonSchema)]
+struct Line {
+    /// Its place in the log.
+    id: String,
+    /// 1 for standard output, 2 for standard error, 3 for progress.
+    fd: u8,
+    /// The text, without its line end.
+    line: String,
+    /// The progress from 0 to 1, if the line is about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<f64>,
+}
+
+async fn log(context: Context, given: Log) -> Result<Lines, RpcError> {
+    let Text(id) = given.id;
+    let limit = page_size(given.limit.or(Some(LINES_MAX)), LINES_MAX)?;
+    let after = given.after.or_else(|| given.since.map(|Text(time)| LogLine::place_before(time)));
+    if after.as_ref().is_some_and(|place| !is_place(place)) {
+        let message = "`after` is not the id of a log line, such as 1790000000000-0";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "after"));
+    }
+    context.may_see(&id).await?;
+    let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;
+    let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
+    let lines =
+        lines.into_iter().map(|LogLine { id, fd, line, progress }| Line { id, fd, line, progress });
+    Ok(Lines { id: id.to_string(), lines: lines.collect(), next })
+}
+
+/// Returns whether a text is a place in a log: two numbers.
+fn is_place(text: &str) -> bool {
+    let is_number = |part: &str| part.parse::<u64>().is_ok();
+    text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
+}
+
+async fn stop(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Told, RpcError> {
+    let ended = stopped(&context, &id).await?;
+    Ok(Told::new(&id, if ended { "stopped" } else { "told to stop" }))
+}
+
+/// Stops a job that the caller may change. Returns whether it has ended already.
+pub(super) async fn stopped(context: &Context, id: &JobId) -> Result<bool, RpcError> {
+    context.may_change(id, "stop").await?;
+    Ok(context.client.stop_job(id).await?)
+}
+
+/// A job to run again.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Retry {
+    /// The id of the job.
+    id: Text<JobId>,
+    /// Retries also its dependents that failed because it did; for this the job may have any state.
+    #[serde(default)]
+    with_dependents: bool,
+}
+
+/// Jobs that run again.
+#[derive(Serialize, JsonSchema)]
+struct Retried {
+    /// The jobs, the one that was named first.
+    jobs: Vec<RetriedJob>,
+}
+
+/// A job that runs again, or stays as it is.
+#[derive(Serialize, JsonSchema)]
+struct RetriedJob {
+    /// The id of the job.
+    id: String,
+    /// Its new state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    /// The reason for which it stays as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+async fn retry(context: Context, given: Retry) -> Result<Retried, RpcError> {
+    let Text(id) = given.id;
+    context.may_change(&id, "retry").await?;
+    let jobs = if given.with_dependents {
+        context.needs(Scope::Operate, "job.retry with dependents")?;
+        context.needs_no_bounds("retry the dependents of a job")?;
+        context.client.retry_job_with_dependents(&id).await?
+    } else {
+        let status = context.client.retry_job(&id).await?;
+        vec![(id, Ok(status))]
+    };
+    let jobs = jobs.into_iter().map(|(id, result)| {
+        let (result, problem) = match result {
+            Ok(status) => (Some(status.to_string()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        RetriedJob { id: id.to_string(), result, problem }
+    });
+    Ok(Retried { jobs: jobs.collect() })
+}
+
+async fn delete(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Told, RpcError> {
+    deleted(&context, &id).await?;
+    Ok(Told::new(&id, "deleted"))
+}
+
+/// Deletes a job that the caller may change.
+pub(super) async fn deleted(context: &Context, id: &JobId) -> Result<(), RpcError> {
+    context.may_change(id, "delete").await?;
+    Ok(context.client.delete_job(id).await?)
+}
+
+/// Nothing but a confirmation.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Clear {
+    /// Confirms that all are deleted: true.
+    yes: bool,
+}
+
+/// A number of deleted things.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Deleted {
+    /// The number of those that were deleted.
+    pub(super) deleted: u64,
+}
+
+async fn clear(context: Context, given: Clear) -> Result<Deleted, RpcError> {
+    if !given.yes {
+        let message = "job.clear deletes every job that is not running; confirm with yes = true";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"));
+    }
+    cleared(&context).await
+}
+
+/// Deletes all jobs that are not running.
+pub(super) async fn cleared(context: &Context) -> Result<Deleted, RpcError> {
+    context.needs_no_bounds("delete all jobs")?;
+    Ok(Deleted { deleted: context.client.clear_all_jobs().await? })
+}

@@ -1,0 +1,224 @@
+//! Jobs as parameters and results. Their schemas come from the one list of job options.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::super::error::RpcError;
+use super::super::table::Context;
+use super::access::Belongs;
+use crate::proto::job::{FieldKind, Job, JobAttempt, JobStatus, SETTINGS};
+use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary, SUMMARY_FIELDS};
+
+/// The settings of a job to submit.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct JobSettings(Map<String, Value>);
+
+/// A job with all its fields.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct JobDocument(Value);
+
+/// A job in a list.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct ListedJob(pub(super) JobSummary);
+
+/// A dead letter in a list.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct ListedDead(pub(super) DeadLetter);
+
+/// What stands in place of a value that the caller may not see.
+const MASKED: &str = "***";
+
+/// The fields that actors add to the hash.
+const ADDED: [(&str, &str, &str); 8] = [
+    ("progress", "number", "The progress that the script reported, from 0 to 1"),
+    ("progress_text", "string", "The step that the script reported"),
+    ("signal", "integer", "The signal that ended its process"),
+    ("cpu_time", "number", "The processor time of its last attempt, in seconds"),
+    ("memory_peak", "integer", "The most memory of its last attempt, in bytes"),
+    ("log_missing", "integer", "The lines of its log that Redis refused"),
+    ("held_by", "string", "The limit that holds it"),
+    ("limit", "string", "The limit of resources that ended it"),
+];
+
+impl JobSettings {
+    /// Returns the job as one of the caller's, within its bounds.
+    pub(super) fn job(&self, context: &Context) -> Result<Job, RpcError> {
+        let mut job = Job::from_json(&self.0)?;
+        context.adopt(&mut job)?;
+        Ok(job)
+    }
+
+    /// Settings of one name and value each.
+    pub(super) fn of(members: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        Self(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
+impl JobDocument {
+    /// Returns the job as the caller may see it: environment variables of others are masked.
+    pub(super) fn new(context: &Context, job: &Job) -> Self {
+        Self::of(context, job.to_json())
+    }
+
+    /// Returns a document of a job as the caller may see it.
+    pub(super) fn of(context: &Context, mut document: Value) -> Self {
+        let is_own = document["caller_id"] == context.caller.name.as_str();
+        let variables = document.get_mut("env_vars").and_then(Value::as_object_mut);
+        if let Some(variables) = variables.filter(|_| !is_own && !context.operates()) {
+            variables.values_mut().for_each(|value| *value = MASKED.into());
+        }
+        Self(document)
+    }
+}
+
+/// The schema of a field of the hash, as JSON has it.
+fn field(doc: &str, kind: FieldKind) -> Value {
+    let doc = doc.split_whitespace().collect::<Vec<_>>().join(" ");
+    let doc = doc.trim_end_matches('.');
+    match kind {
+        FieldKind::Text => json!({ "description": doc, "type": "string" }),
+        FieldKind::Number => json!({ "description": doc, "type": "integer" }),
+        FieldKind::Duration => {
+            json!({ "description": format!("{doc}; in seconds"), "type": "number" })
+        }
+        FieldKind::Flag => json!({ "description": doc, "type": "boolean" }),
+        FieldKind::Time => json!({ "description": doc, "type": "string", "format": "date-time" }),
+        FieldKind::List => {
+            json!({ "description": doc, "type": "array", "items": { "type": "string" } })
+        }
+        FieldKind::Map => json!({
+            "description": doc, "type": "object", "additionalProperties": { "type": "string" },
+        }),
+    }
+}
+
+fn settings() -> Map<String, Value> {
+    SETTINGS.iter().map(|set| (set.field.to_owned(), field(set.doc, set.kind))).collect()
+}
+
+/// The schemas of all fields of a job.
+fn fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let mut all = settings();
+    all.insert("status".to_owned(), generator.subschema_for::<JobStatus>().into());
+    all.extend(Job::own_fields().map(|(name, doc, kind)| (name.to_owned(), field(doc, kind))));
+    all.insert("attempts".to_owned(), generator.subschema_for::<Vec<JobAttempt>>().into());
+    all["attempts"]["description"] = json!("The latest attempts, the running one included");
+    let added = ADDED.map(|(name, of_type, doc)| {
+        (name.to_owned(), json!({ "description": doc, "type": of_type }))
+    });
+    all.extend(added);
+    let text = |doc: &str| json!({ "description": doc, "type": "string" });
+    all.insert("output".to_owned(), text("The output, once it finished"));
+    all.insert(
+        "output_encoding".to_owned(),
+        text("base64, if the output is not UTF-8 and is given as Base64"),
+    );
+    all
+}
+
+/// The schema of a job in a list: some of its fields, each as the text of the hash.
+fn listed(generator: &mut SchemaGenerator, names: &[&str], description: &str) -> Schema {
+    let all = fields(generator);
+    let mut properties: Map<String, Value> = names
+        .iter()
+        .map(|name| {
+            let doc = all.get(*name).and_then(|field| field.get("description")).cloned();
+            let mut field = json!({ "type": "string" });
+            if let Some(doc) = doc {
+                field["description"] = doc;
+            }
+            ((*name).to_owned(), field)
+        })
+        .collect();
+    for name in ["id", "status"] {
+        if !names.contains(&name) {
+            properties
+                .extend(all.get_key_value(name).map(|(name, field)| (name.clone(), field.clone())));
+        }
+    }
+    json_schema!({
+        "description": description,
+        "type": "object",
+        "properties": properties,
+        "required": ["id"],
+    })
+}
+
+impl JsonSchema for JobSettings {
+    fn schema_name() -> Cow<'static, str> {
+        "JobSettings".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The settings of a job to submit, named as the fields of its hash",
+            "type": "object",
+            "properties": settings(),
+            "required": ["script", "script_type"],
+            "additionalProperties": false,
+        })
+    }
+}
+
+impl JsonSchema for JobDocument {
+    fn schema_name() -> Cow<'static, str> {
+        "Job".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A job. A field that it does not have is left out",
+            "type": "object",
+            "properties": fields(generator),
+            "required": ["id", "script", "status", "priority"],
+        })
+    }
+}
+
+impl JsonSchema for ListedJob {
+    fn schema_name() -> Cow<'static, str> {
+        "ListedJob".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        listed(generator, &SUMMARY_FIELDS, "A job in a list; numbers and times are text")
+    }
+}
+
+impl JsonSchema for ListedDead {
+    fn schema_name() -> Cow<'static, str> {
+        "DeadLetter".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = ["script_type", "error"].into_iter().chain(DEAD_FIELDS).collect();
+        let mut schema =
+            listed(generator, &names, "A dead letter in a list; numbers and times are text");
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.remove("status");
+        }
+        schema
+    }
+}
+
+impl ListedJob {
+    pub(super) fn belongs(&self) -> Belongs<'_> {
+        Belongs::of_fields(|name| self.0.fields.get(name).map(String::as_str))
+    }
+}
+
+impl ListedDead {
+    pub(super) fn belongs(&self) -> Belongs<'_> {
+        let fields = &self.0.fields;
+        let mut belongs = Belongs::of_fields(|name| fields.get(name).map(String::as_str));
+        belongs.script_type = Some(self.0.script_type.as_str());
+        belongs
+    }
+}

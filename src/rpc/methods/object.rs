@@ -1,0 +1,230 @@
+//! `object.*`: the objects that scripts store.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::super::caller::Scope;
+use super::super::error::{RpcError, code};
+use super::super::table::{Context, Method};
+use super::job::Deleted;
+use super::params::{Text, page_size};
+use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};
+
+/// The most objects of a page.
+const PAGE_MAX: usize = 1000;
+/// The most contexts of a page.
+const CONTEXTS_MAX: usize = 100;
+
+pub(super) fn methods() -> [Method; 5] {
+    [
+        Method::new(
+            "object.types",
+            Scope::Read,
+            "Counts the objects of each type by context, page by page.",
+            types,
+        ),
+        Method::new(
+            "object.list",
+            Scope::Read,
+            "Lists the objects of one type by id, page by page.",
+            list,
+        ),
+        Method::new("object.find", Scope::Read, "Finds the objects that match a query.", find),
+        Method::new("object.get", Scope::Read, "Returns one object.", get),
+        Method::new("object.delete", Scope::Operate, "Deletes objects of one type.", delete),
+    ]
+}
+
+/// Contexts to count the objects of.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Types {
+    /// Only this context; all without it.
+    context: Option<Text<object::Context>>,
+    /// The `next` of the page before.
+    after: Option<Text<object::Context>>,
+}
+
+/// Numbers of objects.
+#[derive(Serialize, JsonSchema)]
+struct TypeCounts {
+    /// Each type of each context.
+    types: Vec<TypeCount>,
+    /// The value of `after` for the next page, if there may be one.
+    next: Option<String>,
+}
+
+/// The objects of one type in one context.
+#[derive(Serialize, JsonSchema)]
+struct TypeCount {
+    /// The context.
+    context: String,
+    /// The type.
+    #[serde(rename = "type")]
+    object_type: String,
+    /// The number of objects.
+    objects: u64,
+}
+
+async fn types(context: Context, given: Types) -> Result<TypeCounts, RpcError> {
+    let (contexts, next) = match given.context {
+        Some(Text(named)) => {
+            context.admits_context(&named.text())?;
+            (vec![named], None)
+        }
+        None => {
+            let after = given.after.map(|Text(after)| after);
+            let page = context.client.object_contexts(after.as_ref(), CONTEXTS_MAX).await?;
+            let last = page.last().filter(|_| page.len() == CONTEXTS_MAX);
+            let next = last.map(object::Context::text);
+            (page, next)
+        }
+    };
+    let mut types = Vec::new();
+    for of in contexts {
+        let text = of.text();
+        if context.admits_context(&text).is_err() {
+            continue;
+        }
+        for (object_type, objects) in context.client.object_counts(&of).await? {
+            let object_type = object_type.to_string();
+            types.push(TypeCount { context: text.clone(), object_type, objects });
+        }
+    }
+    Ok(TypeCounts { types, next })
+}
+
+/// A page of objects to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// The type of the objects.
+    #[serde(rename = "type")]
+    object_type: Text<ObjectType>,
+    /// The context; the empty one without it.
+    #[serde(default)]
+    context: String,
+    /// Only objects after this one, such as `next` of the page before.
+    after: Option<Text<ObjectId>>,
+    /// The size of the page, up to 1000; 50 without it.
+    limit: Option<usize>,
+}
+
+/// A page of objects.
+#[derive(Serialize, JsonSchema)]
+struct ObjectPage {
+    /// The objects, each with its `id`, `version`, `created_at` and `modified_at`.
+    objects: Vec<Map<String, Value>>,
+    /// The value of `after` for the next page, if there may be one.
+    next: Option<String>,
+}
+
+fn named(context: &Context, name: &str) -> Result<object::Context, RpcError> {
+    context.admits_context(name)?;
+    Ok(name.parse()?)
+}
+
+async fn list(context: Context, given: List) -> Result<ObjectPage, RpcError> {
+    let of = named(&context, &given.context)?;
+    let (Text(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
+    let after = given.after.map(|Text(id)| id);
+    let (objects, next) =
+        context.client.object_page(&of, &object_type, after.as_ref(), limit).await?;
+    Ok(ObjectPage {
+        objects: objects.iter().map(Object::document).collect(),
+        next: next.map(|id| id.to_string()),
+    })
+}
+
+/// Objects to find.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Find {
+    /// The type of the objects.
+    #[serde(rename = "type")]
+    object_type: Text<ObjectType>,
+    /// The query, such as `age > 30 order by name`.
+    query: String,
+    /// The context; the empty one without it.
+    #[serde(default)]
+    context: String,
+    /// The most objects, up to 1000; 50 without it.
+    limit: Option<usize>,
+}
+
+async fn find(context: Context, given: Find) -> Result<ObjectPage, RpcError> {
+    let of = named(&context, &given.context)?;
+    let (Text(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
+    let query = Query::parse(&given.query).map_err(|error| {
+        RpcError::new(code::INVALID_PARAMS, error.to_string()).with("field", "query")
+    })?;
+    let ask = Ask::Find { object_type, query, after: None, limit };
+    let objects = match context.client.objects(&of, ask, &context.config.osis).await? {
+        Answer::Objects(objects) => objects.iter().map(Object::document).collect(),
+        _ => Vec::new(),
+    };
+    Ok(ObjectPage { objects, next: None })
+}
+
+/// One object.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneObject {
+    /// The type of the object.
+    #[serde(rename = "type")]
+    object_type: Text<ObjectType>,
+    /// The id of the object.
+    id: Text<ObjectId>,
+    /// The context; the empty one without it.
+    #[serde(default)]
+    context: String,
+}
+
+async fn get(context: Context, given: OneObject) -> Result<Map<String, Value>, RpcError> {
+    let of = named(&context, &given.context)?;
+    let (Text(object_type), Text(id)) = (given.object_type, given.id);
+    let ask = Ask::Get(object_type.clone(), id.clone());
+    match context.client.objects(&of, ask, &context.config.osis).await? {
+        Answer::Object(Some(object)) => Ok(object.document()),
+        _ => {
+            let message = format!("no such object: {object_type} {}", id.as_str().escape_debug());
+            Err(RpcError::new(code::NOT_FOUND, message))
+        }
+    }
+}
+
+/// Objects of one type.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SomeObjects {
+    /// The type of the objects.
+    #[serde(rename = "type")]
+    object_type: Text<ObjectType>,
+    /// The ids of the objects, up to 1000.
+    ids: Vec<Text<ObjectId>>,
+    /// The context; the empty one without it.
+    #[serde(default)]
+    context: String,
+}
+
+async fn delete(context: Context, given: SomeObjects) -> Result<Deleted, RpcError> {
+    let of = named(&context, &given.context)?;
+    if given.ids.len() > PAGE_MAX {
+        let message = format!("`ids` names more than {PAGE_MAX} objects");
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "ids"));
+    }
+    let Text(object_type) = given.object_type;
+    let write = |Text(id): Text<ObjectId>| {
+        let object_type = object_type.clone();
+        Write { object_type, id, expected: None, change: Change::Delete }
+    };
+    let ask = Ask::Write(given.ids.into_iter().map(write).collect());
+    match context.client.objects(&of, ask, &context.config.osis).await? {
+        Answer::Written(written) => {
+            let deleted = written.iter().filter(|written| written.existed).count();
+            Ok(Deleted { deleted: deleted as u64 })
+        }
+        _ => Ok(Deleted { deleted: 0 }),
+    }
+}

@@ -1,0 +1,292 @@
+//! The names and the parameters of the older supervisor. Both of its ways to run a job work: to run it and
+//! wait, or to create it, start it and ask for its output.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::super::caller::Scope;
+use super::super::error::{RpcError, code};
+use super::super::table::{Context, Method};
+use super::job::{cleared, created, deleted, output_of, stopped, submitted};
+use super::job_types::JobSettings;
+use super::params::{Nothing, Text, page_size, patience};
+use crate::proto::job::{JobId, JobOutput, JobStatus};
+use crate::store::{Cursor, ListQuery};
+
+/// The most lines of a log that one call returns.
+const LOG_LINES_MAX: usize = 10_000;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new("create_job", Scope::Submit, "As job.create; returns the id.", create_job),
+        Method::new("start_job", Scope::Submit, "As job.start.", start_job),
+        Method::new(
+            "run_job",
+            Scope::Submit,
+            "Submits a job, waits for its end and returns its output or its error.",
+            run_job,
+        ),
+        Method::new(
+            "run_job_and_await_result",
+            Scope::Submit,
+            "Submits a job, waits for its end and returns its output.",
+            run_job_and_await_result,
+        ),
+        Method::new("play", Scope::Submit, "Runs a script and returns its output.", play),
+        Method::new("get_job_status", Scope::Read, "Returns the state of a job.", get_job_status),
+        Method::new(
+            "get_job_output",
+            Scope::Read,
+            "Returns the output of a job; null until it ends.",
+            get_job_output,
+        ),
+        Method::new(
+            "get_job_result",
+            Scope::Read,
+            "Returns the output or the error of a job that has ended.",
+            get_job_result,
+        ),
+        Method::new(
+            "get_job_logs",
+            Scope::Read,
+            "Returns the log of a job as one text; null without one.",
+            get_job_logs,
+        ),
+        Method::new("list_jobs", Scope::Read, "Lists the ids of jobs.", list_jobs),
+        Method::new("stop_job", Scope::Submit, "As job.stop.", stop_job),
+        Method::new("delete_job", Scope::Submit, "As job.delete.", delete_job),
+        Method::new("clear_all_jobs", Scope::Admin, "As job.clear.", clear_all_jobs),
+    ]
+}
+
+/// A job to create.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewJob {
+    /// The job.
+    #[serde(alias = "job_params")]
+    job: JobSettings,
+}
+
+async fn create_job(context: Context, given: NewJob) -> Result<String, RpcError> {
+    Ok(created(&context, &given.job).await?.to_string())
+}
+
+/// One job.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ById {
+    /// The id of the job.
+    #[serde(alias = "id")]
+    job_id: Text<JobId>,
+}
+
+/// The result of a change.
+#[derive(Serialize, JsonSchema)]
+struct Success {
+    /// True.
+    success: bool,
+}
+
+const SUCCESS: Success = Success { success: true };
+
+async fn start_job(context: Context, ById { job_id: Text(id) }: ById) -> Result<Success, RpcError> {
+    context.may_change(&id, "start").await?;
+    context.client.start_job(&id).await?;
+    Ok(SUCCESS)
+}
+
+/// A job to run: as a whole, or by its script and its type.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RunJob {
+    /// The job; or its script.
+    #[serde(alias = "script")]
+    job: JobOrScript,
+    /// The script type, beside a script.
+    script_type: Option<String>,
+    /// The ids of jobs that must finish first, beside a script.
+    #[serde(default)]
+    prerequisites: Vec<String>,
+    /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
+    #[serde(alias = "timeout")]
+    wait: Option<f64>,
+}
+
+/// A job, or the text of its script.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum JobOrScript {
+    /// The text of the script.
+    Script(String),
+    /// The job.
+    Job(JobSettings),
+}
+
+impl RunJob {
+    fn settings(self) -> Result<JobSettings, RpcError> {
+        match self.job {
+            JobOrScript::Job(job)
+                if self.script_type.is_none() && self.prerequisites.is_empty() =>
+            {
+                Ok(job)
+            }
+            JobOrScript::Job(_) => {
+                let message = "script_type and prerequisites are members of `job`";
+                Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "job"))
+            }
+            JobOrScript::Script(script) => Ok(JobSettings::of([
+                ("script", json!(script)),
+                ("script_type", json!(self.script_type)),
+                ("prerequisites", json!(self.prerequisites)),
+            ])),
+        }
+    }
+}
+
+/// The end of a job: one of both.
+#[derive(Serialize, JsonSchema)]
+struct JobResult {
+    /// Its output, if it finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    success: Option<String>,
+    /// Its error, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl JobResult {
+    fn of(ended: Result<JobOutput, RpcError>) -> Result<Self, RpcError> {
+        match ended {
+            Ok(output) => Ok(Self { success: Some(output.into_text()), error: None }),
+            Err(error) if error.code == code::JOB_FAILED => {
+                Ok(Self { success: None, error: Some(error.message) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Runs a job to its end.
+async fn ran(context: &Context, given: RunJob) -> Result<JobOutput, RpcError> {
+    let patience = patience(given.wait)?;
+    let id = submitted(context, &given.settings()?).await?;
+    let ended = context.client.await_result(&id, Some(patience)).await;
+    ended.map_err(|error| RpcError::from(error).with("id", id.as_str()))
+}
+
+async fn run_job(context: Context, given: RunJob) -> Result<JobResult, RpcError> {
+    JobResult::of(ran(&context, given).await)
+}
+
+async fn run_job_and_await_result(context: Context, given: RunJob) -> Result<String, RpcError> {
+    Ok(ran(&context, given).await?.into_text())
+}
+
+/// A script to run.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Play {
+    /// The script.
+    script: String,
+    /// The script type; osis without it.
+    script_type: Option<String>,
+    /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
+    wait: Option<f64>,
+}
+
+/// The output of a script.
+#[derive(Serialize, JsonSchema)]
+struct Played {
+    /// The output.
+    output: String,
+}
+
+async fn play(context: Context, given: Play) -> Result<Played, RpcError> {
+    let run = RunJob {
+        job: JobOrScript::Script(given.script),
+        script_type: Some(given.script_type.unwrap_or_else(|| "osis".to_owned())),
+        prerequisites: Vec::new(),
+        wait: given.wait,
+    };
+    Ok(Played { output: ran(&context, run).await?.into_text() })
+}
+
+async fn get_job_status(
+    context: Context,
+    ById { job_id: Text(id) }: ById,
+) -> Result<JobStatus, RpcError> {
+    context.may_see(&id).await?;
+    Ok(context.client.get_job_status(&id).await?)
+}
+
+async fn get_job_output(
+    context: Context,
+    ById { job_id: Text(id) }: ById,
+) -> Result<Option<String>, RpcError> {
+    context.may_see(&id).await?;
+    Ok(context.client.get_job_output(&id).await?.map(JobOutput::into_text))
+}
+
+async fn get_job_result(
+    context: Context,
+    ById { job_id: Text(id) }: ById,
+) -> Result<JobResult, RpcError> {
+    JobResult::of(output_of(&context, &id).await)
+}
+
+async fn get_job_logs(
+    context: Context,
+    ById { job_id: Text(id) }: ById,
+) -> Result<Option<String>, RpcError> {
+    context.may_see(&id).await?;
+    let lines = context.client.get_job_logs(&id, None, LOG_LINES_MAX).await?;
+    let lines: Vec<String> =
+        lines.into_iter().filter(|line| line.progress.is_none()).map(|line| line.line).collect();
+    Ok((!lines.is_empty()).then(|| lines.join("\n")))
+}
+
+/// A page of ids to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListJobs {
+    /// Only jobs in this state.
+    status: Option<JobStatus>,
+    /// The most ids, up to 1000; 1000 without it.
+    limit: Option<usize>,
+    /// The `next` of a page of job.list, to begin after it.
+    cursor: Option<Text<Cursor>>,
+}
+
+async fn list_jobs(context: Context, given: ListJobs) -> Result<Vec<String>, RpcError> {
+    let most = ListQuery::LIMIT_MAX;
+    let query = ListQuery {
+        status: given.status,
+        limit: page_size(given.limit.or(Some(most)), most)?,
+        cursor: given.cursor.map(|Text(cursor)| cursor),
+        ..ListQuery::default()
+    };
+    let page = context.client.list_jobs(&query).await?;
+    let within = page.items.into_iter().map(super::job_types::ListedJob);
+    let within = within.filter(|job| job.belongs().is_within(&context.caller));
+    Ok(within.map(|job| job.0.id.to_string()).collect())
+}
+
+async fn stop_job(context: Context, ById { job_id: Text(id) }: ById) -> Result<Success, RpcError> {
+    stopped(&context, &id).await?;
+    Ok(SUCCESS)
+}
+
+async fn delete_job(
+    context: Context,
+    ById { job_id: Text(id) }: ById,
+) -> Result<Success, RpcError> {
+    deleted(&context, &id).await?;
+    Ok(SUCCESS)
+}
+
+async fn clear_all_jobs(context: Context, _: Nothing) -> Result<Success, RpcError> {
+    cleared(&context).await?;
+    Ok(SUCCESS)
+}

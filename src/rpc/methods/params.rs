@@ -1,0 +1,74 @@
+//! Parameters that several methods have in common.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+
+use super::super::error::{RpcError, code};
+use crate::proto::job::JobId;
+
+/// A value that is written as text.
+#[derive(Debug, Clone)]
+pub(super) struct Text<T>(pub(super) T);
+
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<T> JsonSchema for Text<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+/// No parameters.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// One job.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneJob {
+    /// The id of the job.
+    pub(super) id: Text<JobId>,
+}
+
+/// The time to wait without `wait`.
+const WAIT_S: f64 = 60.0;
+/// The longest time to wait.
+const WAIT_MAX_S: f64 = 3600.0;
+
+/// Returns the time to wait, of a number of seconds.
+pub(super) fn patience(wait: Option<f64>) -> Result<Duration, RpcError> {
+    let seconds = wait.unwrap_or(WAIT_S);
+    if (0.0..=WAIT_MAX_S).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    let message = format!("cannot wait {seconds} seconds: `wait` is from 0 to {WAIT_MAX_S}");
+    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "wait"))
+}
+
+/// Returns the size of a page.
+pub(super) fn page_size(limit: Option<usize>, most: usize) -> Result<usize, RpcError> {
+    let limit = limit.unwrap_or(50);
+    if (1..=most).contains(&limit) {
+        return Ok(limit);
+    }
+    let message = format!("a page cannot have {limit} entries: `limit` is from 1 to {most}");
+    Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "limit"))
+}

@@ -1,0 +1,117 @@
+//! The OpenRPC document of the methods, from their types.
+
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::error::code;
+use super::table::Method;
+
+/// The version of OpenRPC that the document follows.
+const OPENRPC: &str = "1.3.2";
+/// The place of shared schemas in the document.
+const SCHEMAS: &str = "/components/schemas";
+
+/// Returns the document of these methods.
+pub(super) fn document<'m>(methods: impl Iterator<Item = &'m Method>) -> Value {
+    let settings = SchemaSettings::draft07().with(|set| set.definitions_path = SCHEMAS.into());
+    let mut given = settings.clone().into_generator();
+    let mut returned = settings.for_serialize().into_generator();
+    let methods: Vec<Value> =
+        methods.map(|method| described(method, &mut given, &mut returned)).collect();
+    let mut schemas = given.take_definitions(true);
+    schemas.extend(returned.take_definitions(true));
+    json!({
+        "openrpc": OPENRPC,
+        "info": {
+            "title": "Hero",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The API of Hero, a job daemon for scripts. Parameters may be given by name or \
+                            by position. x-scope of a method is the scope that its caller needs.",
+            "license": { "name": env!("CARGO_PKG_LICENSE") },
+        },
+        "methods": methods,
+        "components": { "schemas": schemas, "errors": errors() },
+    })
+}
+
+fn described(
+    method: &Method,
+    given: &mut SchemaGenerator,
+    returned: &mut SchemaGenerator,
+) -> Value {
+    let object = schema(given, method.params);
+    let is_required = |name: &str| {
+        let required = object.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|one| one == name))
+    };
+    let properties = object.get("properties").and_then(Value::as_object);
+    let params: Vec<Value> = method
+        .names
+        .iter()
+        .map(|name| {
+            let schema = properties.and_then(|all| all.get(*name)).cloned().unwrap_or(json!(true));
+            descriptor(name, is_required(name), schema)
+        })
+        .collect();
+    let result = schema(returned, method.result);
+    let tag = method.name.split_once('.').map_or("older names", |(noun, _)| noun);
+    let mut document = json!({
+        "name": method.name,
+        "summary": method.summary,
+        "tags": [{ "name": tag }],
+        "paramStructure": "either",
+        "params": params,
+        "result": descriptor("result", true, result),
+    });
+    if let Some(scope) = method.scope {
+        document["x-scope"] = json!(scope);
+    }
+    document
+}
+
+fn schema(
+    generator: &mut SchemaGenerator,
+    of: fn(&mut SchemaGenerator) -> schemars::Schema,
+) -> Value {
+    let mut schema = of(generator);
+    for transform in generator.transforms_mut() {
+        transform.transform(&mut schema);
+    }
+    schema.into()
+}
+
+/// A parameter or a result. Its description moves out of its schema.
+fn descriptor(name: &str, required: bool, mut schema: Value) -> Value {
+    let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+    let mut descriptor = Map::from_iter([("name".to_owned(), json!(name))]);
+    descriptor.extend(description.map(|text| ("description".to_owned(), text)));
+    descriptor.insert("required".to_owned(), json!(required));
+    descriptor.insert("schema".to_owned(), schema);
+    Value::Object(descriptor)
+}
+
+/// The errors that a call may return, beside those of JSON-RPC itself.
+fn errors() -> Value {
+    let all = [
+        (
+            "InvalidParams",
+            code::INVALID_PARAMS,
+            "the parameters are wrong; data.field names the field",
+        ),
+        (
+            "Internal",
+            code::INTERNAL,
+            "the call failed; data.retryable tells if a retry can succeed",
+        ),
+        ("Unauthenticated", code::UNAUTHENTICATED, "the caller is not known"),
+        ("NotFound", code::NOT_FOUND, "it does not exist, or the caller may not see it"),
+        ("NotPermitted", code::NOT_PERMITTED, "the caller may not do this"),
+        ("Conflict", code::CONFLICT, "its state does not allow it"),
+        ("JobFailed", code::JOB_FAILED, "the job ended in error; data.id names it"),
+        ("GaveUp", code::GAVE_UP, "the wait timed out; the job goes on"),
+    ];
+    all.into_iter()
+        .map(|(name, code, message)| (name.to_owned(), json!({ "code": code, "message": message })))
+        .collect::<Map<String, Value>>()
+        .into()
+}

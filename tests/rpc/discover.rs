@@ -1,0 +1,88 @@
+//! The OpenRPC document of the methods.
+
+use std::fs;
+use std::process::Command;
+
+use hero::rpc::Table;
+use serde_json::{Value, json};
+
+use super::{Api, caller};
+use crate::support::needs;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openrpc.json");
+const META: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rpc/open-rpc.schema.json");
+
+fn committed() -> Value {
+    let text = fs::read_to_string(FILE).expect("docs/openrpc.json");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn the_committed_document_is_that_of_the_methods() {
+    let is_same = committed() == *Table::new().document();
+    assert!(is_same, "docs/openrpc.json is stale: run make docs");
+}
+
+#[test]
+fn any_caller_may_ask_for_the_document() {
+    let api = Api::start(&[]);
+    let document = api.call_as(&caller("nobody", &[]), "rpc.discover", Value::Null);
+    assert_eq!(document.expect("any caller may"), committed());
+}
+
+#[test]
+fn each_method_has_a_summary_and_described_parameters() {
+    for method in committed()["methods"].as_array().expect("methods") {
+        let name = &method["name"];
+        assert!(method["summary"].as_str().is_some_and(|text| text.ends_with('.')), "{name}");
+        for param in method["params"].as_array().expect("parameters") {
+            assert!(param["description"].is_string(), "{name}: {param}");
+        }
+    }
+}
+
+#[test]
+fn each_schema_that_is_named_exists() {
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|value| references(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+    let (document, mut found) = (committed(), Vec::new());
+    references(&document, &mut found);
+    assert!(!found.is_empty());
+    for reference in found {
+        let place = reference.strip_prefix('#').expect("a reference within the document");
+        assert!(document.pointer(place).is_some(), "{reference}");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
+fn the_document_follows_the_meta_schema_of_openrpc() {
+    let python = |code: &str, args: &[&str]| {
+        Command::new("python3").arg("-c").arg(code).args(args).output().ok()
+    };
+    let imports = "from jsonschema import Draft7Validator";
+    let found = || python(imports, &[]).is_some_and(|done| done.status.success());
+    if !needs("python3-jsonschema", found) {
+        return;
+    }
+    let code = format!(
+        "{imports}\nimport json, sys\nmeta, document = [json.load(open(f)) for f in sys.argv[1:]]\n\
+         Draft7Validator(meta).validate(document)"
+    );
+    let validate = |file: &str| python(&code, &[META, file]).expect("python3 runs");
+    let done = validate(FILE);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    // The validator finds mistakes.
+    let folder = tempfile::tempdir().expect("a folder");
+    let wrong = folder.path().join("wrong.json");
+    fs::write(&wrong, json!({ "openrpc": "1.3.2", "methods": 7 }).to_string()).expect("a file");
+    assert!(!validate(wrong.to_str().expect("UTF-8")).status.success());
+}

@@ -1,0 +1,187 @@
+//! Each method by name and by position, and its errors.
+
+use hero::rpc::code;
+use serde_json::{Value, json};
+
+use super::{Api, admin};
+
+/// The document that a command prints.
+#[track_caller]
+fn printed(api: &Api, args: &[&str]) -> Value {
+    let done = api.hero.run(&[args, &["--json"]].concat());
+    serde_json::from_str(&done.stdout).expect("JSON")
+}
+
+#[test]
+fn job_is_submitted_awaited_read_and_deleted_as_by_the_command_line() {
+    let api = Api::start(&["osis-default-1"]);
+    let job = json!({ "id": "a", "script": "print(\"hi\"); 40 + 2", "script_type": "osis", "timeout": 5 });
+    assert_eq!(api.call("job.submit", json!({ "job": job })), json!({ "id": "a" }));
+    let ended = api.call("job.wait", json!({ "id": "a", "wait": 30 }));
+    assert_eq!((&ended["status"], &ended["output"]), (&json!("finished"), &json!("42")));
+    assert_eq!(api.call("job.get", json!(["a"])), printed(&api, &["job", "show", "a"]));
+    assert_eq!(api.call("job.output", json!(["a"])), printed(&api, &["job", "output", "a"]));
+    let list = api.call("job.list", json!({ "status": "finished", "script_type": "osis" }));
+    assert_eq!(list, printed(&api, &["job", "list"]));
+    let log = api.call("job.log", json!({ "id": "a" }));
+    assert_eq!(log["lines"], printed(&api, &["job", "logs", "a"])["lines"]);
+    assert_eq!(log["next"], Value::Null);
+    let first = api.call("job.log", json!({ "id": "a", "limit": 1 }));
+    assert_eq!(first["next"], first["lines"][0]["id"]);
+    let rest = json!({ "id": "a", "after": first["next"], "limit": 1 });
+    assert_eq!(api.call("job.log", rest)["lines"], json!([]));
+    assert_eq!(api.call("job.retry", json!(["a"]))["jobs"][0]["result"], "dispatched");
+    api.call("job.wait", json!(["a"]));
+    assert_eq!(api.call("job.delete", json!(["a"])), json!({ "id": "a", "result": "deleted" }));
+}
+
+#[test]
+fn run_returns_the_job_also_if_it_fails_or_the_wait_ends() {
+    let api = Api::start(&["osis-default-1"]);
+    let run = |script: &str, wait: f64| {
+        let job = json!({ "script": script, "script_type": "osis" });
+        api.call("job.run", json!({ "job": job, "wait": wait }))
+    };
+    assert_eq!(run("1 + 1", 30.0)["output"], "2");
+    let failed = run("throw \"no luck\"", 30.0);
+    assert_eq!(failed["status"], "error");
+    assert!(failed["error"].to_string().contains("no luck"), "{failed}");
+    let goes_on = run("loop {}", 0.0);
+    let is_over = ["finished", "error"].iter().any(|status| goes_on["status"] == *status);
+    assert!(!is_over, "{goes_on}");
+    let id = &goes_on["id"];
+    let told = api.call("job.stop", json!([id]));
+    assert!(["stopped", "told to stop"].iter().any(|done| told["result"] == *done), "{told}");
+    assert_eq!(api.call("job.wait", json!([id]))["status"], "error");
+}
+
+#[test]
+fn created_job_runs_once_it_is_started() {
+    let api = Api::start(&[]);
+    let job = json!({ "id": "a", "script": "1", "script_type": "osis" });
+    assert_eq!(api.call("job.create", json!([job])), json!({ "id": "a" }));
+    assert_eq!(api.call("job.get", json!(["a"]))["status"], "created");
+    assert_eq!(api.call("job.start", json!(["a"]))["result"], "dispatched");
+    assert_eq!(api.call("job.clear", json!({ "yes": true })), json!({ "deleted": 1 }));
+}
+
+#[test]
+fn errors_tell_programs_what_is_wrong() {
+    let api = Api::start(&[]);
+    let job = json!({ "id": "a", "script": "1", "script_type": "osis" });
+    api.call("job.submit", json!([job]));
+    let with = |name: &str, value: Value| {
+        let mut job = json!({ "script": "1", "script_type": "osis" });
+        job[name] = value;
+        json!({ "job": job })
+    };
+    for (method, params, code, field) in [
+        ("job.get", json!(["none"]), code::NOT_FOUND, ""),
+        ("job.get", json!({ "id": "a:b" }), code::INVALID_PARAMS, "id"),
+        ("job.get", json!({ "id": "a", "x": 1 }), code::INVALID_PARAMS, "x"),
+        ("job.get", json!([]), code::INVALID_PARAMS, ""),
+        ("job.get", json!(["a", "b"]), code::INVALID_PARAMS, ""),
+        ("job.get", json!("a"), code::INVALID_PARAMS, ""),
+        ("job.output", json!(["a"]), code::CONFLICT, ""),
+        ("job.log", json!({ "id": "a", "after": "x" }), code::INVALID_PARAMS, "after"),
+        ("job.wait", json!({ "id": "a", "wait": -1 }), code::INVALID_PARAMS, "wait"),
+        ("job.list", json!({ "limit": 1001 }), code::INVALID_PARAMS, "limit"),
+        ("job.list", json!({ "status": "over" }), code::INVALID_PARAMS, "status"),
+        ("job.submit", with("timeout", json!("soon")), code::INVALID_PARAMS, "timeout"),
+        ("job.submit", with("timeout", json!(1e9)), code::INVALID_PARAMS, "timeout"),
+        ("job.submit", with("script_type", json!("ruby")), code::INVALID_PARAMS, "script_type"),
+        ("job.submit", with("id", json!("a")), code::CONFLICT, ""),
+        ("job.submit", with("prerequisites", json!(["no"])), code::INVALID_PARAMS, "prerequisites"),
+        ("job.retry", json!(["a"]), code::CONFLICT, ""),
+        ("job.clear", json!([false]), code::INVALID_PARAMS, "yes"),
+        ("dead.retry", json!({}), code::INVALID_PARAMS, "ids"),
+        ("object.get", json!(["person", "ann"]), code::NOT_FOUND, ""),
+        ("object.find", json!(["person", "age >"]), code::INVALID_PARAMS, "query"),
+        ("no.method", Value::Null, code::METHOD_NOT_FOUND, ""),
+    ] {
+        let (found, error) = api.fails(&admin(), method, params.clone());
+        assert_eq!(found, code, "{method} {params}: {error}");
+        let data = error.data.unwrap_or_default();
+        assert_eq!(data["field"].as_str().unwrap_or_default(), field, "{method} {params}");
+    }
+}
+
+#[test]
+fn redis_that_cannot_be_reached_is_an_error_that_can_be_retried() {
+    let mut api = Api::start(&[]);
+    api.redis.kill();
+    let (code, error) = api.fails(&admin(), "job.list", Value::Null);
+    assert_eq!((code, &error.data.expect("data")["retryable"]), (code::INTERNAL, &json!(true)));
+}
+
+#[test]
+fn batch_is_submitted_in_parts_or_as_a_whole() {
+    let api = Api::start(&[]);
+    let job = |id: &str, after: &[&str]| json!({ "id": id, "script": "1", "script_type": "osis", "prerequisites": after });
+    let parts = json!({ "jobs": [job("a", &[]), { "script_type": "osis" }, job("a", &[])] });
+    let done = api.call("batch.submit", parts);
+    assert_eq!(done["ids"], json!(["a"]));
+    let lines: Vec<&Value> =
+        done["refused"].as_array().expect("a list").iter().map(|job| &job["line"]).collect();
+    assert_eq!(lines, [2, 3]);
+    let whole =
+        |jobs: Value| api.call("batch.submit", json!({ "jobs": jobs, "all_or_none": true }));
+    assert_eq!(whole(json!([job("c", &["b"]), job("b", &[])]))["ids"], json!(["c", "b"]));
+    let refused = whole(json!([job("d", &[]), job("a", &[])]));
+    assert_eq!((&refused["ids"], &refused["refused"][0]["line"]), (&json!([]), &json!(2)));
+    assert_eq!(api.fails(&admin(), "job.get", json!(["d"])).0, code::NOT_FOUND);
+}
+
+#[test]
+fn dead_letters_are_listed_retried_and_deleted() {
+    let api = Api::start(&["osis-default-1"]);
+    for id in ["a", "b", "c"] {
+        let job = json!({ "id": id, "script": "throw \"no luck\"", "script_type": "osis" });
+        api.call("job.run", json!([job]));
+    }
+    let list = api.call("dead.list", json!({ "error": "no luck" }));
+    assert_eq!(list, printed(&api, &["dead", "list"]));
+    assert_eq!(api.call("dead.retry", json!({ "ids": ["a"] }))["done"], 1);
+    api.call("job.wait", json!(["a"]));
+    let named = api.call("dead.delete", json!({ "ids": ["a", "none"] }));
+    assert_eq!((&named["done"], &named["problems"][0]["id"]), (&json!(1), &json!("none")));
+    let all = json!({ "all": true, "script_type": "osis" });
+    assert_eq!(api.call("dead.delete", all)["done"], 2);
+    assert_eq!(api.call("dead.list", Value::Null)["jobs"], json!([]));
+}
+
+#[test]
+fn objects_are_counted_listed_found_and_deleted() {
+    let api = Api::with(&["osis-default-1"], |hero| hero.add("[osis.index]\nperson = [\"age\"]\n"));
+    let script = "osis_set(\"person\", #{ id: \"ann\", age: 30 }); osis_set(\"person\", #{ id: \"bob\", age: 20 }); 0";
+    let job = json!({ "script": script, "script_type": "osis", "context_id": "work" });
+    let done = api.call("job.run", json!([job]));
+    assert_eq!(done["status"], "finished", "{done}");
+    let types = json!([{ "context": "work", "type": "person", "objects": 2 }]);
+    assert_eq!(api.call("object.types", Value::Null)["types"], types);
+    let of = |more: Value| {
+        let mut params = json!({ "type": "person", "context": "work" });
+        params.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("one"));
+        params
+    };
+    let first = api.call("object.list", of(json!({ "limit": 1 })));
+    assert_eq!((&first["objects"][0]["id"], &first["next"]), (&json!("ann"), &json!("ann")));
+    let all = printed(&api, &["osis", "list", "person", "--context", "work"]);
+    assert_eq!(api.call("object.list", of(json!({}))), all);
+    let found = api.call("object.find", of(json!({ "query": "age < 25" })));
+    assert_eq!(found["objects"][0]["id"], "bob");
+    assert_eq!(api.call("object.get", of(json!({ "id": "ann" })))["age"], 30);
+    let deleted = api.call("object.delete", of(json!({ "ids": ["ann", "eve"] })));
+    assert_eq!(deleted, json!({ "deleted": 1 }));
+}
+
+#[test]
+fn caller_and_daemon_tell_who_they_are() {
+    let api = Api::start(&[]);
+    let who = api.call("whoami", json!([]));
+    let scopes = ["read", "submit", "operate", "admin"];
+    assert_eq!(who, json!({ "name": "root", "scopes": scopes, "bounds": {} }));
+    let info = api.call("system.info", Value::Null);
+    assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
+    assert!(info["types"].as_array().expect("types").contains(&json!("osis")), "{info}");
+}
