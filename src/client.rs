@@ -33,6 +33,7 @@ pub(crate) mod overview;
 mod periodic_jobs;
 mod queues;
 mod status;
+mod tokens;
 mod wait;
 
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
@@ -46,6 +47,7 @@ pub use logs::LogFollower;
 pub use many::{Graph, GraphNode};
 pub use migration::blockers;
 pub use overview::{ActorCount, Overview};
+pub use tokens::{NewToken, Token, TokenError};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

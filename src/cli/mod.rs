@@ -25,6 +25,7 @@ mod status;
 mod submit;
 mod table;
 mod time;
+mod token;
 mod top;
 
 pub use output::print_error;
@@ -96,6 +97,8 @@ enum Command {
     Dead(dead::DeadCommand),
     Events(events::EventsCommand),
     #[command(subcommand)]
+    Token(token::TokenCommand),
+    #[command(subcommand)]
     Osis(osis::OsisCommand),
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
@@ -144,6 +147,7 @@ impl Cli {
             Command::Cron(cron) => block_on(cron.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
             Command::Events(events) => block_on(events.run(global)),
+            Command::Token(token) => block_on(token.run(global)),
             Command::Osis(osis) => block_on(osis.run(global)),
             Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),

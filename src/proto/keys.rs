@@ -227,6 +227,11 @@ impl Keys {
         self.key(format_args!("meta:job:events"))
     }
 
+    /// Hash: the records of the tokens of the API, by the SHA-256 of each.
+    pub fn tokens(&self) -> String {
+        self.key(format_args!("meta:api:tokens"))
+    }
+
     /// Hash: the last firing of a periodic job.
     pub fn cron(&self, name: &CronName) -> String {
         self.key(format_args!("meta:cron:{name}"))
@@ -297,6 +302,7 @@ impl Keys {
             ("SLOW", "meta:queue:slow"),
             ("WRONG_TYPES", "meta:key:wrong_types"),
             ("CRON", "meta:cron:"),
+            ("TOKENS", "meta:api:tokens"),
             ("EVENTS", "meta:job:events"),
             ("OSIS_CONTEXTS", "meta:osis:contexts"),
             ("OSIS_COUNT", "meta:osis:count:"),
@@ -403,6 +409,7 @@ mod tests {
             (keys.marks(), "hero:meta:queue:marks"),
             (keys.slow_queues(), "hero:meta:queue:slow"),
             (keys.events(), "hero:meta:job:events"),
+            (keys.tokens(), "hero:meta:api:tokens"),
             (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),

@@ -1,6 +1,7 @@
 //! The pure vocabulary of the wire protocol: names, keys, the job and its states, messages.
 //! No tokio, no redis, no clock.
 
+pub mod access;
 pub mod backup;
 pub mod cron;
 pub mod job;

@@ -49,6 +49,13 @@ pub fn escape(text: &str) -> String {
     })
 }
 
+/// Writes bytes as hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
 /// Escapes control characters except line ends and tabs.
 pub fn escape_lines(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {

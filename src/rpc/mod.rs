@@ -6,9 +6,13 @@
 mod caller;
 mod error;
 mod methods;
+mod nonce;
 mod openrpc;
 mod table;
+mod tokens;
 
 pub use caller::{Bounds, Caller, Scope, Scopes};
 pub use error::{RpcError, code};
+pub use nonce::{LOGIN_LIFETIME, Logins};
 pub use table::{Context, Method, Table};
+pub use tokens::Tokens;

@@ -37,6 +37,7 @@ mod state_counts;
 mod statistics;
 mod status;
 mod submission;
+mod tokens;
 
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Counts, Recorded, Verdict};
@@ -70,6 +71,7 @@ pub use schedule::Dispatched;
 pub use scripts::{LuaSource, lua_sources};
 pub use status::{LastHour, TypeState};
 pub use submission::Submitted;
+pub use tokens::TokenAdded;
 
 use std::sync::Arc;
 

@@ -33,6 +33,7 @@ mod status;
 mod story;
 mod supervisor;
 mod tls;
+mod tokens;
 mod top;
 
 use crate::support::{Redis, keys, wait_until};

@@ -109,6 +109,11 @@ pub(crate) fn pending(id: &str) -> String {
     keys().pending(&parsed(id))
 }
 
+/// The tokens of the API.
+pub(crate) fn tokens() -> String {
+    keys().tokens()
+}
+
 /// The last firing of a periodic job.
 #[track_caller]
 pub(crate) fn cron(name: &str) -> String {

@@ -25,6 +25,7 @@ impl Keys {
             ("meta:limit:index", "zset"),
             ("meta:limit:probes", "hash"),
             ("meta:osis:contexts", "zset"),
+            ("meta:api:tokens", "hash"),
         ];
         types.map(|(rest, of)| (self.key(format_args!("{rest}")), of)).to_vec()
     }

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
 use super::files::{read_text, write_text};
-use super::template_text::{Bounds, add_text_filters, plain};
+use super::template_text::{TextBounds, add_text_filters, plain};
 use super::template_values::{add_functions, add_tests, add_value_filters};
 use crate::engine::rhai::formats::to_json;
 use crate::engine::rhai::functions::Functions;
@@ -155,7 +155,7 @@ fn environment(job: SalJob<'_>) -> CallResult<Environment<'static>> {
     environment.set_syntax(syntax.map_err(|error| one_line(&error))?);
     environment.set_fuel(Some(FUEL));
     let settings = job.settings;
-    let bounds = Bounds { bytes_max: settings.bytes_max, elements_max: settings.array_len_max };
+    let bounds = TextBounds { bytes_max: settings.bytes_max, elements_max: settings.array_len_max };
     add_text_filters(&mut environment, bounds);
     add_value_filters(&mut environment, bounds);
     add_functions(&mut environment, job.run.script.env.clone());

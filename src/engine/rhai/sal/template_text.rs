@@ -10,12 +10,12 @@ use minijinja::{Environment, Error, ErrorKind};
 
 /// The limits of what a filter returns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct TextBounds {
     pub(super) bytes_max: u64,
     pub(super) elements_max: usize,
 }
 
-pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: Bounds) {
+pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: TextBounds) {
     environment.add_filter("truncate", truncate);
     environment.add_filter(
         "replace",
@@ -63,7 +63,7 @@ pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: Bounds
 }
 
 /// Filters that rewrite characters for another notation.
-fn add_notations(environment: &mut Environment<'_>, bounds: Bounds) {
+fn add_notations(environment: &mut Environment<'_>, bounds: TextBounds) {
     environment.add_filter("slugify", |text: Cow<'_, str>| slug(&text));
     let url_encode = move |text: &str, kept: &str| {
         // A byte may become three.
@@ -124,7 +124,12 @@ pub(super) fn failed(reason: impl Into<Cow<'static, str>>) -> Error {
 }
 
 /// Rejects a result of `start` bytes and `count` pieces that is larger than a string may be.
-pub(super) fn fits(start: usize, count: usize, piece: usize, bounds: Bounds) -> Result<(), Error> {
+pub(super) fn fits(
+    start: usize,
+    count: usize,
+    piece: usize,
+    bounds: TextBounds,
+) -> Result<(), Error> {
     let bytes = count.saturating_mul(piece).saturating_add(start);
     if bytes as u64 <= bounds.bytes_max {
         return Ok(());
@@ -142,7 +147,7 @@ pub(super) fn plain(value: &Value) -> String {
 }
 
 /// Returns the text of a value; fails if it is too long. A list can contain another many times.
-pub(super) fn bounded(value: &Value, bounds: Bounds) -> Result<String, Error> {
+pub(super) fn bounded(value: &Value, bounds: TextBounds) -> Result<String, Error> {
     if matches!(value.kind(), ValueKind::Bool | ValueKind::Number) {
         return Ok(plain(value));
     }
@@ -155,7 +160,7 @@ pub(super) fn bounded(value: &Value, bounds: Bounds) -> Result<String, Error> {
 
 struct ShownValue {
     text: String,
-    bounds: Bounds,
+    bounds: TextBounds,
 }
 
 impl Write for ShownValue {

@@ -15,12 +15,12 @@ use minijinja::{Environment, Error};
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::template_text::{Bounds, bounded, failed, finish, fits, flag, optional, required};
+use super::template_text::{TextBounds, bounded, failed, finish, fits, flag, optional, required};
 
 /// The nesting limit of a value that becomes JSON.
 const JSON_DEPTH_MAX: usize = 127;
 
-pub(super) fn add_value_filters(environment: &mut Environment<'_>, bounds: Bounds) {
+pub(super) fn add_value_filters(environment: &mut Environment<'_>, bounds: TextBounds) {
     environment.add_filter("default", default);
     environment.add_filter("join", move |list: &Value, between: Option<String>, names: Kwargs| {
         let between = optional(between, &names, "sep")?.unwrap_or_default();
@@ -139,7 +139,7 @@ fn default(
     Ok(if missing { other } else { value.clone() })
 }
 
-fn join(list: &Value, between: &str, bounds: Bounds) -> Result<String, Error> {
+fn join(list: &Value, between: &str, bounds: TextBounds) -> Result<String, Error> {
     let mut joined = String::new();
     for (number, element) in list.try_iter()?.enumerate() {
         if number > 0 {
@@ -225,7 +225,7 @@ fn filter(list: &Value, names: Kwargs) -> Result<Vec<Value>, Error> {
     Ok(list.try_iter()?.filter(fits).collect())
 }
 
-fn group_by(list: &Value, attribute: &str, bounds: Bounds) -> Result<Value, Error> {
+fn group_by(list: &Value, attribute: &str, bounds: TextBounds) -> Result<Value, Error> {
     let mut groups: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for element in list.try_iter()? {
         let key = at(&element, attribute);

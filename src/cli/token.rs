@@ -1,0 +1,170 @@
+//! `hero token …`: makes, lists and revokes the tokens with which programs and people call the API.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::exec::parsed;
+use super::table::Table;
+use super::time::age;
+use super::{Global, output};
+use crate::client::NewToken;
+use crate::config::parse_duration;
+use crate::error::Error;
+use crate::proto::access::{Bounds, Scope, TokenName, TokenRecord};
+use crate::proto::target::{Group, ScriptType};
+
+/// Make tokens for callers of the API; list and revoke them
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  hero token new ci --scope read,submit --expires 90d\n\n\
+                        Redis keeps the SHA-256 of a token, not the token. Every program that may write there can make \
+                        tokens: use the Redis login of the supervisor, not that of producers.")]
+pub(super) enum TokenCommand {
+    New(NewTokenCommand),
+    /// List the tokens: what each may do, and until when
+    #[command(after_help = "Example:\n  hero token list --json")]
+    List,
+    /// Revoke tokens: they are refused within seconds, on every machine
+    #[command(after_help = "Example:\n  hero token revoke ci")]
+    Revoke(TokenNames),
+}
+
+/// Make a token and print it, this once
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hero token new ci --scope read,submit --expires 90d --type python\n  \
+                        hero token new night --scope operate\n\n\
+                        read looks at everything; submit submits jobs, and stops, retries and deletes its \
+                        own; operate changes any job, queue and actor; admin does what cannot be undone for \
+                        many jobs. The name becomes caller_id of the jobs."
+)]
+pub(super) struct NewTokenCommand {
+    /// Its name
+    name: String,
+    /// Its rights: read, submit, operate, admin, several by commas
+    #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPE")]
+    scope: Vec<String>,
+    /// Refuse it after this time; by default it holds until it is revoked
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    expires: Option<Duration>,
+    /// Its jobs have one of these script types only
+    #[arg(short = 't', long = "type", value_delimiter = ',', value_name = "TYPE")]
+    types: Vec<String>,
+    /// Its jobs go to one of these groups only
+    #[arg(long = "group", value_delimiter = ',', value_name = "GROUP")]
+    groups: Vec<String>,
+    /// Its jobs may name these callers besides its own name
+    #[arg(long = "caller", value_delimiter = ',', value_name = "CALLER")]
+    callers: Vec<String>,
+    /// Its jobs and objects have one of these contexts only
+    #[arg(long = "context", value_delimiter = ',', value_name = "CONTEXT")]
+    contexts: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TokenNames {
+    /// The names of the tokens
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
+
+impl TokenCommand {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let client = global.client()?;
+        match self {
+            Self::New(new) => {
+                let name = new.name.clone();
+                let token = client.create_token(new.checked()?).await?;
+                let document = || json!({ "name": name, "token": token.reveal() });
+                output::print(global.json, document, || format!("{}\n", token.reveal()))?;
+            }
+            Self::List => {
+                let (tokens, now) = (client.list_tokens().await?, client.now().await?);
+                output::print(global.json, || json!({ "tokens": tokens }), || table(&tokens, now))?;
+            }
+            Self::Revoke(TokenNames { names }) => {
+                let names: Vec<TokenName> =
+                    names.iter().map(|name| parsed(name)).collect::<Result<_, _>>()?;
+                for name in &names {
+                    client.revoke_token(name).await?;
+                    if !global.json {
+                        output::line(&format!("{name} revoked"))?;
+                    }
+                }
+                if global.json {
+                    output::json(&json!({ "revoked": names }))?;
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl NewTokenCommand {
+    fn checked(self) -> Result<NewToken, Error> {
+        let scopes: Vec<Scope> =
+            self.scope.iter().map(|scope| parsed(scope)).collect::<Result<_, _>>()?;
+        for script_type in &self.types {
+            parsed::<ScriptType>(script_type)?;
+        }
+        for group in &self.groups {
+            parsed::<Group>(group)?;
+        }
+        let bound = |names: Vec<String>| -> Option<BTreeSet<String>> {
+            (!names.is_empty()).then(|| names.into_iter().collect())
+        };
+        Ok(NewToken {
+            name: parsed(&self.name)?,
+            scopes: scopes.into(),
+            bounds: Bounds {
+                types: bound(self.types),
+                groups: bound(self.groups),
+                callers: bound(self.callers),
+                contexts: bound(self.contexts),
+            },
+            lifetime: self.expires,
+            created_by: creator(),
+        })
+    }
+}
+
+/// Returns the user and the machine, for the list.
+fn creator() -> String {
+    let user = std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")).unwrap_or_default();
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    format!("{user}@{}", host.to_string_lossy())
+}
+
+fn table(tokens: &[TokenRecord], now: Timestamp) -> String {
+    let mut table = Table::new(&["NAME", "SCOPES", "BOUNDS", ">AGE", "EXPIRES", "MADE BY"]);
+    for token in tokens {
+        let end = token.expires_s.and_then(|end| Timestamp::from_second(end).ok());
+        table.row([
+            token.name.to_string(),
+            token.scopes.to_string(),
+            bounds(&token.bounds),
+            token.created_at.parse().map(|time| age(time, now)).unwrap_or_default(),
+            match end {
+                None => "never".to_owned(),
+                Some(end) if end <= now => "expired".to_owned(),
+                Some(end) => age(end, now),
+            },
+            token.created_by.clone(),
+        ]);
+    }
+    table.render()
+}
+
+fn bounds(bounds: &Bounds) -> String {
+    let Bounds { types, groups, callers, contexts } = bounds;
+    let all = [("type", types), ("group", groups), ("caller", callers), ("context", contexts)];
+    let shown = all.into_iter().filter_map(|(what, names)| {
+        let names: Vec<&str> = names.as_ref()?.iter().map(String::as_str).collect();
+        Some(format!("{what}={}", names.join(",")))
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,190 @@
+//! The rights of callers of the API, and the tokens that carry them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::target::{IllegalName, name};
+
+name!(
+    /// The name of a token.
+    TokenName,
+    "name of a token",
+    "1 to 64 of A-Z, a-z, 0-9, _, . and -",
+    |name| {
+        (1..=64).contains(&name.len())
+            && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+    }
+);
+
+/// A right of a caller. Each method needs one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Reads jobs, queues, actors and the rest.
+    Read,
+    /// Submits jobs; stops, retries and deletes those of one's own.
+    Submit,
+    /// Changes any job, queue, actor or periodic job.
+    Operate,
+    /// Does everything, including what cannot be undone for many jobs.
+    Admin,
+}
+
+impl Scope {
+    /// All scopes, the least first.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Submit, Self::Operate, Self::Admin];
+
+    /// Returns the scope as tokens and configurations spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Submit => "submit",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        let form = "read, submit, operate or admin";
+        Self::ALL.into_iter().find(|scope| scope.as_str() == value).ok_or_else(|| IllegalName {
+            what: "scope",
+            value: value.to_owned(),
+            form,
+        })
+    }
+}
+
+/// A set of scopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<Scope>", into = "Vec<Scope>")]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Returns true if `scope` is one of them.
+    pub fn has(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u8) != 0
+    }
+
+    /// All scopes.
+    pub fn all() -> Self {
+        Scope::ALL.into_iter().collect()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |set, scope| set | 1 << scope as u8))
+    }
+}
+
+impl From<Vec<Scope>> for Scopes {
+    fn from(scopes: Vec<Scope>) -> Self {
+        scopes.into_iter().collect()
+    }
+}
+
+impl From<Scopes> for Vec<Scope> {
+    fn from(scopes: Scopes) -> Self {
+        Scope::ALL.into_iter().filter(|scope| scopes.has(*scope)).collect()
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = Vec::from(*self).into_iter().map(Scope::as_str).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+/// The bounds of the jobs of a caller. `None` sets none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bounds {
+    /// The script types of its jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types: Option<BTreeSet<String>>,
+    /// The groups of its jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<BTreeSet<String>>,
+    /// The callers that its jobs may name, besides its own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callers: Option<BTreeSet<String>>,
+    /// The contexts of its jobs and objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contexts: Option<BTreeSet<String>>,
+}
+
+/// A token as it is kept. The secret itself is not: only its SHA-256 is known, as the field that holds
+/// this record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRecord {
+    /// Its name. It becomes `caller_id` of its jobs.
+    pub name: TokenName,
+    /// Its rights.
+    pub scopes: Scopes,
+    /// The bounds of its jobs.
+    #[serde(default)]
+    pub bounds: Bounds,
+    /// The time of its creation: RFC 3339, UTC.
+    pub created_at: String,
+    /// Its creator: a user and a machine.
+    #[serde(default)]
+    pub created_by: String,
+    /// The time from which it is refused, in seconds since the epoch; `None` for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_s: Option<i64>,
+}
+
+impl TokenRecord {
+    /// Returns true if it is refused at this time, in seconds since the epoch.
+    pub fn has_expired(&self, now_s: i64) -> bool {
+        self.expires_s.is_some_and(|end| end <= now_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_is_read_as_it_is_written() {
+        let record = TokenRecord {
+            name: "ci".parse().expect("legal"),
+            scopes: [Scope::Submit, Scope::Read].into_iter().collect(),
+            bounds: Bounds {
+                types: Some(BTreeSet::from(["osis".to_owned()])),
+                ..Bounds::default()
+            },
+            created_at: "2026-01-31T13:00:00.000Z".to_owned(),
+            created_by: String::new(),
+            expires_s: Some(9),
+        };
+        let text = serde_json::to_string(&record).expect("JSON");
+        assert!(
+            text.contains(r#""scopes":["read","submit"],"bounds":{"types":["osis"]}"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<TokenRecord>(&text).expect("a record"), record);
+    }
+
+    #[test]
+    fn token_is_refused_from_its_end_on() {
+        let text = r#"{"name":"a","scopes":["admin"],"created_at":"","expires_s":10}"#;
+        let record: TokenRecord = serde_json::from_str(text).expect("a record");
+        assert!(!record.has_expired(9));
+        assert!(record.has_expired(10));
+    }
+}

@@ -1,0 +1,75 @@
+//! The tokens of the API: one hash of records, by the SHA-256 of the token.
+
+use super::{Store, StoreError};
+use crate::proto::access::{TokenName, TokenRecord};
+
+/// The tokens that a namespace keeps, so that each may be read at once.
+const TOKENS_MAX: usize = 1000;
+
+/// The answer to a new token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenAdded {
+    /// It is kept.
+    Yes,
+    /// Another token has its name.
+    NameInUse,
+    /// There are as many tokens as there may be.
+    Full,
+}
+
+impl Store {
+    /// Adds a token. `hash` is its SHA-256 in hexadecimal.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn add_token(
+        &self,
+        hash: &str,
+        record: &TokenRecord,
+    ) -> Result<TokenAdded, StoreError> {
+        let json = serde_json::to_string(record).unwrap_or_default();
+        let mut script = self.scripts.add_token.prepare_invoke();
+        script.arg(hash).arg(record.name.as_str()).arg(json).arg(TOKENS_MAX);
+        let added: i64 = self.invoke("adding a token", &script).await?;
+        Ok(match added {
+            1 => TokenAdded::Yes,
+            0 => TokenAdded::NameInUse,
+            _ => TokenAdded::Full,
+        })
+    }
+
+    /// Removes a token. Returns false if there was none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove_token(&self, name: &TokenName) -> Result<bool, StoreError> {
+        let mut script = self.scripts.remove_token.prepare_invoke();
+        script.arg(name.as_str());
+        self.invoke("revoking a token", &script).await
+    }
+
+    /// Returns the record of the token with this SHA-256.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn token(&self, hash: &str) -> Result<Option<TokenRecord>, StoreError> {
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.tokens()).arg(hash);
+        let record: Option<String> = self.link.query("looking at a token", &command).await?;
+        Ok(record.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Returns all tokens in the order of their names, also those that have expired.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
+        let mut command = redis::cmd("HVALS");
+        command.arg(self.keys.tokens());
+        let records: Vec<String> = self.link.query("listing tokens", &command).await?;
+        let mut records: Vec<TokenRecord> =
+            records.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        records.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(records)
+    }
+}

@@ -1,0 +1,68 @@
+//! `hero token`: tokens are made once, kept as a hash, listed without their secret, and revoked.
+
+use hero::client::Client;
+use hero::config::JobConfig;
+
+use crate::support::{Hero, Redis, keys};
+
+#[test]
+fn token_is_shown_once_and_only_its_hash_is_kept() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let new =
+        ["token", "new", "ci", "--scope", "submit,read", "--expires", "90d", "--type", "osis"];
+    let token = hero.run(&new).code(0).stdout.trim_end().to_owned();
+    assert!(token.starts_with("hero_") && token.len() == 69, "{token}");
+    let kept = redis.ask::<Vec<String>>(&format!("HGETALL {}", keys::tokens()));
+    assert_eq!(kept.len(), 2);
+    assert!(!kept.concat().contains(&token[5..]), "the secret is not kept");
+
+    let listed = hero.run(&["token", "list"]).code(0).stdout;
+    for part in ["ci", "read,submit", "type=osis", "in 89d23h"] {
+        assert!(listed.contains(part), "{part} in\n{listed}");
+    }
+    hero.run(&new).code(65).says("there is a token ci already");
+    hero.run(&["token", "revoke", "ci"]).code(0).stdout("ci revoked\n");
+    hero.run(&["token", "revoke", "ci"]).code(66).says("there is no token ci");
+    assert!(redis.ask::<Vec<String>>(&format!("HGETALL {}", keys::tokens())).is_empty());
+}
+
+#[test]
+fn wrong_scope_type_or_name_is_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["token", "new", "a", "--scope", "root"])
+        .code(65)
+        .says("read, submit, operate or admin");
+    hero.run(&["token", "new", "a b", "--scope", "read"]).code(65).says("name of a token");
+    hero.run(&["token", "new", "a", "--scope", "read", "--type", "a:b"]).code(65);
+    hero.run(&["token", "new", "a"]).code(2);
+}
+
+#[tokio::test]
+async fn only_a_known_token_that_holds_is_accepted() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let client = Client::with(&redis.config("hero"), JobConfig::default()).expect("a client");
+    let made = |name: &str, expires: &str| {
+        let args = ["token", "new", name, "--scope", "admin", "--expires", expires];
+        hero.run(&args).code(0).stdout.trim_end().to_owned()
+    };
+    let (holds, over) = (made("holds", "1h"), made("over", "0s"));
+    let checked = async |token: &str| client.check_token(token).await.expect("Redis answers");
+    assert_eq!(checked(&holds).await.expect("accepted").name.as_str(), "holds");
+    assert!(checked(&over).await.is_none());
+    for wrong in ["", "hero_", &holds[1..], &holds.to_uppercase(), &format!("{holds}0")] {
+        assert!(checked(wrong).await.is_none(), "{wrong}");
+    }
+    assert!(checked(&format!("hero_{}", "0".repeat(64))).await.is_none());
+    made("new", "1h");
+    let names: Vec<String> = client
+        .list_tokens()
+        .await
+        .expect("Redis answers")
+        .into_iter()
+        .map(|token| token.name.to_string())
+        .collect();
+    assert_eq!(names, ["holds", "new"], "an expired token makes room");
+}
