@@ -17,14 +17,19 @@
 //! runtime with I/O and time. The next call restores a lost connection. No call blocks
 //! the runtime or retries by itself: an error says whether a retry makes sense.
 
+mod actors;
 mod attempts;
 mod backup;
+mod batch_document;
 mod builder;
+mod clone;
 mod dead;
 mod delays;
 mod dependents;
+mod documents;
 mod error;
 mod events;
+mod limits;
 mod logs;
 mod many;
 mod migration;
@@ -32,21 +37,34 @@ mod objects;
 pub(crate) mod overview;
 mod periodic_jobs;
 mod queues;
+mod scripts;
+mod stats;
 mod status;
 mod tokens;
 mod wait;
 
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
+pub use batch_document::{job_of_json, job_of_line};
 pub use builder::JobBuilder;
 pub use dead::DeadTally;
 pub(crate) use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
+pub use documents::{
+    ActorDocument, BatchDocument, FindingDocument, FunctionDocument, LastFiringDocument,
+    LimitDocument, PeriodicJobDocument, QueueDocument, RefusedDocument, StatsDocument,
+    TimesDocument, TypeStatsDocument,
+};
 pub use error::ClientError;
 pub use events::EventFollower;
 pub use logs::LogFollower;
 pub use many::{Graph, GraphNode};
 pub use migration::blockers;
 pub use overview::{ActorCount, Overview};
+pub use scripts::{check_script, script_functions};
+pub(crate) use scripts::{function_documents, script_groups};
+#[cfg(test)]
+pub(crate) use scripts::{osis_engine, sal_engine};
+pub use stats::{Counters, TypeStats};
 pub use tokens::{NewToken, Token, TokenError};
 
 use std::collections::BTreeMap;

@@ -1,22 +1,23 @@
 //! `hero actor …`: lists the live actors and sends them control messages.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::exec::parsed;
 use super::table::Table;
-use super::time::age;
+use super::time::{age, brief};
 use super::{Global, output};
-use crate::client::Client;
+use crate::client::{ActorDocument, Client};
+use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::message::{Control, Presence};
-use crate::proto::target::{ActorId, IllegalName};
-use crate::store::PresenceOf;
+use crate::proto::target::ActorId;
 
-/// List live actors; drain, resume or stop them
+/// List live actors; drain, resume, ping or stop them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero actor list\n  hero actor drain osis-default-1")]
 pub(super) enum ActorCommand {
@@ -27,6 +28,9 @@ pub(super) enum ActorCommand {
     /// Let drained actors claim jobs again
     #[command(after_help = "Example:\n  hero actor resume osis-default-1")]
     Resume(ActorNames),
+    /// Ask actors for an answer, and print the time that it took
+    #[command(after_help = "Example:\n  hero actor ping osis-default-1")]
+    Ping(PingActors),
     /// Drain actors, then end their processes
     #[command(after_help = "Example:\n  hero actor stop osis-default-1")]
     Stop(ActorNames),
@@ -48,6 +52,15 @@ pub(super) struct ActorNames {
     actors: Vec<String>,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct PingActors {
+    #[command(flatten)]
+    which: ActorNames,
+    /// Give up on each after this time
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
+    wait: Duration,
+}
+
 impl ActorCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
@@ -55,6 +68,7 @@ impl ActorCommand {
             Self::List(list) => list.run(&client, global.json).await,
             Self::Drain(which) => which.tell(&client, &Control::Drain, global.json).await,
             Self::Resume(which) => which.tell(&client, &Control::Resume, global.json).await,
+            Self::Ping(ping) => ping.run(&client, global.json).await,
             Self::Stop(which) => which.tell(&client, &Control::Shutdown, global.json).await,
         }
     }
@@ -63,17 +77,20 @@ impl ActorCommand {
 impl ActorList {
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let actors = client.list_actors(script_type.as_ref()).await?;
-        output::print(
-            json,
-            || json!({ "actors": actors.iter().map(document).collect::<Vec<Value>>() }),
-            || table(&actors, Timestamp::now()),
-        )?;
+        let actors = client.actor_documents(script_type.as_ref()).await?;
+        output::print(json, || json!({ "actors": actors }), || table(&actors, Timestamp::now()))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl ActorNames {
+    fn ids(&self) -> Result<Vec<ActorId>, Error> {
+        let id = |name: &String| {
+            ActorId::of_name(name).map_err(|error| Error::new(Exit::Data, error.to_string()))
+        };
+        self.actors.iter().map(id).collect()
+    }
+
     /// Sends the message to each actor. All must be live: a message to an absent actor would stay
     /// in its queue until the next start.
     async fn tell(
@@ -82,15 +99,8 @@ impl ActorNames {
         message: &Control,
         json: bool,
     ) -> Result<ExitCode, Error> {
-        let named: Vec<ActorId> =
-            self.actors.iter().map(|name| actor(name)).collect::<Result<_, _>>()?;
-        let live = client.list_actors(None).await?;
-        if let Some(missing) = named.iter().find(|id| live.iter().all(|one| one.actor != **id)) {
-            let message = format!(
-                "cannot reach actor {missing}: it is not live; hero actor list shows the live ones"
-            );
-            return Err(Error::new(Exit::NotFound, message));
-        }
+        let named = self.ids()?;
+        client.check_live(&named).await?;
         for id in &named {
             client.tell_actor(id, message).await?;
             if !json {
@@ -105,24 +115,31 @@ impl ActorNames {
     }
 }
 
-/// Parses either spelling of an actor's name.
-fn actor(name: &str) -> Result<ActorId, Error> {
-    let illegal = |error: IllegalName| Error::new(Exit::Data, error.to_string());
-    if name.contains(':') {
-        name.parse().map_err(illegal)
-    } else {
-        ActorId::from_unit(name).map_err(illegal)
+impl PingActors {
+    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let mut answers = Vec::new();
+        for id in self.which.ids()? {
+            let took = client.ping_actor(&id, self.wait).await?;
+            if !json {
+                output::line(&format!("{id} answered after {}", brief(took)))?;
+            }
+            answers.push(json!({ "actor": id.to_string(), "took_s": took.as_secs_f64() }));
+        }
+        if json {
+            output::json(&json!({ "actors": answers }))?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-fn table(actors: &[PresenceOf], now: Timestamp) -> String {
+fn table(actors: &[ActorDocument], now: Timestamp) -> String {
     let titles =
         ["ACTOR", "STATE", ">RUNNING", ">TASKS", "HOST", ">PID", ">UP", ">SEEN", "VERSION"];
     let mut table = Table::new(&titles);
-    for PresenceOf { actor, presence } in actors {
+    for ActorDocument { actor, presence, .. } in actors {
         let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
         table.row([
-            actor.to_string(),
+            actor.clone(),
             state(presence),
             presence.running.to_string(),
             presence.tasks.to_string(),
@@ -142,27 +159,5 @@ fn state(presence: &Presence) -> String {
     match &presence.holding {
         Some(reason) => format!("{state}, holding: {reason}"),
         None => state.to_owned(),
-    }
-}
-
-/// The actor's presence together with its name.
-fn document(PresenceOf { actor, presence }: &PresenceOf) -> Value {
-    let mut document = json!(presence);
-    document["actor"] = json!(actor.to_string());
-    document["script_type"] = json!(actor.script_type);
-    document["group"] = json!(actor.group);
-    document["instance"] = json!(actor.instance);
-    document
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_spellings_name_the_same_actor() {
-        let id = actor("osis-gpu-large-1").expect("a unit");
-        assert_eq!(actor("osis:gpu-large:1").expect("an actor"), id);
-        assert_eq!(actor("osis").expect_err("neither").exit, Exit::Data);
     }
 }

@@ -1,22 +1,19 @@
-//! `hero cron …`: lists the periodic jobs of this machine's configuration, or runs one.
+//! `hero cron …`: lists the periodic jobs of this machine's configuration, runs one, enables or disables them.
 
-use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::table::Table;
 use super::time::age;
 use super::{Global, output};
-use crate::client::Client;
-use crate::config::{Config, CronEntry};
+use crate::client::{Client, PeriodicJobDocument};
+use crate::config::Config;
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
-use crate::store::LastFiring;
 
-/// List periodic jobs, or run one now
+/// List periodic jobs, run one now, enable or disable them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero cron list\n\n\
                         Periodic jobs are files in /etc/hero/cron.d: see hero.toml(5). Supervisors \
@@ -26,6 +23,19 @@ pub(super) enum CronCommand {
     #[command(after_help = "Example:\n  hero cron list --json")]
     List,
     Run(RunNow),
+    /// Let disabled periodic jobs fire again; what they missed is not made up for
+    #[command(after_help = "Example:\n  hero cron enable nightly")]
+    Enable(CronNames),
+    /// Let periodic jobs not fire until they are enabled, on no machine; their files stay as they are
+    #[command(after_help = "Example:\n  hero cron disable nightly")]
+    Disable(CronNames),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CronNames {
+    /// The names of the periodic jobs
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
 }
 
 /// Run a periodic job now, besides its schedule, and print the id
@@ -42,6 +52,8 @@ impl CronCommand {
         match self {
             Self::List => list(&config, global.json).await,
             Self::Run(RunNow { name }) => run_now(&config, &name, global.json).await,
+            Self::Enable(CronNames { names }) => enable(&config, &names, true, global.json).await,
+            Self::Disable(CronNames { names }) => enable(&config, &names, false, global.json).await,
         }
     }
 }
@@ -49,88 +61,88 @@ impl CronCommand {
 async fn list(config: &Config, json: bool) -> Result<ExitCode, Error> {
     let crontab = config.crontab();
     let client = Client::open(config)?;
+    let documents = client.periodic_job_documents(&crontab).await?;
     let now = client.now().await?;
-    let mut entries = Vec::with_capacity(crontab.entries.len());
-    for entry in &crontab.entries {
-        entries.push((entry, client.last_firing(&entry.name).await?));
-    }
     let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
     for problem in &problems {
         output::note(&format!("hero: {problem}"));
     }
     output::print(
         json,
-        || {
-            let entries = entries.iter().map(|(entry, last)| document(entry, last.as_ref(), now));
-            json!({ "cron": entries.collect::<Vec<Value>>(), "problems": problems })
-        },
-        || table(&entries, now),
+        || json!({ "cron": documents, "problems": problems }),
+        || table(&documents, now),
     )?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })
 }
 
 async fn run_now(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
-    let crontab = config.crontab();
-    let Some(entry) = crontab.entries.iter().find(|entry| entry.name.as_str() == name) else {
-        let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
-        let mut message = format!(
-            "no such periodic job: `{shown}` in {}; hero cron list shows all",
-            config.supervisor.cron_dir.display()
-        );
-        for problem in &crontab.problems {
-            let _ = write!(message, "\n{problem}");
-        }
-        return Err(Error::new(Exit::NotFound, message));
-    };
-    let client = Client::open(config)?;
-    let mut job = entry.job(client.now().await?);
-    job.id = JobId::random();
-    let id = client.submit(job).await?;
+    let id = Client::open(config)?.run_periodic_job(&config.crontab(), name).await?;
     output::print(json, || json!({ "id": id }), || format!("{id}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(entries: &[(&CronEntry, Option<LastFiring>)], now: Timestamp) -> String {
+async fn enable(
+    config: &Config,
+    names: &[String],
+    enabled: bool,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    let (client, crontab, by) = (Client::open(config)?, config.crontab(), user());
+    let done = if enabled { "enabled" } else { "disabled" };
+    let mut changed = Vec::new();
+    for name in names {
+        let is_new = client.enable_periodic_job(&crontab, name, enabled, &by).await?;
+        if !json {
+            let before = if is_new { "" } else { "was " };
+            let already = if is_new { "" } else { " already" };
+            output::line(&format!("{name} {before}{done}{already}"))?;
+        }
+        if is_new {
+            changed.push(name);
+        }
+    }
+    if json {
+        output::json(&json!({ done: changed }))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The name of the user who calls, also through sudo.
+fn user() -> String {
+    let sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
+    let own = || {
+        let uid = nix::unistd::getuid();
+        let user = nix::unistd::User::from_uid(uid).ok().flatten();
+        user.map_or_else(|| uid.to_string(), |user| user.name)
+    };
+    sudo.unwrap_or_else(own)
+}
+
+fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> String {
     let titles = ["NAME", "SCHEDULE", "TIME ZONE", "NEXT", ">DUE", "LAST", "STATUS", ">FIRED"];
     let mut table = Table::new(&titles);
-    for (entry, last) in entries {
-        let next = entry.schedule.next_after(now);
-        let last = last.as_ref();
+    for job in jobs {
+        let next: Option<Timestamp> = job.next.as_ref().and_then(|next| next.parse().ok());
+        let last = job.last.as_ref();
+        // The job of the last firing may have expired.
+        let expired = || "expired".to_owned();
         table.row([
-            entry.name.to_string(),
-            entry.schedule.line().to_owned(),
-            entry.schedule.zone().to_owned(),
-            next.map(|next| next.to_string()).unwrap_or_default(),
+            job.name.clone(),
+            job.schedule.clone(),
+            job.time_zone.clone(),
+            if job.enabled { job.next.clone().unwrap_or_default() } else { disabled(job) },
             next.map(|next| age(next, now)).unwrap_or_default(),
-            last.map(|last| last.due.to_string()).unwrap_or_default(),
-            last.map(status).unwrap_or_default(),
-            last.map_or(0, |last| last.fired).to_string(),
+            last.map(|last| last.due.clone()).unwrap_or_default(),
+            last.map(|last| last.status.clone().unwrap_or_else(expired)).unwrap_or_default(),
+            job.fired.to_string(),
         ]);
     }
     table.render()
 }
 
-/// The status of the last firing's job, which may have expired.
-fn status(last: &LastFiring) -> String {
-    last.status.map_or_else(|| "expired".to_owned(), |status| status.to_string())
-}
-
-fn document(entry: &CronEntry, last: Option<&LastFiring>, now: Timestamp) -> Value {
-    json!({
-        "name": entry.name,
-        "file": entry.file.display().to_string(),
-        "schedule": entry.schedule.line(),
-        "time_zone": entry.schedule.zone(),
-        "script_type": entry.script_type(),
-        "catch_up": entry.catch_up,
-        "overlap": entry.overlap,
-        "next": entry.schedule.next_after(now).map(|next| next.to_string()),
-        "last": last.map(|last| json!({
-            "due": last.due.to_string(),
-            "job_id": last.id,
-            "status": last.status,
-        })),
-        "fired": last.map_or(0, |last| last.fired),
-        "left_out": last.map_or(0, |last| last.left_out),
-    })
+fn disabled(job: &PeriodicJobDocument) -> String {
+    match job.disabled_by.as_deref() {
+        Some(by) if !by.is_empty() => format!("disabled by {by}"),
+        _ => "disabled".to_owned(),
+    }
 }

@@ -11,6 +11,7 @@ mod events;
 mod exec;
 mod job;
 mod job_options;
+mod limit;
 mod metrics;
 mod migrate;
 mod osis;
@@ -94,6 +95,8 @@ enum Command {
     #[command(subcommand)]
     Cron(cron::CronCommand),
     #[command(subcommand)]
+    Limit(limit::LimitCommand),
+    #[command(subcommand)]
     Dead(dead::DeadCommand),
     Events(events::EventsCommand),
     #[command(subcommand)]
@@ -145,6 +148,7 @@ impl Cli {
             Command::Queue(queue) => block_on(queue.run(global)),
             Command::Actor(actor) => block_on(actor.run(global)),
             Command::Cron(cron) => block_on(cron.run(global)),
+            Command::Limit(limit) => block_on(limit.run(global)),
             Command::Dead(dead) => block_on(dead.run(global)),
             Command::Events(events) => block_on(events.run(global)),
             Command::Token(token) => block_on(token.run(global)),

@@ -4,21 +4,16 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::table::Table;
 use super::time::brief;
 use super::{Global, output};
-use crate::client::Client;
-use crate::config::{Config, Unit};
+use crate::client::{Client, QueueDocument};
+use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::queue;
-use crate::proto::target::Target;
-use crate::proto::text::{did_you_mean, nearest};
 use crate::store::QueueState;
-
-/// The start of the names of all queues.
-const TYPE: &str = "type:";
 
 /// List, pause, resume or purge queues
 #[derive(Debug, Subcommand)]
@@ -88,7 +83,7 @@ async fn list(client: &Client, json: bool) -> Result<ExitCode, Error> {
     let queues = client.list_queues().await?;
     output::print(
         json,
-        || json!({ "queues": queues.iter().map(document).collect::<Vec<Value>>() }),
+        || json!({ "queues": queues.iter().map(QueueDocument::from).collect::<Vec<_>>() }),
         || table(&queues),
     )?;
     Ok(ExitCode::SUCCESS)
@@ -117,29 +112,7 @@ impl QueueNames {
         if self.force {
             return Ok(());
         }
-        let mut known = client.known_targets().await?;
-        known.extend(config.types.keys().cloned().map(Target::any));
-        let units = config.units.keys().filter_map(|name| config.unit(name).ok());
-        for unit in units {
-            let Unit::Actors(actors) = unit else { continue };
-            let queues = actors.iter().flat_map(|actor| actor.id.queues());
-            known.extend(queues.map(|queue| queue.target));
-        }
-        let Some(unknown) = queues.iter().find(|queue| !known.contains(&queue.target)) else {
-            return Ok(());
-        };
-        let unknown = unknown.target.to_string();
-        let names: Vec<String> = known.iter().map(ToString::to_string).collect();
-        // All names begin alike.
-        let known = names.iter().filter_map(|name| name.strip_prefix(TYPE));
-        let near = nearest(unknown.trim_start_matches(TYPE), known);
-        let near = near.map(|near| format!("{TYPE}{near}"));
-        let message = format!(
-            "unknown queue {unknown}: no configured or live actor serves it, and it holds no jobs \
-             (--force accepts it){}",
-            did_you_mean(near.as_deref())
-        );
-        Err(Error::new(Exit::Data, message))
+        client.check_known(&queues, config).await
     }
 
     async fn each(
@@ -201,19 +174,6 @@ fn table(queues: &[QueueState]) -> String {
     table.render()
 }
 
-pub(super) fn document(state: &QueueState) -> Value {
-    json!({
-        "queue": state.queue.to_string(),
-        "script_type": state.queue.target.script_type(),
-        "priority": state.queue.priority.to_string().parse::<u8>().ok(),
-        "depth": state.depth,
-        "held": state.held,
-        "oldest_wait_s": state.oldest_wait.map(|wait| wait.as_secs_f64()),
-        "type_throughput_per_s": state.type_throughput_per_s,
-        "paused": state.paused,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,9 +194,9 @@ mod tests {
             "QUEUE             DEPTH  HELD  OLDEST WAIT  JOBS/S  STATE\n\
              type:osis:prio:0      3     1        1.50s       -  open\n"
         );
-        assert_eq!(document(&state)["oldest_wait_s"], 1.5);
+        assert_eq!(QueueDocument::from(&state).oldest_wait_s, Some(1.5));
         state.paused = true;
         assert!(table(std::slice::from_ref(&state)).contains("paused"));
-        assert_eq!(document(&state)["paused"], true);
+        assert!(QueueDocument::from(&state).paused);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
-use crate::proto::target::IllegalName;
+use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::did_you_mean;
 use crate::store::StoreError;
 
@@ -37,6 +37,19 @@ pub enum ClientError {
     /// The job does not exist.
     #[error("no such job: {0}")]
     NoSuchJob(JobId),
+    /// The actor is not live.
+    #[error("cannot reach actor {0}: it is not live; hero actor list shows the live ones")]
+    NoSuchActor(ActorId),
+    /// The actor has not answered.
+    #[error(
+        "actor {actor} has not answered within {waited:.1?}; hero actor list shows its last heartbeat"
+    )]
+    NoPong {
+        /// The actor.
+        actor: ActorId,
+        /// The time waited.
+        waited: Duration,
+    },
     /// The id is taken by another job.
     #[error("job id {0} is taken; leave out the id to get a new one")]
     IdTaken(JobId),
@@ -169,9 +182,9 @@ impl ClientError {
             | Self::LostPrerequisite { .. }
             | Self::NoDeadLetter { .. } => Exit::Data,
             Self::Refused { error, .. } => error.exit(),
-            Self::NoSuchJob(_) => Exit::NotFound,
+            Self::NoSuchJob(_) | Self::NoSuchActor(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,
-            Self::GaveUp { .. } => Exit::GaveUp,
+            Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,
         }
     }
 }

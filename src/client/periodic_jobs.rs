@@ -1,15 +1,73 @@
-//! The last firings of periodic jobs.
+//! Periodic jobs: their last firings, a firing at once, and their switch.
 
+use std::fmt::Write;
+
+use jiff::Timestamp;
+
+use super::documents::PeriodicJobDocument;
 use super::{Client, ClientError};
-use crate::proto::cron::CronName;
-use crate::store::LastFiring;
+use crate::config::{CronEntry, Crontab};
+use crate::error::{Error, Exit};
+use crate::proto::job::{Job, JobId};
 
 impl Client {
-    /// Reads the last firing of a periodic job; `None` if it has never fired.
+    /// Lists the periodic jobs of a configuration with their state.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn last_firing(&self, name: &CronName) -> Result<Option<LastFiring>, ClientError> {
-        Ok(self.store.last_firing(name).await?)
+    pub async fn periodic_job_documents(
+        &self,
+        crontab: &Crontab,
+    ) -> Result<Vec<PeriodicJobDocument>, ClientError> {
+        let now = self.now().await?;
+        let mut documents = Vec::with_capacity(crontab.entries.len());
+        for entry in &crontab.entries {
+            let state = self.store.periodic_job(&entry.name).await?;
+            documents.push(PeriodicJobDocument::of(entry, &state, now));
+        }
+        Ok(documents)
     }
+
+    /// Submits the job of a periodic job now, besides its schedule. Returns its id.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if there is no such periodic job; as [`Client::submit`].
+    pub async fn run_periodic_job(&self, crontab: &Crontab, name: &str) -> Result<JobId, Error> {
+        let entry = entry(crontab, name)?;
+        Ok(self.submit(job_of(entry, self.now().await?)).await?)
+    }
+
+    /// Enables or disables a periodic job, which does not fire while it is disabled; `by` is who asks. Returns
+    /// whether that changed it.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    pub async fn enable_periodic_job(
+        &self,
+        crontab: &Crontab,
+        name: &str,
+        enabled: bool,
+        by: &str,
+    ) -> Result<bool, Error> {
+        let entry = entry(crontab, name)?;
+        let changed = self.store.enable_periodic_job(&entry.name, enabled, by).await;
+        Ok(changed.map_err(ClientError::from)?)
+    }
+}
+
+/// Returns the job of a firing that no schedule asked for.
+fn job_of(entry: &CronEntry, now: Timestamp) -> Job {
+    Job { id: JobId::random(), ..entry.job(now) }
+}
+
+fn entry<'a>(crontab: &'a Crontab, name: &str) -> Result<&'a CronEntry, Error> {
+    let found = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
+    found.ok_or_else(|| {
+        let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+        let mut message = format!("no such periodic job: `{shown}`; hero cron list shows all");
+        for problem in &crontab.problems {
+            let _ = write!(message, "\n{problem}");
+        }
+        Error::new(Exit::NotFound, message)
+    })
 }

@@ -2,11 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use super::documents::QueueDocument;
 use super::{Client, ClientError};
+use crate::config::{Config, Unit};
+use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
+use crate::proto::text::{did_you_mean, nearest};
 use crate::store::{Hindrance, QueueState};
+
+/// The start of the names of all queues.
+const TYPE: &str = "type:";
 
 impl Client {
     /// Lists every queue that may hold jobs or is paused, by name.
@@ -15,6 +22,57 @@ impl Client {
     /// [`ClientError::Store`].
     pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
         Ok(self.store.queue_states().await?)
+    }
+
+    /// Lists every queue that may hold jobs or is paused, by name, for programs.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn queue_documents(&self) -> Result<Vec<QueueDocument>, ClientError> {
+        Ok(self.list_queues().await?.iter().map(QueueDocument::from).collect())
+    }
+
+    /// Parses the name of a queue, or of a target and so of its queues for all priorities. Rejects queues that
+    /// nothing knows, which are mistyped or of a later time.
+    ///
+    /// # Errors
+    /// [`Exit::Data`] if the name is not legal, or if no configured or live actor serves the queue and it holds
+    /// no jobs; that of [`ClientError::Store`].
+    pub async fn known_queues(&self, name: &str, config: &Config) -> Result<Vec<Queue>, Error> {
+        let queues =
+            Queue::all_named(name).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
+        self.check_known(&queues, config).await?;
+        Ok(queues)
+    }
+
+    /// Rejects queues that nothing knows.
+    ///
+    /// # Errors
+    /// As [`Client::known_queues`].
+    pub async fn check_known(&self, queues: &[Queue], config: &Config) -> Result<(), Error> {
+        let mut known = self.known_targets().await?;
+        known.extend(config.types.keys().cloned().map(Target::any));
+        let units = config.units.keys().filter_map(|name| config.unit(name).ok());
+        for unit in units {
+            let Unit::Actors(actors) = unit else { continue };
+            let queues = actors.iter().flat_map(|actor| actor.id.queues());
+            known.extend(queues.map(|queue| queue.target));
+        }
+        let Some(unknown) = queues.iter().find(|queue| !known.contains(&queue.target)) else {
+            return Ok(());
+        };
+        let unknown = unknown.target.to_string();
+        let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+        // All names begin alike.
+        let known = names.iter().filter_map(|name| name.strip_prefix(TYPE));
+        let near = nearest(unknown.trim_start_matches(TYPE), known);
+        let near = near.map(|near| format!("{TYPE}{near}"));
+        let message = format!(
+            "unknown queue {unknown}: no configured or live actor serves it, and it holds no jobs \
+             (--force accepts it){}",
+            did_you_mean(near.as_deref())
+        );
+        Err(Error::new(Exit::Data, message))
     }
 
     /// Lists the targets that have live actors, waiting jobs or a paused queue, and every script

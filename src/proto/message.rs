@@ -133,7 +133,7 @@ impl Control {
 }
 
 /// The state of an actor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActorState {
     /// It claims jobs.
@@ -156,7 +156,7 @@ impl ActorState {
 }
 
 /// The presence of an actor, refreshed with every heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Presence {
     /// Its process id.
     pub pid: u32,
@@ -168,6 +168,7 @@ pub struct Presence {
     pub machine: String,
     /// The boot of the actor; none in the presence of foreign programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub boot_id: Option<BootId>,
     /// The start of the actor: RFC 3339, UTC.
     pub started_at: String,

@@ -279,6 +279,14 @@ impl ActorId {
         })
     }
 
+    /// Parses either spelling of an actor's name: TYPE:GROUP:INSTANCE, or that of its unit.
+    ///
+    /// # Errors
+    /// [`IllegalName`] if the name or a part of it is not legal.
+    pub fn of_name(name: &str) -> Result<Self, IllegalName> {
+        if name.contains(':') { name.parse() } else { Self::from_unit(name) }
+    }
+
     /// Returns the name of the unit for this one actor.
     pub fn unit(&self) -> String {
         format!("{}-{}-{}", self.script_type, self.group, self.instance)

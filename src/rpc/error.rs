@@ -87,6 +87,12 @@ impl From<ClientError> for RpcError {
             ClientError::Invalid(error) => error.into(),
             ClientError::Name(error) => error.into(),
             ClientError::NoSuchJob(id) => new(code::NOT_FOUND).with("id", id.as_str()),
+            ClientError::NoSuchActor(actor) => {
+                new(code::NOT_FOUND).with("actor", actor.to_string())
+            }
+            ClientError::NoPong { actor, .. } => {
+                new(code::GAVE_UP).with("actor", actor.to_string())
+            }
             ClientError::IdTaken(id) | ClientError::KeyHeld(id) => {
                 new(code::CONFLICT).with("id", id.as_str())
             }

@@ -8,6 +8,9 @@ use super::{Store, StoreError};
 use crate::proto::cron::{CronName, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
+/// The longest name of a person or program that is kept.
+const BY_CHARS_MAX: usize = 200;
+
 /// The answer to one firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
@@ -34,6 +37,24 @@ pub struct LastFiring {
     pub fired: u64,
     /// The number of firings left out because the last job had not ended.
     pub left_out: u64,
+}
+
+/// The state of a periodic job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PeriodicJobState {
+    /// Its last firing; none if it has never fired.
+    pub last: Option<LastFiring>,
+    /// Its disabling, if it is disabled.
+    pub disabled: Option<Disabled>,
+}
+
+/// The disabling of a periodic job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disabled {
+    /// Its time, in RFC 3339.
+    pub at: String,
+    /// The person or program that asked for it.
+    pub by: String,
 }
 
 impl Store {
@@ -92,10 +113,44 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn last_firing(&self, name: &CronName) -> Result<Option<LastFiring>, StoreError> {
+        Ok(self.periodic_job(name).await?.last)
+    }
+
+    /// Enables or disables a periodic job; `by` is who asks. Returns whether that changed it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn enable_periodic_job(
+        &self,
+        name: &CronName,
+        enabled: bool,
+        by: &str,
+    ) -> Result<bool, StoreError> {
+        let mut script = self.scripts.enable_cron.prepare_invoke();
+        let by: String = by.chars().take(BY_CHARS_MAX).collect();
+        script.arg(name.as_str()).arg(if enabled { "enable" } else { "disable" }).arg(by);
+        let changed: u8 = self.invoke("enabling or disabling a periodic job", &script).await?;
+        Ok(changed == 1)
+    }
+
+    /// The state of a periodic job.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState, StoreError> {
+        const FIELDS: [&str; 6] =
+            ["fired_us", "id", "fired", "left_out", "disabled_at", "disabled_by"];
         let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.cron(name)).arg(&["fired_us", "id", "fired", "left_out"]);
-        let fields: [Option<String>; 4] =
+        command.arg(self.keys.cron(name)).arg(&FIELDS);
+        let fields: [Option<String>; 6] =
             self.link.query("looking at a periodic job", &command).await?;
+        let [fired_us, id, fired, left_out, disabled_at, by] = fields;
+        let disabled = disabled_at.map(|at| Disabled { at, by: by.unwrap_or_default() });
+        let last = self.last_of([fired_us, id, fired, left_out]).await?;
+        Ok(PeriodicJobState { last, disabled })
+    }
+
+    async fn last_of(&self, fields: [Option<String>; 4]) -> Result<Option<LastFiring>, StoreError> {
         let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let due = fields[0].as_deref().and_then(time);
         let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());

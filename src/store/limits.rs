@@ -1,13 +1,15 @@
 //! Limits: the argument of a claim, and the care for limits that hold jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::listing::read;
 use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
+use crate::proto::job::JobStatus;
 
 /// The limits of a configuration, as the claim reads them. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,6 +72,105 @@ impl Store {
         let next = u64::try_from(next_us).ok().map(Duration::from_micros);
         Ok(Tended { released, taken_back, next })
     }
+}
+
+/// The jobs under a limit, or under one of the values that it counts separately.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitState {
+    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor.
+    pub name: String,
+    /// The value that is counted here.
+    pub value: Option<String>,
+    /// Jobs that run.
+    pub running: u64,
+    /// Jobs that it holds.
+    pub held: u64,
+    /// Jobs that started within the time of its rate.
+    pub started: u64,
+}
+
+/// The most running jobs whose limits are read, and the most limits that are listed.
+const RUNNING_MAX: usize = 10_000;
+const LISTED_MAX: usize = 1000;
+/// Hashes that one round trip reads.
+const HASHES_PER_CALL: usize = 1000;
+
+impl Store {
+    /// The state of these limits, and of all others that have running or held jobs, by name.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn limit_states(
+        &self,
+        limits: &BTreeMap<LimitName, LimitConfig>,
+    ) -> Result<Vec<LimitState>, StoreError> {
+        const DOING: &str = "listing limits";
+        let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(self.keys.limits()).arg(0).arg(LISTED_MAX - 1);
+        names.extend(self.link.query::<Vec<String>>(DOING, &command).await?);
+        names.extend(self.limits_of_running().await?);
+        let names: Vec<String> = names.into_iter().take(LISTED_MAX).collect();
+        let now_us = self.now().await?.as_microsecond();
+        let mut pipeline = redis::pipe();
+        // A user of an older access list may not read all of them.
+        pipeline.ignore_errors();
+        for name in &names {
+            let of = limits.iter().find(|(of, _)| of.as_str() == parts(name).0);
+            let period = of.and_then(|(_, limit)| limit.rate).map(|rate| rate.period.as_micros());
+            let since = now_us - period.and_then(|us| i64::try_from(us).ok()).unwrap_or_default();
+            pipeline.cmd("ZCARD").arg(self.keys.limit_running(name));
+            pipeline.cmd("ZCARD").arg(self.keys.limit_held(name));
+            pipeline.cmd("ZCOUNT").arg(self.keys.limit_starts(name)).arg(since).arg("+inf");
+        }
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut answers =
+            self.link.pipeline::<Vec<redis::Value>>(DOING, &pipeline).await?.into_iter();
+        let mut number = || answers.next().and_then(read).unwrap_or_default();
+        let state = |name: &String| {
+            let (name, value) = parts(name);
+            let (name, value) = (name.to_owned(), value.map(ToOwned::to_owned));
+            LimitState { name, value, running: number(), held: number(), started: number() }
+        };
+        Ok(names.iter().map(state).collect())
+    }
+
+    /// The limits in which running jobs have slots.
+    async fn limits_of_running(&self) -> Result<BTreeSet<String>, StoreError> {
+        let indexes = self.indexes(JobStatus::Started, None).await?;
+        let entries = self.newest(&indexes, None, RUNNING_MAX).await?;
+        let mut names = BTreeSet::new();
+        for some in entries.chunks(HASHES_PER_CALL) {
+            let mut pipeline = redis::pipe();
+            pipeline.ignore_errors();
+            for (_, id) in some {
+                pipeline.cmd("HGET").arg(self.keys.job(id)).arg("limits");
+            }
+            let fields: Vec<redis::Value> = self.link.pipeline("listing limits", &pipeline).await?;
+            for field in fields.into_iter().filter_map(|field| read::<Option<String>>(field)?) {
+                names.extend(
+                    field.split_whitespace().filter(|name| is_legal(name)).map(str::to_owned),
+                );
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Returns the name of a limit, and the value that it counts separately.
+fn parts(name: &str) -> (&str, Option<&str>) {
+    match name.find(['=', '#']).filter(|_| !name.starts_with('@')) {
+        Some(at) => (&name[..at], Some(name[at..].trim_start_matches('='))),
+        None => (name, None),
+    }
+}
+
+/// Returns true if a name that a job carries may be part of a key.
+fn is_legal(name: &str) -> bool {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.@/=#-".contains(&byte);
+    (1..=200).contains(&name.len()) && name.bytes().all(is_legal)
 }
 
 #[cfg(test)]

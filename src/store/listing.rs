@@ -205,7 +205,7 @@ impl Store {
     }
 
     /// The newest entries of several indexes together, after a cursor.
-    async fn newest(
+    pub(super) async fn newest(
         &self,
         indexes: &[String],
         after: Option<&Cursor>,

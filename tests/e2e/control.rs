@@ -122,3 +122,14 @@ fn one_process_serves_several_actors_of_several_types() {
     hero.run(&sal).code(0).stdout("2\n");
     assert_eq!(field(&redis, "c", "status").as_deref(), Some("dispatched"));
 }
+
+#[test]
+fn live_actor_answers_a_ping() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["actor", "ping", "osis-default-1"]).code(66).says("it is not live");
+    let _osis = hero.actor("osis-default-1").start();
+    let pinged = hero.run(&["actor", "ping", "osis:default:1"]).code(0).stdout;
+    assert!(pinged.starts_with("osis:default:1 answered after "), "{pinged}");
+    hero.run(&["actor", "ping", "osis"]).code(65).says("osis");
+}

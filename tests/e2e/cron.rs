@@ -149,3 +149,32 @@ fn a_firing_is_left_out_while_another_job_holds_its_unique_key() {
     let said = ["limit_key", "retention"].map(|name| field(&redis, &id, name));
     assert_eq!(said, [Some("l".to_owned()), Some("604800".to_owned())]);
 }
+
+#[test]
+fn disabled_periodic_job_does_not_fire_until_it_is_enabled() {
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("tick.toml", EACH_SECOND)]);
+    hero.run(&["cron", "disable", "tick"]).code(0).stdout("tick disabled\n");
+    hero.run(&["cron", "disable", "tick"]).code(0).stdout("tick was disabled already\n");
+    hero.run(&["cron", "disable", "tock"]).code(66).says("no such periodic job: `tock`");
+    let listed = || {
+        let listed = hero.run(&["cron", "list", "--json"]).code(0).stdout;
+        serde_json::from_str::<serde_json::Value>(&listed).expect("one document")["cron"][0].clone()
+    };
+    let disabled = listed();
+    assert_eq!(
+        (&disabled["enabled"], &disabled["next"]),
+        (&false.into(), &().into()),
+        "{disabled}"
+    );
+    assert!(disabled["disabled_by"].as_str().is_some_and(|by| !by.is_empty()), "{disabled}");
+    assert!(hero.run(&["cron", "list"]).code(0).stdout.contains("  disabled by "));
+    let _supervisor = hero.supervisor().start();
+    let looked = || redis.field(&keys::cron("tick"), "due_us");
+    let before = looked();
+    wait_until("the supervisor has looked", || looked() != before);
+    assert!(fired(&redis, "tick").is_empty());
+    hero.run(&["cron", "enable", "tick", "--json"]).code(0).stdout("{\"enabled\":[\"tick\"]}\n");
+    wait_until("it fires", || !fired(&redis, "tick").is_empty());
+    assert_eq!(listed()["enabled"], true);
+}

@@ -156,3 +156,39 @@ fn serial_jobs_run_in_order_one_at_a_time_beside_others() {
     assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
     assert_eq!(field(&redis, "beside", "status").as_deref(), Some("started"));
 }
+
+#[test]
+fn limits_are_listed_with_what_runs_and_what_they_hold() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("limit.few.type", "\"osis\"")
+        .set("limit.few.running", "1")
+        .set("limit.each.per", "\"key\"")
+        .set("limit.each.running", "9")
+        .set("limit.each.rate", "\"100/h\"");
+    let _osis = hero.actor("osis-default-1").tasks(4).start();
+    for id in ["a", "b"] {
+        let submit = ["submit", "-t", "osis", "--id", id, "--limit-key", "k", "-e", "loop {}"];
+        hero.run(&submit).code(0);
+    }
+    let listed = || {
+        let listed = hero.run(&["limit", "list", "--json"]).code(0).stdout;
+        serde_json::from_str::<serde_json::Value>(&listed).expect("one document")["limits"].clone()
+    };
+    crate::support::wait_until("one runs and one is held", || {
+        let limits = listed();
+        let of = |name: &str| {
+            let limits = limits.as_array().expect("limits");
+            limits.iter().rfind(|limit| limit["name"] == name).cloned().unwrap_or_default()
+        };
+        let (few, each) = (of("few"), of("each"));
+        few["running"] == 1
+            && few["held"] == 1
+            && few["running_max"] == 1
+            && each["value"] == "k"
+            && each["running"] == 1
+            && each["started"] == 1
+    });
+    let text = hero.run(&["limit", "list"]).code(0).stdout;
+    assert!(text.contains("key k") && text.contains("100/h"), "{text}");
+}

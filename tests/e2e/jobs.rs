@@ -279,3 +279,34 @@ fn attempts_of_a_job_are_shown_with_machine_end_and_reason() {
     let text = hero.run(&["job", "show", "a"]).code(0).stdout;
     assert!(text.contains("\nattempts:\n  STARTED"), "{text}");
 }
+
+#[test]
+fn copy_of_a_job_has_its_settings_with_the_changes() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let submit = [
+        "submit",
+        "-t",
+        "osis",
+        "-e",
+        "40 + 2",
+        "--id",
+        "a",
+        "--name",
+        "first",
+        "--unique-key",
+        "k",
+        "--timeout",
+        "9s",
+    ];
+    hero.run(&submit).code(0);
+    let set = ["--set", "name=second", "--set", "timeout=", "--set", "retries=3"];
+    let id = hero.run(&[&["job", "clone", "a"], &set[..]].concat()).code(0).stdout;
+    let id = id.trim_end();
+    let field = |name| super::field(&redis, id, name);
+    let fields = ["script", "name", "timeout", "retries", "unique_key", "status"].map(field);
+    let expected = [Some("40 + 2"), Some("second"), None, Some("3"), None, Some("dispatched")];
+    assert_eq!(fields.each_ref().map(Option::as_deref), expected);
+    hero.run(&["job", "clone", "a", "--set", "retires=3"]).code(65).says("did you mean `retries`?");
+    hero.run(&["job", "clone", "nobody"]).code(66);
+}

@@ -94,3 +94,32 @@ async fn refused_periodic_job_is_reported_and_not_tried_again() {
     assert_eq!(fire("a", 1).await, Fired::Past);
     assert_eq!(world.field("a", "status"), None);
 }
+
+#[tokio::test]
+async fn disabled_periodic_job_is_not_due_and_makes_up_for_nothing() {
+    let world = World::new();
+    let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
+    let enable = async |enabled| {
+        world.store.enable_periodic_job(&name, enabled, "ann").await.expect("switching")
+    };
+    let fire = async |id: &str, at: i64| {
+        let job = job(id);
+        let fired = world.store.fire(&name, second(at), Overlap::Allow, &job, RETENTION.into());
+        fired.await.expect("firing")
+    };
+    fire("a", 1).await;
+    assert!(enable(false).await && !enable(false).await);
+    let state = world.store.periodic_job(&name).await.expect("looking");
+    assert_eq!(state.disabled.expect("it is disabled").by, "ann");
+    assert_eq!(state.last.expect("it fired").id.as_str(), "a");
+    // A supervisor that found it due before, and one that looks now.
+    assert_eq!(fire("b", 2).await, Fired::Past);
+    let (now, due) = world.store.cron_state([&name]).await.expect("looking");
+    assert_eq!(due, [now]);
+    assert!(enable(true).await && !enable(true).await);
+    let (later, due) = world.store.cron_state([&name]).await.expect("looking");
+    assert!(due[0] > now && due[0] <= later, "it counts from when it was enabled");
+    assert_eq!(world.store.periodic_job(&name).await.expect("looking").disabled, None);
+    assert!(matches!(fire("c", 3).await, Fired::Job(_)));
+    assert!(world.redis.ttl(&keys::cron("tick")) > 0, "it is bounded");
+}

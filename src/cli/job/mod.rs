@@ -19,7 +19,7 @@ use crate::error::{Error, Exit};
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::LogLine;
 
-/// List jobs, wait for them, stop, retry or delete them
+/// List jobs, wait for them, stop, retry, clone or delete them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero job list --status error\n  hero job show ID")]
 pub(super) enum JobCommand {
@@ -41,6 +41,7 @@ pub(super) enum JobCommand {
     #[command(after_help = "Example:\n  hero job stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Stop(Many),
     Retry(RetryJobs),
+    Clone(CloneJob),
     /// Delete jobs that are not running, with their logs
     #[command(after_help = "Example:\n  hero job delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Delete(Many),
@@ -77,6 +78,40 @@ pub(super) struct RetryJobs {
     /// that failed because of a prerequisite
     #[arg(long)]
     with_dependents: bool,
+}
+
+/// Submit a copy of a job, and print its id
+///
+/// The copy has a new id, no unique key and no earliest time.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero job clone 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                        hero job clone 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7 --set timeout=60 \
+                        --set 'env_vars={\"A\": \"b\"}'\n\n\
+                        The fields are those of the job's hash, the values as the hash has them: seconds, \
+                        JSON.\nAn empty value takes the field away.")]
+pub(super) struct CloneJob {
+    /// The job
+    id: String,
+    /// A field of the copy that differs; may be repeated
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = change)]
+    set: Vec<(String, String)>,
+}
+
+fn change(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected FIELD=VALUE".to_owned()),
+    }
+}
+
+impl CloneJob {
+    async fn run(self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let value = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
+        let changes = self.set.into_iter().map(|(name, text)| (name, value(text)));
+        let id = client.clone_job(&parsed(&self.id)?, &changes.collect()).await?;
+        output::print(json, || json!({ "id": id }), || format!("{id}\n"))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// Wait for the end of a job and print its output
@@ -146,6 +181,7 @@ impl JobCommand {
             Self::Retry(RetryJobs { jobs, with_dependents: false }) => {
                 jobs.each(global, async |id| Ok(client.retry_job(id).await?.to_string())).await
             }
+            Self::Clone(clone) => clone.run(&client, global.json).await,
             Self::Delete(many) => {
                 many.each(global, async |id| {
                     client.delete_job(id).await?;

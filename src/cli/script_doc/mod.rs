@@ -9,15 +9,13 @@ pub use pages::definitions;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::script::ScriptSource;
 use super::{Global, output};
-use crate::config::{Config, EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig};
-use crate::engine::Backends;
-use crate::engine::heroscript::HeroScriptEngine;
-use crate::engine::process::CommandEngine;
-use crate::engine::rhai::{Finding, Function, Group, RhaiEngine, nearest};
+use crate::client::{FindingDocument, check_script, function_documents, script_groups};
+use crate::config::Config;
+use crate::engine::rhai::{Function, Group, nearest};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
@@ -77,14 +75,14 @@ impl ScriptCommand {
 
 impl Doc {
     fn run(&self, global: &Global) -> Result<ExitCode, Error> {
-        let groups = groups(self.script_type.as_deref())?;
+        let groups = script_groups(self.script_type.as_deref())?;
         let script_type = self.script_type.as_deref().unwrap_or_default();
         let chosen = match &self.name {
             Some(name) => chosen(&groups, name)?,
             None => groups,
         };
         if global.json {
-            output::json(&document(&chosen))?;
+            output::json(&json!(function_documents(&chosen)))?;
         } else if self.definitions {
             output::text(&pages::definitions(script_type, &chosen))?;
         } else if self.name.is_some() {
@@ -102,13 +100,9 @@ impl ScriptCheck {
         let script_type = self.source.script_type(self.script_type.as_deref(), &config)?;
         let source = self.source.read(config.job.script_size_max)?;
         let extension = self.source.extension(&script_type, &config);
-        let findings = findings(&config, &script_type, &source, &extension)?;
+        let findings = check_script(&config, &script_type, &source, &extension)?;
         if global.json {
-            let findings = findings.iter();
-            let findings = findings.map(|found| {
-                json!({ "line": found.line, "column": found.column, "message": found.message })
-            });
-            output::json(&Value::Array(findings.collect()))?;
+            output::json(&json!(findings))?;
         } else {
             for found in &findings {
                 output::line(&said(&self.source.name(), found))?;
@@ -129,101 +123,17 @@ pub(super) fn refuse_faulty(
     source: &str,
     extension: &str,
 ) -> Result<(), Error> {
-    let findings = findings(config, script_type, source, extension)?;
+    let findings = check_script(config, script_type, source, extension)?;
     let lines: Vec<String> = findings.iter().map(|found| said(name, found)).collect();
     if lines.is_empty() { Ok(()) } else { Err(Error::new(Exit::Data, lines.join("\n"))) }
 }
 
 /// Formats a finding. One of a command has no line of its own: its text names the lines.
-fn said(name: &str, found: &Finding) -> String {
-    let Finding { line, column, message } = found;
+fn said(name: &str, found: &FindingDocument) -> String {
+    let FindingDocument { line, column, message } = found;
     match line {
         0 => format!("{name}: {message}"),
         line => format!("{name}:{line}:{column}: {message}"),
-    }
-}
-
-fn findings(
-    config: &Config,
-    script_type: &ScriptType,
-    source: &str,
-    extension: &str,
-) -> Result<Vec<Finding>, Error> {
-    let Some(of_type) = config.types.get(script_type) else {
-        return Err(Error::new(
-            Exit::Data,
-            format!("the script type `{script_type}` is not configured"),
-        ));
-    };
-    let limits = &of_type.limits;
-    match of_type.engine {
-        EngineKind::Sal => Ok(sal(limits)?.check(source, &[])),
-        EngineKind::Osis => {
-            let other = sal(&RhaiLimits::default())?;
-            let functions = other.groups().iter().flat_map(|group| &group.functions);
-            let elsewhere: Vec<(&str, &str)> =
-                functions.map(|function| (function.name, "sal")).collect();
-            Ok(osis(limits, &config.osis)?.check(source, &elsewhere))
-        }
-        EngineKind::HeroScript => {
-            let backends = Backends { osis: config.osis.clone(), ..Backends::default() };
-            let (script_type, modules) = (script_type.clone(), &of_type.modules);
-            let engine =
-                HeroScriptEngine::new(script_type, modules, limits, &config.job, &backends);
-            Ok(engine.check(source))
-        }
-        EngineKind::Command => {
-            let engine = CommandEngine::new(script_type.clone(), of_type, &config.job);
-            if !engine.has_check() {
-                let message = format!(
-                    "cannot check a {script_type} script: type.{script_type}.check is not configured"
-                );
-                return Err(Error::new(Exit::Usage, message));
-            }
-            let found = engine.check(source, extension).map_err(|failure| {
-                let message = format!("cannot check the script: {failure}");
-                Error::new(Exit::Unavailable, message)
-            })?;
-            let found = found.map(|message| Finding { line: 0, column: 0, message });
-            Ok(found.into_iter().collect())
-        }
-    }
-}
-
-fn osis(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine, Error> {
-    let backends = Backends { osis: osis.clone(), ..Backends::default() };
-    let engine = RhaiEngine::osis(named("osis")?, limits, &JobConfig::default());
-    Ok(engine.with_backends(&backends))
-}
-
-fn sal(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
-    Ok(RhaiEngine::sal(named("sal")?, limits, &JobConfig::default(), &SalConfig::default()))
-}
-
-fn named(name: &str) -> Result<ScriptType, Error> {
-    name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
-}
-
-/// The functions of one engine, or of both without duplicates.
-fn groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
-    let limits = RhaiLimits::default();
-    match script_type {
-        Some("osis") => Ok(osis(&limits, &OsisConfig::default())?.groups().to_vec()),
-        Some("sal") => Ok(sal(&limits)?.groups().to_vec()),
-        None => {
-            let mut groups = sal(&limits)?.groups().to_vec();
-            let osis = osis(&limits, &OsisConfig::default())?;
-            let others =
-                osis.groups().iter().filter(|own| groups.iter().all(|g| g.name != own.name));
-            let others: Vec<Group> = others.cloned().collect();
-            groups.extend(others);
-            Ok(groups)
-        }
-        Some(_) => {
-            let message =
-                "only `osis` and `sal` have functions of their own; use -t osis or -t sal";
-            Err(Error::new(Exit::Usage, message))
-        }
     }
 }
 
@@ -247,29 +157,16 @@ fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
     Err(Error::new(Exit::NotFound, message))
 }
 
-fn document(groups: &[Group]) -> Value {
-    let functions = groups.iter().flat_map(|group| {
-        group.functions.iter().map(|function| {
-            json!({
-                "name": function.full_name(),
-                "group": group.name,
-                "signatures": function.signatures,
-                "says": function.summary,
-                "example": function.example.trim(),
-            })
-        })
-    });
-    Value::Array(functions.collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::{osis_engine, sal_engine};
+    use crate::config::{OsisConfig, RhaiLimits};
 
     fn reported(script_type: &str, source: &str) -> Vec<String> {
         let config = Config::default();
         let script_type = script_type.parse().expect("legal");
-        let findings = findings(&config, &script_type, source, "").expect("checked");
+        let findings = check_script(&config, &script_type, source, "").expect("checked");
         let findings = findings.into_iter();
         findings
             .map(|found| format!("{}:{}: {}", found.line, found.column, found.message))
@@ -280,7 +177,7 @@ mod tests {
     fn definition_file_has_every_signature() {
         let limits = RhaiLimits::default();
         for (name, engine) in
-            [("sal", sal(&limits)), ("osis", osis(&limits, &OsisConfig::default()))]
+            [("sal", sal_engine(&limits)), ("osis", osis_engine(&limits, &OsisConfig::default()))]
         {
             let engine = engine.expect("an engine");
             let text = pages::definitions(name, engine.groups());
@@ -294,7 +191,7 @@ mod tests {
                 assert!(!line.contains("string") && !line.contains(" or "), "{line}");
             }
         }
-        let sal = sal(&limits).expect("sal");
+        let sal = sal_engine(&limits).expect("sal");
         let text = pages::definitions("sal", sal.groups());
         for line in [
             "fn file_read(path: String) -> String;",
@@ -327,7 +224,7 @@ mod tests {
         let source = "fn own(x) { x } let m = #{f: |x| x + 1}; own(1); m.f(2); [1].map(|x| own(x)); \
                       print(type_of(m)); Fn(\"own\").call(3); `${own(4)}`";
         assert_eq!(reported("osis", source), [] as [&str; 0]);
-        for group in sal(&RhaiLimits::default()).expect("sal").groups() {
+        for group in sal_engine(&RhaiLimits::default()).expect("sal").groups() {
             for function in &group.functions {
                 assert_eq!(reported("sal", function.example), [] as [&str; 0], "{}", function.name);
             }
@@ -336,14 +233,14 @@ mod tests {
 
     #[test]
     fn function_is_found_with_and_without_its_type() {
-        let sal = sal(&RhaiLimits::default()).expect("sal");
+        let sal = sal_engine(&RhaiLimits::default()).expect("sal");
         let names = |name: &str| -> Vec<String> {
             let groups = chosen(sal.groups(), name).expect(name);
             groups.iter().flat_map(|group| &group.functions).map(Function::full_name).collect()
         };
         assert_eq!(names("run"), ["run", "Command.run"]);
         assert_eq!(names("GitTree.list"), ["GitTree.list"]);
-        let both = groups(None).expect("both");
+        let both = script_groups(None).expect("both");
         let find = chosen(&both, "osis_find").expect("a function of osis alone");
         assert_eq!(find[0].functions[0].signatures.len(), 3);
         let sleep = chosen(&both, "sleep").expect("a function of both");

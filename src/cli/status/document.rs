@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Overview;
+use crate::client::{Overview, QueueDocument};
 use crate::store::LastHour;
 
 /// The whole state as one document.
@@ -55,7 +55,7 @@ fn queues(overview: &Overview) -> Vec<Value> {
     let queues = overview.queues.iter();
     queues
         .map(|(state, actors)| {
-            let mut document = super::super::queue::document(state);
+            let mut document = json!(QueueDocument::from(state));
             document["actors"] = json!(actors);
             document
         })

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::input;
 use crate::cli::output;
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, job_of_line};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId};
@@ -184,17 +184,9 @@ impl BatchLines<'_> {
             }
             let text = bytes.trim_ascii();
             if !text.is_empty() {
-                let job = job_of(text);
+                let job = job_of_line(text);
                 return Ok(Some(job.and_then(|job| client.check(&job).map(|()| job))));
             }
         }
-    }
-}
-
-pub(super) fn job_of(line: &[u8]) -> Result<Job, InvalidJob> {
-    match serde_json::from_slice(line) {
-        Ok(Value::Object(object)) => Job::from_json(&object),
-        Ok(_) => Err(InvalidJob::new("the line", "is not a JSON object")),
-        Err(error) => Err(InvalidJob::new("the line", format!("is not JSON: {error}"))),
     }
 }

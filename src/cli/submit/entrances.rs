@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap::Parser;
 
-use super::{batch, graph};
+use super::graph;
 use crate::cli::job_options::JobOptions;
-use crate::client::JobBuilder;
+use crate::client::{JobBuilder, job_of_line};
 use crate::config::Config;
 use crate::proto::job::{Entrance, FieldKind, Job, SETTINGS, Setting};
 
@@ -104,7 +104,7 @@ fn from_line(setting: &Setting) -> Result<Job, String> {
     line.insert("script".to_owned(), "1".into());
     line.insert(setting.field.to_owned(), sample(setting).0.into());
     let line = serde_json::Value::Object(line).to_string();
-    batch::job_of(line.as_bytes()).map_err(|error| error.to_string())
+    job_of_line(line.as_bytes()).map_err(|error| error.to_string())
 }
 
 fn from_hash(setting: &Setting) -> Result<Job, String> {

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod bounds;
+mod copy;
 mod foreign_spelling;
 mod hash;
 mod id;

@@ -8,6 +8,16 @@ impl Keys {
         self.key(format_args!("meta:limit:index"))
     }
 
+    /// Sorted set: jobs that have a slot in a limit, by their start.
+    pub fn limit_running(&self, limit: &str) -> String {
+        self.key(format_args!("meta:limit:running:{limit}"))
+    }
+
+    /// Sorted set: jobs that a limit holds, each with its queue, by their dispatch.
+    pub fn limit_held(&self, limit: &str) -> String {
+        self.key(format_args!("meta:limit:held:{limit}"))
+    }
+
     /// Sorted set, TTL: starts of jobs under a limit within the period of its rate.
     pub fn limit_starts(&self, limit: &str) -> String {
         self.key(format_args!("meta:limit:starts:{limit}"))

@@ -1,4 +1,4 @@
--- Reads the state of periodic jobs. One that is new counts from now on.
+-- Reads the state of periodic jobs. One that is new, or disabled, counts from now on.
 --
 -- ARGV: the names
 -- returns { now in us, then for each name: the time in us up to which it was fired or left out }
@@ -7,8 +7,10 @@
 local at = now_us()
 local state = { integer(at) }
 for number, name in ipairs(ARGV) do
-  local due = tonumber(redis.call('HGET', CRON .. name, 'due_us') or '')
-  if not due then
+  local f = redis.call('HMGET', CRON .. name, 'due_us', 'disabled_at')
+  local due = tonumber(f[1] or '')
+  -- What is due while it is disabled is left out for good.
+  if not due or f[2] then
     due = at
     redis.call('HSET', CRON .. name, 'due_us', integer(at))
     redis.call('EXPIRE', CRON .. name, CRON_TTL_S)

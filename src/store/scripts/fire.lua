@@ -4,16 +4,16 @@
 --       firing has not ended  4 retention  5 id of the job  then the arguments of `submit`
 -- returns two strings:
 --       'fired', id
---       'past', ''       this firing, or a later one, was fired or left out before
+--       'past', ''       this firing, or a later one, was fired or left out before, or it is disabled
 --       'left_out', id   this job has not ended, or holds the unique key
 --       'failed', why    the job was refused; it does not fire for this time again
 -- needs: wrong_type time names job submit_jobs stop_job cron
 
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local key = CRON .. name
-local f = redis.call('HMGET', key, 'due_us', 'id')
+local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at')
 if f[1] == nil then return { 'failed', key .. ' has the wrong type' } end
-if (tonumber(f[1] or '') or 0) >= due then return { 'past', '' } end
+if f[3] or (tonumber(f[1] or '') or 0) >= due then return { 'past', '' } end
 
 local before = legal_id(f[2])
 local status = before and read(before, 'status')[1]

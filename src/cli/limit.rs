@@ -1,0 +1,52 @@
+//! `hero limit …`: lists limits with what runs under each and what it holds.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::table::Table;
+use super::{Global, output};
+use crate::client::{Client, LimitDocument};
+use crate::error::Error;
+
+/// List limits: what runs under each, and what it holds
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  hero limit list")]
+pub(super) enum LimitCommand {
+    /// List the limits of the configuration, and those that have running or held jobs
+    #[command(after_help = "Example:\n  hero limit list --json\n\n\
+                            A limit that counts separately has a row for each value with running or held \
+                            jobs.\nSTARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
+                            is the serial lane\nof an actor.")]
+    List,
+}
+
+impl LimitCommand {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let Self::List = self;
+        let config = global.config()?;
+        let limits = Client::open(&config)?.limit_documents(&config.limits).await?;
+        output::print(global.json, || json!({ "limits": limits }), || table(&limits))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(limits: &[LimitDocument]) -> String {
+    let titles = ["LIMIT", "OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
+    let mut table = Table::new(&titles);
+    let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+    for limit in limits {
+        let of = limit.per.as_deref().zip(limit.value.as_deref());
+        table.row([
+            limit.name.clone(),
+            of.map(|(per, value)| format!("{per} {value}")).unwrap_or_default(),
+            limit.running.to_string(),
+            number(limit.running_max.map(u64::from)),
+            number(limit.started),
+            limit.rate.clone().unwrap_or_default(),
+            limit.held.to_string(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,130 @@
+//! Scripts: their check without a run, and the documentation of their functions.
+
+use super::documents::{FindingDocument, FunctionDocument};
+use crate::config::{Config, EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig};
+use crate::engine::Backends;
+use crate::engine::heroscript::HeroScriptEngine;
+use crate::engine::process::CommandEngine;
+use crate::engine::rhai::{Finding, Group, RhaiEngine};
+use crate::error::{Error, Exit};
+use crate::proto::target::ScriptType;
+
+/// Checks a script without running it. Returns its mistakes. Blocks; a script that runs as a process is checked by the `check`
+/// command of its type.
+///
+/// # Errors
+/// [`Exit::Data`] if the type is not configured, [`Exit::Usage`] if it has no check.
+pub fn check_script(
+    config: &Config,
+    script_type: &ScriptType,
+    source: &str,
+    extension: &str,
+) -> Result<Vec<FindingDocument>, Error> {
+    let findings = findings(config, script_type, source, extension)?;
+    Ok(findings.iter().map(Into::into).collect())
+}
+
+fn findings(
+    config: &Config,
+    script_type: &ScriptType,
+    source: &str,
+    extension: &str,
+) -> Result<Vec<Finding>, Error> {
+    let Some(of_type) = config.types.get(script_type) else {
+        return Err(Error::new(
+            Exit::Data,
+            format!("the script type `{script_type}` is not configured"),
+        ));
+    };
+    let limits = &of_type.limits;
+    match of_type.engine {
+        EngineKind::Sal => Ok(sal_engine(limits)?.check(source, &[])),
+        EngineKind::Osis => {
+            let other = sal_engine(&RhaiLimits::default())?;
+            let functions = other.groups().iter().flat_map(|group| &group.functions);
+            let elsewhere: Vec<(&str, &str)> =
+                functions.map(|function| (function.name, "sal")).collect();
+            Ok(osis_engine(limits, &config.osis)?.check(source, &elsewhere))
+        }
+        EngineKind::HeroScript => {
+            let backends = Backends { osis: config.osis.clone(), ..Backends::default() };
+            let (script_type, modules) = (script_type.clone(), &of_type.modules);
+            let engine =
+                HeroScriptEngine::new(script_type, modules, limits, &config.job, &backends);
+            Ok(engine.check(source))
+        }
+        EngineKind::Command => {
+            let engine = CommandEngine::new(script_type.clone(), of_type, &config.job);
+            if !engine.has_check() {
+                let message = format!(
+                    "cannot check a {script_type} script: type.{script_type}.check is not configured"
+                );
+                return Err(Error::new(Exit::Usage, message));
+            }
+            let found = engine.check(source, extension).map_err(|failure| {
+                let message = format!("cannot check the script: {failure}");
+                Error::new(Exit::Unavailable, message)
+            })?;
+            let found = found.map(|message| Finding { line: 0, column: 0, message });
+            Ok(found.into_iter().collect())
+        }
+    }
+}
+
+/// Creates the engine of osis scripts, without objects.
+pub(crate) fn osis_engine(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine, Error> {
+    let backends = Backends { osis: osis.clone(), ..Backends::default() };
+    let engine = RhaiEngine::osis(named("osis")?, limits, &JobConfig::default());
+    Ok(engine.with_backends(&backends))
+}
+
+/// Creates the engine of sal scripts.
+pub(crate) fn sal_engine(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
+    Ok(RhaiEngine::sal(named("sal")?, limits, &JobConfig::default(), &SalConfig::default()))
+}
+
+fn named(name: &str) -> Result<ScriptType, Error> {
+    name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
+}
+
+/// Returns the documentation of the functions of scripts, of `osis` or `sal` or both.
+///
+/// # Errors
+/// [`Exit::Usage`] for another script type.
+pub fn script_functions(script_type: Option<&str>) -> Result<Vec<FunctionDocument>, Error> {
+    Ok(function_documents(&script_groups(script_type)?))
+}
+
+/// Returns the documentation of functions.
+pub(crate) fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
+    let documents = groups.iter().flat_map(|group| {
+        group.functions.iter().map(|function| FunctionDocument::of(group.name, function))
+    });
+    documents.collect()
+}
+
+/// Returns the functions of one engine, `osis` or `sal`, or of both without duplicates.
+///
+/// # Errors
+/// [`Exit::Usage`] for another script type.
+pub(crate) fn script_groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
+    let limits = RhaiLimits::default();
+    match script_type {
+        Some("osis") => Ok(osis_engine(&limits, &OsisConfig::default())?.groups().to_vec()),
+        Some("sal") => Ok(sal_engine(&limits)?.groups().to_vec()),
+        None => {
+            let mut groups = sal_engine(&limits)?.groups().to_vec();
+            let osis = osis_engine(&limits, &OsisConfig::default())?;
+            let others =
+                osis.groups().iter().filter(|own| groups.iter().all(|g| g.name != own.name));
+            let others: Vec<Group> = others.cloned().collect();
+            groups.extend(others);
+            Ok(groups)
+        }
+        Some(_) => {
+            let message =
+                "only `osis` and `sal` have functions of their own; use -t osis or -t sal";
+            Err(Error::new(Exit::Usage, message))
+        }
+    }
+}

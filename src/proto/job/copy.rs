@@ -1,0 +1,60 @@
+//! A new job with the settings of another.
+
+use serde_json::{Map, Value};
+
+use super::bounds::InvalidJob;
+use super::record::Job;
+use super::spec::SETTINGS;
+
+impl Job {
+    /// Returns a new job with the settings of this one, but those of the fields `without`, and with these
+    /// changes: members named as the fields of the hash, where null takes one away.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] names the first member that is unknown or not legal.
+    pub fn copy_with(
+        &self,
+        changes: &Map<String, Value>,
+        without: &[&str],
+    ) -> Result<Self, InvalidJob> {
+        let settings = SETTINGS.iter().filter(|setting| !without.contains(&setting.field));
+        let members = settings.filter_map(|setting| {
+            Some((setting.field.to_owned(), Value::String(setting.text(&self.spec)?)))
+        });
+        let mut members: Map<String, Value> = members.collect();
+        for (name, value) in changes {
+            members.insert(name.clone(), value.clone());
+        }
+        Self::from_json(&members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn copy_has_the_settings_with_the_changes_and_a_new_id() {
+        let given = json!({
+            "id": "a", "script": "1", "script_type": "osis", "unique_key": "k", "retries": 2,
+            "env_vars": {"A": "b"}, "timeout": 5, "reply": false,
+        });
+        let job = Job::from_json(given.as_object().expect("an object")).expect("a job");
+        let changes = json!({ "script": "2", "timeout": null, "env_vars": {"B": "c"} });
+        let changes = changes.as_object().expect("an object");
+        let copy = job.copy_with(changes, &["id", "unique_key"]).expect("legal");
+        assert_ne!(copy.id, job.id);
+        let mut expected = job.spec.clone();
+        expected.script = "2".to_owned();
+        expected.unique_key = None;
+        expected.timeout = None;
+        expected.env_vars = [("B".to_owned(), "c".to_owned())].into();
+        assert_eq!(copy.spec, expected);
+        for wrong in [json!({ "scrip": "1" }), json!({ "retries": "x" }), json!({ "script": null })]
+        {
+            let wrong = wrong.as_object().expect("an object");
+            assert!(job.copy_with(wrong, &[]).is_err(), "{wrong:?}");
+        }
+    }
+}
