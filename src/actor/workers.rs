@@ -14,7 +14,7 @@ use tracing::warn;
 
 use super::log_buffer::LogBuffer;
 use super::log_writer::{LogWriter, NoLogFile};
-use crate::engine::{Cancel, Engine, Failure, Inputs, STACK_SIZE_BYTES, Script, Success};
+use crate::engine::{Cancel, Engine, Failure, Inputs, Script, Success};
 use crate::failpoint;
 use crate::proto::job::Job;
 use crate::proto::queue::Queue;
@@ -70,7 +70,7 @@ impl Workers {
             let (jobs, all) = (wait_in(&free), Arc::downgrade(&free));
             thread::Builder::new()
                 .name(format!("{}-{number}", engine.script_type()))
-                .stack_size(STACK_SIZE_BYTES)
+                .stack_size(engine.stack_bytes())
                 .spawn(move || work(jobs, &all, engine.as_ref(), &mut log_writer, &outcomes))?;
         }
         Ok(Self { free })

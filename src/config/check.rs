@@ -237,14 +237,16 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
 }
 
 fn check_limits(table: &KeyPath, limits: &RhaiLimits) -> Result<(), Fault> {
-    const ELEMENTS_MAX: usize = 100_000_000;
+    // Nested ones take stack: the thread of a script has 1 KiB for each.
+    const ELEMENTS_MAX: usize = 1_000_000;
     // TOML has no larger numbers.
     number(table.then("operations"), limits.operations, 0..=i64::MAX.unsigned_abs())?;
     // Calls nest on the thread's own stack, which bounds them.
     number(table.then("depth"), limits.depth, 1..=512)?;
     size(table.then("string_size_max"), limits.string_size_max, 1..=1 << 30)?;
     number(table.then("array_len_max"), limits.array_len_max, 1..=ELEMENTS_MAX)?;
-    number(table.then("map_len_max"), limits.map_len_max, 1..=ELEMENTS_MAX)
+    number(table.then("map_len_max"), limits.map_len_max, 1..=ELEMENTS_MAX)?;
+    size(table.then("memory"), limits.memory, 16 << 20..=1 << 40)
 }
 
 fn duration(key: KeyPath, value: Duration, legal: RangeInclusive<Duration>) -> Result<(), Fault> {

@@ -47,6 +47,8 @@ pub struct TypeConfig {
     /// For `osis` and `sal`: the folders of the modules that scripts import. For `heroscript`: those
     /// of the files of functions.
     pub modules: Vec<PathBuf>,
+    /// For `osis` and `sal`: allows the function `eval`, which runs a text as a script.
+    pub eval: bool,
     /// For `osis`, `sal` and `heroscript`: the limits of one script.
     pub limits: RhaiLimits,
     /// For `command`: the sandbox of its processes.
@@ -74,6 +76,9 @@ pub struct RhaiLimits {
     pub array_len_max: usize,
     /// The most entries of a map.
     pub map_len_max: usize,
+    /// The memory by which the process may grow while the script runs.
+    #[serde(with = "units::size")]
+    pub memory: u64,
 }
 
 impl Default for RhaiLimits {
@@ -81,9 +86,10 @@ impl Default for RhaiLimits {
         Self {
             operations: 0,
             depth: 128,
-            string_size_max: 10_000_000,
-            array_len_max: 10_000,
-            map_len_max: 10_000,
+            string_size_max: 100_000_000,
+            array_len_max: 100_000,
+            map_len_max: 100_000,
+            memory: 512 << 20,
         }
     }
 }
@@ -126,6 +132,8 @@ pub(super) struct TypeLayer {
     #[serde(skip_serializing_if = "Option::is_none")]
     modules: Option<Vec<PathBuf>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    eval: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<RhaiLimits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<SandboxConfig>,
@@ -152,6 +160,8 @@ impl From<TypeConfig> for TypeLayer {
             preload: is_python.then_some(options.preload),
             dependencies: is_python.then_some(options.dependencies),
             modules: (!is_command).then_some(config.modules),
+            eval: matches!(config.engine, EngineKind::Osis | EngineKind::Sal)
+                .then_some(config.eval),
             limits: (!is_command).then_some(config.limits),
             sandbox: is_command.then_some(config.sandbox),
             fallback: Some(config.fallback),
@@ -182,6 +192,7 @@ fn heroscript(modules: Vec<PathBuf>) -> TypeConfig {
         extension: ".hero".to_owned(),
         options: CommandOptions::default(),
         modules,
+        eval: false,
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
@@ -197,6 +208,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         extension: extension.to_owned(),
         options: CommandOptions { check: words(check), ..CommandOptions::default() },
         modules: Vec::new(),
+        eval: false,
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
@@ -207,6 +219,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         extension: String::new(),
         options: CommandOptions::default(),
         modules: Vec::new(),
+        eval: false,
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig::default(),
         fallback: Fallback::None,
@@ -273,6 +286,9 @@ fn merge(
         if engine == EngineKind::HeroScript {
             let known = default.map(|default| default.modules.clone());
             let modules = layer.modules.or(known).unwrap_or_default();
+            if layer.eval.is_some() {
+                return Err(Fault::new(key("eval"), "is for engine = \"osis\" and \"sal\" only"));
+            }
             return Ok(TypeConfig { limits, fallback, ..heroscript(modules) });
         }
         let (command, extension, sandbox) = (Vec::new(), String::new(), SandboxConfig::default());
@@ -283,16 +299,19 @@ fn merge(
             extension,
             options,
             modules,
+            eval: layer.eval.unwrap_or_default(),
             limits,
             sandbox,
             fallback,
         });
     }
-    for (set, key) in
-        [(layer.limits.is_some(), key("limits")), (layer.modules.is_some(), key("modules"))]
-    {
+    let of_all = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
+    for (set, key, message) in [
+        (layer.limits.is_some(), key("limits"), of_all),
+        (layer.modules.is_some(), key("modules"), of_all),
+        (layer.eval.is_some(), key("eval"), "is for engine = \"osis\" and \"sal\" only"),
+    ] {
         if set {
-            let message = "is for engine = \"osis\", \"sal\" and \"heroscript\" only";
             return Err(Fault::new(key, message));
         }
     }
@@ -308,8 +327,8 @@ fn merge(
         .unwrap_or_else(|| usual_extension(name).to_owned());
     let (limits, sandbox) = (RhaiLimits::default(), layer.sandbox.clone().unwrap_or_default());
     let options = merge_options(default, layer, &command);
-    let modules = Vec::new();
-    Ok(TypeConfig { engine, command, extension, options, modules, limits, sandbox, fallback })
+    let (modules, eval) = (Vec::new(), false);
+    Ok(TypeConfig { engine, command, extension, options, modules, eval, limits, sandbox, fallback })
 }
 
 /// Merges the layer over the defaults that still fit the command.

@@ -24,10 +24,8 @@ use crate::proto::job::JobOutput;
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
-/// The stack of a thread that runs an engine. Rhai recurses on it for each nested call, expression
-/// and value. Tests run the deepest nesting that the default limits allow, 128 calls and 10 000
-/// nested arrays: it takes 16 to 32 MiB. This is twice as much. It is address space: only used pages
-/// become memory.
+/// The stack of a thread that runs an engine, unless the engine needs more. It is address space: only
+/// used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
 
 /// The errors of a machine that has no more disk, memory, open files or processes.
@@ -45,11 +43,11 @@ pub fn build(
     match config.engine {
         EngineKind::Osis => {
             let engine = rhai::RhaiEngine::osis(script_type, &config.limits, job);
-            Arc::new(engine.with_backends(backends).with_modules(&config.modules))
+            Arc::new(engine.with_backends(backends).with_type(config))
         }
         EngineKind::Sal => {
             let engine = rhai::RhaiEngine::sal(script_type, &config.limits, job, sal);
-            Arc::new(engine.with_backends(backends).with_modules(&config.modules))
+            Arc::new(engine.with_backends(backends).with_type(config))
         }
         EngineKind::HeroScript => Arc::new(heroscript::HeroScriptEngine::new(
             script_type,
@@ -198,6 +196,11 @@ pub trait Engine: Send + Sync {
     /// Runs one script to its end and blocks the calling thread. Returns soon after a stop is
     /// requested or the deadline has passed, when everything that the script started has ended.
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
+
+    /// Returns the stack that a thread needs to run this engine.
+    fn stack_bytes(&self) -> usize {
+        STACK_SIZE_BYTES
+    }
 
     /// Starts preparations that make the first script faster, without waiting for them.
     fn warm_up(&self) {}

@@ -16,7 +16,7 @@ use crate::cli::{Global, output};
 use crate::config::{Config, EngineKind};
 use crate::daemon::{self, Interrupts};
 use crate::engine::rhai::{RhaiEngine, Session};
-use crate::engine::{Cancel, Log, STACK_SIZE_BYTES, Script, StopReason, Stream};
+use crate::engine::{Cancel, Engine as _, Log, Script, StopReason, Stream};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 use crate::store::Store;
@@ -50,7 +50,7 @@ impl Repl {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let engine = self.engine(&config)?;
-        let current = Current::default();
+        let (current, stack_bytes) = (Current::default(), engine.stack_bytes());
         let prompt = Prompt {
             engine,
             config,
@@ -64,7 +64,7 @@ impl Repl {
         let (done, mut ended) = oneshot::channel();
         // A thread of its own: reading lines blocks, and scripts need a large stack.
         std::thread::Builder::new()
-            .stack_size(STACK_SIZE_BYTES)
+            .stack_size(stack_bytes)
             .spawn(move || done.send(prompt.serve()))
             .map_err(failed)?;
         loop {
@@ -96,12 +96,10 @@ impl Repl {
         let backends = daemon::backends(config, &store)?;
         let (limits, job) = (&of_type.limits, &config.job);
         let engine = match of_type.engine {
-            EngineKind::Osis => {
-                RhaiEngine::osis(script_type, limits, job).with_modules(&of_type.modules)
-            }
+            EngineKind::Osis => RhaiEngine::osis(script_type, limits, job).with_type(of_type),
             EngineKind::Sal => {
                 let engine = RhaiEngine::sal(script_type, limits, job, &config.sal);
-                engine.with_modules(&of_type.modules)
+                engine.with_type(of_type)
             }
             EngineKind::HeroScript | EngineKind::Command => {
                 return Err(usage(format!(

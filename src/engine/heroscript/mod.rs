@@ -180,6 +180,10 @@ impl Engine for HeroScriptEngine {
         self.rhai.call_in_order(calls, script, cancel, log)
     }
 
+    fn stack_bytes(&self) -> usize {
+        self.rhai.stack_bytes()
+    }
+
     fn unavailable(&self) -> Option<String> {
         self.unavailable.clone()
     }

@@ -37,6 +37,7 @@ fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> Co
         extension: ".sh".to_owned(),
         options: CommandOptions::default(),
         modules: Vec::new(),
+        eval: false,
         limits: RhaiLimits::default(),
         sandbox: SandboxConfig { write: vec![std::env::temp_dir()], ..SandboxConfig::default() },
         fallback: crate::proto::target::Fallback::None,

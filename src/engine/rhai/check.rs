@@ -9,8 +9,18 @@ use super::runtime::failure;
 
 /// Functions of the language that no package lists. A closure that captures a variable is a hidden
 /// call of `curry`; a script cannot call it itself.
-const LANGUAGE_FUNCTIONS: [&str; 9] =
-    ["Fn", "call", "curry", "debug", "is_def_fn", "is_def_var", "is_shared", "print", "type_of"];
+const LANGUAGE_FUNCTIONS: [&str; 10] = [
+    "Fn",
+    "call",
+    "curry",
+    "debug",
+    "eval",
+    "is_def_fn",
+    "is_def_var",
+    "is_shared",
+    "print",
+    "type_of",
+];
 
 /// A mistake in a script.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

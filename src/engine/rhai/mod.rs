@@ -25,7 +25,7 @@ use ::rhai::{AST, Dynamic, EvalAltResult, Scope};
 
 use super::process::remove_leftovers;
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
-use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
+use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig, TypeConfig};
 use crate::proto::target::ScriptType;
 use cache::ScriptCache;
 pub use calls::{ModuleCall, RhaiModule};
@@ -33,7 +33,7 @@ pub use check::{Finding, nearest};
 use functions::Functions;
 pub use functions::{Function, Group};
 use modules::Modules;
-use runtime::run::{ScriptRun, terminated};
+use runtime::run::{ScriptRun, stack_bytes, terminated};
 use runtime::settings::{OsisSettings, SalSettings};
 use runtime::{failure, memory, output};
 pub use session::Session;
@@ -47,6 +47,7 @@ pub struct RhaiEngine {
     groups: Vec<Group>,
     osis: Option<OsisSettings>,
     sal: Option<SalSettings>,
+    limits: RhaiLimits,
     output_bytes_max: u64,
 }
 
@@ -94,13 +95,29 @@ impl RhaiEngine {
         self
     }
 
+    /// Allows scripts the function `eval`, if `allowed`.
+    #[must_use]
+    pub fn with_eval(mut self, allowed: bool) -> Self {
+        if allowed {
+            interpreter::allow_eval(&mut self.interpreter);
+        }
+        self
+    }
+
+    /// Applies what the configuration of the script type says beside the limits.
+    #[must_use]
+    pub fn with_type(self, config: &TypeConfig) -> Self {
+        self.with_modules(&config.modules).with_eval(config.eval)
+    }
+
     fn new(
         script_type: ScriptType,
         limits: &RhaiLimits,
         job: &JobConfig,
         register: impl FnOnce(&mut Functions<'_>),
     ) -> Self {
-        let mut interpreter = interpreter::interpreter(limits);
+        let eval_key = format!("type.{script_type}.eval");
+        let mut interpreter = interpreter::interpreter(limits, eval_key);
         let mut functions = Functions::new(&mut interpreter);
         base::register(&mut functions);
         formats::register(&mut functions, limits);
@@ -113,6 +130,7 @@ impl RhaiEngine {
             groups,
             osis: None,
             sal: None,
+            limits: limits.clone(),
             output_bytes_max: job.output_size_max,
         }
     }
@@ -188,7 +206,8 @@ impl RhaiEngine {
         log: &dyn Log,
         evaluate: impl FnOnce(&ScriptRun<'_>) -> Result<Dynamic, String>,
     ) -> Result<Success, Failure> {
-        let run = ScriptRun::new(script, cancel, log, self.osis.as_ref(), self.sal.as_ref());
+        let (osis, sal) = (self.osis.as_ref(), self.sal.as_ref());
+        let run = ScriptRun::new(script, cancel, log, self.limits.memory, osis, sal);
         let evaluate = || evaluate(&run).and_then(|value| self.output(&value));
         // A panic in a function or in the interpreter fails the script, not the actor. Only the run
         // can be left inconsistent: the locks of the cache ignore poison.
@@ -210,6 +229,10 @@ impl Engine for RhaiEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
         let _running = memory::Running::begin();
         self.run_with(script, cancel, log, |run| self.evaluate(run))
+    }
+
+    fn stack_bytes(&self) -> usize {
+        stack_bytes(&self.limits)
     }
 
     fn warm_up(&self) {

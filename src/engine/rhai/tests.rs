@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::{Inputs, STACK_SIZE_BYTES, StopReason, Stream};
+use crate::engine::{Inputs, StopReason, Stream};
 
 mod commands;
 mod limits;
@@ -51,6 +51,16 @@ struct TestRun {
 
 /// Runs a script on a thread like that of an actor.
 fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel) -> TestRun {
+    let work = |script: &Script<'_>, log: &CollectedLog| engine.run(script, cancel, log);
+    on_a_thread(engine, source, timeout, work)
+}
+
+fn on_a_thread(
+    engine: &RhaiEngine,
+    source: &str,
+    timeout: Duration,
+    work: impl FnOnce(&Script<'_>, &CollectedLog) -> Result<Success, Failure> + Send,
+) -> TestRun {
     let env = BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]);
     let inputs: Inputs = [("first".to_owned(), Some("42".into())), ("b".to_owned(), None)].into();
     let (log, started) = (CollectedLog::default(), Instant::now());
@@ -66,8 +76,8 @@ fn run_for(engine: &RhaiEngine, source: &str, timeout: Duration, cancel: &Cancel
     };
     let result = std::thread::scope(|scope| {
         std::thread::Builder::new()
-            .stack_size(STACK_SIZE_BYTES)
-            .spawn_scoped(scope, || engine.run(&script, cancel, &log))
+            .stack_size(engine.stack_bytes())
+            .spawn_scoped(scope, || work(&script, &log))
             .expect("a thread")
             .join()
             .expect("no panic")

@@ -25,33 +25,22 @@ const FUNCTIONS_MAX: usize = 1_000;
 const MODULES_MAX: usize = 64;
 
 /// Creates an interpreter without any function of ours.
-pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
+///
+/// `eval_key` is the key of the configuration that allows `eval`, which is off.
+pub(super) fn interpreter(limits: &RhaiLimits, eval_key: String) -> Engine {
     let mut engine = Engine::new();
     engine.set_module_resolver(DummyModuleResolver::new());
     // The string table has one lock, which all threads would compete for.
     engine.set_max_strings_interned(0);
-    // Rhai does not limit these: `eval` recurses without counting as a call, and a chain of curried
-    // functions grows without being measured, until dropping it overflows the stack.
-    engine.disable_symbol("eval").disable_symbol("curry");
+    // A chain of curried functions grows without being measured, until dropping it overflows the stack.
+    engine.disable_symbol("curry");
     // Rhai optimizes after it has parsed, in time that is quadratic in cases and statements, and polls
     // nothing meanwhile.
     engine.set_optimization_level(OptimizationLevel::None);
     set_limits(&mut engine, limits);
     strings::register(&mut engine, limits);
     engine.on_progress(|_| with(|run| run.poll().map(|_| Dynamic::UNIT)).flatten());
-    // A script that takes long to parse ends like one that takes long to run.
-    #[expect(deprecated, reason = "only this hook reaches the parser")]
-    engine.on_parse_token(|token, _, _| {
-        if with(|run| run.poll().is_some()) == Some(true) {
-            // Of all errors only this one may stand everywhere; the stop replaces its message.
-            return Token::LexError(Box::new(LexError::UnterminatedString));
-        }
-        if !arguments::fit(&token) {
-            let reason = format!("too many arguments: a call has at most {ARGUMENTS_MAX}");
-            return Token::LexError(Box::new(LexError::ImproperSymbol(",".to_owned(), reason)));
-        }
-        token
-    });
+    check_tokens(&mut engine, Some(eval_key));
     engine.on_print(|text| log(Stream::Stdout, text));
     engine.on_debug(|text, _, _| log(Stream::Stderr, text));
     // Rhai marks this as deprecated because its signature may still change.
@@ -59,9 +48,13 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
     #[expect(deprecated, reason = "only this hook gives constants to functions as well")]
     engine.on_var(move |name, index, context| {
         let scope = context.scope();
+        // Without an index, as after `eval` and `import`, the name tells.
+        let value = match index {
+            0 => scope.get(name),
+            _ => scope.iter_raw().nth(index - 1).map(|(_, _, value)| value),
+        };
+        nesting::check(value, map_len_max)?;
         if index > 0 {
-            let value = scope.iter_raw().nth(index - 1).map(|(_, _, value)| value);
-            nesting::check(value, map_len_max)?;
             return Ok(None);
         }
         match constants::value(name) {
@@ -75,6 +68,37 @@ pub(super) fn interpreter(limits: &RhaiLimits) -> Engine {
 /// Lets scripts import modules.
 pub(super) fn allow_modules(engine: &mut Engine, resolver: impl ModuleResolver + 'static) {
     engine.set_module_resolver(resolver).set_max_modules(MODULES_MAX);
+}
+
+/// Lets scripts run texts with `eval`. Rhai does not count it as a call; the stack that a run may use
+/// bounds how deep texts evaluate texts.
+pub(super) fn allow_eval(engine: &mut Engine) {
+    check_tokens(engine, None);
+}
+
+/// Checks each token that is parsed; `eval` is off if there is a key that allows it.
+fn check_tokens(engine: &mut Engine, eval_key: Option<String>) {
+    let refused = |symbol: &str, reason| {
+        Token::LexError(Box::new(LexError::ImproperSymbol(symbol.to_owned(), reason)))
+    };
+    #[expect(deprecated, reason = "only this hook reaches the parser")]
+    engine.on_parse_token(move |token, _, _| {
+        // A script that takes long to parse ends like one that takes long to run.
+        if with(|run| run.poll().is_some()) == Some(true) {
+            // Of all errors only this one may stand everywhere; the stop replaces its message.
+            return Token::LexError(Box::new(LexError::UnterminatedString));
+        }
+        if !arguments::fit(&token) {
+            let reason = format!("too many arguments: a call has at most {ARGUMENTS_MAX}");
+            return refused(",", reason);
+        }
+        match (&token, &eval_key) {
+            (Token::Reserved(word), Some(key)) if word.as_str() == "eval" => {
+                refused("eval", format!("eval is off; {key} = true in the configuration allows it"))
+            }
+            _ => token,
+        }
+    });
 }
 
 /// Parses a script. Every script has to come through here.

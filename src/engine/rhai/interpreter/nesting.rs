@@ -4,19 +4,17 @@
 //! Rhai counts the elements of arrays and maps, which limits their nesting, but not the values that
 //! a closure captures. A loop in which each closure captures the one before builds a chain of any
 //! length; dropping it takes one stack frame per link and overflows the stack of the process. Each
-//! link is created by reading the captured variable, so the chain is measured there.
+//! link is created by reading the captured variable, which Rhai has made shared by then, so the
+//! captured value is measured there.
 
 use ::rhai::{Array, Dynamic, EvalAltResult, FnPtr, Map, Position};
 
 use crate::engine::rhai::runtime::run::{Stop, terminated, with};
 
-/// The nesting limit of closures in closures.
-const CLOSURE_DEPTH_MAX: usize = 64;
+/// The nesting limit of a value that a closure captures, with the values that closures in it captured.
+const DEPTH_MAX: usize = 1_000;
 /// The limit of values that one check visits; a value with more is rejected.
 const VISITS_MAX: usize = 1_000_000;
-/// One in so many reads of an array or a map is checked, at random so that no script can avoid it:
-/// the chain stays shorter than the stack, and reads stay cheap.
-const READS_PER_CHECK: u32 = 128;
 
 /// Checks a variable that is being read.
 ///
@@ -30,35 +28,31 @@ pub(super) fn check(value: Option<&Dynamic>, map_len_max: usize) -> Result<(), B
         let what = "Size of object map".to_owned();
         return Err(EvalAltResult::ErrorDataTooLarge(what, Position::NONE).into());
     }
-    let wide = is_map || value.is_array();
-    if !(value.is_fnptr() || wide && fastrand::u32(..READS_PER_CHECK) == 0) {
+    if !(value.is_fnptr() || value.is_shared()) {
         return Ok(());
     }
     let mut visits_left = VISITS_MAX;
-    if fits(value, CLOSURE_DEPTH_MAX, &mut visits_left) {
+    if fits(value, DEPTH_MAX, &mut visits_left) {
         return Ok(());
     }
     let _ = with(|run| run.end(Stop::NestsTooDeeply));
     Err(terminated().into())
 }
 
-fn fits(value: &Dynamic, closures_left: usize, visits_left: &mut usize) -> bool {
-    if *visits_left == 0 {
+fn fits(value: &Dynamic, depth_left: usize, visits_left: &mut usize) -> bool {
+    if depth_left == 0 || *visits_left == 0 {
         return false;
     }
     *visits_left -= 1;
+    let inner = |value| fits(value, depth_left - 1, visits_left);
     if let Some(closure) = value.read_lock::<FnPtr>() {
-        if closure.curry().is_empty() {
-            return true;
-        }
-        return closures_left > 0
-            && closure.iter_curry().all(|held| fits(held, closures_left - 1, visits_left));
+        return closure.iter_curry().all(inner);
     }
     if let Some(array) = value.read_lock::<Array>() {
-        return array.iter().all(|element| fits(element, closures_left, visits_left));
+        return array.iter().all(inner);
     }
     if let Some(map) = value.read_lock::<Map>() {
-        return map.values().all(|element| fits(element, closures_left, visits_left));
+        return map.values().all(inner);
     }
     true
 }

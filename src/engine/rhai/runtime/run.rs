@@ -13,25 +13,32 @@ use scoped_tls_hkt::scoped_thread_local;
 
 use super::memory::resident_bytes;
 use super::settings::{OsisSettings, SalSettings};
+use crate::config::{RhaiLimits, format_size};
 use crate::engine::process::{Scratch, poll_until};
-use crate::engine::{Cancel, Failure, Log, Script, StopReason, Stream};
+use crate::engine::{Cancel, Failure, Log, STACK_SIZE_BYTES, Script, StopReason, Stream};
 
 scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
 
 /// Operations between two reads of the clock. A read costs 25 ns, about as much as an operation;
-/// but one operation can take a millisecond, when it copies a string of the maximum size.
-const OPERATIONS_PER_CHECK: u32 = 16;
+/// but one operation can take many milliseconds, when it copies a string of the maximum size.
+const OPERATIONS_PER_CHECK: u32 = 4;
 /// The time between two reads of the memory usage; a read costs about a microsecond.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(1);
-/// The growth of this process that ends a running script.
+/// The stack that a script may use to evaluate. The rest of its thread's stack is for values, which
+/// are copied, measured and dropped without a check.
 ///
-/// Rhai limits each value: by default an array or map to 10 000 elements, nested ones included,
-/// and a string to 10 MB. It does not limit their sum: 256 variables in each of 128 nested calls
-/// are 320 GB, without counting values captured by closures. So the sum is measured. The kernel
-/// only reports the whole process, so scripts that grow at the same time may end each other; that
-/// is better than losing the actor. Between two checks a script can allocate 16 strings of the
-/// maximum size: 160 MB.
-const MEMORY_GROWTH_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Tests run the deepest nesting that the default limits allow, 128 calls in deep expressions: it
+/// takes 16 to 32 MiB.
+const EVALUATION_STACK_BYTES_MAX: usize = 56 * 1024 * 1024;
+/// The stack for one of the values that are nested in each other. A map in a map takes 610 bytes
+/// while it is measured, more than copying or dropping it takes.
+const STACK_BYTES_PER_VALUE: usize = 1024;
+
+/// Returns the stack that a thread needs to run scripts with these limits. Rhai counts the elements of
+/// nested arrays, and the entries of nested maps: so many can be nested in each other.
+pub(crate) fn stack_bytes(limits: &RhaiLimits) -> usize {
+    STACK_SIZE_BYTES + (limits.array_len_max + limits.map_len_max) * STACK_BYTES_PER_VALUE
+}
 
 /// The reason why a script is stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +58,17 @@ pub(crate) struct ScriptRun<'a> {
     stop: Cell<Option<Stop>>,
     operations_until_check: Cell<u32>,
     memory_check_at: Cell<Instant>,
+    /// The growth of this process that ends the script.
+    ///
+    /// Rhai limits each value, and not their sum: 256 variables in each of 128 nested calls could
+    /// have 100 MB each, and closures capture more. So the sum is measured. The kernel only reports the
+    /// whole process, so scripts that grow at the same time may end each other; that is better than
+    /// losing the actor. Between two checks a script can allocate four strings of the maximum size.
+    memory_growth_max: u64,
     /// The memory of the process at the first check; a short script never reads it.
     memory_before: Cell<Option<u64>>,
+    /// The address of the stack where the run began.
+    stack_start: usize,
     /// Created at the first use, removed with the run.
     scratch: OnceCell<Scratch>,
     /// The outputs of the prerequisites as a script value, created at the first use.
@@ -74,6 +90,7 @@ impl<'a> ScriptRun<'a> {
         script: &'a Script<'a>,
         cancel: &'a Cancel,
         log: &'a dyn Log,
+        memory_growth_max: u64,
         osis: Option<&'a OsisSettings>,
         sal: Option<&'a SalSettings>,
     ) -> Self {
@@ -84,7 +101,9 @@ impl<'a> ScriptRun<'a> {
             stop: Cell::new(None),
             operations_until_check: Cell::new(OPERATIONS_PER_CHECK),
             memory_check_at: Cell::new(Instant::now() + MEMORY_CHECK_INTERVAL),
+            memory_growth_max,
             memory_before: Cell::new(None),
+            stack_start: stack_address(),
             scratch: OnceCell::new(),
             inputs: OnceCell::new(),
             folder: RefCell::new(None),
@@ -104,6 +123,10 @@ impl<'a> ScriptRun<'a> {
     pub(crate) fn poll(&self) -> Option<Stop> {
         if let Some(reason) = self.cancel.requested() {
             return Some(self.end(Stop::Requested(reason)));
+        }
+        // Comparing and printing values recurse for each level, and `eval` for each text in it.
+        if self.stack_start.abs_diff(stack_address()) > EVALUATION_STACK_BYTES_MAX {
+            return Some(self.end(Stop::NestsTooDeeply));
         }
         let operations = self.operations_until_check.get();
         if operations > 0 {
@@ -128,7 +151,7 @@ impl<'a> ScriptRun<'a> {
             if let Some(size) = resident_bytes() {
                 let before = self.memory_before.get().unwrap_or(size);
                 self.memory_before.set(Some(before));
-                if size.saturating_sub(before) > MEMORY_GROWTH_BYTES_MAX {
+                if size.saturating_sub(before) > self.memory_growth_max {
                     return Some(self.end(Stop::TooMuchMemory));
                 }
             }
@@ -145,13 +168,14 @@ impl<'a> ScriptRun<'a> {
 
     /// Returns the failure of a stopped run.
     pub(crate) fn stopped(&self) -> Option<Failure> {
-        let limit =
-            |message: &str| Failure::Script { message: message.to_owned(), exit_code: None };
         self.stop.get().map(|stop| match stop {
             Stop::Timeout => Failure::Timeout,
             Stop::Requested(reason) => Failure::Stopped(reason),
-            Stop::TooMuchMemory => limit("too much memory"),
-            Stop::NestsTooDeeply => limit("values nested too deeply"),
+            Stop::TooMuchMemory => Failure::script(format!(
+                "too much memory: more than {}, the limit type.NAME.limits.memory",
+                format_size(self.memory_growth_max)
+            )),
+            Stop::NestsTooDeeply => Failure::script("values or calls nested too deeply"),
         })
     }
 
@@ -214,6 +238,13 @@ impl<'a> ScriptRun<'a> {
 /// Calls `work` with the run of this thread; `None` if no script runs, as while one is only checked.
 pub(crate) fn with<R>(work: impl FnOnce(&ScriptRun<'_>) -> R) -> Option<R> {
     RUN.is_set().then(|| RUN.with(|run| work(run)))
+}
+
+/// Returns an address in the frame of this function.
+#[inline(never)]
+fn stack_address() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&here)).addr()
 }
 
 /// Returns the error that ends a script and that no script can catch.

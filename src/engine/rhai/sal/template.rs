@@ -9,7 +9,7 @@ use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
 use serde_json::Value as Json;
 
-use super::context::{CallError, CallResult, RhaiResult, SalJob, operation};
+use super::context::{CallError, CallResult, RhaiResult, SalJob, excerpt, operation};
 use super::files::{read_text, write_text};
 use super::template_text::{TextBounds, add_text_filters, plain};
 use super::template_values::{add_functions, add_tests, add_value_filters};
@@ -55,9 +55,9 @@ template_open("t").add_var("list", ["a", "b"]).render()
 file_write("t", "{{ user.name }} is {{ user.age }}");
 template_builder_open("t").add_var("user", #{name: "Ann", age: 44}).render()
 // → Ann is 44"#,
-        |mut builder: TemplateBuilder, name: &str, value: Dynamic| {
-            builder.vars.insert(name.into(), value);
-            builder
+        |mut builder: TemplateBuilder, name: &str, value: Dynamic| -> RhaiResult<_> {
+            builder.set("add_var", name, &value)?;
+            Ok(builder)
         },
     );
     functions.add(
@@ -68,9 +68,11 @@ template_builder_open("t").add_var("user", #{name: "Ann", age: 44}).render()
 file_write("t", "{{ a }}-{{ b }}");
 template_builder_open("t").add_vars(#{a: 1, b: 2}).render()
 // → 1-2"#,
-        |mut builder: TemplateBuilder, values: Map| {
-            builder.vars.extend(values);
-            builder
+        |mut builder: TemplateBuilder, values: Map| -> RhaiResult<_> {
+            for (name, value) in &values {
+                builder.set("add_vars", name, value)?;
+            }
+            Ok(builder)
         },
     );
     register_rendering(functions);
@@ -79,7 +81,7 @@ template_builder_open("t").add_vars(#{a: 1, b: 2}).render()
 fn open(name: &str, path: &str) -> RhaiResult<TemplateBuilder> {
     operation(name, path, |job| {
         let source = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
-        Ok(TemplateBuilder { path: path.to_owned(), source, vars: Map::new() })
+        Ok(TemplateBuilder { path: path.to_owned(), source, vars: serde_json::Map::new() })
     })
 }
 
@@ -118,13 +120,20 @@ file_read("site.conf")
 struct TemplateBuilder {
     path: String,
     source: String,
-    vars: Map,
+    /// The values as JSON: Rhai would not count what they have in them, not even a builder.
+    vars: serde_json::Map<String, Json>,
 }
 
 impl TemplateBuilder {
+    fn set(&mut self, function: &str, name: &str, value: &Dynamic) -> RhaiResult<()> {
+        let value = to_json(value).map_err(|why| format!("{function} {}: {why}", excerpt(name)))?;
+        self.vars.insert(name.to_owned(), value);
+        Ok(())
+    }
+
     fn render(&self, job: SalJob<'_>) -> CallResult<String> {
         let environment = environment(job)?;
-        let values = value(to_json(&self.vars.clone().into())?);
+        let values = value(Json::Object(self.vars.clone()));
         let stopped = Cell::new(None);
         let mut text = BoundedText { text: Vec::new(), job, stopped: &stopped };
         let rendered = environment

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::config::{JobConfig, RhaiLimits, SalConfig};
 use crate::engine::process::{SYSTEM_PATH, Service, ServiceSpec, find_in};
 use crate::engine::rhai::{Function, RhaiEngine};
-use crate::engine::{Cancel, Engine, Failure, Log, STACK_SIZE_BYTES, Script, Stream, Success};
+use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
 use crate::test_support::needs;
 
 mod failures;
@@ -114,7 +114,7 @@ impl ExampleWorld {
         let cancel = Cancel::new();
         std::thread::scope(|scope| {
             std::thread::Builder::new()
-                .stack_size(STACK_SIZE_BYTES)
+                .stack_size(engine.stack_bytes())
                 .spawn_scoped(scope, || engine.run(&script, &cancel, log))
                 .expect("a thread")
                 .join()
@@ -140,7 +140,14 @@ impl ExampleWorld {
 }
 
 pub(super) fn sal_with(sal: &SalConfig) -> RhaiEngine {
-    let (limits, job) = (RhaiLimits::default(), JobConfig::default());
+    // Smaller values than by default, so that tests of the limits are short.
+    let limits = RhaiLimits {
+        string_size_max: 10_000_000,
+        array_len_max: 10_000,
+        map_len_max: 10_000,
+        ..RhaiLimits::default()
+    };
+    let job = JobConfig::default();
     RhaiEngine::sal("sal".parse().expect("legal"), &limits, &job, sal)
 }
 

@@ -103,8 +103,8 @@ fn file_error_names_the_operation_and_the_file() {
         ("delete(\"/\")", "delete /: the root folder cannot be deleted"),
         ("run_command(\"printf '\\\\377' > f\"); file_read(\"f\")", "file_read f: not UTF-8 text"),
         (
-            "run_command(\"truncate -s 10000001 f\"); file_read(\"f\")",
-            "file_read f: larger than 10000000 bytes",
+            "run_command(\"truncate -s 100000001 f\"); file_read(\"f\")",
+            "file_read f: larger than 100000000 bytes",
         ),
         ("run_command(\"mkfifo f\"); file_read(\"f\")", "file_read f: not a regular file"),
     ] {

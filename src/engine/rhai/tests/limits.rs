@@ -7,7 +7,12 @@ fn exceeded_limit_is_named() {
     let limits = RhaiLimits { operations: 10_000, ..RhaiLimits::default() };
     let few = RhaiEngine::osis("osis".parse().expect("legal"), &limits, &job_config());
     assert!(message(&few, "loop { }").starts_with("too many operations"));
-    let limits = RhaiLimits { array_len_max: 1_000, map_len_max: 1_000, ..RhaiLimits::default() };
+    let limits = RhaiLimits {
+        array_len_max: 1_000,
+        map_len_max: 1_000,
+        string_size_max: 10_000_000,
+        ..RhaiLimits::default()
+    };
     let engine = RhaiEngine::osis("osis".parse().expect("legal"), &limits, &job_config());
     for (source, limit) in [
         ("let a = []; loop { a.push(1); }", "array too large"),
@@ -109,10 +114,16 @@ fn total_memory_of_a_script_is_bounded() {
         s.bytes
     }
     grow(126)";
-    assert_eq!(message(&osis(), source), "too much memory");
+    let limit = "too much memory: more than 512MiB, the limit type.NAME.limits.memory";
+    assert_eq!(message(&osis(), source), limit);
+    let limits = RhaiLimits { memory: 16 << 20, ..RhaiLimits::default() };
+    let small = RhaiEngine::osis("osis".parse().expect("legal"), &limits, &job_config());
+    let source = "let a = []; for i in 0..90 { let s = \"\"; s.pad(1000000, \"x\"); a.push(s); } a";
+    assert!(message(&small, source).starts_with("too much memory: more than 16MiB"));
     let kept = "let f = || 0; loop { let s = \"x\"; while s.bytes < 4200000 { s += s; } let g = [f, s]; f = || g; }";
     let message = message(&osis(), kept);
-    assert!(["too much memory", "values nested too deeply"].contains(&message.as_str()));
+    let limits = ["too much memory", "values or calls nested too deeply"];
+    assert!(limits.iter().any(|limit| message.starts_with(limit)), "{message}");
 }
 
 #[test]
@@ -123,6 +134,12 @@ fn chain_of_closures_is_stopped_before_the_stack_overflows() {
         "let m = #{}; loop { let b = m; m = #{x: || b}; }",
         "let f = Fn(\"x\"); loop { f = f.curry(f); }",
         "let f = Fn(\"x\"); loop { f = curry(f, f); }",
+        // Each link is deep itself, and nothing but `this` is read while it is nested.
+        "fn nest() { for i in 0..5000 { this.push([this.pop()]); } }
+        let v = 0; loop { let h = [[v]]; h.nest(); let c = h; v = [|| c]; }",
+        "let m = #{}; fn nest() { for i in 0..999 { this = #{a: this}; } }
+        loop { let b = m; let f = || b; m = #{x: f}; m.nest(); }",
+        "let f = (); f = || f; loop { f = [f]; }",
     ] {
         message(&osis(), source);
     }
@@ -217,6 +234,53 @@ fn deepest_nesting_within_the_limits_fits_on_the_stack() {
     }
 }
 
+/// The values are made here, because a script would need minutes to nest them.
+#[test]
+fn values_nested_as_deep_as_the_limits_allow_fit_on_the_stack() {
+    let (engine, limits) = (osis(), RhaiLimits::default());
+    let nested = |levels: usize, array: bool, map: bool| {
+        (0..levels).fold(Dynamic::UNIT, |inner, level| {
+            if array && (level % 2 == 0 || !map) {
+                vec![inner].into()
+            } else {
+                ::rhai::Map::from([("a".into(), inner)]).into()
+            }
+        })
+    };
+    for (array, map, levels) in [
+        (true, false, limits.array_len_max),
+        (false, true, limits.map_len_max),
+        (true, true, limits.array_len_max + limits.map_len_max),
+    ] {
+        for source in ["let b = a; b.len()", "fn f(a) { [a] } f(a).len()"] {
+            let evaluate = |_: &ScriptRun<'_>| {
+                let mut scope = Scope::new();
+                scope.push_dynamic("a", nested(levels, array, map));
+                let value = engine.interpreter.eval_with_scope::<Dynamic>(&mut scope, source);
+                value.map_err(|error| failure::message(&error))
+            };
+            let run = on_a_thread(&engine, source, Duration::from_mins(1), |script, log| {
+                engine.run_with(script, &Cancel::new(), log, evaluate)
+            });
+            let message = run.result.map_or_else(|failure| failure.to_string(), |_| String::new());
+            let expected = ["", "array too large"];
+            assert!(expected.iter().any(|text| message.starts_with(text)), "{message}");
+        }
+    }
+}
+
+#[test]
+fn large_arrays_maps_and_strings_are_within_the_limits() {
+    for (source, expected) in [
+        ("let s = \"\"; for i in 0..20000 { s += `line ${i}\n`; } s.split(\"\\n\").len", "20001"),
+        ("let a = []; for i in 0..50000 { a.push(i); } a.len", "50000"),
+        ("let m = #{}; for i in 0..30000 { m[`k${i}`] = i; } m.len()", "30000"),
+        ("let s = \"\"; s.pad(20000000, \"x\"); s.len", "20000000"),
+    ] {
+        assert_eq!(output(&osis(), source), expected, "{source}");
+    }
+}
+
 #[test]
 fn deep_nesting_in_the_source_is_rejected() {
     const SIZE: usize = 1024 * 1024;
@@ -273,4 +337,42 @@ fn deep_nesting_in_the_source_is_rejected() {
     run(&engine, &format!("{}1", "x = ".repeat(100_000)));
     run(&engine, &format!("parse_json(`{}`)", "[".repeat(100_000)));
     run(&engine, &format!("parse_json(`{{\"a\":{}1}}`)", "[".repeat(100_000)));
+}
+
+#[test]
+fn eval_is_off_unless_the_configuration_allows_it() {
+    let error = "syntax error: eval is off; type.osis.eval = true in the configuration allows it";
+    for source in ["eval(\"1\")", "let f = Fn(\"eval\"); eval(f)"] {
+        let message = message(&osis(), source);
+        assert!(message.starts_with(error), "{source}: {message}");
+        assert!(osis().check(source, &[])[0].message.ends_with("allows it"), "{source}");
+    }
+    message(&osis(), "Fn(\"eval\").call(\"1\")");
+    let engine = osis().with_eval(true);
+    for (source, expected) in [
+        ("eval(\"40 + 2\")", "42"),
+        ("let x = 1; eval(\"x += 1; let y = 5;\"); x + y", "7"),
+        ("try { eval(\"1 +\") } catch { } eval(\"JOB_ID\")", "job-1"),
+    ] {
+        assert_eq!(output(&engine, source), expected, "{source}");
+        assert!(engine.check("eval(\"x\")", &[]).is_empty());
+    }
+}
+
+#[test]
+fn evaluated_texts_obey_the_limits() {
+    let engine = osis().with_eval(true);
+    for (source, expected) in [
+        ("let s = \"eval(s)\"; eval(s)", ""),
+        ("fn f(s) { eval(s) } let s = \"f(s)\"; f(s)", ""),
+        ("let s = \"x\"; eval(\"loop { s += s; }\")", "string too long"),
+        ("let f = || 0; eval(\"let q = 1;\"); loop { let g = f; f = || g; }", "values or calls"),
+        ("let s = \"1\"; loop { s = \"[\" + s + \"]\"; eval(s); }", "expression nested too deeply"),
+    ] {
+        let message = message(&engine, source);
+        assert!(message.starts_with(expected), "{source}: {message}");
+    }
+    let endless = "loop { try { eval(\"loop { }\") } catch { } }";
+    let run = run_for(&engine, endless, Duration::from_millis(100), &Cancel::new());
+    assert_eq!(run.result, Err(Failure::Timeout));
 }
