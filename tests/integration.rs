@@ -20,3 +20,4 @@ mod rpc;
 mod store;
 mod support;
 mod tidy;
+mod web;

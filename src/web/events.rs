@@ -18,7 +18,7 @@ use super::error::PageError;
 use super::live::{LivePart, PERIOD, Picture};
 use super::site::Site;
 use super::visitor::Visitor;
-use super::{layout, overview, queues};
+use super::{actors, layout, overview, queues};
 
 /// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
@@ -105,7 +105,7 @@ async fn send(mut pictures: watch::Receiver<Arc<Picture>>, events: &mpsc::Sender
 
 /// Returns the live parts of a page.
 async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePart>, PageError> {
-    let (path, _) = page.split_once('?').unwrap_or((page, ""));
+    let (path, query) = page.split_once('?').unwrap_or((page, ""));
     let names: Vec<&str> = path.trim_matches('/').split('/').collect();
     let now = site.snapshot().await?;
     let mut parts = layout::live_parts(&now);
@@ -113,6 +113,8 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePar
         [""] => overview::live(site, visitor, &now),
         ["queues"] => queues::live(site, visitor, &now),
         ["queues", name] => queues::live_one(site, visitor, &now, name),
+        ["actors"] => actors::live(site, visitor, &now, query),
+        ["actors", name] => actors::live_one(site, &now, name),
         _ => Vec::new(),
     });
     Ok(parts)

@@ -5,6 +5,7 @@
 
 #![allow(dead_code, unused_imports, reason = "pages that use these parts follow")]
 
+mod actors;
 mod assets;
 mod cookie;
 mod error;
@@ -36,6 +37,9 @@ pub fn routes(site: Site) -> Router {
         .route("/queues", get(queues::list).post(queues::change_many))
         .route("/queues/{name}", get(queues::show).post(queues::change))
         .route("/queues/{name}/purge", get(queues::ask_purge))
+        .route("/actors", get(actors::list).post(actors::change_many))
+        .route("/actors/{name}", get(actors::show).post(actors::change))
+        .route("/actors/{name}/stop", get(actors::ask_stop))
         .route("/events", get(events::follow))
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))

@@ -1,5 +1,7 @@
 //! Queues: the list, and one queue with its jobs; pause, resume, purge.
 
+use std::time::Duration;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
@@ -14,7 +16,6 @@ use super::parts::{Confirm, confirm, count, duration, empty, rate, sign};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
-use crate::config::CheckConfig;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::store::QueueState;
@@ -24,7 +25,8 @@ pub(super) struct QueueRow<'a> {
     pub(super) state: &'a QueueState,
     /// The ready actors that claim from it.
     pub(super) actors: u64,
-    pub(super) thresholds: &'a CheckConfig,
+    /// The wait of a first job that is too long.
+    pub(super) wait_warning: Duration,
     /// True if the visitor may pause and resume.
     pub(super) may_operate: bool,
 }
@@ -37,7 +39,7 @@ impl QueueRow<'_> {
 
     /// Returns true if its first job waits for longer than the threshold.
     pub(super) fn is_long_wait(&self) -> bool {
-        let most = self.thresholds.wait_warning;
+        let most = self.wait_warning;
         let wait = self.state.oldest_wait.unwrap_or_default();
         !self.state.paused && !most.is_zero() && wait >= most
     }
@@ -98,15 +100,12 @@ impl QueueRow<'_> {
 }
 
 /// Returns the rows of all queues.
-pub(super) fn rows<'a>(
-    site: &'a Site,
-    visitor: &Visitor,
-    now: &'a SiteSnapshot,
-) -> Vec<QueueRow<'a>> {
-    let (thresholds, may_operate) = (&site.config().check, visitor.may(Scope::Operate));
+pub(super) fn rows<'a>(site: &Site, visitor: &Visitor, now: &'a SiteSnapshot) -> Vec<QueueRow<'a>> {
+    let (wait_warning, may_operate) =
+        (site.config().supervisor.wait_warning, visitor.may(Scope::Operate));
     let queues = now.overview.queues.iter();
     queues
-        .map(|(state, actors)| QueueRow { state, actors: *actors, thresholds, may_operate })
+        .map(|(state, actors)| QueueRow { state, actors: *actors, wait_warning, may_operate })
         .collect()
 }
 
@@ -219,13 +218,13 @@ fn stopped(answer: &serde_json::Value) -> String {
 
 /// Finds a queue by its name.
 fn find<'a>(
-    site: &'a Site,
+    site: &Site,
     visitor: &Visitor,
     now: &'a SiteSnapshot,
     name: &str,
 ) -> Result<QueueRow<'a>, PageError> {
-    let all = rows(site, visitor, now);
-    all.into_iter().find(|row| row.state.queue.to_string() == name).ok_or_else(|| {
+    let mut all = rows(site, visitor, now).into_iter();
+    all.find(|row| row.state.queue.to_string() == name).ok_or_else(|| {
         PageError::not_found(format!("No queue {name}: it has no jobs, and it is not paused."))
     })
 }

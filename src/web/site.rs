@@ -94,8 +94,9 @@ impl Site {
         &self.parts.client
     }
 
-    pub(super) fn config(&self) -> &Config {
-        &self.parts.settings.config
+    /// The configuration in force.
+    pub(super) fn config(&self) -> Arc<Config> {
+        self.parts.settings.config.clone()
     }
 
     pub(super) fn links(&self) -> &SiteLinks {
@@ -129,7 +130,7 @@ impl Site {
     /// [`PageError`] with status 503 if Redis does not answer.
     pub(super) async fn snapshot(&self) -> Result<Arc<SiteSnapshot>, PageError> {
         let address = self.parts.address.as_ref();
-        self.parts.snapshots.get(&self.parts.client, address, self.config()).await
+        self.parts.snapshots.get(&self.parts.client, address, &self.config()).await
     }
 
     /// Makes the next page read the state again, after a change.

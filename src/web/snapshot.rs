@@ -12,8 +12,10 @@ use super::parts::ShownState;
 use crate::client::{Client, ClientError, Overview};
 use crate::config::Config;
 use crate::proto::job::JobStatus;
-use crate::store::PresenceOf;
+use crate::store::{JobSummary, ListQuery, PresenceOf};
 
+/// The jobs in a list of the latest.
+const LATEST: usize = 5;
 /// A snapshot is used for so long.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -28,6 +30,9 @@ pub(super) struct SiteSnapshot {
     pub(super) actors: Vec<PresenceOf>,
     /// The jobs of each stored state.
     counts: Vec<(JobStatus, u64)>,
+    /// The jobs that failed last, and those that started last.
+    pub(super) failed: Vec<JobSummary>,
+    pub(super) running: Vec<JobSummary>,
     /// The number of periodic jobs, and of limits.
     pub(super) periodic_jobs: Option<u64>,
     pub(super) limits: u64,
@@ -41,8 +46,21 @@ impl SiteSnapshot {
         let overview = Overview::read(client, address.to_owned()).await?;
         let actors = client.list_actors(None).await?;
         let counts = client.count_jobs().await?;
-        let limits = config.limits.len() as u64;
-        Ok(Self { at, redis_took, overview, actors, counts, periodic_jobs: None, limits })
+        let latest = async |status| {
+            let query = ListQuery { status: Some(status), limit: LATEST, ..ListQuery::default() };
+            Ok::<_, ClientError>(client.list_jobs(&query).await?.items)
+        };
+        Ok(Self {
+            failed: latest(JobStatus::Error).await?,
+            running: latest(JobStatus::Started).await?,
+            limits: config.limits.len() as u64,
+            periodic_jobs: None,
+            at,
+            redis_took,
+            overview,
+            actors,
+            counts,
+        })
     }
 
     /// Returns the number of jobs in a state; `None` if nothing counts them.
@@ -154,6 +172,8 @@ pub(super) mod tests {
             overview: overview(),
             actors: Vec::new(),
             counts: vec![(JobStatus::Dispatched, 3), (JobStatus::Error, 2)],
+            failed: Vec::new(),
+            running: Vec::new(),
             periodic_jobs: None,
             limits: 0,
         }

@@ -1,5 +1,7 @@
 //! The overview: what is wrong first, then the last hour, queues, actors and jobs.
 
+mod latest;
+mod types;
 mod wrong;
 
 use axum::extract::State;
@@ -27,7 +29,7 @@ pub(super) async fn show(
     visitor: Visitor,
 ) -> Result<Response, PageError> {
     let now = site.snapshot().await?;
-    let wrong = wrong::found(&now, site.config(), site.links());
+    let wrong = wrong::found(&now, &site.config(), site.links());
     let rows = chosen(queues::rows(&site, &visitor, &now));
     let all = format!("All {} queues", now.overview.queues.len());
     let queues = site.links().to("/queues");
@@ -43,19 +45,26 @@ pub(super) async fn show(
             (bar("Queues", "", Some((&all, &queues))))
             (queues::table(site.links(), &visitor, &rows, "/"))
         }
+        div.cols.half.gap {
+            div.stacked { (latest::errors(site.links(), &now)) (types::table(site.links(), &now)) }
+            div.stacked { (latest::running(site.links(), &now)) }
+        }
     };
     Ok(site.page(&visitor, &now, &WebPage::live("Overview", Nav::Overview, main)))
 }
 
 /// Returns the live parts.
 pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<LivePart> {
-    let wrong = wrong::found(now, site.config(), site.links());
+    let wrong = wrong::found(now, &site.config(), site.links());
     let rows = chosen(queues::rows(site, visitor, now));
     vec![
         LivePart::whole("headline", html! { p #headline { (headline(now, wrong.len())) } }),
         LivePart::whole("problems", problems(&wrong)),
         LivePart::whole("tiles", tiles(&hour(now))),
         queues::part_of(site, &rows),
+        LivePart::whole("latest-errors", latest::errors(site.links(), now)),
+        LivePart::whole("by-type", types::table(site.links(), now)),
+        LivePart::whole("running-now", latest::running(site.links(), now)),
     ]
 }
 

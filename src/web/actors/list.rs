@@ -1,0 +1,291 @@
+//! The list of actors, by type, with filters.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::super::error::PageError;
+use super::super::layout::{Nav, WebPage, head};
+use super::super::links::SiteLinks;
+use super::super::live::LivePart;
+use super::super::parts::{ago, count, elapsed, empty, meter};
+use super::super::site::Site;
+use super::super::snapshot::SiteSnapshot;
+use super::super::visitor::Visitor;
+use super::{reason, state_sign};
+use crate::proto::message::ActorState;
+use crate::rpc::Scope;
+use crate::store::PresenceOf;
+
+/// A heartbeat that is younger needs no number.
+const RECENT_S: u64 = 10;
+
+/// The filters of the list; empty ones are off.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::web) struct ActorFilter {
+    #[serde(rename = "type")]
+    script_type: String,
+    host: String,
+    state: String,
+}
+
+impl ActorFilter {
+    fn takes(&self, of: &PresenceOf) -> bool {
+        let is = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
+        is(&self.script_type, of.actor.script_type.as_str())
+            && is(&self.host, &of.presence.hostname)
+            && is(&self.state, state_word(of))
+    }
+
+    fn is_off(&self) -> bool {
+        self.script_type.is_empty() && self.host.is_empty() && self.state.is_empty()
+    }
+}
+
+fn state_word(of: &PresenceOf) -> &'static str {
+    match (of.presence.state, &of.presence.holding) {
+        (ActorState::Draining, _) => "draining",
+        (_, Some(_)) => "holding",
+        (state, None) => state.as_str(),
+    }
+}
+
+/// Shows the actors.
+pub(in crate::web) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(filter): Query<ActorFilter>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let links = site.links();
+    let main = html! {
+        (head("Actors", &headline(&now), &html! {}))
+        (machines(links, &now))
+        (filters(links, &now, &filter))
+        (table(links, &visitor, &now, &filter))
+    };
+    Ok(site.page(&visitor, &now, &WebPage::live("Actors", Nav::Actors, main)))
+}
+
+/// Returns the live parts of the list.
+pub(in crate::web) fn live(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    query: &str,
+) -> Vec<LivePart> {
+    let asked = format!("/?{query}").parse().ok();
+    let filter = asked.and_then(|uri| Query::<ActorFilter>::try_from_uri(&uri).ok());
+    let filter = filter.map(|Query(filter)| filter).unwrap_or_default();
+    let may_operate = visitor.may(Scope::Operate);
+    vec![
+        LivePart::whole("headline", html! { p #headline { (headline(now)) } }),
+        LivePart::whole("machines", machines(site.links(), now)),
+        LivePart::rows("actor-rows", rows(site.links(), now, &filter, may_operate)),
+    ]
+}
+
+fn headline(now: &SiteSnapshot) -> Markup {
+    let (busy, tasks) = busy(now.actors.iter());
+    let machines = by_machine(now).len();
+    let mut versions: Vec<&str> =
+        now.actors.iter().map(|of| of.presence.version.as_str()).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let word = if machines == 1 { "machine" } else { "machines" };
+    html! {
+        (count(now.actors.len() as u64)) " live on " (machines) " " (word) ". "
+        (busy) " of " (tasks) " tasks busy."
+        @match versions.as_slice() {
+            [] => {},
+            [one] => { " Version " (one) " on all." },
+            several => { " Versions " (several.join(", ")) "." },
+        }
+    }
+}
+
+fn busy<'a>(actors: impl Iterator<Item = &'a PresenceOf>) -> (usize, usize) {
+    actors.fold((0, 0), |(busy, tasks), of| (busy + of.presence.running, tasks + of.presence.tasks))
+}
+
+fn by_machine(now: &SiteSnapshot) -> BTreeMap<&str, (usize, usize)> {
+    let mut machines: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for of in &now.actors {
+        let (busy, tasks) = machines.entry(of.presence.hostname.as_str()).or_default();
+        *busy += of.presence.running;
+        *tasks += of.presence.tasks;
+    }
+    machines
+}
+
+/// The most machines in the line above the list.
+const MACHINES_MAX: usize = 24;
+
+fn machines(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    html! {
+        ul #machines .hosts aria-label="Machines" {
+            @for (host, (busy, tasks)) in by_machine(now).into_iter().take(MACHINES_MAX) {
+                li {
+                    a href=(links.with("/actors", &[("host", host)])) { (host) } " "
+                    (meter(busy, tasks, 72))
+                }
+            }
+        }
+    }
+}
+
+fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
+    let mut types: Vec<&str> = now.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
+    types.dedup();
+    let hosts: Vec<&str> = by_machine(now).into_keys().collect();
+    let choice = |label: &str, name: &str, values: &[&str], chosen: &str| {
+        html! {
+            label {
+                (label) " "
+                select name=(name) data-submit {
+                    option value="" { "any" }
+                    @for value in values {
+                        option value=(value) selected[*value == chosen] { (value) }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        form.filters method="get" action=(links.to("/actors")) {
+            (choice("Type", "type", &types, &filter.script_type))
+            (choice("Machine", "host", &hosts, &filter.host))
+            (choice("State", "state", &["ready", "draining", "holding", "foreign"], &filter.state))
+            button.plain { "Filter" }
+            @if !filter.is_off() { a href=(links.to("/actors")) { "Clear the filters" } }
+        }
+    }
+}
+
+fn table(links: &SiteLinks, visitor: &Visitor, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
+    if !now.actors.iter().any(|of| filter.takes(of)) {
+        return empty(&if filter.is_off() {
+            html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
+        } else {
+            html! { "No actor matches. " a href=(links.to("/actors")) { "Clear the filters." } }
+        });
+    }
+    let may_operate = visitor.may(Scope::Operate);
+    html! {
+        form method="post" action=(links.to("/actors")) {
+            (visitor.forgery_field())
+            table.stack.actors role="table" {
+                caption.sr { "Live actors by type" }
+                thead role="rowgroup" {
+                    tr role="row" {
+                        @if may_operate { th.c-pick role="columnheader" { span.sr { "Select" } } }
+                        th role="columnheader" { "Actor" }
+                        th role="columnheader" { "State" }
+                        th role="columnheader" { span.sr { "Reason" } }
+                        th role="columnheader" { "Tasks busy" }
+                        th role="columnheader" { "Machine" }
+                        th.num role="columnheader" { "PID" }
+                        th.num role="columnheader" { "Up" }
+                        th.num role="columnheader" { "Heartbeat" }
+                        th role="columnheader" { span.sr { "Action" } }
+                    }
+                }
+                tbody #actor-rows role="rowgroup" {
+                    @for (_, row) in rows(links, now, filter, may_operate) { (row) }
+                }
+            }
+            @if may_operate {
+                div.bulk role="group" aria-label="Selected actors" {
+                    strong { span data-picked { "0" } " selected" }
+                    button name="do" value="drain" { "Drain" }
+                    button name="do" value="resume" { "Resume" }
+                }
+            }
+        }
+    }
+}
+
+fn rows(
+    links: &SiteLinks,
+    now: &SiteSnapshot,
+    filter: &ActorFilter,
+    may_operate: bool,
+) -> Vec<(String, Markup)> {
+    let mut types: BTreeMap<&str, Vec<&PresenceOf>> = BTreeMap::new();
+    for of in now.actors.iter().filter(|of| filter.takes(of)) {
+        types.entry(of.actor.script_type.as_str()).or_default().push(of);
+    }
+    let mut rows = Vec::new();
+    for (name, actors) in types {
+        let (busy, tasks) = busy(actors.iter().copied());
+        let number = actors.len();
+        let word = if number == 1 { "actor" } else { "actors" };
+        let id = format!("type-{name}");
+        let span = if may_operate { "10" } else { "9" };
+        let head = html! {
+            tr.grp role="row" id=(id) {
+                th role="rowheader" colspan=(span) {
+                    a href=(links.with("/jobs", &[("type", name)])) { (name) } " "
+                    span.faint { (number) " " (word) ", " (busy) " of " (tasks) " tasks busy" }
+                }
+            }
+        };
+        rows.push((id, head));
+        rows.extend(actors.into_iter().map(|of| row(links, now, of, may_operate)));
+    }
+    rows
+}
+
+fn row(
+    links: &SiteLinks,
+    now: &SiteSnapshot,
+    of: &PresenceOf,
+    may_operate: bool,
+) -> (String, Markup) {
+    let (name, presence) = (of.actor.to_string(), &of.presence);
+    let id = format!("a-{name}");
+    let (word, verb) = match presence.state {
+        ActorState::Draining => ("Resume", "resume"),
+        _ => ("Drain", "drain"),
+    };
+    let markup = html! {
+        tr role="row" id=(id) {
+            @if may_operate {
+                td.m0 role="cell" {
+                    input.pick type="checkbox" name="actor" value=(name) aria-label={ "Select " (name) };
+                }
+            }
+            td.m1 role="cell" { a.id href=(links.actor(&name)) { (name) } }
+            td.mr role="cell" { (state_sign(of)) }
+            td.wide role="cell" { span.why { (reason(of)) } }
+            td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
+            td.wide role="cell" {
+                a href=(links.with("/actors", &[("host", &presence.hostname)])) { (presence.hostname) }
+            }
+            td.num.wide.faint role="cell" { (presence.pid) }
+            td.num.wide role="cell" {
+                @if let Ok(at) = presence.started_at.parse() { (ago(at, now.at)) } @else { "–" }
+            }
+            td.num.wide role="cell" { (heartbeat(now, of)) }
+            td.num.m6 role="cell" {
+                @if may_operate && presence.state != ActorState::Foreign {
+                    button.plain name=(verb) value=(name) { (word) span.sr { " " (name) } }
+                }
+            }
+        }
+    };
+    (id, markup)
+}
+
+/// Returns the age of the heartbeat if it is late, so that a healthy row does not change each second.
+fn heartbeat(now: &SiteSnapshot, of: &PresenceOf) -> Markup {
+    match of.presence.last_heartbeat.parse() {
+        Ok(at) if elapsed(at, now.at).as_secs() < RECENT_S => html! { span.faint { "now" } },
+        Ok(at) => ago(at, now.at),
+        Err(_) => html! { "–" },
+    }
+}

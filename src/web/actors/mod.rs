@@ -1,0 +1,221 @@
+//! Actors: the list by type and machine, and one actor; drain, resume, stop.
+
+mod list;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::json;
+
+pub(super) use list::{list, live};
+
+use super::error::PageError;
+use super::fields::Fields;
+use super::layout::{Nav, WebPage, bar, head};
+use super::links::SiteLinks;
+use super::live::LivePart;
+use super::parts::{Confirm, ago, confirm, meter, sign};
+use super::site::Site;
+use super::snapshot::SiteSnapshot;
+use super::visitor::Visitor;
+use crate::proto::message::ActorState;
+use crate::rpc::Scope;
+use crate::store::PresenceOf;
+
+/// Returns the state of an actor in a word. Normal is grey.
+fn state_sign(of: &PresenceOf) -> Markup {
+    match (of.presence.state, &of.presence.holding) {
+        (ActorState::Draining, _) => sign("still", "pause", "draining"),
+        (_, Some(_)) => sign("warn", "warn", "holding"),
+        (ActorState::Foreign, None) => html! { span.faint { "foreign" } },
+        (ActorState::Ready, None) => html! { span.faint { "ready" } },
+    }
+}
+
+/// Returns why an actor is not ready.
+fn reason(of: &PresenceOf) -> String {
+    match (of.presence.state, &of.presence.holding) {
+        (ActorState::Draining, _) if of.presence.running == 0 => "runs nothing any more".to_owned(),
+        (ActorState::Draining, _) => format!("{} still run", jobs(of.presence.running)),
+        (_, Some(reason)) => reason.clone(),
+        _ => String::new(),
+    }
+}
+
+fn jobs(number: usize) -> String {
+    if number == 1 { "1 job".to_owned() } else { format!("{number} jobs") }
+}
+
+fn find<'a>(now: &'a SiteSnapshot, name: &str) -> Result<&'a PresenceOf, PageError> {
+    let found = now.actors.iter().find(|of| of.actor.to_string() == name);
+    found.ok_or_else(|| PageError::not_found(format!("No live actor {name}.")))
+}
+
+/// Shows one actor.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let of = find(&now, &name)?;
+    let links = site.links();
+    let main = html! {
+        p.crumb {
+            a href=(links.to("/actors")) { "Actors" } " / "
+            a href=(links.with("/actors", &[("type", of.actor.script_type.as_str())])) { (of.actor.script_type) }
+        }
+        (head(&name, &line(of), &actions(&site, &visitor, of)))
+        (facts(links, &now, of))
+    };
+    Ok(site.page(&visitor, &now, &WebPage::live(name.as_str(), Nav::Actors, main)))
+}
+
+fn line(of: &PresenceOf) -> Markup {
+    let busy = jobs(of.presence.running);
+    html! {
+        (state_sign(of)) " " (reason(of)) " It runs " (busy) " on " (of.presence.tasks) " tasks."
+    }
+}
+
+fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
+    let presence = &of.presence;
+    let age = |text: &str| match text.parse() {
+        Ok(at) => ago(at, now.at),
+        Err(_) => html! { (text) },
+    };
+    html! {
+        section #facts {
+            (bar("Facts", "", None))
+            dl.facts {
+                dt { "Tasks" } dd { (meter(presence.running, presence.tasks, 72)) }
+                dt { "Machine" }
+                dd { a href=(links.with("/actors", &[("host", &presence.hostname)])) { (presence.hostname) } }
+                dt { "PID" } dd { (presence.pid) }
+                dt { "Started" } dd { (age(&presence.started_at)) " ago" }
+                dt { "Heartbeat" } dd { (age(&presence.last_heartbeat)) " ago" }
+                dt { "Version" } dd { (presence.version) }
+                dt { "Boot" }
+                dd.mono { @match &presence.boot_id { Some(id) => (id), None => "–" } }
+                dt { "Engine" } dd { (presence.capabilities.join(", ")) }
+                dt { "Queues" }
+                dd { @for queue in of.actor.queues().iter().filter(|queue| queue.priority == crate::proto::target::Priority::Normal) {
+                    a href=(links.queue(&queue.to_string())) { (queue) } " "
+                } }
+            }
+        }
+    }
+}
+
+/// Returns the live parts of one actor.
+pub(super) fn live_one(site: &Site, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
+    match find(now, name) {
+        Ok(of) => vec![
+            LivePart::whole("headline", html! { p #headline { (line(of)) } }),
+            LivePart::whole("facts", facts(site.links(), now, of)),
+        ],
+        Err(_) => vec![LivePart::whole(
+            "headline",
+            html! { p #headline .err { "It is not live any more." } },
+        )],
+    }
+}
+
+fn actions(site: &Site, visitor: &Visitor, of: &PresenceOf) -> Markup {
+    if !visitor.may(Scope::Operate) || of.presence.state == ActorState::Foreign {
+        return html! {};
+    }
+    let address = site.links().actor(&of.actor.to_string());
+    let (word, verb) = match of.presence.state {
+        ActorState::Draining => ("Resume", "resume"),
+        _ => ("Drain", "drain"),
+    };
+    html! {
+        div.actions {
+            form method="post" action=(address) {
+                (visitor.forgery_field())
+                button name="do" value=(verb) { (word) }
+            }
+            a.btn.danger href={ (address) "/stop" } data-ask { "Stop…" }
+        }
+    }
+}
+
+/// Asks before an actor is stopped.
+pub(super) async fn ask_stop(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Operate, "stop an actor")?;
+    let now = site.snapshot().await?;
+    let running = find(&now, &name)?.presence.running;
+    let address = site.links().actor(&name);
+    let question = Confirm {
+        title: format!("Stop {name}?"),
+        text: format!(
+            "It finishes {}, claims no more, and exits. systemd starts it again only if its unit says so.",
+            match running {
+                0 => "what it may have claimed".to_owned(),
+                number => jobs(number),
+            }
+        ),
+        back: address.clone(),
+        action: address,
+        fields: vec![("do", "stop".to_owned())],
+        verb: "Stop the actor",
+    };
+    let main = confirm(&question, &visitor.forgery_field());
+    Ok(site.page(&visitor, &now, &WebPage::still("Stop an actor", Nav::Actors, main)))
+}
+
+/// Drains, resumes or stops one actor.
+pub(super) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let verb = fields.get("do");
+    let said = tell(&site, &visitor, verb, &name).await?;
+    let back = if verb == "stop" { "/actors".to_owned() } else { format!("/actors/{name}") };
+    Ok(site.done(&back, &said))
+}
+
+/// Drains, resumes or stops the actors that were selected, or the one whose button was pressed.
+pub(super) async fn change_many(
+    State(site): State<Site>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let pressed = ["drain", "resume"].into_iter().find(|verb| !fields.get(verb).is_empty());
+    if let Some(verb) = pressed {
+        let said = tell(&site, &visitor, verb, fields.get(verb)).await?;
+        return Ok(site.done("/actors", &said));
+    }
+    let names: Vec<&str> = fields.all("actor").collect();
+    if names.is_empty() {
+        return Err(PageError::wrong("No actor is selected."));
+    }
+    let mut said = String::new();
+    for name in &names {
+        said = tell(&site, &visitor, fields.get("do"), name).await?;
+    }
+    if names.len() > 1 {
+        said = format!("Told {} actors to {}.", names.len(), fields.get("do"));
+    }
+    Ok(site.done("/actors", &said))
+}
+
+async fn tell(site: &Site, visitor: &Visitor, verb: &str, name: &str) -> Result<String, PageError> {
+    let said = match verb {
+        "drain" => format!("{name} drains: it finishes its jobs and claims no more."),
+        "resume" => format!("{name} claims jobs again."),
+        "stop" => format!("{name} finishes its jobs and exits."),
+        _ => return Err(PageError::wrong("The form asks for nothing that an actor can do.")),
+    };
+    visitor.needs(Scope::Operate, &format!("{verb} an actor"))?;
+    site.call(visitor, &format!("actor.{verb}"), json!({ "actor": name })).await?;
+    site.snapshots_are_old();
+    Ok(said)
+}

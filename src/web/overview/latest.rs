@@ -1,0 +1,149 @@
+//! The jobs that failed last, and those that started last.
+
+use maud::{Markup, html};
+
+use super::super::layout::bar;
+use super::super::links::SiteLinks;
+use super::super::parts::{ShownState, ago, count, empty, id_link};
+use super::super::snapshot::SiteSnapshot;
+use crate::store::JobSummary;
+
+/// Returns the jobs that failed last, with their errors.
+pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    let all = links.with("/jobs", &[("state", "error")]);
+    html! {
+        section #latest-errors {
+            (bar("Latest errors", "", Some(("Show all", &all))))
+            @if now.failed.is_empty() { (empty(&html! { "No job has failed." })) }
+            @else {
+                table.stack.nopick.fix.fails role="table" {
+                    caption.sr { "Latest errors" }
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            th.c-id role="columnheader" { "Job" }
+                            th role="columnheader" { "Error" }
+                            th.c-ty role="columnheader" { "Type" }
+                            th.num.c-tk role="columnheader" { "Ended" }
+                        }
+                    }
+                    tbody role="rowgroup" {
+                        @for job in &now.failed {
+                            @let error = field(job, "error");
+                            tr role="row" {
+                                td.cut.m1 role="cell" { (link(links, job)) }
+                                td.cut.err.m5 role="cell" title=(error) { (first_line(error)) }
+                                td.dim.wide role="cell" { (field(job, "script_type")) }
+                                td.num.mr role="cell" { (age(job, "finished_at", now)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the jobs that started last, with their progress.
+pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    let all = links.with("/jobs", &[("state", "running")]);
+    let number = now.count(ShownState::Running).unwrap_or_default();
+    let small = format!("{} of {}, the newest first", now.running.len(), count(number));
+    html! {
+        section #running-now {
+            (bar("Running now", if number == 0 { "" } else { &small }, Some(("Show all", &all))))
+            @if now.running.is_empty() { (empty(&html! { "No job runs." })) }
+            @else {
+                table.stack.nopick.fix.run role="table" {
+                    caption.sr { "Running jobs" }
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            th.c-id role="columnheader" { "Job" }
+                            th role="columnheader" { "Progress" }
+                            th.num.c-tk role="columnheader" { "For" }
+                        }
+                    }
+                    tbody role="rowgroup" {
+                        @for job in &now.running {
+                            tr role="row" {
+                                td.cut.m1 role="cell" { (link(links, job)) }
+                                td.why.m5.cut role="cell" { (progress(job)) }
+                                td.num.mr role="cell" { (age(job, "started_at", now)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn field<'a>(job: &'a JobSummary, name: &str) -> &'a str {
+    job.fields.get(name).map_or("", String::as_str)
+}
+
+/// Returns the link to a job: by its name if it has one.
+fn link(links: &SiteLinks, job: &JobSummary) -> Markup {
+    let (id, name) = (job.id.as_str(), field(job, "name"));
+    if name.is_empty() {
+        return id_link(id, &links.job(id));
+    }
+    html! { a.id href=(links.job(id)) title=(id) { (name) } }
+}
+
+fn first_line(text: &str) -> &str {
+    text.trim_start().lines().next().unwrap_or_default()
+}
+
+fn age(job: &JobSummary, name: &str, now: &SiteSnapshot) -> Markup {
+    match field(job, name).parse() {
+        Ok(at) => ago(at, now.at),
+        Err(_) => html! { "–" },
+    }
+}
+
+fn progress(job: &JobSummary) -> Markup {
+    let text = field(job, "progress_text");
+    match field(job, "progress").parse::<f64>() {
+        Ok(share) => {
+            let percent = format!("{:.0} %", share.clamp(0.0, 1.0) * 100.0);
+            html! {
+                progress max="1" value=(format!("{share:.3}")) aria-label=(percent) {}
+                (percent) " " span.faint { (text) }
+            }
+        }
+        Err(_) if !text.is_empty() => html! { span.faint { (text) } },
+        Err(_) => html! { span.faint { "tells no progress" } },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::super::snapshot::tests::snapshot;
+    use super::*;
+    use crate::proto::job::JobStatus;
+
+    fn job(fields: &[(&'static str, &str)]) -> JobSummary {
+        let fields: BTreeMap<_, _> =
+            fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        JobSummary { id: "j1".parse().expect("legal"), status: JobStatus::Error, fields }
+    }
+
+    #[test]
+    fn error_is_cut_to_its_first_line_and_escaped() {
+        let mut now = snapshot();
+        now.failed = vec![job(&[("error", "<script>alert(1)</script>\nmore"), ("name", "a&b")])];
+        let shown = errors(&SiteLinks::new("/x"), &now).into_string();
+        assert!(shown.contains(">&lt;script&gt;alert(1)&lt;/script&gt;</td>"), "{shown}");
+        assert!(shown.contains("href=\"/x/jobs/j1\"") && shown.contains(">a&amp;b</a>"), "{shown}");
+    }
+
+    #[test]
+    fn progress_is_a_bar_with_its_text() {
+        let shown = progress(&job(&[("progress", "0.62"), ("progress_text", "page 31 of 50")]));
+        let shown = shown.into_string();
+        assert!(shown.contains("62 %") && shown.contains("page 31 of 50"), "{shown}");
+        assert!(progress(&job(&[])).into_string().contains("tells no progress"));
+    }
+}

@@ -1,0 +1,7 @@
+//! The page, in a real browser and over plain HTTP.
+
+mod axe;
+mod browser;
+mod pages;
+mod requests;
+mod site;

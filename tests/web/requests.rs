@@ -1,0 +1,148 @@
+//! The page over plain HTTP: who gets in, what is refused, and the headers.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use super::site::{OPERATOR, READER, Served};
+use crate::support::Redis;
+
+/// The answer to a request.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The cookie of a session.
+    fn cookie(&self) -> String {
+        let cookie = self.header("set-cookie").expect("a cookie");
+        cookie.split(';').next().expect("a value").to_owned()
+    }
+
+    /// The token against forgery of the first form.
+    fn forgery(&self) -> String {
+        let after = self.body.split("name=\"csrf\" value=\"").nth(1).expect("a form");
+        after.split('"').next().expect("a value").to_owned()
+    }
+}
+
+/// Sends a request with these headers and this body.
+fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    let mut stream = TcpStream::connect(site.address).expect("connecting");
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\nContent-Length: {length}\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n{headers}\r\n{body}",
+        site.address
+    )
+    .expect("sending");
+    let mut text = Vec::new();
+    stream.read_to_end(&mut text).expect("an answer");
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    Answer { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+fn signed_in(site: &Served, token: &str) -> String {
+    let answer = send(site, "POST", "/login", "", &format!("token={token}"));
+    assert_eq!(answer.status, 303);
+    format!("Cookie: {}\r\n", answer.cookie())
+}
+
+#[test]
+fn visitor_without_a_token_is_sent_to_the_sign_in() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let answer = send(&site, "GET", "/queues?x=1", "", "");
+    assert_eq!(answer.status, 303);
+    assert_eq!(answer.header("location"), Some("/login?next=%2Fqueues%3Fx%3D1"));
+    assert_eq!(send(&site, "POST", "/login", "", "token=wrong").status, 401);
+    assert_eq!(send(&site, "GET", "/events?page=/", "", "").status, 303);
+    assert_eq!(send(&site, "POST", "/queues", "", "pause=type:bash").status, 303);
+    let answer = send(&site, "POST", "/login", "", &format!("token={READER}&next=//evil.example"));
+    assert_eq!(answer.header("location"), Some("/"));
+}
+
+#[test]
+fn page_has_the_headers_that_bound_a_browser() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    let answer = send(&site, "GET", "/", &cookie, "");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let policy = answer.header("content-security-policy").expect("a policy");
+    assert!(policy.starts_with("default-src 'none'; style-src 'self'; script-src 'self'"));
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert!(!answer.body.contains("style=\"") && !answer.body.contains("<script>"));
+    let style = answer.body.split("rel=\"stylesheet\" href=\"").nth(1).expect("a style sheet");
+    let style = send(&site, "GET", style.split('"').next().expect("an address"), "", "");
+    assert_eq!(style.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    assert_eq!(send(&site, "GET", "/static/0/hero.css", "", "").status, 404);
+}
+
+#[test]
+fn form_without_its_token_changes_nothing() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    let page = send(&site, "GET", "/", &cookie, "");
+    let forgery = page.forgery();
+    let bare = send(&site, "POST", "/theme", &cookie, "theme=dark");
+    assert_eq!(bare.status, 403, "{}", bare.body);
+    let other = signed_in(&site, OPERATOR);
+    let form = format!("theme=dark&to=/queues&csrf={forgery}");
+    assert_eq!(send(&site, "POST", "/theme", &other, &form).status, 403);
+    let foreign = format!("{cookie}Sec-Fetch-Site: cross-site\r\n");
+    assert_eq!(send(&site, "POST", "/theme", &foreign, &form).status, 403);
+    let right = send(&site, "POST", "/theme", &cookie, &form);
+    assert_eq!((right.status, right.header("location")), (303, Some("/queues")));
+    assert!(right.cookie().starts_with("hero_theme=dark"));
+}
+
+#[test]
+fn reader_may_not_change_and_is_told_which_scope_is_missing() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    let forgery = send(&site, "GET", "/", &cookie, "").forgery();
+    let form = format!("do=purge&csrf={forgery}");
+    let answer = send(&site, "POST", "/queues/type:bash", &cookie, &form);
+    assert_eq!(answer.status, 403);
+    assert!(answer.body.contains("needs the scope operate"), "{}", answer.body);
+}
+
+#[test]
+fn session_ends_when_the_visitor_signs_out() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    let forgery = send(&site, "GET", "/", &cookie, "").forgery();
+    assert_eq!(send(&site, "POST", "/logout", &cookie, &format!("csrf={forgery}")).status, 303);
+    assert_eq!(send(&site, "GET", "/", &cookie, "").status, 303);
+}
+
+#[test]
+fn page_says_so_while_redis_does_not_answer() {
+    let mut redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    redis.kill();
+    let answer = send(&site, "GET", "/", &cookie, "");
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains("It has not answered since"), "{}", answer.body);
+    redis.start_again();
+    crate::support::wait_until("the page is back", || {
+        send(&site, "GET", "/", &cookie, "").status == 200
+    });
+    assert_eq!(send(&site, "GET", "/nowhere", &cookie, "").status, 404);
+}

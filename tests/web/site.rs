@@ -1,0 +1,70 @@
+//! The pages of a private Redis, served on a free port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hero::client::Client;
+use hero::config::Config;
+use hero::rpc::{Bounds, Caller, Scope, Scopes, Table};
+use hero::web::{Site, SiteSettings, TokenCheck, routes};
+
+use crate::support::Redis;
+
+/// The token with all scopes.
+pub(crate) const OPERATOR: &str = "operator-token";
+/// The token that may only read.
+pub(crate) const READER: &str = "reader-token";
+
+/// Pages that are served until the end of the test.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Served {
+    pub(crate) fn on(redis: &Redis, path: &str) -> Self {
+        let config = Config { redis: redis.config("hero"), ..Config::default() };
+        let client = Client::open(&config).expect("a client");
+        let settings =
+            SiteSettings { config: Arc::new(config), path: path.to_owned(), is_secure: false };
+        let table = Arc::new(Table::new());
+        let check: TokenCheck = Arc::new(|token| Box::pin(async move { caller(&token) }));
+        let site = Site::new(client, "redis".into(), table, check, settings);
+        let pages = match path {
+            "" => routes(site),
+            path => axum::Router::new().nest(path, routes(site)),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+        let listener = listener.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        runtime.spawn(async move { axum::serve(listener, pages).await });
+        Self { address, runtime: Some(runtime) }
+    }
+
+    /// Returns the address of a page.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+fn caller(token: &str) -> Option<Arc<Caller>> {
+    let (name, scopes): (_, Scopes) = match token {
+        OPERATOR => ("operator", Scopes::all()),
+        READER => ("reader", [Scope::Read].into_iter().collect()),
+        _ => return None,
+    };
+    Some(Arc::new(Caller { name: name.to_owned(), scopes, bounds: Bounds::default() }))
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
