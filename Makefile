@@ -5,6 +5,8 @@ RELEASE := target/release/hero
 DEBUG := target/debug/hero
 # Programs that only tests use, unpacked from Debian's packages.
 TOOLS := target/tools
+# The checks of accessibility, from npm.
+AXE := 4.14.1
 # The oldest version of Rust that works.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 # The prefix of commands that need root.
@@ -59,6 +61,15 @@ deps-test: deps ## get the Debian packages that only tests use
 	    apt-get download -q -o APT::Sandbox::User=root prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb; \
 	fi
 	$(call package,curl,command -v curl,tests of downloads by scripts)
+	$(call package,chromium-driver,command -v chromium && command -v chromedriver,tests of the page in a browser)
+	@if [ -e $(TOOLS)/axe-core/axe.min.js ]; then \
+	    echo "axe-core: found"; \
+	elif command -v npm > /dev/null; then \
+	    echo "axe-core is missing (accessibility of the page): unpacking it from npm"; \
+	    mkdir -p $(TOOLS)/axe-core && cd $(TOOLS)/axe-core && npm pack --silent axe-core@$(AXE) > /dev/null && \
+	    tar -xzf axe-core-$(AXE).tgz --strip-components 1 package/axe.min.js && rm axe-core-$(AXE).tgz || \
+	    echo "axe-core cannot be fetched: its checks are skipped"; \
+	fi
 
 build: rust ## build target/release/hero
 	$(CARGO) build --release --locked

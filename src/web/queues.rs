@@ -12,7 +12,7 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{Confirm, confirm, count, duration, empty, rate, sign};
+use super::parts::{Confirm, confirm, count, duration, empty, rate, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -157,8 +157,8 @@ fn headline(rows: &[QueueRow]) -> Markup {
     let held: u64 = rows.iter().map(|row| row.state.held).sum();
     let paused = rows.iter().filter(|row| row.state.paused).count() as u64;
     html! {
-        (count(rows.len() as u64)) " queues with " (count(depth)) " jobs. "
-        (count(held)) " jobs are held by limits. " (count(paused)) " queues are paused."
+        (things(rows.len() as u64, "queue")) " with " (things(depth, "job")) ". "
+        (things(held, "job")) " held by limits, " (things(paused, "queue")) " paused."
     }
 }
 
@@ -204,7 +204,7 @@ async fn change_one(
     let said = match verb {
         "pause" => format!("Paused {queue}. Running jobs go on."),
         "resume" => format!("Resumed {queue}."),
-        _ => format!("Purged {queue}: {} jobs were stopped.", stopped(&answer)),
+        _ => format!("Purged {queue}: {} stopped.", stopped(&answer)),
     };
     site.snapshots_are_old();
     Ok(site.done(back, &said))
@@ -213,7 +213,7 @@ async fn change_one(
 /// Returns the number of stopped jobs of an answer.
 fn stopped(answer: &serde_json::Value) -> String {
     let number = answer.get("stopped").or(Some(answer)).and_then(serde_json::Value::as_u64);
-    number.map_or_else(|| "its".to_owned(), count)
+    number.map_or_else(|| "its jobs".to_owned(), |number| things(number, "job"))
 }
 
 /// Finds a queue by its name.
@@ -260,7 +260,9 @@ impl QueueRow<'_> {
         match (depth, self.actors) {
             (0, _) => html! { "No job waits in it." },
             (_, 0) => html! { span.err { "No live actor claims its jobs." } },
-            (_, actors) => html! { (count(depth)) " jobs wait for " (count(actors)) " actors." },
+            (_, actors) => {
+                html! { (things(depth, "job")) " in it, " (things(actors, "actor")) " to claim them." }
+            }
         }
     }
 }
@@ -332,8 +334,8 @@ pub(super) async fn ask_purge(
     let question = Confirm {
         title: format!("Purge {name}?"),
         text: format!(
-            "{} jobs wait in it. Each is stopped and ends in error; jobs that wait for them fail too. Running \
-             jobs go on.",
+            "Its waiting jobs ({}) are stopped and end in error; jobs that wait for them fail too. Running jobs go \
+             on.",
             count(depth)
         ),
         back: address.clone(),

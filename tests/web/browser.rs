@@ -17,6 +17,8 @@ pub(crate) struct Browser {
     driver: Child,
     port: u16,
     session: String,
+    /// Its standard output, which stays open while it runs.
+    _output: Box<dyn Iterator<Item = String>>,
 }
 
 /// The key under which WebDriver names an element.
@@ -42,13 +44,14 @@ impl Browser {
             .spawn()
             .expect("starting chromedriver");
         let output = driver.stdout.take().expect("a pipe");
-        let port = BufReader::new(output)
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| line.split("on port ").nth(1)?.trim_end_matches('.').parse().ok())
-            .expect("chromedriver names its port");
+        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+        let port_of = |line: &str| {
+            line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse().ok()
+        };
+        let port = lines.find_map(|line| port_of(&line)).expect("chromedriver names its port");
         let profile = folder.join("profile");
-        let mut browser = Self { driver, port, session: String::new() };
+        let output = Box::new(lines);
+        let mut browser = Self { driver, port, session: String::new(), _output: output };
         let answer = browser.call(
             "POST",
             "/session",

@@ -18,7 +18,8 @@ pub(crate) const READER: &str = "reader-token";
 /// Pages that are served until the end of the test.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
-    runtime: Option<tokio::runtime::Runtime>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Served {
@@ -32,18 +33,20 @@ impl Served {
         let site = Site::new(client, "redis".into(), table, check, settings);
         let pages = match path {
             "" => routes(site),
-            path => axum::Router::new().nest(path, routes(site)),
+            path => axum::Router::new().nest(&format!("{path}/"), routes(site)),
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
         let listener = listener.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        runtime.spawn(async move { axum::serve(listener, pages).await });
-        Self { address, runtime: Some(runtime) }
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            runtime.spawn(async move { axum::serve(listener, pages).await });
+            // Open event streams end with the runtime.
+            let _ = runtime.block_on(stopped);
+        });
+        Self { address, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Returns the address of a page.
@@ -63,8 +66,9 @@ fn caller(token: &str) -> Option<Arc<Caller>> {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }

@@ -11,7 +11,7 @@ use super::super::error::PageError;
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::LivePart;
-use super::super::parts::{ago, count, elapsed, empty, meter};
+use super::super::parts::{ago, count, elapsed, empty, meter, things};
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
@@ -96,9 +96,8 @@ fn headline(now: &SiteSnapshot) -> Markup {
         now.actors.iter().map(|of| of.presence.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
-    let word = if machines == 1 { "machine" } else { "machines" };
     html! {
-        (count(now.actors.len() as u64)) " live on " (machines) " " (word) ". "
+        (count(now.actors.len() as u64)) " live on " (things(machines as u64, "machine")) ". "
         (busy) " of " (tasks) " tasks busy."
         @match versions.as_slice() {
             [] => {},
@@ -222,15 +221,14 @@ fn rows(
     let mut rows = Vec::new();
     for (name, actors) in types {
         let (busy, tasks) = busy(actors.iter().copied());
-        let number = actors.len();
-        let word = if number == 1 { "actor" } else { "actors" };
+        let number = things(actors.len() as u64, "actor");
         let id = format!("type-{name}");
         let span = if may_operate { "10" } else { "9" };
         let head = html! {
             tr.grp role="row" id=(id) {
                 th role="rowheader" colspan=(span) {
                     a href=(links.with("/jobs", &[("type", name)])) { (name) } " "
-                    span.faint { (number) " " (word) ", " (busy) " of " (tasks) " tasks busy" }
+                    span.faint { (number) ", " (busy) " of " (tasks) " tasks busy" }
                 }
             }
         };

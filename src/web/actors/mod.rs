@@ -14,11 +14,12 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{Confirm, ago, confirm, meter, sign};
+use super::parts::{Confirm, ago, confirm, meter, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
 use crate::proto::message::ActorState;
+use crate::proto::target::Priority;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
 
@@ -43,7 +44,7 @@ fn reason(of: &PresenceOf) -> String {
 }
 
 fn jobs(number: usize) -> String {
-    if number == 1 { "1 job".to_owned() } else { format!("{number} jobs") }
+    things(number as u64, "job")
 }
 
 fn find<'a>(now: &'a SiteSnapshot, name: &str) -> Result<&'a PresenceOf, PageError> {
@@ -74,7 +75,8 @@ pub(super) async fn show(
 fn line(of: &PresenceOf) -> Markup {
     let busy = jobs(of.presence.running);
     html! {
-        (state_sign(of)) " " (reason(of)) " It runs " (busy) " on " (of.presence.tasks) " tasks."
+        (state_sign(of)) @if !reason(of).is_empty() { ": " (reason(of)) } ". It runs " (busy) "; it may run "
+        (of.presence.tasks) " at once."
     }
 }
 
@@ -99,9 +101,12 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
                 dd.mono { @match &presence.boot_id { Some(id) => (id), None => "–" } }
                 dt { "Engine" } dd { (presence.capabilities.join(", ")) }
                 dt { "Queues" }
-                dd { @for queue in of.actor.queues().iter().filter(|queue| queue.priority == crate::proto::target::Priority::Normal) {
-                    a href=(links.queue(&queue.to_string())) { (queue) } " "
-                } }
+                dd {
+                    @let all = of.actor.queues();
+                    @for queue in all.iter().filter(|queue| queue.priority == Priority::Normal) {
+                        a href=(links.queue(&queue.to_string())) { (queue) } " "
+                    }
+                }
             }
         }
     }

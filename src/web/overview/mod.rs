@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::error::PageError;
 use super::layout::{Nav, WebPage, bar, head};
 use super::live::LivePart;
-use super::parts::{Tile, count, problems, tiles};
+use super::parts::{Tile, count, duration, percent, problems, things, tiles};
 use super::queues::{self, QueueRow};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -31,7 +31,7 @@ pub(super) async fn show(
     let now = site.snapshot().await?;
     let wrong = wrong::found(&now, &site.config(), site.links());
     let rows = chosen(queues::rows(&site, &visitor, &now));
-    let all = format!("All {} queues", now.overview.queues.len());
+    let all = format!("All {}", things(now.overview.queues.len() as u64, "queue"));
     let queues = site.links().to("/queues");
     let main = html! {
         (head("Overview", &headline(&now, wrong.len()), &html! {}))
@@ -82,10 +82,7 @@ fn chosen(mut rows: Vec<QueueRow>) -> Vec<QueueRow> {
 }
 
 fn headline(now: &SiteSnapshot, wrong: usize) -> Markup {
-    let supervisors = match now.overview.supervisors.len() {
-        1 => "1 supervisor".to_owned(),
-        number => format!("{number} supervisors"),
-    };
+    let supervisors = things(now.overview.supervisors.len() as u64, "supervisor");
     let need = match wrong {
         0 => "Nothing needs you.".to_owned(),
         1 => "1 thing needs you.".to_owned(),
@@ -97,6 +94,7 @@ fn headline(now: &SiteSnapshot, wrong: usize) -> Markup {
 }
 
 /// The tiles. Without samples they have numbers and no history.
+#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
 fn hour(now: &SiteSnapshot) -> Vec<Tile> {
     let overview = &now.overview;
     let hours: Vec<_> = overview.types.iter().filter_map(|of| of.hour).collect();
@@ -117,19 +115,24 @@ fn hour(now: &SiteSnapshot) -> Vec<Tile> {
         history: Vec::new(),
     };
     let live: u64 = overview.actors.values().map(|of| of.live).sum();
-    let wait = first.map_or_else(
-        || "nothing waits".to_owned(),
-        |wait| format!("the first for {}", super::parts::duration(wait)),
-    );
+    let wait = match first {
+        Some(wait) => format!("the first for {}", duration(wait)),
+        None => "nothing waits".to_owned(),
+    };
+    let ended = (finished + failed) as f64;
+    let failures = format!("{} of those that ended", percent(failed as f64, ended));
+    let new = things(sum(|hour| hour.dead), "dead letter");
+    let of = format!("of {tasks}");
     vec![
         tile("Waiting in queues", count(waiting), "jobs", wait, "queued"),
-        tile("Finished", count(finished), "jobs", String::new(), "finished"),
-        tile("Failed", count(failed), "jobs", String::new(), "error"),
+        tile("Finished", count(finished), "jobs", "in the last hour".to_owned(), "finished"),
+        tile("Failed", count(failed), "jobs", failures, "error"),
+        tile("Dead letters", count(now.dead()), "", format!("{new} new"), "error"),
         tile(
             "Tasks busy",
             running.to_string(),
-            &format!("of {tasks}"),
-            format!("on {live} actors"),
+            &of,
+            format!("on {}", things(live, "actor")),
             "running",
         ),
     ]

@@ -10,7 +10,7 @@ mod time;
 
 pub(super) use confirm::{Confirm, confirm};
 pub(super) use list::{empty, id_link, pager};
-pub(super) use number::{count, meter, percent, rate};
+pub(super) use number::{count, meter, percent, rate, things};
 pub(super) use problem::{Problem, Severity, problems};
 pub(super) use state::{ShownState, glyph, sign};
 pub(super) use tile::{Tile, tiles};

@@ -15,6 +15,11 @@ pub(in crate::web) fn count(number: u64) -> String {
     text
 }
 
+/// Returns a number with its noun: `1 job`, `3 jobs`.
+pub(in crate::web) fn things(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// Returns a rate with one decimal below 100: `38.2`, `0.4`, `1 240`.
 pub(in crate::web) fn rate(per_second: f64) -> String {
     if per_second >= 99.95 {
@@ -56,6 +61,7 @@ mod tests {
     fn numbers_are_grouped_and_rounded_for_people() {
         assert_eq!(count(51_932), "51\u{202f}932");
         assert_eq!((count(0), count(999)), ("0".to_owned(), "999".to_owned()));
+        assert_eq!((things(1, "job"), things(0, "job")), ("1 job".to_owned(), "0 jobs".to_owned()));
         assert_eq!((rate(38.24), rate(0.0)), ("38.2".to_owned(), "0.0".to_owned()));
         assert_eq!(rate(1240.4), "1\u{202f}240");
         let shares = [percent(0.0, 0.0), percent(1.0, 90.0), percent(1.0, 4.0)];
