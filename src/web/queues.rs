@@ -12,7 +12,7 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{Confirm, confirm, count, duration, empty, rate, sign, things};
+use super::parts::{Confirm, confirm, count, duration, empty_row, rate, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -111,9 +111,6 @@ pub(super) fn rows<'a>(site: &Site, visitor: &Visitor, now: &'a SiteSnapshot) ->
 
 /// Returns the table of queues as a form whose buttons pause and resume.
 pub(super) fn table(links: &SiteLinks, visitor: &Visitor, rows: &[QueueRow], back: &str) -> Markup {
-    if rows.is_empty() {
-        return empty(&html! { "No queue has jobs, and none is paused." });
-    }
     html! {
         form method="post" action=(links.to("/queues")) {
             (visitor.forgery_field())
@@ -132,7 +129,7 @@ pub(super) fn table(links: &SiteLinks, visitor: &Visitor, rows: &[QueueRow], bac
                         th role="columnheader" { span.sr { "Action" } }
                     }
                 }
-                tbody #queue-rows role="rowgroup" { @for row in rows { (row.markup(links)) } }
+                tbody #queue-rows role="rowgroup" { @for (_, row) in table_rows(links, rows) { (row) } }
             }
         }
     }
@@ -173,7 +170,15 @@ pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<Li
 
 /// Returns the rows as a live part.
 pub(super) fn part_of(site: &Site, rows: &[QueueRow]) -> LivePart {
-    LivePart::rows("queue-rows", rows.iter().map(|row| (row.id(), row.markup(site.links()))))
+    LivePart::rows("queue-rows", table_rows(site.links(), rows))
+}
+
+/// Returns the rows, or the one that says that there are none.
+fn table_rows(links: &SiteLinks, rows: &[QueueRow]) -> Vec<(String, Markup)> {
+    if rows.is_empty() {
+        return vec![empty_row("no-queue", 8, &html! { "No queue has jobs, and none is paused." })];
+    }
+    rows.iter().map(|row| (row.id(), row.markup(links))).collect()
 }
 
 /// Pauses or resumes the queue of the button that was pressed.

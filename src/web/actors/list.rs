@@ -11,7 +11,7 @@ use super::super::error::PageError;
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::LivePart;
-use super::super::parts::{ago, count, elapsed, empty, meter, things};
+use super::super::parts::{ago, count, elapsed, empty_row, meter, things};
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
@@ -166,13 +166,6 @@ fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Marku
 }
 
 fn table(links: &SiteLinks, visitor: &Visitor, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
-    if !now.actors.iter().any(|of| filter.takes(of)) {
-        return empty(&if filter.is_off() {
-            html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
-        } else {
-            html! { "No actor matches. " a href=(links.to("/actors")) { "Clear the filters." } }
-        });
-    }
     let may_operate = visitor.may(Scope::Operate);
     html! {
         form method="post" action=(links.to("/actors")) {
@@ -219,6 +212,14 @@ fn rows(
         types.entry(of.actor.script_type.as_str()).or_default().push(of);
     }
     let mut rows = Vec::new();
+    if types.is_empty() {
+        let text = if filter.is_off() {
+            html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
+        } else {
+            html! { "No actor matches. " a href=(links.to("/actors")) { "Clear the filters." } }
+        };
+        rows.push(empty_row("no-actor", 10, &text));
+    }
     for (name, actors) in types {
         let (busy, tasks) = busy(actors.iter().copied());
         let number = things(actors.len() as u64, "actor");

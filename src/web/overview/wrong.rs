@@ -1,7 +1,7 @@
 //! Problems of the namespace now, as sentences.
 
 use super::super::links::SiteLinks;
-use super::super::parts::{Problem, Severity, count, duration};
+use super::super::parts::{PageProblem, Severity, count, duration};
 use super::super::snapshot::SiteSnapshot;
 use crate::client::Overview;
 use crate::config::Config;
@@ -9,7 +9,7 @@ use crate::store::QueueState;
 
 /// Returns what is wrong, the worst first. Lists of one kind are cut: twenty queues without actors say less than
 /// five and a number.
-pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> Vec<Problem> {
+pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> Vec<PageProblem> {
     let mut found = Vec::new();
     supervisors(&now.overview, &mut found);
     redis(&now.overview, &mut found);
@@ -24,11 +24,11 @@ pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> V
 /// The most queues that are named for one reason.
 const NAMED_MAX: usize = 5;
 
-fn plain(severity: Severity, subject: &str, text: String) -> Problem {
-    Problem { severity, subject: (subject.to_owned(), None, ""), text, link: None }
+fn plain(severity: Severity, subject: &str, text: String) -> PageProblem {
+    PageProblem { severity, subject: (subject.to_owned(), None, ""), text, link: None }
 }
 
-fn supervisors(overview: &Overview, found: &mut Vec<Problem>) {
+fn supervisors(overview: &Overview, found: &mut Vec<PageProblem>) {
     if overview.supervisors.is_empty() {
         let text = "Nothing recovers jobs, fires schedules or retries. Start one: systemctl start hero@supervisor.";
         found.push(plain(Severity::Error, "No live supervisor.", text.to_owned()));
@@ -40,7 +40,7 @@ fn supervisors(overview: &Overview, found: &mut Vec<Problem>) {
     }
 }
 
-fn redis(overview: &Overview, found: &mut Vec<Problem>) {
+fn redis(overview: &Overview, found: &mut Vec<PageProblem>) {
     let redis = &overview.redis;
     if redis.role.as_deref() == Some("slave") {
         let text = "It refuses writes. Point redis.url at the primary.".to_owned();
@@ -62,7 +62,7 @@ fn redis(overview: &Overview, found: &mut Vec<Problem>) {
     }
 }
 
-fn queues(overview: &Overview, config: &Config, links: &SiteLinks, found: &mut Vec<Problem>) {
+fn queues(overview: &Overview, config: &Config, links: &SiteLinks, found: &mut Vec<PageProblem>) {
     let open = || overview.queues.iter().filter(|(state, _)| !state.paused);
     let lacking = open().filter(|(state, actors)| state.depth > 0 && *actors == 0);
     let lacking: Vec<&QueueState> = lacking.map(|(state, _)| state).collect();
@@ -83,7 +83,7 @@ fn queues(overview: &Overview, config: &Config, links: &SiteLinks, found: &mut V
 }
 
 fn many(
-    found: &mut Vec<Problem>,
+    found: &mut Vec<PageProblem>,
     severity: Severity,
     subject: &str,
     queues: &[&QueueState],
@@ -94,7 +94,7 @@ fn many(
         let name = state.queue.to_string();
         let jobs = links.with("/jobs", &[("state", "queued"), ("queue", &name)]);
         let linked = Some((name.clone(), links.queue(&name)));
-        found.push(Problem {
+        found.push(PageProblem {
             severity,
             subject: (subject.to_owned(), linked, "."),
             text: text(state),
@@ -110,14 +110,14 @@ fn many(
     }
 }
 
-fn dead(now: &SiteSnapshot, links: &SiteLinks, found: &mut Vec<Problem>) {
+fn dead(now: &SiteSnapshot, links: &SiteLinks, found: &mut Vec<PageProblem>) {
     let new: u64 = now.overview.types.iter().filter_map(|of| of.hour).map(|hour| hour.dead).sum();
     if new == 0 {
         return;
     }
     let all = now.dead();
     let letters = if all == 1 { "dead letter," } else { "dead letters," };
-    found.push(Problem {
+    found.push(PageProblem {
         severity: Severity::Error,
         subject: (format!("{} {letters}", count(all)), None, ""),
         text: format!("{} in the last hour.", count(new)),
@@ -125,14 +125,14 @@ fn dead(now: &SiteSnapshot, links: &SiteLinks, found: &mut Vec<Problem>) {
     });
 }
 
-fn holding(overview: &Overview, links: &SiteLinks, found: &mut Vec<Problem>) {
+fn holding(overview: &Overview, links: &SiteLinks, found: &mut Vec<PageProblem>) {
     for (script_type, of) in &overview.actors {
         if of.ready == 0 || of.holding < of.ready {
             continue;
         }
         let name = script_type.to_string();
         let actors = links.with("/actors", &[("type", &name)]);
-        found.push(Problem {
+        found.push(PageProblem {
             severity: Severity::Error,
             subject: (format!("All actors of {name} hold."), None, ""),
             text: "Their machines are overloaded or full, so that they claim no jobs.".to_owned(),
@@ -152,7 +152,7 @@ mod tests {
         let mut now = snapshot();
         change(&mut now);
         let found = found(&now, &Config::default(), &SiteLinks::new("/"));
-        let text = |problem: &Problem| {
+        let text = |problem: &PageProblem| {
             let (before, linked, after) = &problem.subject;
             let name = linked.as_ref().map_or("", |(name, _)| name);
             format!("{before}{name}{after} {}", problem.text)

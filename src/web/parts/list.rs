@@ -32,6 +32,14 @@ pub(in crate::web) fn empty(text: &Markup) -> Markup {
     html! { p.empty { (text) } }
 }
 
+/// Returns the sentence of an empty table as its only row, with the id of this row: a live table needs its body.
+pub(in crate::web) fn empty_row(id: &str, columns: u8, text: &Markup) -> (String, Markup) {
+    let row = html! {
+        tr role="row" id=(id) { td.empty role="cell" colspan=(columns) { (text) } }
+    };
+    (id.to_owned(), row)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,9 +9,9 @@ mod tile;
 mod time;
 
 pub(super) use confirm::{Confirm, confirm};
-pub(super) use list::{empty, id_link, pager};
+pub(super) use list::{empty, empty_row, id_link, pager};
 pub(super) use number::{count, meter, percent, rate, things};
-pub(super) use problem::{Problem, Severity, problems};
+pub(super) use problem::{PageProblem, Severity, problems};
 pub(super) use state::{ShownState, glyph, sign};
 pub(super) use tile::{Tile, tiles};
 pub(super) use time::{ago, duration, elapsed, instant, until};

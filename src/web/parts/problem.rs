@@ -13,7 +13,7 @@ pub(in crate::web) enum Severity {
 
 /// One thing that is wrong now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::web) struct Problem {
+pub(in crate::web) struct PageProblem {
     pub(in crate::web) severity: Severity,
     /// The bold subject. It comes in three pieces, of which the middle one is a link.
     pub(in crate::web) subject: (String, Option<(String, String)>, &'static str),
@@ -24,7 +24,7 @@ pub(in crate::web) struct Problem {
 }
 
 /// Returns the list, the worst first. Without problems it is one line.
-pub(in crate::web) fn problems(all: &[Problem]) -> Markup {
+pub(in crate::web) fn problems(all: &[PageProblem]) -> Markup {
     if all.is_empty() {
         return html! {
             ul #problems .wrong { li { span.st.finished { (glyph("finished")) } p { "Nothing needs you." } } }
@@ -32,7 +32,7 @@ pub(in crate::web) fn problems(all: &[Problem]) -> Markup {
     }
     html! {
         ul #problems .wrong {
-            @for Problem { severity, subject: (before, linked, after), text, link } in all {
+            @for PageProblem { severity, subject: (before, linked, after), text, link } in all {
                 li {
                     @match severity {
                         Severity::Error => span.st.error { (glyph("error")) },
