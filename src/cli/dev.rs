@@ -10,7 +10,7 @@ use serde_json::json;
 use super::check::{availability, said};
 use super::stage::{Stage, unavailable};
 use super::{Global, output};
-use crate::daemon::Interrupts;
+use crate::daemon::{DEV_TOKEN, Interrupts};
 use crate::error::Error;
 use crate::proto::target::{ActorId, Group, Instance, ScriptType};
 
@@ -35,7 +35,7 @@ impl Dev {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
         let mut stage = tokio::select! {
-            stage = Stage::open(config, self.verbose) => stage?,
+            stage = Stage::open(config, self.verbose, true) => stage?,
             signal = interrupts.next() => return Ok(ExitCode::from(128 + signal)),
         };
         let played = tokio::select! {
@@ -58,12 +58,14 @@ impl Dev {
         }
         let actors: Vec<ActorId> =
             types.iter().cloned().map(first_actor).collect::<Result<_, _>>()?;
-        stage.start_unit("supervisor", &[])?;
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        stage.start_unit("supervisor", &[(DEV_TOKEN, &token)])?;
         for actor in &actors {
             stage.start_unit(&actor.unit(), &[])?;
         }
         stage.until_present(&actors).await?;
-        self.report_ready(stage, &types, began, json)?;
+        let address = stage.until_api().await?;
+        self.report_ready(stage, &types, &Access { address, token }, began, json)?;
         stage.start_command(&self.command)?;
         stage.until_command_ends().await
     }
@@ -73,6 +75,7 @@ impl Dev {
         &self,
         stage: &Stage,
         types: &[ScriptType],
+        access: &Access,
         began: Instant,
         json: bool,
     ) -> Result<(), Error> {
@@ -86,14 +89,22 @@ impl Dev {
         }
         if json {
             let file = file.to_string();
-            let ready = json!({ "ready_s": ready_s, "types": types, "redis": url, "config": file });
+            let ready = json!({ "ready_s": ready_s, "types": types, "redis": url, "config": file,
+                "api": access.address, "token": access.token });
             return output::json(&ready);
         }
         output::line(&format!(
             "ready in {ready_s:.2} s: {names} on {url} — in another terminal: \
-             export HERO_CONFIG={file}"
+             export HERO_CONFIG={file}\nthe page: {}/login?token={}",
+            access.address, access.token
         ))
     }
+}
+
+/// The way to the API of a stage.
+struct Access {
+    address: String,
+    token: String,
 }
 
 /// Returns the first actor of a type: `TYPE:default:1`.

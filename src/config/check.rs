@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::api::ApiConfig;
 use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
@@ -27,6 +28,8 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     check_job(&config.job)?;
     check_actor(&config.actor)?;
     config.check.check()?;
+    config.api.check()?;
+    check_api(&config.api)?;
     config.osis.check()?;
     let of_osis = |name| KeyPath::of(&["osis", name]);
     size(of_osis("object_size_max"), config.osis.object_size_max, 1..=64 << 20)?;
@@ -143,6 +146,16 @@ fn check_actor(actor: &ActorConfig) -> Result<(), Fault> {
     duration(key("drain_timeout"), actor.drain_timeout, Duration::ZERO..=DAY)?;
     number(key("fair_every"), actor.fair_every, 0..=10_000)?;
     size(key("memory_min"), actor.memory_min, 0..=1 << 50)
+}
+
+fn check_api(api: &ApiConfig) -> Result<(), Fault> {
+    let key = |name| KeyPath::of(&["api", name]);
+    size(key("body_size_max"), api.body_size_max, 1024..=REDIS_STRING_MAX)?;
+    number(key("batch_max"), api.batch_max, 1..=10_000)?;
+    number(key("connections_max"), api.connections_max, 1..=100_000)?;
+    number(key("followers_max"), api.followers_max, 0..=100_000)?;
+    size(key("follower_buffer"), api.follower_buffer, 4096..=64 << 20)?;
+    duration(key("client_timeout"), api.client_timeout, SECOND..=HOUR)
 }
 
 fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<(), Fault> {

@@ -172,12 +172,12 @@ impl fmt::Debug for Password {
 }
 
 /// Optional text in a file that has every key: `""` means `None`.
-mod empty_is_none {
+pub(super) mod empty_is_none {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     // Serde passes every field by reference.
     #[expect(clippy::ref_option)]
-    pub(super) fn serialize<S, T>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error>
+    pub(in crate::config) fn serialize<S, T>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error>
     where
         S: Serializer,
         T: Serialize,
@@ -188,7 +188,7 @@ mod empty_is_none {
         }
     }
 
-    pub(super) fn deserialize<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+    pub(in crate::config) fn deserialize<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
     where
         D: Deserializer<'de>,
         T: From<String>,

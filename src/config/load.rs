@@ -85,6 +85,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         actor: layer.actor,
         check: layer.check,
         metrics: layer.metrics,
+        api: layer.api,
         osis: layer.osis,
         sal: layer.sal,
         limits: layer.limits,

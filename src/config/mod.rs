@@ -5,6 +5,7 @@
 //! and [`Config::to_toml`] writes the configuration in force. A role gets its own slice, such as
 //! [`ActorConfig`], never all of it.
 
+mod api;
 mod check;
 mod command;
 mod connection;
@@ -32,6 +33,7 @@ mod unit;
 mod units;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, FilePlace};

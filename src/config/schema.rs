@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::api::ApiConfig;
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
@@ -37,6 +38,8 @@ pub struct Config {
     pub check: CheckConfig,
     /// `[metrics]`.
     pub metrics: MetricsConfig,
+    /// `[api]`.
+    pub api: ApiConfig,
     /// `[osis]`.
     pub osis: OsisConfig,
     /// `[sal]`.
@@ -62,6 +65,7 @@ impl Default for Config {
             actor: ActorConfig::default(),
             check: CheckConfig::default(),
             metrics: MetricsConfig::default(),
+            api: ApiConfig::default(),
             osis: OsisConfig::default(),
             sal: SalConfig::default(),
             limits: BTreeMap::new(),
@@ -82,6 +86,7 @@ pub(super) struct Layer {
     pub(super) actor: ActorConfig,
     pub(super) check: CheckConfig,
     pub(super) metrics: MetricsConfig,
+    pub(super) api: ApiConfig,
     pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
     #[serde(rename = "limit")]

@@ -1,5 +1,6 @@
 //! Runs a role as a daemon: logging, signals, systemd notifications, reload, orderly shutdown.
 
+mod api;
 mod durability;
 mod job_lines;
 mod logging;
@@ -10,6 +11,7 @@ mod room;
 mod settings;
 pub mod signals;
 
+pub use api::DEV_TOKEN;
 pub use durability::not_durable;
 pub use process_sandbox::ProcessSandbox;
 pub use settings::backends;
@@ -29,6 +31,7 @@ use crate::proto::report::Shutdown;
 use crate::sandbox::divide_cgroup;
 use crate::store::{Backoff, Store, StoreError};
 use crate::supervisor::Supervisor;
+use api::Api;
 use durability::check_durability;
 use logging::Logging;
 pub(crate) use logging::reads_journal;
@@ -66,6 +69,7 @@ pub fn run(
     runtime.block_on(async {
         let require_durable = config.redis.require_durable;
         let (role, live, store) = prepare(&config, role, unit)?;
+        let (in_force, of_api) = watch::channel(Arc::new(config.clone()));
         // Everything it needs is open, and no thread has started yet: the sandbox would not hold it.
         let is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.enter());
         info!(
@@ -80,15 +84,30 @@ pub fn run(
         let (file, unit) = (file.map(Path::to_owned), unit.to_owned());
         tokio::spawn(logging.job_lines().report());
         tokio::spawn(
-            Reload { file, unit, config, live, logging, store: store.clone(), is_sandboxed }
-                .run(hangups),
+            Reload {
+                file,
+                unit,
+                config,
+                live,
+                in_force,
+                logging,
+                store: store.clone(),
+                is_sandboxed,
+            }
+            .run(hangups),
         );
+        // Before Redis answers: the page says that it does not.
+        let is_supervisor = matches!(role, PreparedRole::Supervisor(_));
+        let api = if is_supervisor { Api::start(of_api) } else { None };
         if redis_answers(&store, wait, shutdown.clone()).await? {
             check_durability(&store, require_durable).await?;
             match role {
                 PreparedRole::Supervisor(supervisor) => supervisor.run(shutdown).await,
                 PreparedRole::Actors(actors) => actors.run(shutdown).await?,
             }
+        }
+        if let Some(api) = api {
+            api.end().await;
         }
         Ok(())
     })

@@ -31,6 +31,8 @@ pub(super) struct Reload {
     /// The configuration in force.
     pub(super) config: Config,
     pub(super) live: LiveSettings,
+    /// The sender of the configuration to the API.
+    pub(super) in_force: watch::Sender<Arc<Config>>,
     pub(super) logging: Logging,
     pub(super) store: Store,
     /// True if this process is sandboxed, which cannot be undone.
@@ -89,7 +91,7 @@ impl Reload {
         info!("read the configuration again");
         // Keys that need a restart keep their old values, so that the next reload names them again.
         let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
-        let supervisor = self.config.supervisor.clone();
+        let (supervisor, api) = (self.config.supervisor.clone(), self.config.api.clone());
         let events = self.config.job.events;
         self.config = config;
         self.config.redis = redis;
@@ -100,6 +102,12 @@ impl Reload {
         self.config.actor.heartbeat = actor.heartbeat;
         self.config.actor.lease = actor.lease;
         self.config.actor.sandbox = actor.sandbox;
+        self.config.api.listen = api.listen;
+        self.config.api.path = api.path;
+        self.config.api.keys = api.keys;
+        self.config.api.connections_max = api.connections_max;
+        self.config.api.address_file = api.address_file;
+        self.in_force.send_replace(Arc::new(self.config.clone()));
         Ok(restart)
     }
 
@@ -168,6 +176,17 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     }
     if old.actor.sandbox != new.actor.sandbox {
         keys.push("actor.sandbox");
+    }
+    for (key, is_same) in [
+        ("api.listen", old.api.listen == new.api.listen),
+        ("api.path", old.api.path == new.api.path),
+        ("api.connections_max", old.api.connections_max == new.api.connections_max),
+        ("api.keys", old.api.keys == new.api.keys),
+        ("api.address_file", old.api.address_file == new.api.address_file),
+    ] {
+        if !is_same {
+            keys.push(key);
+        }
     }
     keys
 }

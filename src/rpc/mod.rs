@@ -5,14 +5,25 @@
 
 mod caller;
 mod error;
+mod guard;
+mod guesses;
+mod http;
+mod json;
+pub mod listen;
+mod login;
 mod methods;
 mod nonce;
 mod openrpc;
+mod peer;
+mod service;
 mod table;
 mod tokens;
 
 pub use caller::{Bounds, Caller, Scope, Scopes};
 pub use error::{RpcError, code};
+pub use guard::Arrival;
+pub use login::{TokenCheck, TokenLogin};
 pub use nonce::{LOGIN_LIFETIME, Logins};
+pub use service::ApiService;
 pub use table::{Context, Method, Table};
 pub use tokens::Tokens;

@@ -18,6 +18,9 @@ pub(super) struct SignInQuery {
     /// The page to go to, without the prefix.
     #[serde(default)]
     next: String,
+    /// A token to sign in with, as the address has it that `hero dev` prints.
+    #[serde(default)]
+    token: String,
     /// Set if a token was refused.
     #[serde(default)]
     refused: String,
@@ -29,6 +32,10 @@ pub(super) async fn form(
     headers: HeaderMap,
     Query(asked): Query<SignInQuery>,
 ) -> Response {
+    if !asked.token.is_empty() {
+        let SignInQuery { token, next, .. } = asked;
+        return sign_in(State(site), headers, Form(SignIn { token, next })).await;
+    }
     let status = if asked.refused.is_empty() { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
     sign_in_page(&site, &headers, &asked.next, status)
 }

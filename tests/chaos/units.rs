@@ -33,6 +33,7 @@ impl Settings {
              drain_timeout = \"2s\"\n\
              [type.sh]\nengine = \"command\"\ncommand = [\"/bin/sh\", \"{{script}}\"]\n\
              sandbox.write = [\"{}\"]\n\
+             [api]\nlisten = []\n\
              [unit.second]\nrole = \"supervisor\"\n",
             socket.display(),
             folder.display(),

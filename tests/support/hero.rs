@@ -44,6 +44,7 @@ impl Hero {
             .set("job.retry_backoff", "\"20ms\"")
             .set("supervisor.sweep_interval", "\"20ms\"")
             .set("actor.heartbeat", "\"100ms\"")
+            .set("api.listen", "[]")
     }
 
     /// Adds a setting: its dotted key, and its value in TOML.

@@ -105,7 +105,7 @@ impl Bench {
         let actor = ActorConfig { tasks: self.tasks.into(), ..ActorConfig::default() };
         let mut config = Config { actor, ..Config::default() };
         scripts::add_open_type(&mut config)?;
-        let mut stage = Stage::open(config, false).await?;
+        let mut stage = Stage::open(config, false, false).await?;
         let plan = Plan { jobs: self.jobs as usize };
         let measured = tokio::select! {
             measured = plan.measure(&mut stage) => measured.map(Ok),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::config::{Config, JobConfig, RedisConfig};
+use crate::config::{ApiConfig, Config, JobConfig, Listen, RedisConfig};
 use crate::daemon::Interrupts;
 use crate::engine::process::{ServiceSpec, find_program};
 use crate::error::{Error, Exit};
@@ -45,11 +45,12 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Makes the folder, writes the configuration with only `[redis]` replaced, starts Redis.
-    /// With `verbose`, children write to standard error, else to files in the folder.
+    /// With `verbose`, children write to standard error, else to files in the folder. With `with_api`,
+    /// the supervisor serves the API on a free port of this machine.
     ///
     /// # Errors
     /// [`Exit::Unavailable`] if there is no redis-server, or it does not start.
-    pub(super) async fn open(config: Config, verbose: bool) -> Result<Self, Error> {
+    pub(super) async fn open(config: Config, verbose: bool, with_api: bool) -> Result<Self, Error> {
         let Some(server) = find_program("redis-server") else {
             let message = "cannot find redis-server; install it: apt-get install redis-server";
             return Err(unavailable(message));
@@ -60,6 +61,7 @@ impl Stage {
         let url = format!("redis+unix://{}", socket.display());
         let redis = RedisConfig { url: url.into(), ..RedisConfig::default() };
         let mut config = Config { redis, ..config };
+        config.api = api(folder.path(), with_api);
         // The default belongs to the units of systemd; the caller may not write there.
         if config.job.cache_dir == JobConfig::default().cache_dir {
             config.job.cache_dir = folder.path().join("cache");
@@ -89,6 +91,19 @@ impl Stage {
             .until(async |client| Ok(client.ping().await.is_ok()), "answer of redis-server")
             .await?;
         Ok(stage)
+    }
+
+    /// Waits until the API is served. Returns its address.
+    ///
+    /// # Errors
+    /// [`Exit::Unavailable`] if a child ends before, with the end of its log, or it takes too long.
+    pub(super) async fn until_api(&mut self) -> Result<String, Error> {
+        let file = self.config.api.address_file.clone().unwrap_or_default();
+        let read = || std::fs::read_to_string(&file);
+        self.until(async |_| Ok(read().is_ok()), "address of the API").await?;
+        let text =
+            read().map_err(|error| unavailable(format!("no address of the API: {error}")))?;
+        Ok(text.trim_end().to_owned())
     }
 
     /// Starts a unit of this program, with further environment variables.
@@ -270,6 +285,17 @@ async fn again(interrupts: Option<&mut Interrupts>) {
     match interrupts {
         Some(interrupts) => drop(interrupts.next().await),
         None => std::future::pending().await,
+    }
+}
+
+/// Returns the settings of the API of a stage. Those of the configuration belong to the installed
+/// supervisor.
+fn api(folder: &std::path::Path, is_served: bool) -> ApiConfig {
+    let port = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    ApiConfig {
+        listen: if is_served { vec![Listen::Tcp(port)] } else { Vec::new() },
+        address_file: is_served.then(|| folder.join("api.address")),
+        ..ApiConfig::default()
     }
 }
 

@@ -1,0 +1,345 @@
+//! `[api]`: where the API and the page listen, and who may call.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Fault, KeyPath};
+use super::units;
+
+/// The longest path of a Unix socket, in bytes.
+const SOCKET_PATH_MAX: usize = 107;
+/// The scopes of a key, as their names.
+const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
+
+/// `[api]`: the API and the page, which a supervisor serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct ApiConfig {
+    /// The addresses: `unix:///PATH` or `ADDRESS:PORT`. Empty for no API.
+    pub listen: Vec<Listen>,
+    /// The path below which everything is served, such as `/hero`; empty for none.
+    pub path: String,
+    /// The names under which a browser may call the API over TCP, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
+    /// The addresses of proxies whose `X-Forwarded-*` headers count.
+    pub trusted_proxies: Vec<AddressRange>,
+    /// The certificates of the server, in PEM; without one TCP has no TLS.
+    #[serde(with = "super::connection::empty_is_none")]
+    pub tls_cert_file: Option<PathBuf>,
+    /// The private key of the certificate.
+    #[serde(with = "super::connection::empty_is_none")]
+    pub tls_key_file: Option<PathBuf>,
+    /// The group whose members may do everything over a Unix socket.
+    pub admin_group: String,
+    /// The group whose members may read and submit over a Unix socket; it owns the socket.
+    pub group: String,
+    /// Serves `/metrics` without a login.
+    pub metrics_open: bool,
+    /// The largest body of a request, in bytes.
+    #[serde(with = "units::size")]
+    pub body_size_max: u64,
+    /// The most calls of one batch.
+    pub batch_max: usize,
+    /// The most connections at once.
+    pub connections_max: usize,
+    /// The most subscriptions at once.
+    pub followers_max: usize,
+    /// The most bytes that wait for one subscriber.
+    #[serde(with = "units::size")]
+    pub follower_buffer: u64,
+    /// The time within which a client must send a request, or read its answer.
+    #[serde(with = "units::duration")]
+    pub client_timeout: Duration,
+    /// The file that gets the addresses in use, one per line.
+    #[serde(with = "super::connection::empty_is_none")]
+    pub address_file: Option<PathBuf>,
+    /// `[api.keys.NAME]`: the callers that log in by a signature.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub keys: BTreeMap<String, ApiKey>,
+}
+
+/// `[api.keys.NAME]`: a caller that logs in by a signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct ApiKey {
+    /// Its public key of secp256k1, in hexadecimal digits.
+    pub public_key: String,
+    /// Its scopes.
+    pub scopes: Vec<String>,
+    /// The script types of its jobs; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<String>,
+    /// The groups of its jobs; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+    /// The callers that its jobs may name; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<String>,
+    /// The contexts of its jobs and objects; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<String>,
+}
+
+impl Default for ApiConfig {
+    fn default() -> Self {
+        Self {
+            listen: vec![Listen::Unix(PathBuf::from("/run/hero/api.sock"))],
+            path: String::new(),
+            hosts: Vec::new(),
+            trusted_proxies: Vec::new(),
+            tls_cert_file: None,
+            tls_key_file: None,
+            admin_group: "hero-admin".to_owned(),
+            group: "hero".to_owned(),
+            metrics_open: false,
+            body_size_max: 8 << 20,
+            batch_max: 100,
+            connections_max: 1000,
+            followers_max: 1000,
+            follower_buffer: 256 << 10,
+            client_timeout: Duration::from_secs(30),
+            address_file: None,
+            keys: BTreeMap::new(),
+        }
+    }
+}
+
+impl ApiConfig {
+    /// Rejects settings that cannot work together.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let key = |name| KeyPath::of(&["api", name]);
+        for (index, one) in self.listen.iter().enumerate() {
+            if self.listen[..index].contains(one) {
+                return Err(Fault::new(key("listen"), format!("has `{one}` twice")));
+            }
+        }
+        let is_path = |text: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+            let legal = |part: &str| !part.is_empty() && part != "." && part != "..";
+            text.strip_prefix('/')
+                .is_some_and(|rest| rest.split('/').all(|p| legal(p) && p.bytes().all(plain)))
+        };
+        if !self.path.is_empty() && !is_path(&self.path) {
+            let message = "must begin with / and not end with it, such as \"/hero\"";
+            return Err(Fault::new(key("path"), message));
+        }
+        for (name, file) in [
+            ("tls_cert_file", &self.tls_cert_file),
+            ("tls_key_file", &self.tls_key_file),
+            ("address_file", &self.address_file),
+        ] {
+            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
+                return Err(Fault::new(key(name), "must be an absolute path"));
+            }
+        }
+        match (&self.tls_cert_file, &self.tls_key_file) {
+            (Some(_), None) => {
+                return Err(Fault::new(key("tls_cert_file"), "needs api.tls_key_file"));
+            }
+            (None, Some(_)) => {
+                return Err(Fault::new(key("tls_key_file"), "needs api.tls_cert_file"));
+            }
+            _ => {}
+        }
+        self.keys.iter().try_for_each(|(name, of_key)| of_key.check(name))
+    }
+}
+
+impl ApiKey {
+    fn check(&self, name: &str) -> Result<(), Fault> {
+        let key = |field| KeyPath::of(&["api", "keys", name, field]);
+        if !is_caller_name(name) {
+            let message = "must have a name of 1 to 64 of A-Z, a-z, 0-9, _, ., @ and -";
+            return Err(Fault::new(KeyPath::of(&["api", "keys", name]), message));
+        }
+        let is_hex = self.public_key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex || ![66, 130].contains(&self.public_key.len()) {
+            let message = "must be a public key of secp256k1: 66 or 130 hexadecimal digits";
+            return Err(Fault::new(key("public_key"), message));
+        }
+        if self.scopes.is_empty() || !self.scopes.iter().all(|one| SCOPES.contains(&one.as_str())) {
+            return Err(Fault::new(key("scopes"), format!("must be of {}", SCOPES.join(", "))));
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if a text is a legal name of a token or a key.
+pub fn is_caller_name(name: &str) -> bool {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.@-".contains(&byte);
+    (1..=64).contains(&name.len()) && name.bytes().all(is_legal)
+}
+
+/// An address to listen on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Listen {
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// A TCP port; 0 for a free one.
+    Tcp(SocketAddr),
+}
+
+impl FromStr for Listen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "expected an address such as \"unix:///run/hero/api.sock\" or \
+                            \"127.0.0.1:8470\"";
+        let Some(path) = text.strip_prefix("unix://") else {
+            return text.parse().map(Self::Tcp).map_err(|_| FORM);
+        };
+        let is_short = path.len() <= SOCKET_PATH_MAX;
+        let is_file = !path.contains('\0') && Path::new(path).file_name().is_some();
+        if path.starts_with('/') && is_short && is_file {
+            Ok(Self::Unix(path.into()))
+        } else {
+            Err(FORM)
+        }
+    }
+}
+
+impl TryFrom<String> for Listen {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Listen> for String {
+    fn from(listen: Listen) -> Self {
+        listen.to_string()
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
+            Self::Tcp(address) => address.fmt(f),
+        }
+    }
+}
+
+/// An address, or a network of addresses such as `10.0.0.0/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AddressRange {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl AddressRange {
+    /// Returns true if an address is in the network.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let shared = |own: u128, other: u128, width: u8| {
+            let rest = u32::from(width - self.bits);
+            own.checked_shr(rest) == other.checked_shr(rest)
+        };
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                shared(own.to_bits().into(), other.to_bits().into(), 32)
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => shared(own.to_bits(), other.to_bits(), 128),
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str =
+            "expected an address or a network, such as \"127.0.0.1\" or \"10.0.0.0/8\"";
+        let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+        let address: IpAddr = address.parse().map_err(|_| FORM)?;
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| FORM)?;
+        if bits > width { Err(FORM) } else { Ok(Self { address, bits }) }
+    }
+}
+
+impl TryFrom<String> for AddressRange {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<AddressRange> for String {
+    fn from(network: AddressRange) -> Self {
+        let width = if network.address.is_ipv4() { 32 } else { 128 };
+        if network.bits == width {
+            network.address.to_string()
+        } else {
+            format!("{}/{}", network.address, network.bits)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn refusal(text: &str) -> String {
+        Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn addresses_are_read_and_others_rejected() {
+        let text = "[api]\nlisten = [\"unix:///a/b.sock\", \"127.0.0.1:0\", \"[::1]:8470\"]";
+        let api = Config::from_toml("hero.toml".as_ref(), text).expect("legal").api;
+        let shown: Vec<String> = api.listen.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["unix:///a/b.sock", "127.0.0.1:0", "[::1]:8470"]);
+        for wrong in ["", "8470", "localhost:8470", "unix://a", "unix:///", "http://127.0.0.1:1"] {
+            let error = refusal(&format!("[api]\nlisten = [\"{wrong}\"]"));
+            assert!(error.contains("expected an address such as"), "{error}");
+        }
+        let twice = "[api]\nlisten = [\"127.0.0.1:1\", \"127.0.0.1:1\"]";
+        assert!(refusal(twice).contains("api.listen has `127.0.0.1:1` twice"));
+    }
+
+    #[test]
+    fn networks_contain_their_addresses() {
+        let has = |network: &str, address: &str| {
+            let network: AddressRange = network.parse().expect(network);
+            network.contains(address.parse().expect(address))
+        };
+        assert!(has("10.0.0.0/8", "10.9.8.7") && !has("10.0.0.0/8", "11.0.0.1"));
+        assert!(has("127.0.0.1", "127.0.0.1") && !has("127.0.0.1", "127.0.0.2"));
+        assert!(has("127.0.0.1", "::ffff:127.0.0.1"));
+        assert!(has("0.0.0.0/0", "1.2.3.4") && has("fd00::/8", "fd12::1") && has("::/0", "::1"));
+        assert!(!has("fd00::/8", "fe80::1") && !has("::/0", "1.2.3.4"));
+        for wrong in ["", "10.0.0.0/33", "10.0.0.0/x", "host"] {
+            assert!(wrong.parse::<AddressRange>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn wrong_settings_are_rejected_with_their_place() {
+        let key = format!("02{}", "ab".repeat(32));
+        for (text, expected) in [
+            ("path = \"hero\"", "2:8: api.path must begin with /"),
+            ("path = \"/hero/\"", "api.path must begin with / and not end with it"),
+            ("path = \"/a/../b\"", "api.path must begin with /"),
+            ("tls_cert_file = \"/a\"", "2:17: api.tls_cert_file needs api.tls_key_file"),
+            ("batch_max = 0", "2:13: api.batch_max must be from 1 to 10000, not 0"),
+            ("keys.a = { public_key = \"02\", scopes = [\"read\"] }", "must be a public key"),
+            (&format!("keys.a = {{ public_key = \"{key}\", scopes = [] }}"), "must be of read,"),
+            (&format!("keys.\"a b\" = {{ public_key = \"{key}\", scopes = [] }}"), "a name of 1"),
+        ] {
+            let error = refusal(&format!("[api]\n{text}"));
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

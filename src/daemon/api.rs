@@ -1,0 +1,150 @@
+//! The API of a supervisor: the listener on a thread and a runtime of its own, so that no client and no
+//! page delays a duty or the heartbeat.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tracing::{error, warn};
+
+use crate::client::Client;
+use crate::config::{ApiConfig, Config};
+use crate::proto::report::Shutdown;
+use crate::rpc::{ApiService, Bounds, Caller, Logins, Scope, Scopes, TokenCheck, Tokens, listen};
+use crate::web::{self, Site, SiteSettings};
+
+/// The time that the end of the thread may take.
+const END_MAX: Duration = Duration::from_secs(4);
+
+/// The variable with the token of `hero dev`, for the supervisor that it starts.
+pub const DEV_TOKEN: &str = "HERO_DEV_TOKEN";
+
+/// The thread of the API.
+pub(super) struct Api {
+    thread: JoinHandle<()>,
+    shutdown: watch::Sender<Shutdown>,
+}
+
+impl Api {
+    /// Starts it; `None` if it is switched off, or the machine has no thread for it.
+    pub(super) fn start(config: watch::Receiver<Arc<Config>>) -> Option<Self> {
+        if config.borrow().api.listen.is_empty() {
+            return None;
+        }
+        let (shutdown, asked) = watch::channel(Shutdown::No);
+        let run = move || run(config, asked);
+        match std::thread::Builder::new().name("hero-api".to_owned()).spawn(run) {
+            Ok(thread) => Some(Self { thread, shutdown }),
+            Err(error) => {
+                error!("cannot start the thread of the API, the duties go on: {error}");
+                None
+            }
+        }
+    }
+
+    /// Ends it, and waits for that.
+    pub(super) async fn end(self) {
+        const GLANCE: Duration = Duration::from_millis(5);
+        self.shutdown.send_replace(Shutdown::Drain);
+        let began = Instant::now();
+        while !self.thread.is_finished() {
+            if began.elapsed() > END_MAX {
+                warn!("the API does not end; left it");
+                return;
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+        if self.thread.join().is_err() {
+            error!("the thread of the API panicked");
+        }
+    }
+}
+
+fn run(config: watch::Receiver<Arc<Config>>, shutdown: watch::Receiver<Shutdown>) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            error!("cannot start the runtime of the API, the duties go on: {error}");
+            return;
+        }
+    };
+    runtime.block_on(async {
+        let in_force = Arc::clone(&config.borrow());
+        // A connection of its own: that of the duties belongs to their runtime.
+        let client = match Client::open(&in_force) {
+            Ok(client) => client,
+            Err(error) => {
+                error!("cannot open redis for the API, the duties go on: {error}");
+                return;
+            }
+        };
+        let logins = match Logins::new(keys(&in_force.api)) {
+            Ok(logins) => logins,
+            Err(error) => {
+                error!("cannot serve the API, the duties go on: {error}");
+                return;
+            }
+        };
+        let check = token_check(Tokens::new(client.clone()));
+        let service = ApiService::new(client, config, check, logins);
+        let pages = web::routes(site(&service, in_force));
+        listen::serve(service, pages, shutdown).await;
+    });
+    runtime.shutdown_background();
+}
+
+/// Returns the keys that may log in, each with its caller.
+fn keys(settings: &ApiConfig) -> impl Iterator<Item = (String, Caller)> {
+    let bound = |names: &[String]| (!names.is_empty()).then(|| names.iter().cloned().collect());
+    settings.keys.iter().map(move |(name, of_key)| {
+        let scope = |text: &String| serde_json::from_value::<Scope>(text.clone().into()).ok();
+        let bounds = Bounds {
+            types: bound(&of_key.types),
+            groups: bound(&of_key.groups),
+            callers: bound(&of_key.callers),
+            contexts: bound(&of_key.contexts),
+        };
+        let scopes = of_key.scopes.iter().filter_map(scope).collect();
+        (of_key.public_key.clone(), Caller { name: name.clone(), scopes, bounds })
+    })
+}
+
+/// Returns the check of tokens: those in Redis, and that of `hero dev`, known from its start.
+fn token_check(tokens: Tokens) -> TokenCheck {
+    let tokens = Arc::new(tokens);
+    let of_dev = std::env::var(DEV_TOKEN).ok().filter(|token| !token.is_empty());
+    Arc::new(move |token: String| {
+        let known = of_dev.as_ref().is_some_and(|own| is_same(own.as_bytes(), token.as_bytes()));
+        let tokens = Arc::clone(&tokens);
+        Box::pin(async move {
+            if known {
+                let name = "dev".to_owned();
+                let (scopes, bounds) = (Scopes::all(), Bounds::default());
+                return Some(Arc::new(Caller { name, scopes, bounds }));
+            }
+            tokens.check(&token).await.ok().flatten()
+        })
+    })
+}
+
+/// Compares two texts in a time that tells nothing about their content.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differences = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
+    one.len() == other.len() && differences == 0
+}
+
+fn site(service: &ApiService, config: Arc<Config>) -> Site {
+    let of_token = service.clone();
+    let check: TokenCheck = Arc::new(move |token: String| {
+        let service = of_token.clone();
+        Box::pin(async move { service.login().check(&token).await })
+    });
+    let settings = SiteSettings {
+        path: config.api.path.clone(),
+        is_secure: config.api.tls_cert_file.is_some(),
+        config,
+    };
+    let (client, table) = (service.client().clone(), Arc::clone(service.table()));
+    Site::new(client, Arc::clone(service.address()), table, check, settings)
+}

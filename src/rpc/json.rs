@@ -1,0 +1,232 @@
+//! JSON-RPC 2.0: the requests in a text, and the text of their responses.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tracing::debug;
+
+use super::caller::Caller;
+use super::error::{RpcError, code};
+use super::service::{ApiService, shown};
+
+/// The sender of a request.
+#[derive(Clone)]
+pub(super) struct Sender {
+    /// The caller; `None` if it is not known.
+    pub(super) caller: Option<Arc<Caller>>,
+    /// Its address or user, for the log and for failed logins.
+    pub(super) peer: Arc<str>,
+}
+
+/// The responses to a text.
+pub(super) struct Answers {
+    /// The text to send; `None` if it had only notifications.
+    pub(super) text: Option<String>,
+    /// The code of the error, if there is one response and it is an error.
+    pub(super) code: Option<i32>,
+}
+
+impl Answers {
+    /// One error that belongs to no request.
+    pub(super) fn error(error: &RpcError) -> Self {
+        let code = Some(error.code);
+        Self { text: Some(response(Value::Null, Err(error.clone())).to_string()), code }
+    }
+}
+
+/// A legal request.
+pub(super) struct Request {
+    /// `None` for a notification.
+    pub(super) id: Option<Value>,
+    pub(super) method: String,
+    pub(super) params: Value,
+}
+
+/// The requests in a text.
+pub(super) enum Parsed {
+    One(Result<Request, Value>),
+    Batch(Vec<Result<Request, Value>>),
+}
+
+/// Parses a text. A wrong request of a batch becomes its response.
+///
+/// # Errors
+/// The text is no JSON, or an empty or too large batch.
+pub(super) fn parse(text: &[u8], batch_max: usize) -> Result<Parsed, RpcError> {
+    let value = serde_json::from_slice(text).map_err(|error| {
+        RpcError::new(code::PARSE, format!("cannot parse the request as JSON: {error}"))
+    })?;
+    match value {
+        Value::Array(requests) if requests.is_empty() => {
+            Err(RpcError::new(code::INVALID_REQUEST, "the batch is empty"))
+        }
+        Value::Array(requests) if requests.len() > batch_max => {
+            let message = format!(
+                "the batch has {} calls, more than the limit of {batch_max} (api.batch_max); send \
+                 several batches",
+                requests.len()
+            );
+            Err(RpcError::new(code::INVALID_REQUEST, message))
+        }
+        Value::Array(requests) => Ok(Parsed::Batch(requests.into_iter().map(request).collect())),
+        one => Ok(Parsed::One(request(one))),
+    }
+}
+
+fn request(value: Value) -> Result<Request, Value> {
+    let wrong =
+        |id: Value, message: &str| response(id, Err(RpcError::new(code::INVALID_REQUEST, message)));
+    let Value::Object(mut members) = value else {
+        return Err(wrong(Value::Null, "a request must be an object"));
+    };
+    let id = members.remove("id");
+    let known = match &id {
+        Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
+        None | Some(Value::Null) => Value::Null,
+        Some(_) => return Err(wrong(Value::Null, "id must be a string, a number or null")),
+    };
+    if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(wrong(known, "jsonrpc must be \"2.0\""));
+    }
+    let Some(Value::String(method)) = members.remove("method") else {
+        return Err(wrong(known, "method must be a string"));
+    };
+    let params = members.remove("params").unwrap_or_default();
+    if !matches!(params, Value::Null | Value::Object(_) | Value::Array(_)) {
+        return Err(wrong(known, "params must be an object or an array"));
+    }
+    Ok(Request { id, method, params })
+}
+
+/// The response to one request.
+pub(super) fn response(id: Value, result: Result<Value, RpcError>) -> Value {
+    let mut members = Map::new();
+    members.insert("jsonrpc".to_owned(), "2.0".into());
+    match result {
+        Ok(result) => members.insert("result".to_owned(), result),
+        Err(error) => members.insert("error".to_owned(), json!(error)),
+    };
+    members.insert("id".to_owned(), id);
+    Value::Object(members)
+}
+
+/// Answers a text: calls its methods one after another.
+pub(super) async fn answer(service: &ApiService, sender: &Sender, text: &[u8]) -> Answers {
+    let batch_max = service.settings().batch_max;
+    match parse(text, batch_max) {
+        Err(error) => Answers::error(&error),
+        Ok(Parsed::One(Err(response))) => {
+            Answers { text: Some(response.to_string()), code: Some(code::INVALID_REQUEST) }
+        }
+        Ok(Parsed::One(Ok(request))) => one(service, sender, request).await,
+        Ok(Parsed::Batch(requests)) => batch(service, sender, requests).await,
+    }
+}
+
+async fn one(service: &ApiService, sender: &Sender, request: Request) -> Answers {
+    let Request { id, method, params } = request;
+    let result = call(service, sender, &method, params).await;
+    let code = result.as_ref().err().map(|error| error.code);
+    let text = id.map(|id| response(id, result).to_string());
+    Answers { text, code }
+}
+
+async fn batch(
+    service: &ApiService,
+    sender: &Sender,
+    requests: Vec<Result<Request, Value>>,
+) -> Answers {
+    let mut text = String::from("[");
+    for request in requests {
+        let response = match request {
+            Err(response) => Some(response),
+            Ok(Request { id, method, params }) => {
+                let result = call(service, sender, &method, params).await;
+                id.map(|id| response(id, result))
+            }
+        };
+        let Some(response) = response else { continue };
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&response.to_string());
+    }
+    text.push(']');
+    Answers { text: (text.len() > 2).then_some(text), code: None }
+}
+
+/// Calls a method for a sender.
+pub(super) async fn call(
+    service: &ApiService,
+    sender: &Sender,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
+    if let Some(result) = service.login().call(method, &params, &sender.peer).await {
+        return result;
+    }
+    let Some(caller) = &sender.caller else {
+        debug!(peer = %sender.peer, "refused {} to {}", shown(method), sender.peer);
+        return Err(RpcError::new(code::UNAUTHENTICATED, NOBODY));
+    };
+    service.call(Arc::clone(caller), method, params).await
+}
+
+/// The refusal of a caller that is not known.
+pub(super) const NOBODY: &str = "the caller is not known: over TCP send a token in the header \
+     Authorization (make one with `hero token new`), over the Unix socket call as root or as a member \
+     of api.group or api.admin_group";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        match parse(text.as_bytes(), 2) {
+            Err(error) => error.message,
+            Ok(Parsed::One(Err(response))) => response["error"]["message"].as_str().unwrap().into(),
+            _ => panic!("{text} is legal"),
+        }
+    }
+
+    #[test]
+    fn wrong_requests_are_rejected_with_their_reason() {
+        for (text, expected) in [
+            ("", "cannot parse the request as JSON"),
+            ("{", "cannot parse the request as JSON"),
+            ("[]", "the batch is empty"),
+            ("[1,2,3]", "the batch has 3 calls, more than the limit of 2"),
+            ("1", "a request must be an object"),
+            ("{}", "jsonrpc must be"),
+            (r#"{"jsonrpc":"1.0","method":"a"}"#, "jsonrpc must be"),
+            (r#"{"jsonrpc":"2.0"}"#, "method must be a string"),
+            (r#"{"jsonrpc":"2.0","method":"a","id":{}}"#, "id must be"),
+            (r#"{"jsonrpc":"2.0","method":"a","params":1}"#, "params must be"),
+        ] {
+            let message = wrong(text);
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(wrong(&deep).contains("recursion limit"), "not bounded");
+    }
+
+    #[test]
+    fn wrong_request_keeps_its_id() {
+        let Ok(Parsed::Batch(requests)) = parse(br#"[{"id":7},{"jsonrpc":"2.0","method":"a"}]"#, 2)
+        else {
+            panic!("not a batch")
+        };
+        assert!(matches!(&requests[0], Err(response) if response["id"] == 7));
+        assert!(matches!(&requests[1], Ok(Request { id: None, method, .. }) if method == "a"));
+    }
+
+    #[test]
+    fn request_without_an_id_is_a_notification_and_null_is_an_id() {
+        let id = |text: &str| match parse(text.as_bytes(), 1) {
+            Ok(Parsed::One(Ok(request))) => request.id,
+            _ => panic!("{text}"),
+        };
+        assert_eq!(id(r#"{"jsonrpc":"2.0","method":"a"}"#), None);
+        assert_eq!(id(r#"{"jsonrpc":"2.0","method":"a","id":null}"#), Some(Value::Null));
+    }
+}

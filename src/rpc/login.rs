@@ -1,0 +1,94 @@
+//! The login by a token or a signature: a wrong one is logged, and its client waits longer each time.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use super::caller::Caller;
+use super::error::{RpcError, code};
+use super::guesses::Guesses;
+use super::nonce::{LOGIN_LIFETIME, Logins};
+
+/// Returns the caller of a token, if it is valid.
+pub type TokenCheck =
+    Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = Option<Arc<Caller>>> + Send>> + Send + Sync>;
+
+tokio::task_local! {
+    /// The client whose request is being answered.
+    pub(super) static PEER: Arc<str>;
+}
+
+/// Checks tokens.
+pub struct TokenLogin {
+    check: TokenCheck,
+    logins: Logins,
+    guesses: Guesses,
+}
+
+impl TokenLogin {
+    pub(super) fn new(check: TokenCheck, logins: Logins) -> Self {
+        Self { check, logins, guesses: Guesses::default() }
+    }
+
+    /// Returns the caller of a token, for the client whose request is being answered.
+    pub async fn check(&self, token: &str) -> Option<Arc<Caller>> {
+        let peer = PEER.try_with(Arc::clone).unwrap_or_else(|_| "an unknown client".into());
+        self.check_from(token, &peer).await
+    }
+
+    pub(super) async fn check_from(&self, token: &str, peer: &str) -> Option<Arc<Caller>> {
+        let found = match self.logins.check(token) {
+            Some(caller) => Some(caller),
+            None => (self.check)(token.to_owned()).await,
+        };
+        if found.is_some() {
+            self.guesses.succeeded(peer);
+        } else {
+            warn!(peer, "refused a login from {peer}: the token is not known");
+            self.guesses.failed(peer).await;
+        }
+        found
+    }
+    /// Calls a method of the login by a signature, which anyone may call; `None` for any other.
+    pub(super) async fn call(
+        &self,
+        method: &str,
+        params: &Value,
+        peer: &str,
+    ) -> Option<Result<Value, RpcError>> {
+        let text = |at: usize, name: &str| {
+            let value = if params.is_array() { params.get(at) } else { params.get(name) };
+            value.and_then(Value::as_str).ok_or_else(|| {
+                let message =
+                    format!("the parameters of {method} are wrong: {name} must be a text");
+                RpcError::new(code::INVALID_PARAMS, message)
+            })
+        };
+        match method {
+            "fetch_nonce" => {
+                Some(text(0, "pubkey").and_then(|key| self.logins.nonce(key).map(Value::String)))
+            }
+            "authenticate" => {
+                let given = text(0, "pubkey")
+                    .and_then(|key| Ok((key, text(1, "nonce")?, text(2, "signature")?)));
+                let (key, nonce, signature) = match given {
+                    Ok(given) => given,
+                    Err(error) => return Some(Err(error)),
+                };
+                let token = self.logins.log_in(key, nonce, signature);
+                if token.is_ok() {
+                    info!(peer, "{peer} logged in by a signature");
+                    self.guesses.succeeded(peer);
+                } else {
+                    warn!(peer, "refused a login by a signature from {peer}");
+                    self.guesses.failed(peer).await;
+                }
+                let lifetime_s = LOGIN_LIFETIME.as_secs();
+                Some(token.map(|token| json!({ "token": token, "lifetime_s": lifetime_s })))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The service behind every route: the table of methods with what its methods work with.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::{Mutex, watch};
+use tracing::info;
+
+use super::caller::{Caller, Scope};
+use super::error::{RpcError, code};
+use super::login::{TokenCheck, TokenLogin};
+use super::nonce::Logins;
+use super::table::{Context, Table};
+use crate::client::{Client, ClientError};
+use crate::config::{ApiConfig, Config};
+use crate::metrics::{Format, Metrics};
+
+/// The time for which metrics that were read are served again.
+const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// The API without its transport. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiService(Arc<Parts>);
+
+struct Parts {
+    table: Arc<Table>,
+    client: Client,
+    address: Arc<str>,
+    config: watch::Receiver<Arc<Config>>,
+    login: TokenLogin,
+    /// The methods that change something.
+    changing: HashSet<&'static str>,
+    metrics: Mutex<Option<(Instant, Arc<Metrics>)>>,
+}
+
+impl ApiService {
+    /// Creates the service of a namespace. The configuration may change while it runs.
+    pub fn new(
+        client: Client,
+        config: watch::Receiver<Arc<Config>>,
+        check: TokenCheck,
+        logins: Logins,
+    ) -> Self {
+        let table = Arc::new(Table::new());
+        let address = config.borrow().redis.redacted_url().into();
+        let login = TokenLogin::new(check, logins);
+        let changes = |scope: Option<Scope>| scope.is_some_and(|scope| scope != Scope::Read);
+        let changing = table.methods().filter(|method| changes(method.scope));
+        let changing = changing.map(|method| method.name).collect();
+        let metrics = Mutex::default();
+        Self(Arc::new(Parts { table, client, address, config, login, changing, metrics }))
+    }
+
+    /// The methods.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.0.table
+    }
+
+    /// The jobs of the namespace.
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// The address of Redis, without a password.
+    pub fn address(&self) -> &Arc<str> {
+        &self.0.address
+    }
+
+    /// The login by a token.
+    pub fn login(&self) -> &TokenLogin {
+        &self.0.login
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.0.config.borrow())
+    }
+
+    pub(super) fn settings(&self) -> ApiConfig {
+        self.0.config.borrow().api.clone()
+    }
+
+    /// Returns what a method works with.
+    pub fn context(&self, caller: Arc<Caller>) -> Context {
+        Context {
+            client: self.0.client.clone(),
+            address: Arc::clone(&self.0.address),
+            config: self.config(),
+            caller,
+        }
+    }
+
+    /// Calls a method. A call that changes something is logged with its caller.
+    ///
+    /// # Errors
+    /// [`RpcError`], as [`Table::call`].
+    pub async fn call(
+        &self,
+        caller: Arc<Caller>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        let name = caller.name.clone();
+        let id = params.get("id").and_then(Value::as_str).map(str::to_owned);
+        let result = self.0.table.call(self.context(caller), method, params).await;
+        if self.0.changing.contains(method) || matches!(&result, Err(e) if is_refusal(e)) {
+            let about = id.map(|id| format!(" of {}", shown(&id))).unwrap_or_default();
+            match &result {
+                Ok(_) => info!(caller = %name, method, "{name} called {method}{about}"),
+                Err(error) => {
+                    info!(caller = %name, method, "{name} called {method}{about}: {error}");
+                }
+            }
+        }
+        result
+    }
+
+    /// Returns the metrics, at most a second old.
+    pub(super) async fn metrics(&self, format: Format) -> Result<String, ClientError> {
+        let bounds = self.0.config.borrow().metrics.clone();
+        // One reader at a time; the others wait for what it reads.
+        let mut kept = self.0.metrics.lock().await;
+        let metrics = match &*kept {
+            Some((at, metrics)) if at.elapsed() < METRICS_AGE_MAX => Arc::clone(metrics),
+            _ => {
+                let address = self.0.address.as_ref().to_owned();
+                let metrics = Arc::new(Metrics::read(&self.0.client, address).await?);
+                *kept = Some((Instant::now(), Arc::clone(&metrics)));
+                metrics
+            }
+        };
+        drop(kept);
+        Ok(metrics.text(format, &bounds))
+    }
+}
+
+fn is_refusal(error: &RpcError) -> bool {
+    matches!(error.code, code::UNAUTHENTICATED | code::NOT_PERMITTED)
+}
+
+/// Returns the beginning of a text from outside, for the log.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_debug).collect()
+}

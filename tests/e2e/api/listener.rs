@@ -1,0 +1,213 @@
+//! The listener: sockets, requests, refusals, bounds.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use super::http::Link;
+use super::{Api, error, request};
+use crate::support::{Hero, Redis, needs, wait_until};
+
+#[test]
+fn root_calls_over_the_socket_one_by_one_in_batches_and_without_an_answer() {
+    let redis = Redis::start();
+    let api = Api::on(&redis);
+    let mode = std::fs::metadata(&api.socket).expect("the socket").permissions().mode();
+    assert_eq!(mode & 0o117, 0, "open to others: {mode:o}");
+    assert_eq!(api.call("system.info", &json!({}))["version"], env!("CARGO_PKG_VERSION"));
+    // One connection for all that follows.
+    let mut link = api.unix();
+    let text = json!([
+        { "jsonrpc": "2.0", "id": "a", "method": "system.info" },
+        { "jsonrpc": "2.0", "method": "system.info" },
+        { "jsonrpc": "2.0", "id": 2, "method": "no.such" },
+        7,
+    ]);
+    let answer = link.post("/rpc", &[], &text.to_string());
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    let answers = answer.json();
+    assert_eq!(answers.as_array().map(Vec::len), Some(3), "{answers}");
+    assert_eq!((&answers[0]["id"], &answers[1]["id"]), (&json!("a"), &json!(2)));
+    assert!(answers[0]["result"]["version"].is_string(), "{answers}");
+    assert_eq!(answers[1]["error"]["code"], -32601);
+    assert_eq!(answers[2]["error"]["code"], -32600);
+    let quiet = json!({ "jsonrpc": "2.0", "method": "system.info" }).to_string();
+    let answer = link.post("/rpc", &[], &quiet);
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    assert_eq!(error(&link.post("/rpc", &[], "{")), -32700);
+    let many = format!("[{}]", vec!["1"; 101].join(","));
+    assert_eq!(error(&link.post("/rpc", &[], &many)), -32600);
+}
+
+#[test]
+fn wrong_requests_are_refused() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("api.body_size_max", "\"10KiB\"");
+    let api = Api::with(hero, &redis);
+    let info = request("system.info", &json!({}));
+    let refused = |headers: &[(&str, &str)]| {
+        let answer = api.tcp().post("/rpc", headers, &info);
+        (answer.status, error(&answer))
+    };
+    assert_eq!(refused(&[]), (401, -32001), "without a token");
+    assert_eq!(refused(&[("authorization", "Bearer x")]), (401, -32001));
+    assert_eq!(refused(&[("authorization", "Basic x")]), (401, -32001));
+    assert_eq!(refused(&[("host", "evil.example")]), (421, -32003), "DNS rebinding");
+    assert_eq!(refused(&[("host", "")]), (400, -32003));
+    assert_eq!(refused(&[("origin", "http://evil.example")]), (403, -32003));
+    assert_eq!(refused(&[("origin", "null")]), (403, -32003));
+    let mut link = api.unix();
+    let plain = link.post("/rpc", &[("content-type", "text/plain")], &info);
+    assert_eq!((plain.status, error(&plain)), (415, -32600));
+    let large = link.post("/rpc", &[], &" ".repeat(10_241));
+    assert_eq!((large.status, error(&large)), (413, -32600));
+    let mut link = api.unix();
+    let chunked = [("transfer-encoding", "chunked"), ("content-length", "")];
+    let body = format!("4000\r\n{}\r\n0\r\n\r\n", " ".repeat(0x4000));
+    let mut all = vec![("content-type", "application/json")];
+    all.extend(chunked);
+    assert_eq!(link.ask("POST", "/rpc", &all, body.as_bytes()).status, 413);
+    assert_eq!(api.unix().post("/rpc", &[], &info).status, 200, "it serves on");
+}
+
+#[test]
+fn slow_clients_are_disconnected() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("api.client_timeout", "\"1s\"");
+    let api = Api::with(hero, &redis);
+    let mut silent = api.unix();
+    let mut head = api.unix();
+    head.send(b"POST /rpc HTTP/1.1\r\nhost: a\r\n").expect("sent");
+    let mut body = api.unix();
+    let text = "POST /rpc HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+                content-length: 9\r\n\r\n{";
+    body.send(text.as_bytes()).expect("sent");
+    assert_eq!(body.answer().map(|answer| answer.status), Some(408));
+    assert!(head.answer().is_none_or(|answer| answer.status == 408));
+    assert!(silent.answer().is_none_or(|answer| answer.status == 408));
+    assert!(silent.is_closed());
+}
+
+#[test]
+fn more_connections_than_allowed_wait() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("api.connections_max", "3");
+    let api = Api::with(hero, &redis);
+    let info = request("system.info", &json!({}));
+    let held = [api.unix(), api.unix(), api.unix()];
+    let mut waiting = Link::unix(&api.socket);
+    waiting.send(b"POST /rpc HTTP/1.1\r\n").expect("taken by the kernel");
+    drop(held);
+    drop(waiting);
+    assert_eq!(api.unix().post("/rpc", &[], &info).status, 200);
+}
+
+#[test]
+fn metrics_are_served_in_both_formats_to_those_who_may_read() {
+    let redis = Redis::start();
+    let api = Api::on(&redis);
+    let classic = api.unix().get("/metrics", &[]);
+    let version = Some("text/plain; version=0.0.4; charset=utf-8");
+    assert_eq!((classic.status, classic.header("content-type")), (200, version));
+    assert!(classic.text().contains("\nhero_supervisors "), "{}", classic.text());
+    let open = api.unix().get("/metrics", &[("accept", "application/openmetrics-text")]);
+    assert!(open.text().ends_with("# EOF\n"), "{}", open.text());
+    assert_eq!(api.tcp().get("/metrics", &[]).status, 401);
+}
+
+#[test]
+fn prefix_and_open_metrics_are_as_configured() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("api.path", "\"/hero\"")
+        .set("api.metrics_open", "true")
+        .set("api.hosts", "[\"hero.example.org\"]");
+    let api = Api::with(hero, &redis);
+    assert_eq!(api.tcp().get("/hero/metrics", &[]).status, 200);
+    let host = [("host", "hero.example.org:80")];
+    assert_eq!(api.tcp().get("/hero/metrics", &host).status, 200);
+    assert_eq!(api.tcp().get("/metrics", &[]).status, 404);
+    assert_eq!(api.tcp().get("/heroes/metrics", &[]).status, 404);
+    let info = request("system.info", &json!({}));
+    assert_eq!(api.unix().post("/hero/rpc", &[], &info).status, 200);
+}
+
+#[test]
+fn dead_socket_is_replaced_and_a_live_one_is_not() {
+    let redis = Redis::start();
+    let socket = redis.folder().join("api.sock");
+    drop(UnixListener::bind(&socket).expect("a socket that nobody serves"));
+    let api = Api::on(&redis);
+    let inode = std::fs::metadata(&socket).expect("the socket").ino();
+    let other = api.hero.supervisor().start();
+    wait_until("the other says why it does not serve", || {
+        other.err().contains("another process serves it")
+    });
+    assert_eq!(std::fs::metadata(&socket).expect("the socket").ino(), inode);
+    other.signal(Signal::SIGTERM);
+    other.ends().code(0);
+    api.call("system.info", &json!({}));
+    api._supervisor.signal(Signal::SIGTERM);
+    wait_until("the socket is removed", || !socket.exists());
+}
+
+#[test]
+fn user_without_the_group_is_refused() {
+    let redis = Redis::start();
+    if !needs("root", || nix::unistd::geteuid().is_root()) {
+        return;
+    }
+    // The supervisor of another user: root may do everything, others nothing.
+    let folder = redis.folder().to_owned();
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(&folder, open).expect("a mode");
+    let hero = Hero::on(&redis).set("api.group", "\"no-such-group-here\"");
+    let api = Api::with(hero, &redis);
+    let everyone = std::fs::Permissions::from_mode(0o666);
+    std::fs::set_permissions(&api.socket, everyone).expect("a mode");
+    let body = request("system.info", &json!({}));
+    let curl = |user: &str| {
+        let url = "http://localhost/rpc";
+        let socket = api.socket.to_str().expect("text");
+        let args = [
+            "-s",
+            "--unix-socket",
+            socket,
+            "-H",
+            "content-type: application/json",
+            "-d",
+            &body,
+            url,
+        ];
+        let user = [format!("--reuid={user}"), format!("--regid={user}")];
+        let mut command = api.hero.command_of_user("setpriv");
+        let command = command.args(user).args(["--clear-groups", "curl"]).args(args);
+        let out = command.output().expect("curl");
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    assert!(curl("65534").contains("-32001"), "{}", curl("65534"));
+    assert!(curl("0").contains("version"), "{}", curl("0"));
+}
+
+#[test]
+fn dev_prints_an_address_that_opens_the_page_and_a_token_for_the_api() {
+    let redis = Redis::absent(false);
+    let dev = Hero::on(&redis).begin(&["dev"]);
+    wait_until("dev prints the address", || dev.out().contains("token="));
+    let out = dev.out();
+    let (address, token) = out.rsplit_once("/login?token=").expect("an address");
+    let port = address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    let token = token.trim();
+    let signed_in = Link::tcp(port).get(&format!("/login?token={token}"), &[]);
+    assert_eq!((signed_in.status, signed_in.header("location")), (303, Some("/")));
+    let bearer = format!("Bearer {token}");
+    let info = request("system.info", &json!({}));
+    let with =
+        |token: &str| Link::tcp(port).post("/rpc", &[("authorization", token)], &info).status;
+    assert_eq!(with(&bearer), 200);
+    assert_eq!(with(&bearer[..bearer.len() - 1]), 401);
+    dev.signal(Signal::SIGTERM);
+    dev.ends().code(0);
+}
