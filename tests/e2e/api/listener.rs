@@ -211,3 +211,56 @@ fn dev_prints_an_address_that_opens_the_page_and_a_token_for_the_api() {
     dev.signal(Signal::SIGTERM);
     dev.ends().code(0);
 }
+
+#[test]
+fn tokens_have_their_scopes_until_they_are_revoked() {
+    let redis = Redis::start();
+    let api = Api::on(&redis);
+    let new = |name: &str, scopes: &str| {
+        let done = api.hero.run(&["token", "new", name, "--scope", scopes]).code(0);
+        format!("Bearer {}", done.stdout.trim_end())
+    };
+    let (reader, sender) = (new("reader", "read"), new("ci", "read,submit"));
+    let info = request("system.info", &json!({}));
+    let job = json!({ "script_type": "osis", "script": "1" });
+    let submit = request("job.submit", &json!({ "job": job }));
+    let call = |token: &str, body: &str| api.tcp().post("/rpc", &[("authorization", token)], body);
+    assert_eq!(call(&reader, &info).status, 200);
+    let refused = call(&reader, &submit);
+    assert_eq!((refused.status, error(&refused)), (403, -32003));
+    let accepted = call(&sender, &submit);
+    assert_eq!(accepted.status, 200, "{}", accepted.text());
+    assert!(accepted.json()["error"].is_null(), "{}", accepted.text());
+    api.hero.run(&["token", "revoke", "reader"]).code(0);
+    wait_until("the revoked token is refused", || call(&reader, &info).status == 401);
+    assert_eq!(call(&sender, &info).status, 200);
+}
+
+#[test]
+fn key_of_the_configuration_logs_in_by_a_signature() {
+    use k256::ecdsa::signature::Signer;
+    use k256::ecdsa::{Signature, SigningKey};
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let key = SigningKey::from_slice(&[7; 32]).expect("a key");
+    let public = hex(key.verifying_key().to_sec1_point(true).as_bytes());
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .add(&format!("[api.keys.ops]\npublic_key = \"{public}\"\nscopes = [\"read\"]\n"));
+    let api = Api::with(hero, &redis);
+    let ask = |method: &str, params: &serde_json::Value| {
+        api.tcp().post("/rpc", &[], &request(method, params))
+    };
+    let nonce = ask("fetch_nonce", &json!([public])).json()["result"].take();
+    let nonce = nonce.as_str().expect("a nonce");
+    let signature: Signature = key.sign(nonce.as_bytes());
+    let given = json!({
+        "pubkey": public, "nonce": nonce, "signature": hex(&signature.to_bytes()),
+    });
+    let login = ask("authenticate", &given).json();
+    let token = format!("Bearer {}", login["result"]["token"].as_str().expect("a token"));
+    let whoami = request("whoami", &json!({}));
+    let who = api.tcp().post("/rpc", &[("authorization", &token)], &whoami).json();
+    assert_eq!(who["result"]["name"], "ops", "{who}");
+    let again = ask("authenticate", &given);
+    assert_eq!((again.status, error(&again)), (401, -32001), "a nonce is good once");
+}
