@@ -37,6 +37,7 @@ mod objects;
 pub(crate) mod overview;
 mod periodic_jobs;
 mod queues;
+mod samples;
 mod scripts;
 mod stats;
 mod status;
@@ -60,6 +61,7 @@ pub use logs::LogFollower;
 pub use many::{Graph, GraphNode};
 pub use migration::blockers;
 pub use overview::{ActorCount, Overview};
+pub use samples::{SampleDocument, SamplesDocument};
 pub use scripts::{check_script, script_functions};
 pub(crate) use scripts::{function_documents, script_groups};
 #[cfg(test)]

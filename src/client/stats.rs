@@ -44,10 +44,7 @@ impl TypeStats {
 
     /// The share of ended jobs that failed, in per cent.
     pub fn failed_percent(&self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
-        let float = |number: u64| number as f64;
-        let ended = self.finished + self.failed;
-        (ended > 0).then(|| 100.0 * float(self.failed) / float(ended))
+        failed_percent(self.finished, self.failed)
     }
 }
 
@@ -63,6 +60,28 @@ impl From<&TypeStats> for TypeStatsDocument {
             run: (&of.run).into(),
         }
     }
+}
+
+/// Returns the document of counters, without the name of their type.
+pub(super) fn counted(counters: &Counters) -> TypeStatsDocument {
+    let counter = |name: &str| counters.get(name).copied().unwrap_or_default();
+    let (finished, failed) = (counter("finished"), counter("failed"));
+    TypeStatsDocument {
+        script_type: String::new(),
+        submitted: counter("submitted"),
+        finished,
+        failed,
+        failed_percent: failed_percent(finished, failed),
+        wait: (&TimeHistogram::Wait.read(counter)).into(),
+        run: (&TimeHistogram::Run.read(counter)).into(),
+    }
+}
+
+fn failed_percent(finished: u64, failed: u64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+    let float = |number: u64| number as f64;
+    let ended = finished + failed;
+    (ended > 0).then(|| 100.0 * float(failed) / float(ended))
 }
 
 impl StatsDocument {

@@ -212,6 +212,11 @@ impl Keys {
         self.key(format_args!("meta:queue:rate:type:{script_type}"))
     }
 
+    /// List: samples of the counters of all types, one a minute of the last hour, JSON.
+    pub fn samples(&self) -> String {
+        self.key(format_args!("meta:queue:samples"))
+    }
+
     /// Set: names of the queues whose first job waits for long.
     pub fn slow_queues(&self) -> String {
         self.key(format_args!("meta:queue:slow"))
@@ -298,6 +303,7 @@ impl Keys {
             ("NOTES", "meta:job:notes"),
             ("RATE", "meta:queue:rate:type:"),
             ("HOUR", "meta:queue:hour:type:"),
+            ("SAMPLES", "meta:queue:samples"),
             ("MARKS", "meta:queue:marks"),
             ("SLOW", "meta:queue:slow"),
             ("WRONG_TYPES", "meta:key:wrong_types"),

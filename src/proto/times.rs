@@ -49,6 +49,13 @@ impl TimeHistogram {
         [(format!("{word}_le_{bucket}"), 1), (format!("{word}_us"), us)]
     }
 
+    /// Returns the names of its counters.
+    pub fn counters(self) -> impl Iterator<Item = String> {
+        let word = self.word();
+        let buckets = BUCKETS.map(|(name, _)| name).into_iter().chain(["inf"]);
+        buckets.map(move |name| format!("{word}_le_{name}")).chain([format!("{word}_us")])
+    }
+
     /// Reads it from the counters of a type.
     pub fn read(self, counter: impl Fn(&str) -> u64) -> Times {
         let word = self.word();

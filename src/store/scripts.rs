@@ -53,7 +53,7 @@ macro_rules! scripts {
 
 scripts! {
     add_token adopt_queued adopt_unqueued appear backup_job claim commit cron_state delete disappear
-    dispatch_due enable_cron fall_back fan_out finish fire heartbeat
+    dispatch_due enable_cron fall_back fan_out finish fire heartbeat keep_sample
     inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token
     report_wrong_types requeue restore_job restore_key restore_log restore_objects restore_place retry

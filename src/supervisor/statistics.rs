@@ -1,4 +1,4 @@
-//! Duty: samples throughput, and removes expired jobs from their indexes.
+//! Duty: samples throughput and counters, and removes expired jobs from their indexes.
 
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ impl Duty for Statistics {
 
     async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
         round.store.sample(SAMPLE_INTERVAL).await?;
+        round.store.keep_sample().await?;
         Ok(round.settings.supervisor.sweep_interval.max(Duration::from_secs(1)))
     }
 }

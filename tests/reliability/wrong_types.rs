@@ -42,6 +42,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("OLDER", "", "hash"),
     ("RATE", "osis", "hash"),
     ("HOUR", "osis", "list"),
+    ("SAMPLES", "", "list"),
+    ("TOKENS", "", "hash"),
     ("MARKS", "", "hash"),
     ("SLOW", "", "set"),
     ("WRONG_TYPES", "", "zset"),

@@ -19,6 +19,7 @@ mod prerequisites;
 mod presence;
 mod purge;
 mod recovery;
+mod samples;
 mod schedule;
 mod statistics;
 mod submit;

@@ -18,6 +18,7 @@ impl Keys {
             ("meta:job:committing", "list"),
             ("meta:job:events", "stream"),
             ("meta:key:wrong_types", "zset"),
+            ("meta:queue:samples", "list"),
             ("meta:queue:marks", "hash"),
             ("meta:queue:older", "hash"),
             ("meta:queue:slow", "set"),
