@@ -1,5 +1,7 @@
 //! The interface for applications: submits, runs, waits for, reads and stops jobs.
 //!
+//! `examples/submit.rs` is a program that submits, follows and waits.
+//!
 //! ```no_run
 //! use std::time::Duration;
 //! use hero::client::{Client, JobBuilder};

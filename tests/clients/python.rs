@@ -35,20 +35,29 @@ fn tests_pass(files: &str, env: &[(&str, String)]) {
 }
 
 #[test]
-fn its_verbs_work_over_redis() {
+fn its_verbs_work_over_redis_and_over_the_api() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let address = format!("unix://{}", redis.folder().join("api.sock").display());
+    let hero = Hero::on(&redis).set("api.listen", &format!("[{address:?}]"));
     let _supervisor = hero.supervisor().start();
     let _osis = hero.actor("osis-default-1").start();
     let _python = hero.actor("python-default-1").start();
-    let env = [("HERO_TEST_REDIS", redis.url())];
+    let env = [("HERO_TEST_REDIS", redis.url()), ("HERO_TEST_API", address)];
     tests_pass("test_redis.py", &env);
+    tests_pass("test_api.py", &env);
     tests_pass("test_readme.py", &env);
 }
 
 #[test]
 fn its_parts_work_without_a_daemon() {
     tests_pass("test_jobs.py", &[]);
+    tests_pass("test_transport.py", &[]);
+}
+
+#[test]
+fn its_types_are_those_of_the_api() {
+    let output = python(&[&format!("{PACKAGE}/tools/api_types.py"), "--check"], &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

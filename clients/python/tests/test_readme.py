@@ -12,14 +12,17 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent.parent
 PAGES = [FOLDER / "README.md", FOLDER.parent.parent / "docs" / "clients.md"]
-PLACES = {"redis://127.0.0.1:6379/0": os.environ["HERO_TEST_REDIS"]}
+PLACES = {
+    "redis://127.0.0.1:6379/0": os.environ["HERO_TEST_REDIS"],
+    "unix:///run/hero/api.sock": os.environ["HERO_TEST_API"],
+}
 
 
 class Readme(unittest.TestCase):
     def test_every_program_of_the_pages_runs(self) -> None:
         text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
         programs = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-        self.assertGreaterEqual(len(programs), 3)
+        self.assertGreaterEqual(len(programs), 5)
         for program in programs:
             for example, place in PLACES.items():
                 program = program.replace(example, place)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import unittest
 from typing import Any
 
+import redis
 from verbs import Blocking, Verbs
 
 from hero_client import AsyncRedisClient, JobSpec, NeedsApi, RedisClient, Unreachable
@@ -54,6 +56,29 @@ class WithAsyncio(OverRedis, unittest.TestCase):
                 return [done.json() for done in await asyncio.gather(*map(client.run, specs))]
 
         self.assertEqual(self.loop.run_until_complete(both()), list(range(8)))
+
+    def test_a_cancelled_wait_leaves_the_connections_in_order(self) -> None:
+        async def cancelled() -> Any:
+            name = "cancelled"
+            async with AsyncRedisClient(URL, client_name=name) as client:
+                job_id = await client.submit(JobSpec("osis", "loop {}"))
+                wait = asyncio.ensure_future(client.wait(job_id))
+                while not waits_in_redis(name):
+                    await asyncio.sleep(0.01)
+                wait.cancel()
+                await asyncio.wait([wait])
+                read = [await client.get(job_id) for _ in range(3)]
+                await client.stop(job_id)
+                return {job_id}, {job.id for job in read}
+
+        expected, found = self.loop.run_until_complete(cancelled())
+        self.assertEqual(found, expected)
+
+
+def waits_in_redis(name: str) -> bool:
+    """Returns whether the connection of this name is in a BLPOP."""
+    with contextlib.closing(redis.Redis.from_url(URL[len("redis+") :])) as link:
+        return any(one["name"] == name and one["cmd"] == "blpop" for one in link.client_list())
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """Submits, follows and stops jobs of Hero, a job daemon for scripts on Redis.
 
-RedisClient and AsyncRedisClient speak to Redis itself; they need redis-py, the rest only the standard library.
+Client and AsyncClient speak to the API of the supervisor, and need only the standard library. RedisClient and
+AsyncRedisClient speak to Redis itself, and need redis-py.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._api import AsyncClient, Client
+from ._calls import JobPage
 from ._errors import (
     ApiError,
     HeroError,
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApiError",
+    "AsyncClient",
     "AsyncRedisClient",
+    "Client",
     "Event",
     "HeroError",
     "IdTaken",
@@ -36,6 +41,7 @@ __all__ = [
     "Job",
     "JobFailed",
     "JobFunction",
+    "JobPage",
     "JobSpec",
     "LogEntry",
     "LogLine",

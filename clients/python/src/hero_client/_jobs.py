@@ -253,11 +253,12 @@ Event = Union[StatusChange, LogLine, Progress]
 LogEntry = Union[LogLine, Progress]
 
 
-def log_entry(place: str, fields: Mapping[str, str]) -> LogEntry:
-    """Returns the entry of a log from the fields of its stream."""
-    if fields.get("fd") == "3":
+def log_entry(place: str, fields: Mapping[str, Any]) -> LogEntry:
+    """Returns the entry of a log from its fields, which are texts in Redis and values of JSON in the API."""
+    fd = int(fields.get("fd") or 1)
+    if fd == 3:
         return Progress(float(fields.get("progress") or 0), fields.get("line", ""), place)
-    return LogLine(int(fields.get("fd") or 1), fields.get("line", ""), place)
+    return LogLine(fd, fields.get("line", ""), place)
 
 
 def job_of(values: Mapping[str, Any], output: Optional[bytes]) -> Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, AsyncIterator, Dict, Generator, Iterable, Iterator, List, Mapping, Optional, TypeVar
 
 from ._errors import HeroError, NotPermitted, Unreachable
@@ -229,16 +230,21 @@ class AsyncRedisClient:
             if isinstance(step, _EVENTS):
                 yield step
                 continue
+            # Some versions of redis-py leave the reply of a cancelled command to the next command.
+            answer = asyncio.ensure_future(self._answer(step))
+            answer.add_done_callback(_looked_at)
             try:
-                if isinstance(step, tuple):
-                    reply = await self._redis.execute_command(*step)
-                else:
-                    async with self._redis.pipeline(transaction=True) as pipe:
-                        for command in step:
-                            pipe.execute_command(*command)
-                        reply = await pipe.execute()
+                reply = await asyncio.shield(answer)
             except redis.RedisError as error:
                 raise _error(error) from error
+
+    async def _answer(self, step: Any) -> Any:
+        if isinstance(step, tuple):
+            return await self._redis.execute_command(*step)
+        async with self._redis.pipeline(transaction=True) as pipe:
+            for command in step:
+                pipe.execute_command(*command)
+            return await pipe.execute()
 
     async def _all(self, steps: Steps[T]) -> T:
         """Runs the steps of a verb without events. Returns its result."""
@@ -246,3 +252,9 @@ class AsyncRedisClient:
         async for _ in self._each(steps, results):
             raise AssertionError("a verb without events yielded one")
         return results[0]
+
+
+def _looked_at(answer: asyncio.Future[Any]) -> None:
+    """Keeps asyncio from reporting the error of an answer that its caller has left."""
+    if not answer.cancelled():
+        answer.exception()

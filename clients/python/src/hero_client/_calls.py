@@ -1,0 +1,204 @@
+"""The verbs over the API without a connection: each is a generator that yields calls and gets their results.
+
+A yielded Call is a method of the API, a Pause is a wait, and an Event goes to the follower."""
+
+from __future__ import annotations
+
+import base64
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Generator, Iterable, List, Mapping, Optional, TypeVar
+
+from ._errors import InvalidJob, JobFailed, WaitTimeout
+from ._jobs import Job, JobSpec, LogEntry, StatusChange, job_of, log_entry, resolved
+
+T = TypeVar("T")
+Steps = Generator[Any, Any, T]
+
+WAIT_SECONDS = 30.0
+"""The wait of one call: shorter than the patience of proxies."""
+PAUSE_SECONDS = 0.25
+"""The time between two reads of a log that is followed."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the API."""
+
+    method: str
+    params: Mapping[str, Any]
+    seconds: float = 0
+    """How long the server may wait before it answers."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A wait."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class JobPage:
+    """A page of a list of jobs."""
+
+    jobs: List[Job]
+    next: Optional[str]
+    """The `cursor` of the next page, if there may be one."""
+
+
+def submit(spec: JobSpec) -> Steps[str]:
+    """Submits a job."""
+    answer = yield Call("job.submit", {"job": spec.with_id().settings()})
+    return str(answer["id"])
+
+
+def run(spec: JobSpec, timeout: Optional[float]) -> Steps[Job]:
+    """Submits a job and waits for its end."""
+    until = _until(timeout)
+    seconds = _slice(until)
+    answer = yield Call("job.run", {"job": spec.with_id().settings(), "wait": seconds}, seconds)
+    job = _job(answer)
+    return _finished(job) if job.ended else (yield from _waited(job.id, timeout, until))
+
+
+def wait(job_id: str, timeout: Optional[float]) -> Steps[Job]:
+    """Waits for the end of a job."""
+    until = _until(timeout)
+    # The reply may have gone to another: then the server sees the end only after a second.
+    job = yield from get(job_id)
+    return _finished(job) if job.ended else (yield from _waited(job_id, timeout, until))
+
+
+def _waited(job_id: str, timeout: Optional[float], until: Optional[float]) -> Steps[Job]:
+    while True:
+        seconds = _slice(until)
+        job = _job((yield Call("job.wait", {"id": job_id, "wait": seconds}, seconds)))
+        if job.ended:
+            return _finished(job)
+        if until is not None and time.monotonic() >= until:
+            raise WaitTimeout(job_id, timeout or 0)
+
+
+def get(job_id: str) -> Steps[Job]:
+    """Reads a job."""
+    return _job((yield Call("job.get", {"id": job_id})))
+
+
+def output(job_id: str) -> Steps[Optional[bytes]]:
+    """Reads the output of a job."""
+    job = yield from get(job_id)
+    if job.ended:
+        return _finished(job).output_bytes or b""
+    return None
+
+
+def log(job_id: str) -> Steps[List[LogEntry]]:
+    """Reads the log of a job."""
+    return (yield from _lines(job_id, None))
+
+
+def follow(job_id: str) -> Steps[None]:
+    """Yields the states of a job and the entries of its log, until its end."""
+    status = (yield from get(job_id)).status
+    ended = status in ("finished", "error")
+    if not ended:
+        yield StatusChange(status)
+    place: Optional[str] = None
+    while True:
+        # The log is complete before the job has ended: read after the state it has all lines.
+        entries = yield from _lines(job_id, place)
+        for entry in entries:
+            place = entry.place
+            yield entry
+        if ended:
+            yield StatusChange(status)
+            return
+        if not entries:
+            yield Pause(PAUSE_SECONDS)
+        job = yield from get(job_id)
+        ended = job.ended
+        if job.status != status and not ended:
+            yield StatusChange(job.status)
+        status = job.status
+
+
+def batch(specs: Iterable[JobSpec]) -> Steps[List[str]]:
+    """Submits jobs, all or none."""
+    jobs = [spec.with_id().settings() for spec in specs]
+    if not jobs:
+        return []
+    answer = yield Call("batch.submit", {"jobs": jobs, "all_or_none": True})
+    if answer["refused"]:
+        first = answer["refused"][0]
+        raise InvalidJob(f"job {first['line']} of the batch: {first['error']}; none was submitted")
+    return list(answer["ids"])
+
+
+def graph(jobs: Mapping[str, JobSpec]) -> Steps[Dict[str, str]]:
+    """Submits jobs that wait for each other by name, all or none."""
+    specs = resolved(jobs)
+    ids = yield from batch(specs.values())
+    return dict(zip(specs, ids))
+
+
+def stop(job_id: str) -> Steps[None]:
+    """Stops a job."""
+    yield Call("job.stop", {"id": job_id})
+
+
+def retry(job_id: str, with_dependents: bool) -> Steps[None]:
+    """Runs an ended job again."""
+    yield Call("job.retry", {"id": job_id, "with_dependents": with_dependents})
+
+
+def delete(job_id: str) -> Steps[None]:
+    """Deletes a job that does not run."""
+    yield Call("job.delete", {"id": job_id})
+
+
+def page(
+    status: Optional[str], script_type: Optional[str], limit: Optional[int], cursor: Optional[str]
+) -> Steps[JobPage]:
+    """Reads a page of the list of jobs."""
+    query = {"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}
+    answer = yield Call("job.list", {name: value for name, value in query.items() if value is not None})
+    return JobPage([_job(one) for one in answer["jobs"]], answer.get("next"))
+
+
+def call(method: str, params: Mapping[str, Any]) -> Steps[Any]:
+    """Calls a method of the API."""
+    return (yield Call(method, params))
+
+
+def _lines(job_id: str, after: Optional[str]) -> Steps[List[LogEntry]]:
+    entries: List[LogEntry] = []
+    while True:
+        params = {"id": job_id} if after is None else {"id": job_id, "after": after}
+        answer = yield Call("job.log", params)
+        entries += [log_entry(line["id"], line) for line in answer["lines"]]
+        after = answer.get("next")
+        if after is None:
+            return entries
+
+
+def _until(timeout: Optional[float]) -> Optional[float]:
+    return None if timeout is None else time.monotonic() + timeout
+
+
+def _slice(until: Optional[float]) -> float:
+    return WAIT_SECONDS if until is None else max(0.0, min(WAIT_SECONDS, until - time.monotonic()))
+
+
+def _job(document: Mapping[str, Any]) -> Job:
+    output = document.get("output")
+    if output is not None:
+        encoded = document.get("output_encoding") == "base64"
+        output = base64.b64decode(output) if encoded else str(output).encode()
+    return job_of(document, output)
+
+
+def _finished(job: Job) -> Job:
+    if job.status == "error":
+        raise JobFailed(job)
+    return job
