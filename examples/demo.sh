@@ -161,3 +161,7 @@ for type in osis sal python bash node v; do
     case ${missing[*]-} in *"$type "*) ;; *) printf '%-8s ran\n' "$type" ;; esac
 done
 [ ${#missing[@]} = 0 ] || printf '%s\n' "${missing[@]}"
+
+step "The page of all this"
+echo "${HERO_PAGE:-hero dev prints its address}"
+echo "make demo KEEP=1 keeps it open after the tour, until Ctrl-C"

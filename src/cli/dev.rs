@@ -1,5 +1,6 @@
 //! `hero dev`: a supervisor and an actor per script type in one process tree, on a private Redis.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -17,12 +18,15 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
 /// Run everything on a private Redis until Ctrl-C, or until COMMAND ends
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n\n\
-                        COMMAND finds `hero` in its PATH and the private Redis by HERO_CONFIG; \
-                        its exit code is that of hero.\nEverything is removed afterwards, including the jobs.")]
+                        COMMAND finds `hero` in its PATH, the private Redis by HERO_CONFIG and the \
+                        address of the page in HERO_PAGE; its exit code is that of hero.\nEverything is removed afterwards, including the jobs.")]
 pub(super) struct Dev {
     /// Print the log of the daemons
     #[arg(short, long)]
     verbose: bool,
+    /// After COMMAND, keep everything until Ctrl-C, and print the address of the page
+    #[arg(long)]
+    keep: bool,
     /// The command to run meanwhile
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -38,17 +42,26 @@ impl Dev {
             stage = Stage::open(config, self.verbose, true) => stage?,
             signal = interrupts.next() => return Ok(ExitCode::from(128 + signal)),
         };
+        let ended = Cell::new(if self.command.is_empty() { Some(0) } else { None });
         let played = tokio::select! {
-            played = self.play(&mut stage, began, global.json) => played,
-            // Without a command, an interrupt is the normal end.
-            signal = interrupts.next() => Ok(if self.command.is_empty() { 0 } else { 128 + signal }),
+            played = self.play(&mut stage, began, global.json, &ended) => played,
+            // Without a command, or after it, an interrupt is the normal end.
+            signal = interrupts.next() => Ok(ended.get().unwrap_or(128 + signal)),
         };
         let down = stage.take_down(&mut interrupts).await;
         let code = played?;
         down.map(|()| ExitCode::from(code))
     }
 
-    async fn play(&self, stage: &mut Stage, began: Instant, json: bool) -> Result<u8, Error> {
+    /// Starts everything, and waits for the end of the command. Its exit code is in `ended` while
+    /// everything is kept after it.
+    async fn play(
+        &self,
+        stage: &mut Stage,
+        began: Instant,
+        json: bool,
+        ended: &Cell<Option<u8>>,
+    ) -> Result<u8, Error> {
         let mut types = Vec::new();
         for (script_type, reason) in availability(&stage.config) {
             match reason {
@@ -65,8 +78,15 @@ impl Dev {
         }
         stage.until_present(&actors).await?;
         let address = stage.until_api().await?;
-        self.report_ready(stage, &types, &Access { address, token }, began, json)?;
-        stage.start_command(&self.command)?;
+        let access = Access { address, token };
+        self.report_ready(stage, &types, &access, began, json)?;
+        stage.start_command(&self.command, &access.page())?;
+        let code = stage.until_command_ends().await?;
+        if !self.keep {
+            return Ok(code);
+        }
+        ended.set(Some(code));
+        output::note(&format!("the page, until Ctrl-C: {}", access.page()));
         stage.until_command_ends().await
     }
 
@@ -95,8 +115,8 @@ impl Dev {
         }
         output::line(&format!(
             "ready in {ready_s:.2} s: {names} on {url} — in another terminal: \
-             export HERO_CONFIG={file}\nthe page: {}/login?token={}",
-            access.address, access.token
+             export HERO_CONFIG={file}\nthe page: {}",
+            access.page()
         ))
     }
 }
@@ -105,6 +125,13 @@ impl Dev {
 struct Access {
     address: String,
     token: String,
+}
+
+impl Access {
+    /// Returns the address of the page, which signs in the one who opens it.
+    fn page(&self) -> String {
+        format!("{}/login?token={}", self.address, self.token)
+    }
 }
 
 /// Returns the first actor of a type: `TYPE:default:1`.

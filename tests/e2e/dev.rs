@@ -1,6 +1,8 @@
 //! `hero dev`: one process tree with Redis and units, which leaves nothing behind.
 
-use crate::support::{Hero, Redis};
+use nix::sys::signal::Signal;
+
+use crate::support::{Hero, Redis, wait_until};
 
 #[test]
 fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
@@ -18,4 +20,23 @@ fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
         .filter(|command| command.contains(folder))
         .collect();
     assert!(left.is_empty(), "processes are left behind: {left:?}");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "tests start the program they test against")]
+fn page_stays_open_after_the_command_until_an_interrupt() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let dev = hero.begin(&["dev", "--keep", "--", "sh", "-c", "echo \"$HERO_PAGE\"; exit 3"]);
+    wait_until("the command has ended", || dev.err().contains("the page, until Ctrl-C: "));
+    let page = dev.out().trim_end().to_owned();
+    let get = |address: &str| {
+        let mut curl = std::process::Command::new("curl");
+        curl.args(["-sS", "--noproxy", "*", "-b", "", "-L", address]);
+        String::from_utf8_lossy(&curl.output().expect("curl runs").stdout).into_owned()
+    };
+    let overview = get(&page);
+    assert!(overview.contains("<h1") && overview.contains("Overview"), "{overview}");
+    dev.signal(Signal::SIGINT);
+    dev.ends().code(3);
 }

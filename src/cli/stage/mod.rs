@@ -133,7 +133,7 @@ impl Stage {
     ///
     /// # Errors
     /// [`Exit::NotFound`] if the program does not exist.
-    pub(super) fn start_command(&mut self, command: &[OsString]) -> Result<(), Error> {
+    pub(super) fn start_command(&mut self, command: &[OsString], page: &str) -> Result<(), Error> {
         let Some((program, args)) = command.split_first() else { return Ok(()) };
         let path = std::env::var_os("PATH").unwrap_or_default();
         let here = this_program()?.parent().map(PathBuf::from).into_iter();
@@ -147,6 +147,7 @@ impl Stage {
             env: vec![
                 ("HERO_CONFIG".into(), self.config_file.clone().into()),
                 ("PATH".into(), path),
+                ("HERO_PAGE".into(), page.into()),
             ],
             inherit_stdin: true,
             ..ServiceSpec::default()
@@ -195,6 +196,7 @@ impl Stage {
             if let Some(command) = &mut self.command
                 && let Some(code) = command.ended()?
             {
+                self.command = None;
                 return Ok(code);
             }
             self.check()?;
