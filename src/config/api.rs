@@ -48,11 +48,6 @@ pub struct ApiConfig {
     pub batch_max: usize,
     /// The most connections at once.
     pub connections_max: usize,
-    /// The most subscriptions at once.
-    pub followers_max: usize,
-    /// The most bytes that wait for one subscriber.
-    #[serde(with = "units::size")]
-    pub follower_buffer: u64,
     /// The time within which a client must send a request, or read its answer.
     #[serde(with = "units::duration")]
     pub client_timeout: Duration,
@@ -101,8 +96,6 @@ impl Default for ApiConfig {
             body_size_max: 8 << 20,
             batch_max: 100,
             connections_max: 1000,
-            followers_max: 1000,
-            follower_buffer: 256 << 10,
             client_timeout: Duration::from_secs(30),
             address_file: None,
             keys: BTreeMap::new(),

@@ -153,8 +153,6 @@ fn check_api(api: &ApiConfig) -> Result<(), Fault> {
     size(key("body_size_max"), api.body_size_max, 1024..=REDIS_STRING_MAX)?;
     number(key("batch_max"), api.batch_max, 1..=10_000)?;
     number(key("connections_max"), api.connections_max, 1..=100_000)?;
-    number(key("followers_max"), api.followers_max, 0..=100_000)?;
-    size(key("follower_buffer"), api.follower_buffer, 4096..=64 << 20)?;
     duration(key("client_timeout"), api.client_timeout, SECOND..=HOUR)
 }
 

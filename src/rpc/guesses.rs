@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn each_failed_login_of_a_client_waits_longer() {
         let (guesses, now) = (Guesses::default(), Instant::now());
-        let mut wait = |peer: &str| guesses.wait_after_failure(peer, now).as_millis();
+        let wait = |peer: &str| guesses.wait_after_failure(peer, now).as_millis();
         let waits: Vec<u128> = (0..10).map(|_| wait("a")).collect();
         assert_eq!(waits, [0, 0, 0, 100, 200, 400, 800, 1600, 3000, 3000]);
         assert_eq!(wait("b"), 0);

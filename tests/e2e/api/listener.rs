@@ -264,3 +264,77 @@ fn key_of_the_configuration_logs_in_by_a_signature() {
     let again = ask("authenticate", &given);
     assert_eq!((again.status, error(&again)), (401, -32001), "a nonce is good once");
 }
+
+#[test]
+fn ten_thousand_malformed_requests_are_answered_without_growth() {
+    let redis = Redis::start();
+    let api = Api::on(&redis);
+    let memory_kib = || -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", api._supervisor.pid()));
+        let status = status.expect("it runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("a line");
+        line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number")
+    };
+    let seeds = [
+        request("system.info", &json!({})),
+        request("job.get", &json!({ "id": "a" })),
+        request("fetch_nonce", &json!({ "pubkey": "02" })),
+        format!("[{},{}]", request("job.list", &json!({})), request("whoami", &json!([]))),
+    ];
+    let mut state = 42_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(state >> 33).expect("31 bits") % below
+    };
+    let mut send = |number: usize| {
+        // One connection for all: each must be answered, and no answer may close it.
+        let mut link = api.unix();
+        for _ in 0..number {
+            let mut bytes = seeds[random(seeds.len())].clone().into_bytes();
+            for _ in 0..=random(4) {
+                let at = random(bytes.len());
+                match random(4) {
+                    0 => bytes[at] = u8::try_from(random(256)).expect("a byte"),
+                    1 => bytes.truncate(at.max(1)),
+                    2 => drop(bytes.remove(at)),
+                    _ => bytes.splice(at..at, *b"[{\"\xff").for_each(drop),
+                }
+                if bytes.is_empty() {
+                    bytes.push(b'{');
+                }
+            }
+            let headers = [("content-type", "application/json")];
+            let answer = link.ask("POST", "/rpc", &headers, &bytes);
+            let is_known = [200, 204, 401, 403].contains(&answer.status);
+            assert!(is_known, "{}: {:?}", answer.status, String::from_utf8_lossy(&bytes));
+        }
+    };
+    send(2000);
+    let before = memory_kib();
+    send(8000);
+    let grown = memory_kib().saturating_sub(before);
+    assert!(grown < 8192, "grew by {grown} KiB");
+}
+
+#[test]
+fn tls_is_served_with_the_certificate_of_the_configuration() {
+    let redis = Redis::start();
+    let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("made");
+    let file = |name: &str, text: String| {
+        let path = redis.folder().join(name);
+        std::fs::write(&path, text).expect("written");
+        path.display().to_string()
+    };
+    let certificate = file("cert.pem", own.cert.pem());
+    let key = file("key.pem", own.signing_key.serialize_pem());
+    let hero = Hero::on(&redis)
+        .set("api.metrics_open", "true")
+        .set("api.tls_cert_file", &format!("{certificate:?}"))
+        .set("api.tls_key_file", &format!("{key:?}"));
+    let api = Api::with(hero, &redis);
+    let url = format!("https://127.0.0.1:{}/metrics", api.port);
+    let mut curl = api.hero.command_of_user("curl");
+    let out = curl.args(["-sS", "--cacert", &certificate, &url]).output().expect("curl");
+    let (out, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.contains("hero_build_info"), "{err}{out}");
+}
