@@ -203,8 +203,11 @@ async fn change_one(
     back: &str,
 ) -> Result<Response, PageError> {
     let queue: Queue = name.parse().map_err(|_| PageError::not_found("No queue has this name."))?;
-    visitor.needs(Scope::Operate, &format!("{verb} a queue"))?;
-    let (method, params) = (format!("queue.{verb}"), json!({ "queue": queue.to_string() }));
+    let scope = if verb == "purge" { Scope::Admin } else { Scope::Operate };
+    visitor.needs(scope, &format!("{verb} a queue"))?;
+    // Without a priority the method takes the queues of all priorities.
+    let exact = format!("{}:prio:{}", queue.target, queue.priority);
+    let (method, params) = (format!("queue.{verb}"), json!({ "queue": exact, "force": true }));
     let answer = site.call(visitor, &method, params).await?;
     let said = match verb {
         "pause" => format!("Paused {queue}. Running jobs go on."),
@@ -217,7 +220,7 @@ async fn change_one(
 
 /// Returns the number of stopped jobs of an answer.
 fn stopped(answer: &serde_json::Value) -> String {
-    let number = answer.get("stopped").or(Some(answer)).and_then(serde_json::Value::as_u64);
+    let number = answer.get("purged").and_then(serde_json::Value::as_u64);
     number.map_or_else(|| "its jobs".to_owned(), |number| things(number, "job"))
 }
 
@@ -305,7 +308,9 @@ fn actions(site: &Site, visitor: &Visitor, row: &QueueRow) -> Markup {
                 (visitor.forgery_field())
                 button name="do" value=(verb) { (word) }
             }
-            a.btn.danger href={ (address) "/purge" } data-ask { "Purge…" }
+            @if visitor.may(Scope::Admin) {
+                a.btn.danger href={ (address) "/purge" } data-ask { "Purge…" }
+            }
         }
     }
 }
@@ -332,7 +337,7 @@ pub(super) async fn ask_purge(
     visitor: Visitor,
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
-    visitor.needs(Scope::Operate, "purge a queue")?;
+    visitor.needs(Scope::Admin, "purge a queue")?;
     let now = site.snapshot().await?;
     let depth = find(&site, &visitor, &now, &name)?.state.depth;
     let address = site.links().queue(&name);

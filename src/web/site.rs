@@ -130,7 +130,7 @@ impl Site {
     /// [`PageError`] with status 503 if Redis does not answer.
     pub(super) async fn snapshot(&self) -> Result<Arc<SiteSnapshot>, PageError> {
         let address = self.parts.address.as_ref();
-        self.parts.snapshots.get(&self.parts.client, address, &self.config()).await
+        self.parts.snapshots.get(&self.parts.client, address, &self.parts.settings.config).await
     }
 
     /// Makes the next page read the state again, after a change.
@@ -157,12 +157,12 @@ impl Site {
             config: self.parts.settings.config.clone(),
             caller,
         };
-        let shown = params.to_string();
+        let about = about(&params);
         let result = self.parts.table.call(context, method, params).await;
         match &result {
-            Ok(_) => info!(caller = %name, method, "{name} called {method} on the page: {shown}"),
+            Ok(_) => info!(caller = %name, method, "{name} called {method}{about} on the page"),
             Err(error) => {
-                info!(caller = %name, method, "{method} failed for {name} on the page: {error}");
+                info!(caller = %name, method, "{name} called {method}{about} on the page: {error}");
             }
         }
         Ok(result?)
@@ -251,6 +251,14 @@ impl Site {
     pub(super) fn is_forged(&self, visitor: &Visitor, given: &str) -> bool {
         !self.sessions().is_of(&visitor.forgery_subject(), given)
     }
+}
+
+/// Returns the name of the thing that a call is about, for the journal; never its script or environment.
+fn about(params: &Value) -> String {
+    let names = ["id", "queue", "actor", "name"].into_iter();
+    let name = names.filter_map(|of| params.get(of)?.as_str()).next().unwrap_or_default();
+    let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+    if name.is_empty() { name } else { format!(" of {name}") }
 }
 
 fn append(response: &mut Response, cookie: HeaderValue) {

@@ -9,13 +9,15 @@ use jiff::Timestamp;
 
 use super::error::PageError;
 use super::parts::ShownState;
-use crate::client::{Client, ClientError, Overview};
+use crate::client::{Client, ClientError, Overview, PeriodicJobDocument};
 use crate::config::Config;
 use crate::proto::job::JobStatus;
 use crate::store::{JobSummary, ListQuery, PresenceOf};
 
 /// The jobs in a list of the latest.
 const LATEST: usize = 5;
+/// The periodic jobs that are due next are read once in this time.
+const DUE_FRESH: Duration = Duration::from_secs(5);
 /// A snapshot is used for so long.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -33,13 +35,34 @@ pub(super) struct SiteSnapshot {
     /// The jobs that failed last, and those that started last.
     pub(super) failed: Vec<JobSummary>,
     pub(super) running: Vec<JobSummary>,
+    /// The last hour, the oldest minute first. Empty without samples.
+    pub(super) minutes: Vec<Minute>,
     /// The number of periodic jobs, and of limits.
     pub(super) periodic_jobs: Option<u64>,
     pub(super) limits: u64,
+    /// The periodic jobs that are due next.
+    pub(super) due: Arc<[PeriodicJobDocument]>,
+}
+
+/// The jobs of about a minute.
+pub(super) struct Minute {
+    pub(super) length: Duration,
+    pub(super) submitted: u64,
+    pub(super) finished: u64,
+    pub(super) failed: u64,
+    /// Jobs that ran at its end.
+    pub(super) running: u64,
+    /// The time below which 95 of 100 attempts waited.
+    pub(super) wait_p95: Option<Duration>,
 }
 
 impl SiteSnapshot {
-    async fn read(client: &Client, address: &str, config: &Config) -> Result<Self, ClientError> {
+    async fn read(
+        client: &Client,
+        address: &str,
+        config: &Config,
+        schedule: &DueNext,
+    ) -> Result<Self, ClientError> {
         let began = Instant::now();
         let at = client.now().await?;
         let redis_took = began.elapsed();
@@ -53,8 +76,10 @@ impl SiteSnapshot {
         Ok(Self {
             failed: latest(JobStatus::Error).await?,
             running: latest(JobStatus::Started).await?,
+            minutes: Vec::new(),
             limits: config.limits.len() as u64,
-            periodic_jobs: None,
+            periodic_jobs: Some(schedule.number),
+            due: schedule.due.clone(),
             at,
             redis_took,
             overview,
@@ -89,6 +114,31 @@ impl SiteSnapshot {
     }
 }
 
+/// The periodic jobs that are due next, and the number of all.
+#[derive(Clone)]
+struct DueNext {
+    number: u64,
+    due: Arc<[PeriodicJobDocument]>,
+}
+
+impl DueNext {
+    async fn read(client: &Client, config: &Arc<Config>) -> Result<Self, ClientError> {
+        let (now, config) = (client.now().await?, config.clone());
+        let soonest = move || {
+            let mut table = config.crontab();
+            let number = table.entries.len() as u64;
+            table.entries.sort_by_cached_key(|entry| {
+                entry.schedule.next_after(now).unwrap_or(Timestamp::MAX)
+            });
+            table.entries.truncate(LATEST);
+            (number, table)
+        };
+        let (number, table) = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
+        let due = client.periodic_job_documents(&table).await?.into();
+        Ok(Self { number, due })
+    }
+}
+
 /// Reads snapshots, one at a time.
 #[derive(Default)]
 pub(super) struct SiteSnapshots {
@@ -96,6 +146,8 @@ pub(super) struct SiteSnapshots {
     last: Mutex<Option<(Instant, Arc<SiteSnapshot>)>>,
     /// True after a change by a visitor.
     is_old: AtomicBool,
+    /// Read less often, as it reads files.
+    due: tokio::sync::Mutex<Option<(Instant, DueNext)>>,
     /// The first failure since the last answer of Redis.
     away_since: Mutex<Option<Timestamp>>,
 }
@@ -106,7 +158,7 @@ impl SiteSnapshots {
         &self,
         client: &Client,
         address: &str,
-        config: &Config,
+        config: &Arc<Config>,
     ) -> Result<Arc<SiteSnapshot>, PageError> {
         if let Some(fresh) = self.fresh() {
             return Ok(fresh);
@@ -117,7 +169,11 @@ impl SiteSnapshots {
             return Ok(fresh);
         }
         self.is_old.store(false, Ordering::Relaxed);
-        match SiteSnapshot::read(client, address, config).await {
+        let read = async {
+            let schedule = self.due_next(client, config).await?;
+            SiteSnapshot::read(client, address, config, &schedule).await
+        };
+        match read.await {
             Ok(snapshot) => {
                 let snapshot = Arc::new(snapshot);
                 *lock(&self.last) = Some((Instant::now(), snapshot.clone()));
@@ -126,6 +182,20 @@ impl SiteSnapshots {
             }
             Err(error) => Err(self.away(error)),
         }
+    }
+
+    async fn due_next(
+        &self,
+        client: &Client,
+        config: &Arc<Config>,
+    ) -> Result<DueNext, ClientError> {
+        let mut last = self.due.lock().await;
+        if let Some((_, due)) = last.as_ref().filter(|(read, _)| read.elapsed() < DUE_FRESH) {
+            return Ok(due.clone());
+        }
+        let due = DueNext::read(client, config).await?;
+        *last = Some((Instant::now(), due.clone()));
+        Ok(due)
     }
 
     /// Returns the last snapshot, however old it is.
@@ -174,8 +244,10 @@ pub(super) mod tests {
             counts: vec![(JobStatus::Dispatched, 3), (JobStatus::Error, 2)],
             failed: Vec::new(),
             running: Vec::new(),
+            minutes: Vec::new(),
             periodic_jobs: None,
             limits: 0,
+            due: Vec::new().into(),
         }
     }
 

@@ -118,7 +118,7 @@ fn reader_may_not_change_and_is_told_which_scope_is_missing() {
     let form = format!("do=purge&csrf={forgery}");
     let answer = send(&site, "POST", "/queues/type:bash", &cookie, &form);
     assert_eq!(answer.status, 403);
-    assert!(answer.body.contains("needs the scope operate"), "{}", answer.body);
+    assert!(answer.body.contains("needs the scope admin"), "{}", answer.body);
 }
 
 #[test]

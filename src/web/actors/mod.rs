@@ -141,7 +141,9 @@ fn actions(site: &Site, visitor: &Visitor, of: &PresenceOf) -> Markup {
                 (visitor.forgery_field())
                 button name="do" value=(verb) { (word) }
             }
-            a.btn.danger href={ (address) "/stop" } data-ask { "Stop…" }
+            @if visitor.may(Scope::Admin) {
+                a.btn.danger href={ (address) "/stop" } data-ask { "Stop…" }
+            }
         }
     }
 }
@@ -152,7 +154,7 @@ pub(super) async fn ask_stop(
     visitor: Visitor,
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
-    visitor.needs(Scope::Operate, "stop an actor")?;
+    visitor.needs(Scope::Admin, "stop an actor")?;
     let now = site.snapshot().await?;
     let running = find(&now, &name)?.presence.running;
     let address = site.links().actor(&name);
@@ -219,7 +221,8 @@ async fn tell(site: &Site, visitor: &Visitor, verb: &str, name: &str) -> Result<
         "stop" => format!("{name} finishes its jobs and exits."),
         _ => return Err(PageError::wrong("The form asks for nothing that an actor can do.")),
     };
-    visitor.needs(Scope::Operate, &format!("{verb} an actor"))?;
+    let scope = if verb == "stop" { Scope::Admin } else { Scope::Operate };
+    visitor.needs(scope, &format!("{verb} an actor"))?;
     site.call(visitor, &format!("actor.{verb}"), json!({ "actor": name })).await?;
     site.snapshots_are_old();
     Ok(said)

@@ -1,5 +1,7 @@
 //! The overview: what is wrong first, then the last hour, queues, actors and jobs.
 
+mod due;
+mod hour;
 mod latest;
 mod types;
 mod wrong;
@@ -11,7 +13,7 @@ use maud::{Markup, html};
 use super::error::PageError;
 use super::layout::{Nav, WebPage, bar, head};
 use super::live::LivePart;
-use super::parts::{Tile, count, duration, percent, problems, things, tiles};
+use super::parts::{problems, things, tiles};
 use super::queues::{self, QueueRow};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -40,14 +42,14 @@ pub(super) async fn show(
             (problems(&wrong))
         }
         (bar("The last hour", "", None))
-        (tiles(&hour(&now)))
+        (tiles(&hour::tiles_of(&now)))
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
             (queues::table(site.links(), &visitor, &rows, "/"))
         }
         div.cols.half.gap {
             div.stacked { (latest::errors(site.links(), &now)) (types::table(site.links(), &now)) }
-            div.stacked { (latest::running(site.links(), &now)) }
+            div.stacked { (latest::running(site.links(), &now)) (due::table(site.links(), &now)) }
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::live("Overview", Nav::Overview, main)))
@@ -60,10 +62,11 @@ pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<Li
     vec![
         LivePart::whole("headline", html! { p #headline { (headline(now, wrong.len())) } }),
         LivePart::whole("problems", problems(&wrong)),
-        LivePart::whole("tiles", tiles(&hour(now))),
+        LivePart::whole("tiles", tiles(&hour::tiles_of(now))),
         queues::part_of(site, &rows),
         LivePart::whole("latest-errors", latest::errors(site.links(), now)),
         LivePart::whole("by-type", types::table(site.links(), now)),
+        LivePart::whole("due-next", due::table(site.links(), now)),
         LivePart::whole("running-now", latest::running(site.links(), now)),
     ]
 }
@@ -91,49 +94,4 @@ fn headline(now: &SiteSnapshot, wrong: usize) -> Markup {
     #[expect(clippy::cast_precision_loss, reason = "a short time")]
     let millis = now.redis_took.as_micros() as f64 / 1000.0;
     html! { (need) " " (supervisors) ", Redis answers in " (format!("{millis:.1}")) " ms." }
-}
-
-/// The tiles. Without samples they have numbers and no history.
-#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
-fn hour(now: &SiteSnapshot) -> Vec<Tile> {
-    let overview = &now.overview;
-    let hours: Vec<_> = overview.types.iter().filter_map(|of| of.hour).collect();
-    let sum = |of: fn(&crate::store::LastHour) -> u64| hours.iter().map(of).sum::<u64>();
-    let (finished, failed) = (sum(|hour| hour.finished), sum(|hour| hour.failed));
-    let waiting: u64 = overview.queues.iter().map(|(state, _)| state.depth).sum();
-    let first = overview.queues.iter().filter_map(|(state, _)| state.oldest_wait).max();
-    let (running, tasks) = overview
-        .actors
-        .values()
-        .fold((0, 0), |(running, tasks), of| (running + of.running, tasks + of.tasks));
-    let tile = |label, value, unit: &str, note: String, class| Tile {
-        label,
-        value,
-        unit: unit.to_owned(),
-        note,
-        class,
-        history: Vec::new(),
-    };
-    let live: u64 = overview.actors.values().map(|of| of.live).sum();
-    let wait = match first {
-        Some(wait) => format!("the first for {}", duration(wait)),
-        None => "nothing waits".to_owned(),
-    };
-    let ended = (finished + failed) as f64;
-    let failures = format!("{} of those that ended", percent(failed as f64, ended));
-    let new = things(sum(|hour| hour.dead), "dead letter");
-    let of = format!("of {tasks}");
-    vec![
-        tile("Waiting in queues", count(waiting), "jobs", wait, "queued"),
-        tile("Finished", count(finished), "jobs", "in the last hour".to_owned(), "finished"),
-        tile("Failed", count(failed), "jobs", failures, "error"),
-        tile("Dead letters", count(now.dead()), "", format!("{new} new"), "error"),
-        tile(
-            "Tasks busy",
-            running.to_string(),
-            &of,
-            format!("on {}", things(live, "actor")),
-            "running",
-        ),
-    ]
 }

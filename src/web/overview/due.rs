@@ -1,0 +1,59 @@
+//! The periodic jobs that are due next.
+
+use maud::{Markup, html};
+
+use super::super::layout::bar;
+use super::super::links::{SiteLinks, encoded};
+use super::super::parts::{ShownState, empty, until};
+use super::super::snapshot::SiteSnapshot;
+use crate::client::PeriodicJobDocument;
+
+/// Returns the periodic jobs that are due next, with the end of their last firing.
+pub(super) fn table(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    let all = links.to("/cron");
+    html! {
+        section #due-next {
+            (bar("Due next", "", Some(("All periodic jobs", &all))))
+            @if now.due.is_empty() { (empty(&html! { "No periodic job." })) }
+            @else {
+                table.stack.nopick.due role="table" {
+                    caption.sr { "Periodic jobs due next" }
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            th role="columnheader" { "Periodic job" }
+                            th role="columnheader" { "Schedule" }
+                            th role="columnheader" { "Last" }
+                            th.num role="columnheader" { "Due" }
+                        }
+                    }
+                    tbody role="rowgroup" { @for job in now.due.iter() { (row(links, now, job)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(links: &SiteLinks, now: &SiteSnapshot, job: &PeriodicJobDocument) -> Markup {
+    let status = job.last.as_ref().and_then(|last| last.status.as_deref()?.parse().ok());
+    html! {
+        tr role="row" {
+            td.m1 role="cell" {
+                a.id href=(links.to(&format!("/cron/{}", encoded(&job.name)))) { (job.name) }
+            }
+            td.mono.dim.wide role="cell" { (job.schedule) }
+            td.m5 role="cell" {
+                @match status {
+                    Some(status) => (ShownState::of(status, false, false).shown()),
+                    None => span.faint { "–" },
+                }
+            }
+            td.num.mr role="cell" {
+                @match job.next.as_deref().map(str::parse) {
+                    Some(Ok(at)) => (until(at, now.at)),
+                    _ if !job.enabled => span.faint { "disabled" },
+                    _ => "–",
+                }
+            }
+        }
+    }
+}
