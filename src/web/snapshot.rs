@@ -9,15 +9,15 @@ use jiff::Timestamp;
 
 use super::error::PageError;
 use super::parts::ShownState;
-use crate::client::{Client, ClientError, Overview, PeriodicJobDocument};
+use crate::client::{Client, ClientError, Overview, PeriodicJobDocument, SampleDocument};
 use crate::config::Config;
 use crate::proto::job::JobStatus;
 use crate::store::{JobSummary, ListQuery, PresenceOf};
 
 /// The jobs in a list of the latest.
 const LATEST: usize = 5;
-/// The periodic jobs that are due next are read once in this time.
-const DUE_FRESH: Duration = Duration::from_secs(5);
+/// The parts that change slowly are read once in this time.
+const SLOW_FRESH: Duration = Duration::from_secs(5);
 /// A snapshot is used for so long.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -36,7 +36,7 @@ pub(super) struct SiteSnapshot {
     pub(super) failed: Vec<JobSummary>,
     pub(super) running: Vec<JobSummary>,
     /// The last hour, the oldest minute first. Empty without samples.
-    pub(super) minutes: Vec<Minute>,
+    pub(super) minutes: Arc<[Minute]>,
     /// The number of periodic jobs, and of limits.
     pub(super) periodic_jobs: Option<u64>,
     pub(super) limits: u64,
@@ -56,12 +56,26 @@ pub(super) struct Minute {
     pub(super) wait_p95: Option<Duration>,
 }
 
+impl Minute {
+    fn of(sample: &SampleDocument) -> Self {
+        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
+        Self {
+            length: seconds(sample.seconds),
+            submitted: sample.all.submitted,
+            finished: sample.all.finished,
+            failed: sample.all.failed,
+            running: sample.running,
+            wait_p95: sample.all.wait.p95_s.map(seconds),
+        }
+    }
+}
+
 impl SiteSnapshot {
     async fn read(
         client: &Client,
         address: &str,
         config: &Config,
-        schedule: &DueNext,
+        slow: &SlowPart,
     ) -> Result<Self, ClientError> {
         let began = Instant::now();
         let at = client.now().await?;
@@ -76,10 +90,10 @@ impl SiteSnapshot {
         Ok(Self {
             failed: latest(JobStatus::Error).await?,
             running: latest(JobStatus::Started).await?,
-            minutes: Vec::new(),
+            minutes: slow.minutes.clone(),
             limits: config.limits.len() as u64,
-            periodic_jobs: Some(schedule.number),
-            due: schedule.due.clone(),
+            periodic_jobs: Some(slow.number),
+            due: slow.due.clone(),
             at,
             redis_took,
             overview,
@@ -114,14 +128,15 @@ impl SiteSnapshot {
     }
 }
 
-/// The periodic jobs that are due next, and the number of all.
+/// The parts that change slowly: the periodic jobs that are due next, the number of all, and the samples.
 #[derive(Clone)]
-struct DueNext {
+struct SlowPart {
     number: u64,
     due: Arc<[PeriodicJobDocument]>,
+    minutes: Arc<[Minute]>,
 }
 
-impl DueNext {
+impl SlowPart {
     async fn read(client: &Client, config: &Arc<Config>) -> Result<Self, ClientError> {
         let (now, config) = (client.now().await?, config.clone());
         let soonest = move || {
@@ -135,7 +150,8 @@ impl DueNext {
         };
         let (number, table) = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
         let due = client.periodic_job_documents(&table).await?.into();
-        Ok(Self { number, due })
+        let minutes = client.samples().await?.samples.iter().map(Minute::of).collect();
+        Ok(Self { number, due, minutes })
     }
 }
 
@@ -147,7 +163,7 @@ pub(super) struct SiteSnapshots {
     /// True after a change by a visitor.
     is_old: AtomicBool,
     /// Read less often, as it reads files.
-    due: tokio::sync::Mutex<Option<(Instant, DueNext)>>,
+    slow: tokio::sync::Mutex<Option<(Instant, SlowPart)>>,
     /// The first failure since the last answer of Redis.
     away_since: Mutex<Option<Timestamp>>,
 }
@@ -170,8 +186,8 @@ impl SiteSnapshots {
         }
         self.is_old.store(false, Ordering::Relaxed);
         let read = async {
-            let schedule = self.due_next(client, config).await?;
-            SiteSnapshot::read(client, address, config, &schedule).await
+            let slow = self.slow_part(client, config).await?;
+            SiteSnapshot::read(client, address, config, &slow).await
         };
         match read.await {
             Ok(snapshot) => {
@@ -184,16 +200,16 @@ impl SiteSnapshots {
         }
     }
 
-    async fn due_next(
+    async fn slow_part(
         &self,
         client: &Client,
         config: &Arc<Config>,
-    ) -> Result<DueNext, ClientError> {
-        let mut last = self.due.lock().await;
-        if let Some((_, due)) = last.as_ref().filter(|(read, _)| read.elapsed() < DUE_FRESH) {
+    ) -> Result<SlowPart, ClientError> {
+        let mut last = self.slow.lock().await;
+        if let Some((_, due)) = last.as_ref().filter(|(read, _)| read.elapsed() < SLOW_FRESH) {
             return Ok(due.clone());
         }
-        let due = DueNext::read(client, config).await?;
+        let due = SlowPart::read(client, config).await?;
         *last = Some((Instant::now(), due.clone()));
         Ok(due)
     }
@@ -244,7 +260,7 @@ pub(super) mod tests {
             counts: vec![(JobStatus::Dispatched, 3), (JobStatus::Error, 2)],
             failed: Vec::new(),
             running: Vec::new(),
-            minutes: Vec::new(),
+            minutes: Vec::new().into(),
             periodic_jobs: None,
             limits: 0,
             due: Vec::new().into(),

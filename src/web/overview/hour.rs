@@ -8,7 +8,7 @@ use crate::store::LastHour;
 
 /// Returns the tiles. Without samples they have numbers and no history.
 pub(super) fn tiles_of(now: &SiteSnapshot) -> Vec<Tile> {
-    match now.minutes.as_slice() {
+    match now.minutes.as_ref() {
         minutes @ [_, .., last] => with_history(now, minutes, last),
         _ => without_history(now),
     }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn tiles_have_the_last_minute_and_the_history_of_the_hour() {
         let mut now = snapshot();
-        now.minutes = vec![minute(60, 30, 0), minute(120, 54, 6)];
+        now.minutes = vec![minute(60, 30, 0), minute(120, 54, 6)].into();
         let tiles = tiles_of(&now);
         let shown: Vec<String> =
             tiles.iter().map(|of| format!("{} {} {}", of.label, of.value, of.unit)).collect();
