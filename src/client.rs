@@ -41,6 +41,7 @@ mod periodic_jobs;
 mod queues;
 mod samples;
 mod scripts;
+mod searches;
 mod stats;
 mod status;
 mod tokens;
@@ -68,6 +69,7 @@ pub use scripts::{check_script, script_functions};
 pub(crate) use scripts::{function_documents, script_groups};
 #[cfg(test)]
 pub(crate) use scripts::{osis_engine, sal_engine};
+pub use searches::{ErrorGroupDocument, ErrorGroupsDocument};
 pub use stats::{Counters, TypeStats};
 pub use tokens::{NewToken, Token, TokenError};
 

@@ -118,32 +118,41 @@ impl Store {
     /// [`StoreError`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let from = query.cursor.as_ref().map_or(JobStatus::Created, |cursor| cursor.status);
-        let statuses = JobStatus::ALL.into_iter().filter(|status| match query.status {
-            Some(only) => *status == only,
-            None => *status >= from,
-        });
-        let mut found: Vec<(JobStatus, Entry)> = Vec::new();
-        for status in statuses {
-            let indexes = self.indexes(status, query.script_type.as_ref()).await?;
-            let after = query.cursor.as_ref().filter(|cursor| cursor.status == status);
-            let entries = self.newest(&indexes, after, limit - found.len()).await?;
-            found.extend(entries.into_iter().map(|entry| (status, entry)));
-            if found.len() == limit {
-                break;
-            }
-        }
-        let next = (found.len() == limit)
-            .then(|| found.last())
-            .flatten()
-            .map(|(status, entry)| Cursor { status: *status, score: entry.0, id: entry.1.clone() });
-        let ids: Vec<JobId> = found.into_iter().map(|(_, (_, id))| id).collect();
-        let mut items = self.summaries(ids).await?;
+        let jobs = self.placed_jobs(query).await?;
+        let next =
+            if jobs.len() == limit { jobs.last().map(|(place, _)| place.clone()) } else { None };
+        let mut items: Vec<JobSummary> = jobs.into_iter().filter_map(|(_, job)| job).collect();
         // A boot may run jobs of several types.
         if let Some(only) = &query.script_type {
             items.retain(|job| job.fields.get("script_type").is_none_or(|t| t == only.as_str()));
         }
         Ok(Page { items, next })
+    }
+
+    /// A page of jobs, each with the cursor behind it; none for one that has expired.
+    pub(super) async fn placed_jobs(
+        &self,
+        query: &ListQuery,
+    ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
+        let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
+        let from = query.cursor.as_ref().map_or(JobStatus::Created, |cursor| cursor.status);
+        let statuses = JobStatus::ALL.into_iter().filter(|status| match query.status {
+            Some(only) => *status == only,
+            None => *status >= from,
+        });
+        let mut found: Vec<Cursor> = Vec::new();
+        for status in statuses {
+            let indexes = self.indexes(status, query.script_type.as_ref()).await?;
+            let after = query.cursor.as_ref().filter(|cursor| cursor.status == status);
+            let entries = self.newest(&indexes, after, limit - found.len()).await?;
+            found.extend(entries.into_iter().map(|(score, id)| Cursor { status, score, id }));
+            if found.len() == limit {
+                break;
+            }
+        }
+        let summaries =
+            self.summaries(found.iter().map(|place| place.id.clone()).collect()).await?;
+        Ok(found.into_iter().zip(summaries).collect())
     }
 
     /// The indexes in which jobs of a state stand.
@@ -248,7 +257,7 @@ impl Store {
         Ok(entries)
     }
 
-    async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<JobSummary>, StoreError> {
+    async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -259,7 +268,7 @@ impl Store {
         }
         let hashes: Vec<Value> = self.link.pipeline("listing jobs", &pipeline).await?;
         let read_one = |(id, fields)| summary(id, &read::<Vec<Option<Vec<u8>>>>(fields)?);
-        Ok(ids.into_iter().zip(hashes).filter_map(read_one).collect())
+        Ok(ids.into_iter().zip(hashes).map(read_one).collect())
     }
 }
 

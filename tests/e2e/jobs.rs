@@ -310,3 +310,44 @@ fn copy_of_a_job_has_its_settings_with_the_changes() {
     hero.run(&["job", "clone", "a", "--set", "retires=3"]).code(65).says("did you mean `retries`?");
     hero.run(&["job", "clone", "nobody"]).code(66);
 }
+
+#[test]
+fn jobs_are_found_by_caller_name_and_error_and_failures_are_grouped() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("osis-default-1").start();
+    for (id, script, name) in [
+        ("a", "throw \"no file 7\"", "Import one"),
+        ("b", "throw \"no file 8\"", "import two"),
+        ("c", "throw \"else\"", "other"),
+    ] {
+        let exec =
+            ["exec", "-t", "osis", "--id", id, "--name", name, "--caller", name, "-e", script];
+        hero.run(&exec).code(1);
+    }
+    hero.run(&["submit", "-t", "sal", "--id", "d", "-e", "1"]).code(0);
+    hero.run(&["job", "stop", "d"]).code(0);
+    let found = |args: &[&str]| {
+        let listed = hero.run(&[&["job", "list", "--json"], args].concat()).code(0).stdout;
+        let listed: serde_json::Value = serde_json::from_str(&listed).expect("one document");
+        let jobs = listed["jobs"].as_array().expect("jobs").iter();
+        let mut ids: Vec<String> =
+            jobs.map(|job| job["id"].as_str().expect("an id").to_owned()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(found(&["--name", "IMPORT"]), ["a", "b"]);
+    assert_eq!(found(&["--caller", "other"]), ["c"]);
+    assert_eq!(found(&["--error", "no file", "--status", "error"]), ["a", "b"]);
+    assert_eq!(found(&["--cancelled"]), ["d"]);
+    assert_eq!(found(&["--error", "no file", "--limit", "1"]).len(), 1);
+    assert!(hero.run(&["job", "list"]).code(0).stdout.contains("  cancelled  "));
+    let groups = hero.run(&["job", "errors", "--json"]).code(0).stdout;
+    let groups: serde_json::Value = serde_json::from_str(&groups).expect("one document");
+    assert_eq!((&groups["looked"], &groups["more"]), (&4.into(), &false.into()), "{groups}");
+    let first = &groups["groups"][0];
+    assert_eq!((&first["jobs"], &first["last_job"]), (&2.into(), &"b".into()), "{first}");
+    assert!(first["kind"].as_str().is_some_and(|kind| kind.contains("no file N")), "{first}");
+    assert_eq!(groups["groups"].as_array().map(Vec::len), Some(3));
+    assert!(hero.run(&["job", "errors", "-t", "sal"]).code(0).stdout.contains("stopped"));
+}

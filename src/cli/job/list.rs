@@ -15,7 +15,7 @@ use crate::cli::time::{age, between, brief};
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job::JobStatus;
-use crate::store::{JobSummary, ListQuery};
+use crate::store::{JobSearch, JobSummary, ListQuery};
 
 /// List jobs by state, the newest first
 #[derive(Debug, Args)]
@@ -30,6 +30,18 @@ pub(in crate::cli) struct JobList {
     /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
+    /// Only jobs of this caller
+    #[arg(long, value_name = "TEXT")]
+    caller: Option<String>,
+    /// Only jobs whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// Only jobs whose error contains this text, within its first 200 characters
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+    /// Only jobs that were stopped
+    #[arg(long)]
+    cancelled: bool,
     /// The page size, up to 1000
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -47,21 +59,49 @@ impl JobList {
             limit: self.limit.into(),
             cursor: self.cursor.as_deref().map(parsed).transpose()?,
         };
-        let page = client.list_jobs(&query).await?;
-        let next = page.next.map(|cursor| cursor.to_string());
+        let search = self.search();
+        let (items, next) = if search.is_wanted() {
+            let found = client.find_jobs(&query, &search).await?;
+            if found.looked >= JobSearch::LOOKED_MAX {
+                output::note(&format!("hero: of the latest {} jobs", found.looked));
+            }
+            (found.items, found.next)
+        } else {
+            let page = client.list_jobs(&query).await?;
+            (page.items, page.next)
+        };
+        let next = next.map(|cursor| cursor.to_string());
         if json {
-            output::json(&json!({ "jobs": page.items, "next": next }))?;
+            output::json(&json!({ "jobs": items, "next": next }))?;
             return Ok(ExitCode::SUCCESS);
         }
-        output::text(&table(&page.items, Timestamp::now()))?;
+        output::text(&table(&items, Timestamp::now()))?;
         if let Some(next) = next {
             output::note(&format!("more: {}", self.command_for(&next)));
         }
         Ok(ExitCode::SUCCESS)
     }
 
+    fn search(&self) -> JobSearch {
+        JobSearch {
+            caller: self.caller.clone(),
+            name: self.name.clone(),
+            error: self.error.clone(),
+            cancelled: self.cancelled.then_some(true),
+        }
+    }
+
     fn command_for(&self, cursor: &str) -> String {
         let mut command = "hero job list".to_owned();
+        let texts = [("--caller", &self.caller), ("--name", &self.name), ("--error", &self.error)];
+        for (option, text) in texts {
+            if let Some(text) = text {
+                let _ = write!(command, " {option} '{}'", text.replace('\'', r"'\''"));
+            }
+        }
+        if self.cancelled {
+            command.push_str(" --cancelled");
+        }
         for (option, value) in [("--status", &self.status), ("--type", &self.script_type)] {
             if let Some(value) = value {
                 let _ = write!(command, " {option} {value}");
@@ -80,7 +120,7 @@ fn table(jobs: &[JobSummary], now: Timestamp) -> String {
         table.row([
             job.id.to_string(),
             shortened(&field("name")),
-            job.status.to_string(),
+            if job.is_cancelled() { "cancelled".to_owned() } else { job.status.to_string() },
             field("script_type"),
             target(job),
             field("attempt"),
@@ -175,8 +215,16 @@ mod tests {
 
     #[test]
     fn next_page_keeps_the_filters() {
-        let list =
-            JobList { status: Some("error".to_owned()), script_type: None, limit: 2, cursor: None };
+        let list = JobList {
+            status: Some("error".to_owned()),
+            script_type: None,
+            caller: None,
+            name: None,
+            error: None,
+            cancelled: false,
+            limit: 2,
+            cursor: None,
+        };
         assert_eq!(
             list.command_for("error.1.j1"),
             "hero job list --status error --limit 2 --cursor error.1.j1"

@@ -1,5 +1,6 @@
 //! `hero job …`: lists, shows, awaits, stops, retries and deletes jobs.
 
+mod errors;
 mod list;
 pub(super) mod show;
 
@@ -24,6 +25,7 @@ use crate::store::LogLine;
 #[command(after_help = "Example:\n  hero job list --status error\n  hero job show ID")]
 pub(super) enum JobCommand {
     List(list::JobList),
+    Errors(errors::JobErrors),
     /// Show every field of a job
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
     Show(Show),
@@ -158,6 +160,7 @@ impl JobCommand {
         let client = global.client()?;
         match self {
             Self::List(list) => list.run(&client, global.json).await,
+            Self::Errors(errors) => errors.run(&client, global.json).await,
             Self::Show(Show { id, raw }) => {
                 show::run(&client, &parsed(&id)?, global.json, raw).await
             }

@@ -1,0 +1,59 @@
+//! `hero job errors`: the latest failures by the kind of their error.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::cli::exec::parsed;
+use crate::cli::output;
+use crate::cli::table::Table;
+use crate::cli::time::age;
+use crate::client::{Client, ErrorGroupDocument};
+use crate::error::Error;
+use crate::store::{JobSearch, ListQuery};
+
+/// Group the latest failed jobs by their error, without its numbers, ids, paths and quoted texts
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hero job errors\n  hero job errors --type python --limit 5\n\n\
+                        The latest 10000 failed jobs are looked at."
+)]
+pub(in crate::cli) struct JobErrors {
+    /// Only jobs of this script type
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    script_type: Option<String>,
+    /// The most kinds of errors to print
+    #[arg(long, default_value_t = 20, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+}
+
+impl JobErrors {
+    pub(super) async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let script_type = self.script_type.as_deref().map(parsed).transpose()?;
+        let query = ListQuery { script_type, ..ListQuery::default() };
+        let found = client.error_groups(&query, &JobSearch::default(), self.limit.into()).await?;
+        output::print(json, || json!(found), || table(&found.groups, Timestamp::now()))?;
+        if found.more && !json {
+            output::note(&format!("hero: of the latest {} failed jobs", found.looked));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> String {
+    let mut table = Table::new(&[">JOBS", "ERROR", ">LAST", "LAST JOB", "TYPES"]);
+    for group in groups {
+        let last: Option<Timestamp> = group.last_at.as_ref().and_then(|at| at.parse().ok());
+        table.row([
+            group.jobs.to_string(),
+            group.kind.chars().take(80).collect(),
+            last.map(|at| age(at, now)).unwrap_or_default(),
+            group.last_job.clone(),
+            group.types.keys().cloned().collect::<Vec<_>>().join(" "),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,105 @@
+//! Searches through jobs, and failures by their kind.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Client, ClientError};
+use crate::proto::error_kind::error_kind;
+use crate::proto::job::JobStatus;
+use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
+
+/// The latest failures, by the kind of their error.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ErrorGroupsDocument {
+    /// The kinds, the most frequent first.
+    pub groups: Vec<ErrorGroupDocument>,
+    /// The number of failed jobs that were looked at, the latest.
+    pub looked: usize,
+    /// True if there are more failed jobs than were looked at.
+    pub more: bool,
+}
+
+/// Failures of one kind.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ErrorGroupDocument {
+    /// The error without numbers, ids, paths and quoted texts.
+    pub kind: String,
+    /// The number of jobs.
+    pub jobs: u64,
+    /// True if these jobs were stopped.
+    pub cancelled: bool,
+    /// The script types of the jobs, each with their number.
+    pub types: BTreeMap<String, u64>,
+    /// The latest of the jobs.
+    pub last_job: String,
+    /// The error of that job, cut.
+    pub last_error: String,
+    /// The end of that job, in RFC 3339.
+    pub last_at: Option<String>,
+}
+
+impl Client {
+    /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn find_jobs(
+        &self,
+        query: &ListQuery,
+        search: &JobSearch,
+    ) -> Result<FoundJobs, ClientError> {
+        Ok(self.store.find_jobs(query, search).await?)
+    }
+
+    /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds by the kind of their error,
+    /// at most `most` groups.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn error_groups(
+        &self,
+        query: &ListQuery,
+        search: &JobSearch,
+        most: usize,
+    ) -> Result<ErrorGroupsDocument, ClientError> {
+        let limit = ListQuery::LIMIT_MAX;
+        let mut query = ListQuery { status: Some(JobStatus::Error), limit, ..query.clone() };
+        let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
+        let mut looked = 0;
+        loop {
+            let found = self.store.find_jobs(&query, search).await?;
+            looked += found.looked;
+            for job in &found.items {
+                add(&mut groups, job);
+            }
+            query.cursor = found.next;
+            if query.cursor.is_none() || looked >= JobSearch::LOOKED_MAX {
+                break;
+            }
+        }
+        let mut groups: Vec<ErrorGroupDocument> = groups.into_values().collect();
+        groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.kind.cmp(&b.kind)));
+        groups.truncate(most);
+        Ok(ErrorGroupsDocument { groups, looked, more: query.cursor.is_some() })
+    }
+}
+
+/// Adds a job to the group of its kind. The latest job comes first.
+fn add(groups: &mut BTreeMap<String, ErrorGroupDocument>, job: &JobSummary) {
+    let field = |name: &str| job.fields.get(name).cloned().unwrap_or_default();
+    let error = field("error");
+    let kind = error_kind(&error);
+    let group = groups.entry(kind.clone()).or_insert_with(|| ErrorGroupDocument {
+        kind,
+        jobs: 0,
+        cancelled: job.is_cancelled(),
+        types: BTreeMap::new(),
+        last_job: job.id.to_string(),
+        last_error: error,
+        last_at: job.fields.get("finished_at").cloned(),
+    });
+    group.jobs += 1;
+    *group.types.entry(field("script_type")).or_default() += 1;
+}
