@@ -278,6 +278,9 @@ pub struct RefusedDocument {
 /// A mistake in a script.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FindingDocument {
+    /// The file of an imported module that has it; absent for the script itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The line, from 1; 0 if the text names it.
     pub line: usize,
     /// The column, from 1.
@@ -288,8 +291,8 @@ pub struct FindingDocument {
 
 impl From<&Finding> for FindingDocument {
     fn from(found: &Finding) -> Self {
-        let Finding { line, column, message } = found;
-        Self { line: *line, column: *column, message: message.clone() }
+        let Finding { file, line, column, message } = found.clone();
+        Self { file: file.map(|file| file.display().to_string()), line, column, message }
     }
 }
 

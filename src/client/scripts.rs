@@ -38,13 +38,14 @@ fn findings(
     };
     let limits = &of_type.limits;
     match of_type.engine {
-        EngineKind::Sal => Ok(sal_engine(limits)?.check(source, &[])),
+        EngineKind::Sal => Ok(sal_engine(limits)?.with_type(of_type).check(source, &[])),
         EngineKind::Osis => {
             let other = sal_engine(&RhaiLimits::default())?;
             let functions = other.groups().iter().flat_map(|group| &group.functions);
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
-            Ok(osis_engine(limits, &config.osis)?.check(source, &elsewhere))
+            let engine = osis_engine(limits, &config.osis)?.with_type(of_type);
+            Ok(engine.check(source, &elsewhere))
         }
         EngineKind::HeroScript => {
             let backends = Backends { osis: config.osis.clone(), ..Backends::default() };
@@ -65,7 +66,7 @@ fn findings(
                 let message = format!("cannot check the script: {failure}");
                 Error::new(Exit::Unavailable, message)
             })?;
-            let found = found.map(|message| Finding { line: 0, column: 0, message });
+            let found = found.map(|message| Finding { file: None, line: 0, column: 0, message });
             Ok(found.into_iter().collect())
         }
     }

@@ -52,8 +52,8 @@ pub(super) struct Doc {
 #[command(after_help = "Examples:\n  hero script check report.rhai\n  \
                         hero script check -t sal -e 'file_raed(\"/etc/hostname\")'\n  \
                         hero script check -t bash deploy.sh\n\n\
-                        A Rhai script is parsed, and unknown functions are reported. Other scripts \
-                        are checked\nby the `check` command of their type in the configuration.")]
+                        A Rhai script is parsed with the modules that it imports, and unknown functions are reported.\n\
+                        Other scripts are checked\nby the `check` command of their type in the configuration.")]
 pub(super) struct ScriptCheck {
     #[command(flatten)]
     source: ScriptSource,
@@ -130,7 +130,8 @@ pub(super) fn refuse_faulty(
 
 /// Formats a finding. One of a command has no line of its own: its text names the lines.
 fn said(name: &str, found: &FindingDocument) -> String {
-    let FindingDocument { line, column, message } = found;
+    let FindingDocument { file, line, column, message } = found;
+    let name = file.as_deref().unwrap_or(name);
     match line {
         0 => format!("{name}: {message}"),
         line => format!("{name}:{line}:{column}: {message}"),

@@ -7,7 +7,6 @@ pub use parse::{HeroAction, HeroScriptError, ParameterValue, parse};
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ::rhai::{Array, Dynamic, Map};
@@ -21,8 +20,6 @@ use crate::proto::text::did_you_mean;
 
 /// The most files of all folders.
 const FILES_MAX: usize = 256;
-/// The largest file.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs `HeroScript` with the functions of Rhai files.
 #[derive(Debug)]
@@ -45,13 +42,16 @@ impl HeroScriptEngine {
         job: &JobConfig,
         backends: &Backends,
     ) -> Self {
-        let rhai = RhaiEngine::osis(script_type, limits, job).with_backends(backends);
+        let rhai = RhaiEngine::osis(script_type, limits, job)
+            .with_backends(backends)
+            .with_modules(folders);
         let (mut modules, mut failures) = (BTreeMap::new(), Vec::new());
         for folder in folders {
             match files_of(folder) {
                 Ok(files) => {
-                    for (actor, file) in files.into_iter().take(FILES_MAX) {
-                        modules.entry(actor).or_insert_with(|| load(&rhai, &file));
+                    for actor in files.into_iter().take(FILES_MAX) {
+                        let module = rhai.module(&actor);
+                        modules.entry(actor).or_insert(module);
                     }
                 }
                 Err(why) => failures.push(format!("{}: {why}", folder.display())),
@@ -69,14 +69,14 @@ impl HeroScriptEngine {
         match parse(source) {
             Ok(actions) => actions.iter().filter_map(|action| self.finding(action)).collect(),
             Err(HeroScriptError { line, column, message }) => {
-                vec![Finding { line, column, message }]
+                vec![Finding { file: None, line, column, message }]
             }
         }
     }
 
     fn finding(&self, action: &HeroAction) -> Option<Finding> {
         let message = self.module(action).err()?;
-        Some(Finding { line: action.line, column: 1, message })
+        Some(Finding { file: None, line: action.line, column: 1, message })
     }
 
     /// Returns the module of an action, which has its function.
@@ -112,8 +112,8 @@ fn function_of(action: &HeroAction) -> String {
     format!("{}_{}", action.actor, action.name)
 }
 
-/// Returns the Rhai files of a folder by their names without the extension, sorted.
-fn files_of(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+/// Returns the names of the Rhai files of a folder without the extension, sorted.
+fn files_of(folder: &Path) -> Result<Vec<String>, String> {
     let entries = fs::read_dir(folder).map_err(|error| reason(&error))?;
     let mut files = Vec::new();
     for entry in entries {
@@ -121,25 +121,11 @@ fn files_of(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
         let name = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned);
         let is_rhai = path.extension().is_some_and(|extension| extension == "rhai");
         if let Some(name) = name.filter(|_| is_rhai) {
-            files.push((name, path));
+            files.push(name);
         }
     }
     files.sort();
     Ok(files)
-}
-
-fn load(rhai: &RhaiEngine, file: &Path) -> Result<RhaiModule, String> {
-    let wrong = |why: String| format!("cannot use {}: {why}", file.display());
-    let mut source = String::new();
-    let read = fs::File::open(file)
-        .and_then(|open| open.take(FILE_BYTES_MAX + 1).read_to_string(&mut source));
-    match read {
-        Err(error) => Err(wrong(reason(&error))),
-        Ok(size) if size as u64 > FILE_BYTES_MAX => {
-            Err(wrong(format!("it is larger than {FILE_BYTES_MAX} bytes")))
-        }
-        Ok(_) => rhai.module(file, &source).map_err(wrong),
-    }
 }
 
 /// Returns the parameters of an action as its function gets them.

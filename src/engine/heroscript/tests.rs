@@ -20,6 +20,7 @@ const PERSON: &str = "\
 fn person_define(p) { print(`${p.name} is ${p.age}`); p.age + 1 }
 fn person_fail(p) { throw `no ${p.name}`; }
 fn person_show(p) { p }
+fn person_import(p) { import `tools` as tools; tools::double(p.n) }
 fn person_two(a, b) { a }
 private fn person_secret(p) { p }
 ";
@@ -28,6 +29,8 @@ fn engine() -> (tempfile::TempDir, HeroScriptEngine) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("person.rhai"), PERSON).expect("written");
     std::fs::write(folder.path().join("broken.rhai"), "fn broken_x(p) {").expect("written");
+    let tools = folder.path().join("tools.rhai");
+    std::fs::write(tools, "fn double(n) { n * 2 }").expect("written");
     std::fs::write(folder.path().join("notes.txt"), "no module").expect("written");
     let engine = HeroScriptEngine::new(
         "heroscript".parse().expect("legal"),
@@ -122,4 +125,9 @@ fn engine_without_a_folder_says_which_it_misses() {
         why.starts_with("cannot read type.heroscript.modules: /nonexistent/modules: "),
         "{why}"
     );
+}
+
+#[test]
+fn function_imports_another_file_of_the_folders() {
+    assert_eq!(run("!!person.import n:21").0, Ok("42".to_owned()));
 }

@@ -1,11 +1,11 @@
 //! Files of Rhai functions that another engine calls by name.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ::rhai::{AST, CallFnOptions, Dynamic, FnAccess, Map, Scope};
+use ::rhai::{CallFnOptions, Dynamic, FnAccess, Map, Scope};
 
-use super::interpreter;
+use super::modules::{CompiledModule, ModuleError};
 use super::runtime::run::terminated;
 use super::runtime::{failure, memory};
 use super::{RhaiEngine, Script, Success};
@@ -14,8 +14,7 @@ use crate::engine::{Cancel, Failure, Log};
 /// A file of functions.
 #[derive(Debug)]
 pub struct RhaiModule {
-    file: PathBuf,
-    compiled: AST,
+    module: CompiledModule,
     /// The public functions of one parameter.
     functions: BTreeSet<String>,
 }
@@ -23,7 +22,7 @@ pub struct RhaiModule {
 impl RhaiModule {
     /// Returns the file.
     pub fn file(&self) -> &Path {
-        &self.file
+        &self.module.file
     }
 
     /// Returns whether it has a public function of one parameter.
@@ -51,19 +50,24 @@ pub struct ModuleCall<'a> {
 }
 
 impl RhaiEngine {
-    /// Compiles a file of functions.
+    /// Reads and compiles the file of functions `NAME.rhai` of the folders.
     ///
     /// # Errors
-    /// The first mistake.
-    pub fn module(&self, file: &Path, source: &str) -> Result<RhaiModule, String> {
-        let compiled = interpreter::compile(&self.interpreter, &Scope::new(), source)
-            .map_err(|error| failure::message(&error.into()))?;
-        let functions = compiled
+    /// The reason why it cannot be read, or its first mistake.
+    pub fn module(&self, name: &str) -> Result<RhaiModule, String> {
+        let module = self.modules.load(&self.interpreter, name).map_err(|error| match error {
+            ModuleError::Unreadable(why) => format!("cannot use {name}.rhai: {why}"),
+            ModuleError::Invalid { file, error } => {
+                format!("cannot use {}: {}", file.display(), failure::message(&error))
+            }
+        })?;
+        let functions = module
+            .code
             .iter_functions()
             .filter(|function| function.access == FnAccess::Public && function.params.len() == 1)
             .map(|function| function.name.to_owned())
             .collect();
-        Ok(RhaiModule { file: file.to_owned(), compiled, functions })
+        Ok(RhaiModule { module, functions })
     }
 
     /// Calls functions one after the other, as one script. The value of the last is the output.
@@ -88,13 +92,13 @@ impl RhaiEngine {
                 let called = self.interpreter.call_fn_with_options::<Dynamic>(
                     options,
                     &mut Scope::new(),
-                    &module.compiled,
+                    &*module.module.code,
                     function,
                     (parameters,),
                 );
                 value = called.map_err(|error| {
                     let why = failure::message(&error);
-                    format!("{place}: {why} in {}", module.file.display())
+                    format!("{place}: {why} in {}", module.file().display())
                 })?;
             }
             Ok(value)

@@ -1,10 +1,14 @@
-//! Checks a script without running it: its syntax, and that the functions it calls exist.
+//! Checks a script without running it: its syntax, and that the functions it calls exist; the same of
+//! the modules that it imports.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ::rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Map, Position, Scope, Stmt};
+use ::rhai::{AST, ASTNode, Engine, EvalAltResult, Expr, FnCallExpr, Map, Position, Scope, Stmt};
 
-use super::interpreter::compile;
+use super::interpreter::{MODULES_MAX, compile};
+use super::modules::{ModuleError, Modules};
 use super::runtime::failure;
 
 /// Functions of the language that no package lists. A closure that captures a variable is a hidden
@@ -25,6 +29,8 @@ const LANGUAGE_FUNCTIONS: [&str; 10] = [
 /// A mistake in a script.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
+    /// The file of an imported module that has it; `None` for the script itself.
+    pub file: Option<PathBuf>,
     /// From 1; 0 if it concerns the whole script.
     pub line: usize,
     /// From 1; 0 if it concerns the whole script.
@@ -40,20 +46,60 @@ struct Call {
     position: Position,
 }
 
-/// Returns every mistake that can be found without running the script, ordered by line.
-/// `elsewhere` lists functions with the script type that has them, for a better hint.
-pub(super) fn check(engine: &Engine, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
+/// Returns every mistake that can be found without running the script, those of the modules that it
+/// imports after its own, ordered by line. `elsewhere` lists functions with the script type that has
+/// them, for a better hint.
+pub(super) fn check(
+    engine: &Engine,
+    modules: &Modules,
+    source: &str,
+    elsewhere: &[(&str, &str)],
+) -> Vec<Finding> {
     let compiled = match compile(engine, &Scope::new(), source) {
-        Ok(compiled) => compiled,
-        Err(error) => {
-            let position = error.position();
-            let text = failure::message(&error.into());
-            // The caller prints the position in front of the message.
-            let text = text.rsplit_once(" (line ").map_or(text.as_str(), |(text, _)| text);
-            return vec![finding(position, text.to_owned())];
-        }
+        Ok(compiled) => Arc::new(compiled),
+        Err(error) => return vec![mistake(None, &error.into())],
     };
-    let known = known(engine, &compiled);
+    let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut to_check = vec![(None, compiled)];
+    while let Some((file, code)) = to_check.pop() {
+        findings.extend(unknown_functions(engine, file.as_deref(), &code, elsewhere));
+        for (name, position) in imports(&code) {
+            match modules.load(engine, &name) {
+                Ok(module) => {
+                    if seen.len() < MODULES_MAX && seen.insert(module.file.clone()) {
+                        to_check.push((Some(module.file), module.code));
+                    }
+                }
+                Err(ModuleError::Unreadable(why)) => {
+                    let why = format!("import {name}: {why}");
+                    findings.push(finding(file.as_deref(), position, why));
+                }
+                Err(ModuleError::Invalid { file, error }) => {
+                    findings.push(mistake(Some(&file), &error));
+                }
+            }
+        }
+    }
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+fn mistake(file: Option<&Path>, error: &EvalAltResult) -> Finding {
+    let text = failure::message(error);
+    // The caller prints the position in front of the message.
+    let text = text.rsplit_once(" (line ").map_or(text.as_str(), |(text, _)| text);
+    finding(file, error.position(), text.to_owned())
+}
+
+/// Returns the calls of functions that do not exist, in any order.
+fn unknown_functions(
+    engine: &Engine,
+    file: Option<&Path>,
+    compiled: &AST,
+    elsewhere: &[(&str, &str)],
+) -> Vec<Finding> {
+    let known = known(engine, compiled);
     let mut properties = BTreeSet::new();
     let mut calls = Vec::new();
     compiled.walk(&mut |path: &[ASTNode<'_>]| {
@@ -62,16 +108,27 @@ pub(super) fn check(engine: &Engine, source: &str, elsewhere: &[(&str, &str)]) -
         }
         true
     });
-    let mut findings: Vec<Finding> = calls
+    calls
         .into_iter()
         .filter(|call| !known.contains(call.name.as_str()))
         // A map may hold a function under that name.
         .filter(|call| !(call.is_method && properties.contains(&call.name)))
-        .map(|call| finding(call.position, unknown(&call.name, &known, elsewhere)))
-        .collect();
-    findings.sort();
-    findings.dedup();
-    findings
+        .map(|call| finding(file, call.position, unknown(&call.name, &known, elsewhere)))
+        .collect()
+}
+
+/// Returns the modules that a script imports by a text, with the places.
+fn imports(compiled: &AST) -> Vec<(String, Position)> {
+    let mut imports = Vec::new();
+    compiled.walk(&mut |path: &[ASTNode<'_>]| {
+        if let Some(ASTNode::Stmt(Stmt::Import(import, _))) = path.last()
+            && let Expr::StringConstant(name, position) = &import.0
+        {
+            imports.push((name.to_string(), *position));
+        }
+        true
+    });
+    imports
 }
 
 /// Returns the names of all functions that a script can call.
@@ -109,8 +166,9 @@ fn collect(node: &ASTNode<'_>, calls: &mut Vec<Call>, properties: &mut BTreeSet<
     }
 }
 
-fn finding(position: Position, message: String) -> Finding {
+fn finding(file: Option<&Path>, position: Position, message: String) -> Finding {
     Finding {
+        file: file.map(Path::to_owned),
         line: position.line().unwrap_or_default(),
         column: position.position().unwrap_or_default(),
         message,

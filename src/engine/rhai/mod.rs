@@ -43,6 +43,7 @@ pub use session::Session;
 pub struct RhaiEngine {
     script_type: ScriptType,
     interpreter: ::rhai::Engine,
+    modules: Modules,
     cache: ScriptCache,
     groups: Vec<Group>,
     osis: Option<OsisSettings>,
@@ -89,9 +90,8 @@ impl RhaiEngine {
     /// Lets scripts import the modules in these folders; without folders no script can import.
     #[must_use]
     pub fn with_modules(mut self, folders: &[PathBuf]) -> Self {
-        if !folders.is_empty() {
-            interpreter::allow_modules(&mut self.interpreter, Modules::new(folders));
-        }
+        self.modules = Modules::new(folders);
+        self.interpreter.set_module_resolver(self.modules.clone());
         self
     }
 
@@ -117,7 +117,9 @@ impl RhaiEngine {
         register: impl FnOnce(&mut Functions<'_>),
     ) -> Self {
         let eval_key = format!("type.{script_type}.eval");
+        let modules = Modules::new(&[]);
         let mut interpreter = interpreter::interpreter(limits, eval_key);
+        interpreter.set_module_resolver(modules.clone());
         let mut functions = Functions::new(&mut interpreter);
         base::register(&mut functions);
         formats::register(&mut functions, limits);
@@ -126,6 +128,7 @@ impl RhaiEngine {
         Self {
             script_type,
             interpreter,
+            modules,
             cache: ScriptCache::default(),
             groups,
             osis: None,
@@ -143,7 +146,7 @@ impl RhaiEngine {
     /// Returns every mistake that can be found without running the script, ordered by line.
     /// `elsewhere` lists functions with the script type that has them, for a better hint.
     pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
-        check::check(&self.interpreter, source, elsewhere)
+        check::check(&self.interpreter, &self.modules, source, elsewhere)
     }
 
     /// Runs a script as [`Engine::run`] does, after those that ran in the session before.

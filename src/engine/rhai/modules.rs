@@ -1,4 +1,5 @@
-//! The modules that scripts import: files `NAME.rhai` in the configured folders.
+//! The modules of the configured folders, files `NAME.rhai`: those that scripts import, and those whose
+//! functions the actions of `HeroScript` call.
 //!
 //! A file is read and compiled when it is first imported, and again when it has changed. Each
 //! import evaluates it for its script, so constants of one job never reach another.
@@ -31,9 +32,12 @@ thread_local! {
     static IMPORTING: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The folders of a script type with the files that were compiled so far.
+/// The folders of a script type with the files that were compiled so far. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct Modules(Arc<ModuleFolders>);
+
 #[derive(Debug)]
-pub(super) struct Modules {
+struct ModuleFolders {
     folders: Vec<PathBuf>,
     compiled: RwLock<HashMap<PathBuf, Compiled>>,
 }
@@ -73,18 +77,18 @@ pub(super) enum ModuleError {
 impl Modules {
     /// Creates the modules in `folders`; a name is looked up in their order.
     pub(super) fn new(folders: &[PathBuf]) -> Self {
-        Self { folders: folders.to_vec(), compiled: RwLock::default() }
+        Self(Arc::new(ModuleFolders { folders: folders.to_vec(), compiled: RwLock::default() }))
     }
 
     /// Returns the module `name`, compiled from its file as it is now.
     ///
     /// # Errors
-    /// [`ModuleError`]; the text of `Unreadable` has the name of the module.
+    /// [`ModuleError`].
     pub(super) fn load(&self, engine: &Engine, name: &str) -> Result<CompiledModule, ModuleError> {
-        let failed = |why: String| ModuleError::Unreadable(format!("import {name}: {why}"));
+        let failed = ModuleError::Unreadable;
         let file = self.find(name).map_err(failed)?;
         let (mut opened, version) = open(&file).map_err(failed)?;
-        let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner);
+        let compiled = self.0.compiled.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = compiled.get(&file).filter(|known| known.version == version) {
             return Ok(known.module.clone());
         }
@@ -95,7 +99,7 @@ impl Modules {
         })?;
         code.set_source(file.to_string_lossy().into_owned());
         let module = CompiledModule { file: file.clone(), code: Arc::new(code) };
-        let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.0.compiled.write().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() >= FILES_MAX {
             compiled.clear();
         }
@@ -115,7 +119,10 @@ impl Modules {
         } else {
             format!("{name}.rhai")
         };
-        for folder in &self.folders {
+        if self.0.folders.is_empty() {
+            return Err("no folder has modules; type.NAME.modules names the folders".to_owned());
+        }
+        for folder in &self.0.folders {
             let Ok(file) = folder.join(&file_name).canonicalize() else { continue };
             // A link may lead elsewhere.
             if folder.canonicalize().is_ok_and(|folder| file.starts_with(folder)) {
@@ -124,7 +131,7 @@ impl Modules {
             return Err(format!("its file is a link out of {}", folder.display()));
         }
         let folders: Vec<String> =
-            self.folders.iter().map(|folder| folder.display().to_string()).collect();
+            self.0.folders.iter().map(|folder| folder.display().to_string()).collect();
         let folders = folders.join(", ");
         Err(format!("no {file_name} in {folders}; type.NAME.modules has the folders"))
     }
@@ -141,7 +148,7 @@ impl Modules {
             EvalAltResult::ErrorInModule(file.to_string_lossy().into_owned(), error, position)
         };
         let module = self.load(engine, name).map_err(|error| match error {
-            ModuleError::Unreadable(why) => thrown(why),
+            ModuleError::Unreadable(why) => thrown(format!("import {name}: {why}")),
             ModuleError::Invalid { file, error } => in_module(&file, error),
         })?;
         let _importing = Importing::begin(&module.file)

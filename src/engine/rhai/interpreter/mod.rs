@@ -8,9 +8,7 @@ mod strings;
 use std::borrow::Cow;
 
 use ::rhai::module_resolvers::DummyModuleResolver;
-use ::rhai::{
-    AST, Dynamic, Engine, LexError, ModuleResolver, OptimizationLevel, ParseError, Scope, Token,
-};
+use ::rhai::{AST, Dynamic, Engine, LexError, OptimizationLevel, ParseError, Scope, Token};
 
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
@@ -22,7 +20,7 @@ const VARIABLES_MAX: usize = 256;
 /// The limit of functions that a script may define.
 const FUNCTIONS_MAX: usize = 1_000;
 /// The limit of imports of one run.
-const MODULES_MAX: usize = 64;
+pub(super) const MODULES_MAX: usize = 64;
 
 /// Creates an interpreter without any function of ours.
 ///
@@ -63,11 +61,6 @@ pub(super) fn interpreter(limits: &RhaiLimits, eval_key: String) -> Engine {
         }
     });
     engine
-}
-
-/// Lets scripts import modules.
-pub(super) fn allow_modules(engine: &mut Engine, resolver: impl ModuleResolver + 'static) {
-    engine.set_module_resolver(resolver).set_max_modules(MODULES_MAX);
 }
 
 /// Lets scripts run texts with `eval`. Rhai does not count it as a call; the stack that a run may use
@@ -127,7 +120,7 @@ fn set_limits(engine: &mut Engine, limits: &RhaiLimits) {
         .set_max_map_size(limits.map_len_max)
         .set_max_variables(VARIABLES_MAX)
         .set_max_functions(FUNCTIONS_MAX)
-        .set_max_modules(0);
+        .set_max_modules(MODULES_MAX);
 }
 
 fn log(stream: Stream, text: &str) {

@@ -164,7 +164,38 @@ fn imports_are_bounded_and_stop_with_the_job() {
     let source = "try { import \"endless\" as e; } catch { } loop { }";
     let run = run_for(&engine, source, Duration::from_millis(100), &Cancel::new());
     assert_eq!(run.result, Err(Failure::Timeout));
-    // Without folders there is no import.
-    let message = message(&osis(), "import \"small\" as s;");
-    assert!(message.starts_with("too many modules") || message.contains("modules"), "{message}");
+}
+
+#[test]
+fn mistakes_of_imported_modules_are_found_without_a_run() {
+    let folder = tempfile::tempdir().expect("dir");
+    for (name, text) in [
+        ("good.rhai", "import \"bad\" as b;\nfn f() { 1 }"),
+        ("bad.rhai", "import \"good\" as g;\nfn f() {\n  file_raed()\n}"),
+        ("syntax.rhai", "fn f() {\n  let x = ;\n}"),
+        ("lost.rhai", "fn f() { import \"none\" as n; }"),
+    ] {
+        write(folder.path(), name, text);
+    }
+    let engine = with_folders(&[folder.path()]);
+    let real = folder.path().canonicalize().expect("a path").display().to_string();
+    let found = |source: &str| -> Vec<String> {
+        let findings = engine.check(source, &[]).into_iter().map(|found| {
+            let file = found.file.map(|file| file.display().to_string()).unwrap_or_default();
+            let file = file.replace(&real, "DIR");
+            format!("{file}:{}:{}: {}", found.line, found.column, found.message)
+        });
+        findings.collect()
+    };
+    assert_eq!(found("import \"good\" as g;"), ["DIR/bad.rhai:3:3: unknown function `file_raed`"]);
+    assert_eq!(
+        found("no();\nfn g() { import \"syntax\" as s; import \"syntax\" as t; }"),
+        [":1:1: unknown function `no`", "DIR/syntax.rhai:2:11: syntax error: unexpected ';'"]
+    );
+    let lost = found("\nimport \"none\" as n; import \"lost\" as l;");
+    assert!(lost[0].starts_with(":2:8: import none: no none.rhai in "), "{lost:?}");
+    assert!(lost[1].starts_with("DIR/lost.rhai:1:17: import none: no none.rhai"), "{lost:?}");
+    let without = osis().check("import \"x\" as x;", &[]);
+    assert!(without[0].message.starts_with("import x: no folder has modules"), "{without:?}");
+    assert!(message(&osis(), "import \"x\" as x;").starts_with("import x: no folder has modules"));
 }
