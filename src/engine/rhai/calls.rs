@@ -92,7 +92,7 @@ impl RhaiEngine {
                 let called = self.interpreter.call_fn_with_options::<Dynamic>(
                     options,
                     &mut Scope::new(),
-                    &*module.module.code,
+                    &module.module.code,
                     function,
                     (parameters,),
                 );
