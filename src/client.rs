@@ -31,6 +31,7 @@ mod dependents;
 mod documents;
 mod error;
 mod events;
+mod graph_around;
 mod limits;
 mod logs;
 mod many;
@@ -60,6 +61,7 @@ pub use documents::{
 };
 pub use error::ClientError;
 pub use events::EventFollower;
+pub use graph_around::{GraphJob, JobGraph};
 pub use logs::LogFollower;
 pub use many::{Graph, GraphNode};
 pub use migration::blockers;

@@ -52,6 +52,7 @@ impl Client {
             status: Some(job.status),
             name: job.spec.name.as_ref().map(ToString::to_string),
             prerequisites: job.spec.waits_for().cloned().collect(),
+            after_any: job.spec.after_any.len(),
             dependents: job.dependents.clone(),
             dependents_more: job.dependents_more,
         };

@@ -29,6 +29,18 @@ impl Client {
         Ok(lines)
     }
 
+    /// Reads the last `limit` lines of a job's log, the oldest first; none if there is no log.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn get_last_job_logs(
+        &self,
+        id: &JobId,
+        limit: usize,
+    ) -> Result<Vec<LogLine>, ClientError> {
+        Ok(self.store.read_log_end(id, limit).await?)
+    }
+
     /// Follows a job's log from its start to the job's end, on its own connection.
     pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
         LogFollower::new(self.store.clone(), id.clone(), None)

@@ -12,8 +12,10 @@ pub struct JobDependents {
     pub status: Option<JobStatus>,
     /// Its name.
     pub name: Option<String>,
-    /// The jobs it waits or waited for.
+    /// The jobs it waits or waited for: those that must finish, then those that may end in any way.
     pub prerequisites: Vec<JobId>,
+    /// The number of those that may end in any way.
+    pub after_any: usize,
     /// The first jobs that wait or waited for it.
     pub dependents: Vec<JobId>,
     /// The number of further dependents.
@@ -66,11 +68,14 @@ fn read(answer: Value) -> JobDependents {
     let ids = |text: String| serde_json::from_str::<Vec<JobId>>(&text).unwrap_or_default();
     let (status, name) = (next(), next());
     let mut prerequisites = ids(next());
-    prerequisites.extend(ids(next()));
+    let after_any = ids(next());
+    let any = after_any.len();
+    prerequisites.extend(after_any);
     JobDependents {
         status: status.parse().ok(),
         name: (!name.is_empty()).then_some(name),
         prerequisites,
+        after_any: any,
         dependents: ids(next()),
         dependents_more: next().parse().unwrap_or_default(),
     }

@@ -257,7 +257,11 @@ impl Store {
         Ok(entries)
     }
 
-    async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
+    /// Reads jobs as lists show them, in one round trip; `None` for one that does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }

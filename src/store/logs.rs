@@ -177,6 +177,17 @@ impl Store {
         Ok(reply.ids.into_iter().map(log_line).collect())
     }
 
+    /// Reads the last `limit` lines of a log, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn read_log_end(&self, id: &JobId, limit: usize) -> Result<Vec<LogLine>, StoreError> {
+        let mut command = redis::cmd("XREVRANGE");
+        command.arg(self.keys.log(id)).arg("+").arg("-").arg("COUNT").arg(limit);
+        let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
+        Ok(reply.ids.into_iter().rev().map(log_line).collect())
+    }
+
     /// Waits up to `timeout` for lines of a log after the one named, on a connection of its own.
     ///
     /// # Errors

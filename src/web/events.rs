@@ -18,7 +18,7 @@ use super::error::PageError;
 use super::live::{LivePart, PERIOD, Picture};
 use super::site::Site;
 use super::visitor::Visitor;
-use super::{actors, layout, overview, queues};
+use super::{actors, graph, job, jobs, layout, overview, queues};
 
 /// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
@@ -111,6 +111,9 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePar
     let mut parts = layout::live_parts(&now);
     parts.extend(match names.as_slice() {
         [""] => overview::live(site, visitor, &now),
+        ["jobs"] => jobs::live(site, visitor, &now, page).await?,
+        ["jobs", id, "graph"] => graph::live(site, visitor, &now, id).await?,
+        ["jobs", id] => job::live(site, visitor, &now, id).await?,
         ["queues"] => queues::live(site, visitor, &now),
         ["queues", name] => queues::live_one(site, visitor, &now, name),
         ["actors"] => actors::live(site, visitor, &now, query),

@@ -8,10 +8,14 @@
 mod actors;
 mod assets;
 mod cookie;
+mod doc;
 mod error;
 mod events;
 mod fields;
+mod graph;
 mod guard;
+mod job;
+mod jobs;
 mod layout;
 mod links;
 mod live;
@@ -40,6 +44,13 @@ pub fn routes(site: Site) -> Router {
         .route("/actors", get(actors::list).post(actors::change_many))
         .route("/actors/{name}", get(actors::show).post(actors::change))
         .route("/actors/{name}/stop", get(actors::ask_stop))
+        .route("/jobs", get(jobs::list).post(jobs::change))
+        .route("/jobs.json", get(jobs::json))
+        .route("/jobs.csv", get(jobs::csv))
+        .route("/jobs/{id}", get(job::show).post(job::change))
+        .route("/jobs/{id}/graph", get(graph::show))
+        .route("/jobs/{id}/log", get(job::log))
+        .route("/jobs/{id}/delete", get(job::ask_delete))
         .route("/events", get(events::follow))
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))

@@ -8,7 +8,7 @@ use std::time::Instant;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use ring::digest::{SHA256, digest};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tracing::info;
 
 use super::cookie::SetCookie;
@@ -21,7 +21,7 @@ use super::snapshot::{SiteSnapshot, SiteSnapshots};
 use super::visitor::Visitor;
 use crate::client::Client;
 use crate::config::Config;
-use crate::rpc::{Caller, Context, Table};
+use crate::rpc::{Bounds, Caller, Context, RpcError, Table};
 
 /// Checks a token. Returns its caller, or `None` if it is not known, expired or revoked.
 pub type TokenCheck =
@@ -149,14 +149,20 @@ impl Site {
         method: &str,
         params: Value,
     ) -> Result<Value, PageError> {
-        let caller = visitor.caller.clone();
-        let name = caller.name.clone();
-        let context = Context {
-            client: self.parts.client.clone(),
-            address: self.parts.address.clone(),
-            config: self.parts.settings.config.clone(),
-            caller,
-        };
+        Ok(self.call_or_why(visitor, method, params).await?)
+    }
+
+    /// Calls a method as [`Site::call`] does, for a form that shows the reason of a failure itself.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not, or the method fails.
+    pub(super) async fn call_or_why(
+        &self,
+        visitor: &Visitor,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        let (context, name) = (self.context(visitor), &visitor.caller.name);
         let about = about(&params);
         let result = self.parts.table.call(context, method, params).await;
         match &result {
@@ -165,7 +171,45 @@ impl Site {
                 info!(caller = %name, method, "{name} called {method}{about} on the page: {error}");
             }
         }
-        Ok(result?)
+        result
+    }
+
+    /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.
+    ///
+    /// # Errors
+    /// [`PageError`] if the visitor may not, or the method fails.
+    pub(super) async fn ask(
+        &self,
+        visitor: &Visitor,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, PageError> {
+        let context = self.context(visitor);
+        Ok(self.parts.table.call(context, method, params).await?)
+    }
+
+    /// Returns true if a visitor may see a job, as the API decides it.
+    ///
+    /// # Errors
+    /// [`PageError`] if Redis does not answer.
+    pub(super) async fn sees(&self, visitor: &Visitor, id: &str) -> Result<bool, PageError> {
+        if visitor.caller.bounds == Bounds::default() {
+            return Ok(true);
+        }
+        match self.ask(visitor, "job.get", json!({ "id": id })).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.status == StatusCode::SERVICE_UNAVAILABLE => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn context(&self, visitor: &Visitor) -> Context {
+        Context {
+            client: self.parts.client.clone(),
+            address: self.parts.address.clone(),
+            config: self.parts.settings.config.clone(),
+            caller: visitor.caller.clone(),
+        }
     }
 
     /// Answers with a page.

@@ -2,6 +2,7 @@
 
 mod axe;
 mod browser;
+mod jobs;
 mod pages;
 mod requests;
 mod site;

@@ -7,14 +7,14 @@ use super::site::{OPERATOR, READER, Served};
 use crate::support::Redis;
 
 /// The answer to a request.
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) body: String,
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
@@ -26,14 +26,14 @@ impl Answer {
     }
 
     /// The token against forgery of the first form.
-    fn forgery(&self) -> String {
+    pub(super) fn forgery(&self) -> String {
         let after = self.body.split("name=\"csrf\" value=\"").nth(1).expect("a form");
         after.split('"').next().expect("a value").to_owned()
     }
 }
 
 /// Sends a request with these headers and this body.
-fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+pub(super) fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
     let mut stream = TcpStream::connect(site.address).expect("connecting");
     let length = body.len();
     write!(
@@ -51,7 +51,7 @@ fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> A
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
-fn signed_in(site: &Served, token: &str) -> String {
+pub(super) fn signed_in(site: &Served, token: &str) -> String {
     let answer = send(site, "POST", "/login", "", &format!("token={token}"));
     assert_eq!(answer.status, 303);
     format!("Cookie: {}\r\n", answer.cookie())

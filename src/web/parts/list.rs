@@ -7,7 +7,8 @@ pub(in crate::web) fn id_link(id: &str, href: &str) -> Markup {
     html! { a.id href=(href) title=(id) { (short_id(id)) } }
 }
 
-fn short_id(id: &str) -> &str {
+/// Returns 8 characters of a UUID, and an id of one's own whole.
+pub(in crate::web) fn short_id(id: &str) -> &str {
     let is_uuid = id.len() == 36
         && id.bytes().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => byte == b'-',

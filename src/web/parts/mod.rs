@@ -9,7 +9,7 @@ mod tile;
 mod time;
 
 pub(super) use confirm::{Confirm, confirm};
-pub(super) use list::{empty, empty_row, id_link, pager};
+pub(super) use list::{empty, empty_row, id_link, pager, short_id};
 pub(super) use number::{count, meter, percent, rate, things};
 pub(super) use problem::{PageProblem, Severity, problems};
 pub(super) use state::{ShownState, glyph, sign};

@@ -1,0 +1,74 @@
+//! The jobs around one job: all that it waits for and that wait for it, and so on from each of them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Client, ClientError};
+use crate::proto::job::JobId;
+use crate::store::JobSummary;
+
+/// One job of the graph around a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphJob {
+    /// The job as lists show it.
+    pub job: JobSummary,
+    /// The jobs that must finish before it.
+    pub after: Vec<JobId>,
+    /// The jobs that must end before it, in any way.
+    pub after_any: Vec<JobId>,
+}
+
+/// The graph around a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobGraph {
+    /// Its jobs, those near the job first.
+    pub jobs: Vec<GraphJob>,
+    /// True if it has more jobs than were asked for.
+    pub is_cut: bool,
+}
+
+/// The most dependents of one job that are followed.
+const DEPENDENTS_MAX: usize = 1_000;
+
+impl Client {
+    /// Reads the graph around a job, up to `most` jobs. Takes two round trips for each step away from the job.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
+    pub async fn graph_around(&self, id: &JobId, most: usize) -> Result<JobGraph, ClientError> {
+        let mut known: HashSet<JobId> = HashSet::from([id.clone()]);
+        let mut graph = JobGraph { jobs: Vec::new(), is_cut: false };
+        let mut step = vec![id.clone()];
+        while !step.is_empty() {
+            let relations = self.store.dependents(&step).await?;
+            let summaries = self.store.summaries(step.clone()).await?;
+            let mut summaries: HashMap<JobId, JobSummary> =
+                summaries.into_iter().flatten().map(|job| (job.id.clone(), job)).collect();
+            let mut near: Vec<JobId> = Vec::new();
+            for (id, mut of) in step.into_iter().zip(relations) {
+                let Some(job) = summaries.remove(&id) else { continue };
+                let others = of.dependents.into_iter().take(DEPENDENTS_MAX);
+                near.extend(of.prerequisites.iter().cloned().chain(others));
+                graph.is_cut |= of.dependents_more > 0;
+                let after_any = of.prerequisites.split_off(of.prerequisites.len() - of.after_any);
+                graph.jobs.push(GraphJob { job, after: of.prerequisites, after_any });
+            }
+            near.retain(|id| known.insert(id.clone()));
+            let room = most.saturating_sub(graph.jobs.len());
+            graph.is_cut |= near.len() > room;
+            near.truncate(room);
+            step = near;
+        }
+        if graph.jobs.is_empty() {
+            return Err(ClientError::NoSuchJob(id.clone()));
+        }
+        Ok(graph)
+    }
+
+    /// Reads jobs as lists show them, in one round trip. A job that does not exist is left out.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn job_summaries(&self, ids: Vec<JobId>) -> Result<Vec<JobSummary>, ClientError> {
+        Ok(self.store.summaries(ids).await?.into_iter().flatten().collect())
+    }
+}

@@ -1,0 +1,183 @@
+//! A job as the methods of the API return it: one JSON object. Lists have numbers as text, a whole job has them
+//! as numbers; both read alike here.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::parts::{ShownState, elapsed, short_id};
+use crate::proto::job::JobStatus;
+
+/// The errors of jobs that were stopped by request.
+const STOPPED: [&str; 2] = ["stopped", "stopped_by_request"];
+
+/// A job, as the API returns it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(super) struct JobDoc(Map<String, Value>);
+
+impl From<Value> for JobDoc {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Object(fields) => Self(fields),
+            _ => Self::default(),
+        }
+    }
+}
+
+impl JobDoc {
+    /// Returns the jobs of a list, and the cursor to its next page.
+    pub(super) fn page(mut answer: Value) -> (Vec<Self>, Option<String>) {
+        let jobs = answer.get_mut("jobs").map(Value::take).unwrap_or_default();
+        let jobs = match jobs {
+            Value::Array(jobs) => jobs.into_iter().map(Self::from).collect(),
+            _ => Vec::new(),
+        };
+        (jobs, answer.get("next").and_then(Value::as_str).map(str::to_owned))
+    }
+
+    /// Returns the value of a field.
+    pub(super) fn get(&self, field: &str) -> Option<&Value> {
+        self.0.get(field)
+    }
+
+    /// Returns the text of a field; empty if it is missing or no text.
+    pub(super) fn text(&self, field: &str) -> &str {
+        self.0.get(field).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the number of a field.
+    pub(super) fn number(&self, field: &str) -> Option<f64> {
+        match self.0.get(field)? {
+            Value::String(text) => text.parse().ok(),
+            value => value.as_f64(),
+        }
+    }
+
+    /// Returns the whole number of a field.
+    pub(super) fn whole(&self, field: &str) -> Option<u64> {
+        match self.0.get(field)? {
+            Value::String(text) => text.parse().ok(),
+            value => value.as_u64(),
+        }
+    }
+
+    /// Returns the time of a field.
+    pub(super) fn time(&self, field: &str) -> Option<Timestamp> {
+        self.text(field).parse().ok()
+    }
+
+    /// Returns the texts of a list.
+    pub(super) fn list(&self, field: &str) -> Vec<&str> {
+        let values = self.0.get(field).and_then(Value::as_array);
+        values.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// Returns the names and texts of a map.
+    pub(super) fn map(&self, field: &str) -> Vec<(&str, &str)> {
+        let values = self.0.get(field).and_then(Value::as_object);
+        let entries = values.into_iter().flatten();
+        entries.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())).collect()
+    }
+
+    /// Returns its id.
+    pub(super) fn id(&self) -> &str {
+        self.text("id")
+    }
+
+    /// Returns its name, or its id as lists show it.
+    pub(super) fn label(&self) -> &str {
+        match self.text("name") {
+            "" => short_id(self.id()),
+            name => name,
+        }
+    }
+
+    /// Returns the state that its hash stores.
+    pub(super) fn status(&self) -> JobStatus {
+        self.text("status").parse().unwrap_or(JobStatus::Created)
+    }
+
+    /// Returns the state that people see.
+    pub(super) fn state(&self) -> ShownState {
+        let is_cancelled = STOPPED.contains(&self.text("error"));
+        ShownState::of(self.status(), !self.text("held_by").is_empty(), is_cancelled)
+    }
+
+    /// Returns how long its last attempt ran, or runs.
+    pub(super) fn took(&self, now: Timestamp) -> Option<Duration> {
+        let started = self.time("started_at")?;
+        match self.status() {
+            JobStatus::Started => Some(elapsed(started, now)),
+            status if status.is_terminal() => Some(elapsed(started, self.time("finished_at")?)),
+            _ => None,
+        }
+    }
+
+    /// Returns its attempts as "3 of 4": those so far, and the most.
+    pub(super) fn attempts(&self) -> String {
+        let attempt = self.whole("attempt").unwrap_or_default();
+        match (attempt, self.whole("retries").unwrap_or_default()) {
+            (0, _) => "–".to_owned(),
+            (_, 0) => attempt.to_string(),
+            (_, retries) => format!("{attempt} of {}", (retries + 1).max(attempt)),
+        }
+    }
+
+    /// Returns its queue.
+    pub(super) fn queue(&self) -> Option<String> {
+        use crate::proto::queue::Queue;
+        use crate::proto::target::{Priority, Target};
+        let script_type = self.text("script_type").parse().ok()?;
+        let group = self.text("group").parse().ok();
+        let instance = self.whole("instance").and_then(|number| number.to_string().parse().ok());
+        let priority = match self.whole("priority") {
+            Some(0) => Priority::Urgent,
+            Some(2) => Priority::Background,
+            _ => Priority::Normal,
+        };
+        Some(Queue { target: Target::of(script_type, group, instance), priority }.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_read_alike_from_a_list_and_from_a_whole_job() {
+        let listed = JobDoc::from(json!({ "attempt": "2", "retries": "3", "progress": "0.5" }));
+        let whole = JobDoc::from(json!({ "attempt": 2, "retries": 3, "progress": 0.5 }));
+        for job in [listed, whole] {
+            assert_eq!((job.attempts().as_str(), job.number("progress")), ("2 of 4", Some(0.5)));
+        }
+        assert_eq!(JobDoc::default().attempts(), "–");
+    }
+
+    #[test]
+    fn stopped_job_is_cancelled_and_one_of_a_limit_is_held() {
+        let stopped = json!({ "status": "error", "error": "stopped_by_request" });
+        assert_eq!(JobDoc::from(stopped).state(), ShownState::Cancelled);
+        let held = json!({ "status": "dispatched", "held_by": "gpu" });
+        assert_eq!(JobDoc::from(held).state(), ShownState::Held);
+    }
+
+    #[test]
+    fn attempt_of_a_running_job_takes_until_now() {
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        let job = json!({ "status": "started", "started_at": "2026-01-31T12:59:00Z" });
+        assert_eq!(JobDoc::from(job).took(now), Some(Duration::from_mins(1)));
+        let waits = json!({ "status": "scheduled", "started_at": "2026-01-31T12:59:00Z" });
+        assert_eq!(JobDoc::from(waits).took(now), None);
+    }
+
+    #[test]
+    fn queue_is_named_as_queues_are_listed() {
+        let job = json!({ "script_type": "python", "group": "io", "priority": "1" });
+        assert_eq!(JobDoc::from(job).queue().as_deref(), Some("type:python:group:io"));
+    }
+}

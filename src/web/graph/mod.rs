@@ -1,0 +1,221 @@
+//! `/jobs/ID/graph`: the jobs around a job, as a drawing and as a table.
+
+mod draw;
+mod layout;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::doc::JobDoc;
+use super::error::PageError;
+use super::job::read;
+use super::jobs::what_it_is_at;
+use super::layout::{Nav, WebPage, bar};
+use super::links::SiteLinks;
+use super::live::LivePart;
+use super::parts::{ShownState, ago, duration, glyph};
+use super::site::Site;
+use super::snapshot::SiteSnapshot;
+use super::visitor::Visitor;
+use crate::client::GraphJob;
+use crate::proto::job::JobId;
+
+use layout::GraphEdge;
+
+/// The most jobs of a drawing.
+const JOBS_MAX: usize = 200;
+
+/// The graph around a job, as the visitor may see it.
+struct SeenGraph {
+    /// The jobs in the order of their layers.
+    jobs: Vec<JobDoc>,
+    edges: Vec<GraphEdge>,
+    is_cut: bool,
+}
+
+async fn around(site: &Site, visitor: &Visitor, id: &str) -> Result<SeenGraph, PageError> {
+    let named = id.parse().map_err(|_| PageError::not_found("No job has this id."))?;
+    let graph = site.client().graph_around(&named, JOBS_MAX).await?;
+    let mut seen: Vec<GraphJob> = Vec::with_capacity(graph.jobs.len());
+    for job in graph.jobs {
+        if site.sees(visitor, job.job.id.as_str()).await? {
+            seen.push(job);
+        }
+    }
+    Ok(of(&seen, graph.is_cut))
+}
+
+/// Builds the graph of jobs whose prerequisites are known.
+fn of(seen: &[GraphJob], is_cut: bool) -> SeenGraph {
+    let place = |id: &JobId| seen.iter().position(|other| other.job.id == *id);
+    let mut edges = Vec::new();
+    for (to, job) in seen.iter().enumerate() {
+        let bonds = job.after.iter().map(|id| (id, false));
+        for (id, any) in bonds.chain(job.after_any.iter().map(|id| (id, true))) {
+            if let Some(from) = place(id).filter(|from| *from != to) {
+                edges.push(GraphEdge { from, to, any });
+            }
+        }
+    }
+    let jobs = seen.iter().map(|job| JobDoc::from(json!(job.job))).collect();
+    SeenGraph { jobs, edges, is_cut }
+}
+
+/// Shows the graph around a job.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let own = read(&site, &visitor, &id).await?;
+    let graph = around(&site, &visitor, &id).await?;
+    let links = site.links();
+    let main = html! {
+        div.head {
+            div {
+                p.crumb {
+                    a href=(links.to("/jobs")) { "Jobs" } " / "
+                    a href=(links.job(&id)) title=(id) { (own.label()) } " / Graph"
+                }
+                div.idline { h1.plain-h { "Graph around " (own.label()) } }
+                (headline(&graph, &own, now.at))
+            }
+        }
+        (figure(&graph, &id, links, now.at))
+        section.gap {
+            (bar("The same as a table", "", None))
+            (table(&graph, &id, links, now.at))
+        }
+    };
+    let title = format!("Graph around {}", own.label());
+    Ok(site.page(&visitor, &now, &WebPage::live(title, Nav::Jobs(None), main)))
+}
+
+/// Returns the live parts.
+pub(super) async fn live(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    id: &str,
+) -> Result<Vec<LivePart>, PageError> {
+    let own = read(site, visitor, id).await?;
+    let graph = around(site, visitor, id).await?;
+    let links = site.links();
+    Ok(vec![
+        LivePart::whole("headline", headline(&graph, &own, now.at)),
+        LivePart::whole("figure", figure(&graph, id, links, now.at)),
+        LivePart::whole("graph-table", table(&graph, id, links, now.at)),
+    ])
+}
+
+fn headline(graph: &SeenGraph, own: &JobDoc, now: Timestamp) -> Markup {
+    let all = graph.jobs.len();
+    let ended = graph.jobs.iter().filter(|job| job.status().is_terminal()).count();
+    let running = graph.jobs.iter().filter(|job| job.state() == ShownState::Running).count();
+    html! {
+        p.meta #headline {
+            span {
+                (all) " jobs"
+                @if graph.is_cut { " near it; the graph has more" }
+            }
+            span { (ended) " ended, " (running) " running, " (all - ended - running) " to go" }
+            @if !own.text("caller_id").is_empty() { span { "from " (own.text("caller_id")) } }
+            @if let Some(created) = own.time("created_at") { span { "submitted " (ago(created, now)) " ago" } }
+        }
+    }
+}
+
+fn figure(graph: &SeenGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
+    html! {
+        figure #figure {
+            div.graph tabindex="0" role="region" aria-label="Graph, scrolls sideways" {
+                (draw::drawn(&graph.jobs, &graph.edges, id, links, now))
+            }
+            figcaption {
+                ul.legend {
+                    @for state in ShownState::ALL {
+                        @let number = graph.jobs.iter().filter(|job| job.state() == state).count();
+                        @if number > 0 {
+                            li {
+                                span class={ "st " (state.class()) } title=(state.stored()) {
+                                    (glyph(state.class())) (state.word()) " " (number)
+                                }
+                            }
+                        }
+                    }
+                    (bond("after it finished", None))
+                    (bond("after any end", Some("4 3")))
+                }
+            }
+        }
+    }
+}
+
+fn bond(text: &str, dashes: Option<&str>) -> Markup {
+    html! {
+        li.faint {
+            svg width="26" height="6" aria-hidden="true" {
+                path d="M0 3h26" stroke="currentColor" stroke-dasharray=[dashes] {}
+            }
+            (text)
+        }
+    }
+}
+
+fn table(graph: &SeenGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
+    let places = layout::placed(graph.jobs.len(), &graph.edges);
+    let mut order: Vec<usize> = (0..graph.jobs.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&places.jobs[*a], &places.jobs[*b]);
+        a.layer.cmp(&b.layer).then(a.y.total_cmp(&b.y))
+    });
+    html! {
+        table #graph-table .stack.nopick.fix role="table" {
+            caption.sr { "Jobs of the graph" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    th.c-tg role="columnheader" { "Job" }
+                    th.c-st role="columnheader" { "State" }
+                    th.c-ca role="columnheader" { "Type" }
+                    th.c-wf role="columnheader" { "Waits for" }
+                    th role="columnheader" { "What it is at" }
+                    th.num.c-tk role="columnheader" { "Took" }
+                }
+            }
+            tbody role="rowgroup" {
+                @for place in order { (row(graph, place, id, links, now)) }
+            }
+        }
+    }
+}
+
+fn row(graph: &SeenGraph, place: usize, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
+    let job = &graph.jobs[place];
+    let took = job.took(now).map_or_else(|| "–".to_owned(), duration);
+    let waits: Vec<String> = graph
+        .edges
+        .iter()
+        .filter(|edge| edge.to == place)
+        .map(|edge| {
+            let label = graph.jobs[edge.from].label();
+            if edge.any { format!("{label} (any end)") } else { label.to_owned() }
+        })
+        .collect();
+    html! {
+        tr.at[job.id() == id] role="row" {
+            td.m1.cut role="cell" { a.id href=(links.job(job.id())) title=(job.id()) { (job.label()) } }
+            td.m4 role="cell" { (job.state().shown()) }
+            td.dim.wide role="cell" { (job.text("script_type")) }
+            td.dim.m5 role="cell" {
+                span.only-n.faint { "after " }
+                @if waits.is_empty() { span.faint { "nothing" } } @else { (waits.join(", ")) }
+            }
+            td.why.wide.cut role="cell" { (what_it_is_at(job, links, now)) }
+            td.num.mr role="cell" { (took) }
+        }
+    }
+}

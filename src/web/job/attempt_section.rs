@@ -1,0 +1,105 @@
+//! The section of attempts: the time line and the table.
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use super::super::doc::JobDoc;
+use super::super::jobs::first_line;
+use super::super::links::SiteLinks;
+use super::super::parts::{duration, elapsed, instant, sign};
+use super::attempts::{ShownAttempt, of};
+use super::time_line;
+
+/// Returns the section of attempts.
+pub(super) fn section(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let attempts = of(job);
+    let so_far = job.whole("attempt").unwrap_or_default();
+    html! {
+        section #attempts {
+            div.bar { h2 { "Attempts" } }
+            @if attempts.is_empty() {
+                p.dim { "It has not run yet." }
+            } @else {
+                (time_line::drawn(job.time("created_at"), &attempts, now))
+                (table(&attempts, job, links, now))
+                @if so_far > attempts.len() as u64 {
+                    p.faint { "Earlier attempts are not kept." }
+                }
+            }
+        }
+    }
+}
+
+fn table(attempts: &[ShownAttempt], job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let most = job.whole("retries").unwrap_or_default() + 1;
+    html! {
+        table.att.stack.nopick.fix role="table" {
+            caption.sr { "Attempts, the newest first" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    th.c-n role="columnheader" { "Attempt" }
+                    th.c-st role="columnheader" { "State" }
+                    th role="columnheader" { "How it went" }
+                    th.c-ca role="columnheader" { "Machine" }
+                    th.num.c-ca role="columnheader" { "Started" }
+                    th.num.c-tk role="columnheader" { "Took" }
+                }
+            }
+            tbody role="rowgroup" {
+                @for (place, attempt) in attempts.iter().enumerate().rev() {
+                    tr role="row" {
+                        td.m1 role="cell" { (number(attempt, place + 1 == attempts.len(), most)) }
+                        td.m4 role="cell" { (sign(attempt.class, attempt.class, attempt.word)) }
+                        td.m5.cut role="cell" { (how(attempt, job)) }
+                        td.wide.dim.cut role="cell" { (machine(attempt, links)) }
+                        td.num.wide role="cell" { (instant(attempt.started)) }
+                        td.num.mr role="cell" { (took(attempt, now)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn number(attempt: &ShownAttempt, is_last: bool, most: u64) -> String {
+    match attempt.number {
+        None => "–".to_owned(),
+        Some(number) if is_last && most > 1 => format!("{number} of {}", most.max(number)),
+        Some(number) => number.to_string(),
+    }
+}
+
+fn how(attempt: &ShownAttempt, job: &JobDoc) -> Markup {
+    if attempt.class == "running" {
+        return html! { span.dim { (job.text("progress_text")) } };
+    }
+    html! { span.err title=(attempt.error) { (first_line(&attempt.error)) } }
+}
+
+fn machine(attempt: &ShownAttempt, links: &SiteLinks) -> Markup {
+    let shown = if attempt.machine.is_empty() { &attempt.actor } else { &attempt.machine };
+    html! {
+        @if attempt.actor.is_empty() { (shown) }
+        @else { a href=(links.actor(&attempt.actor)) title=(attempt.actor) { (shown) } }
+    }
+}
+
+fn took(attempt: &ShownAttempt, now: Timestamp) -> String {
+    let is_running = attempt.class == "running";
+    let end = attempt.ended.or(is_running.then_some(now));
+    end.map_or_else(|| "–".to_owned(), |end| duration(elapsed(attempt.started, end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attempts::tests::job;
+    use super::*;
+
+    #[test]
+    fn table_has_number_machine_and_reason_escaped() {
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        let text = section(&job(), &SiteLinks::new("/"), now).into_string();
+        assert!(text.contains("2 of 4") && text.contains("40 s"), "{text}");
+        assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
+    }
+}

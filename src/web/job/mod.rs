@@ -1,0 +1,346 @@
+//! `/jobs/ID`: one job with its attempts, log, output, script and facts.
+
+mod attempt_section;
+mod attempts;
+mod change;
+mod facts;
+mod highlight;
+mod log_pane;
+mod source;
+mod time_line;
+
+use std::collections::HashMap;
+
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::doc::JobDoc;
+use super::error::PageError;
+use super::jobs::attachment;
+use super::layout::{Nav, WebPage};
+use super::links::SiteLinks;
+use super::live::LivePart;
+use super::parts::{ago, duration, percent};
+use super::site::Site;
+use super::snapshot::SiteSnapshot;
+use super::visitor::Visitor;
+use crate::proto::job::{JobId, JobStatus};
+use crate::rpc::Scope;
+use crate::store::LogLine;
+
+pub(super) use change::{ask_delete, change};
+
+use facts::{RELATED_MAX, RelatedJob};
+
+/// The most bytes of a log that is sent as text.
+const LOG_TEXT_MAX: usize = 16 * 1024 * 1024;
+/// The lines of one reading of a log.
+const LOG_PORTION: usize = 1_000;
+
+/// Returns a job that the visitor may see.
+pub(super) async fn read(site: &Site, visitor: &Visitor, id: &str) -> Result<JobDoc, PageError> {
+    parsed(id)?;
+    Ok(JobDoc::from(site.ask(visitor, "job.get", json!({ "id": id })).await?))
+}
+
+fn parsed(id: &str) -> Result<JobId, PageError> {
+    id.parse().map_err(|_| PageError::not_found("No job has this id."))
+}
+
+/// Shows a job.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let job = match (read(&site, &visitor, &id).await, id.strip_suffix(".json")) {
+        (Err(_), Some(bare)) => return as_json(&read(&site, &visitor, bare).await?),
+        (job, _) => job?,
+    };
+    let lines = site.client().get_last_job_logs(&parsed(&id)?, log_pane::LINES_SHOWN).await?;
+    let (attempts, links) = (attempts::of(&job), site.links());
+    let is_running = !job.status().is_terminal();
+    let main = html! {
+        (head(&site, &visitor, &job, now.at))
+        (progress(&job))
+        nav.jump.only-m aria-label="On this page" {
+            a href="#logh" { "Log" } a href="#output" { "Output" }
+            a href="#src" { "Script" } a href="#facts" { "Facts" }
+        }
+        div.cols.job {
+            div {
+                (attempt_section::section(&job, links, now.at))
+                (source::error(&job))
+                (log_pane::pane(links, &id, &lines, &attempts, is_running))
+                (source::output(&job))
+                (source::script(&job))
+            }
+            aside aria-label="Facts" {
+                (facts::facts(&job, links, now.at))
+                (facts::environment(&job))
+                (relations(&site, &visitor, &job, now.at).await?)
+            }
+        }
+    };
+    let title = format!("Job {}", job.label());
+    Ok(site.page(&visitor, &now, &WebPage::live(title, Nav::Jobs(None), main)))
+}
+
+/// Returns the live parts of a job.
+pub(super) async fn live(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    id: &str,
+) -> Result<Vec<LivePart>, PageError> {
+    let job = read(site, visitor, id).await?;
+    let lines = site.client().get_last_job_logs(&parsed(id)?, log_pane::LINES_SHOWN).await?;
+    let (attempts, links) = (attempts::of(&job), site.links());
+    let mut parts = vec![
+        LivePart::whole("state", state(&job)),
+        LivePart::whole("headline", headline(&job, links, now.at)),
+        LivePart::whole("progress", progress(&job)),
+        LivePart::whole("attempts", attempt_section::section(&job, links, now.at)),
+        LivePart::whole("error", source::error(&job)),
+        LivePart::whole("log-count", log_pane::count_of(&lines)),
+        LivePart::rows("log-lines", log_pane::rows(&lines, &attempts)),
+        LivePart::whole("output", source::output(&job)),
+        LivePart::whole("facts", facts::facts(&job, links, now.at)),
+        LivePart::whole("relations", relations(site, visitor, &job, now.at).await?),
+    ];
+    if visitor.may(Scope::Operate) {
+        parts.push(LivePart::whole("job-actions", buttons(&job, links, true)));
+    }
+    Ok(parts)
+}
+
+fn state(job: &JobDoc) -> Markup {
+    html! { span #state { (job.state().pill()) } }
+}
+
+fn head(site: &Site, visitor: &Visitor, job: &JobDoc, now: Timestamp) -> Markup {
+    let (links, script_type) = (site.links(), job.text("script_type"));
+    html! {
+        div.head {
+            div {
+                p.crumb {
+                    a href=(links.to("/jobs")) { "Jobs" }
+                    @if !script_type.is_empty() {
+                        " / " a href=(links.with("/jobs", &[("type", script_type)])) { (script_type) }
+                    }
+                    @if !job.text("name").is_empty() { " / " (job.text("name")) }
+                }
+                div.idline {
+                    (state(job))
+                    h1 #jobid { (job.id()) }
+                    button.plain type="button" data-copy="#jobid" { "Copy id" }
+                }
+                (headline(job, links, now))
+            }
+            (actions(site, visitor, job))
+        }
+    }
+}
+
+fn headline(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let (caller, actor) = (job.text("caller_id"), job.text("actor"));
+    let has_run = job.whole("attempt").unwrap_or_default() > 0;
+    html! {
+        p.meta #headline {
+            @if has_run { span { "Attempt " (job.attempts()) } }
+            @if let Some(took) = job.took(now) {
+                span {
+                    @if job.status() == JobStatus::Started { "for " (duration(took)) }
+                    @else { "took " (duration(took)) }
+                    @if !actor.is_empty() { " on " a href=(links.actor(actor)) { (actor) } }
+                }
+            } @else {
+                span { (super::jobs::what_it_is_at(job, links, now)) }
+            }
+            @if !caller.is_empty() {
+                span { "from " a href=(links.with("/jobs", &[("caller", caller)])) { (caller) } }
+            }
+            @if let Some(created) = job.time("created_at") { span { "created " (ago(created, now)) " ago" } }
+        }
+    }
+}
+
+fn progress(job: &JobDoc) -> Markup {
+    let share = job.number("progress").filter(|share| share.is_finite());
+    let share = share.filter(|_| job.status() == JobStatus::Started);
+    html! {
+        div #progress {
+            @if let Some(share) = share.map(|share| share.clamp(0.0, 1.0)) {
+                div.prog.running {
+                    span { (job.text("progress_text")) }
+                    span { (percent(share, 1.0)) }
+                    progress max="1" value=(share) aria-label="Progress" { (percent(share, 1.0)) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the buttons in their form. The live parts have the buttons alone, without the token.
+fn actions(site: &Site, visitor: &Visitor, job: &JobDoc) -> Markup {
+    let links = site.links();
+    let is_own = job.text("caller_id") == visitor.caller.name;
+    let may_change = visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own);
+    html! {
+        div.actions {
+            @if may_change {
+                form method="post" action=(links.job(job.id())) {
+                    (visitor.forgery_field())
+                    (buttons(job, links, true))
+                }
+            }
+            @if visitor.may(Scope::Submit) {
+                a.btn href=(links.with("/submit", &[("from", job.id())])) { "Submit again with changes" }
+            }
+        }
+    }
+}
+
+fn buttons(job: &JobDoc, links: &SiteLinks, may_change: bool) -> Markup {
+    let is_over = job.status().is_terminal();
+    html! {
+        span #job-actions .actions {
+            @if may_change {
+                @if is_over { button name="do" value="retry" data-key="retry" { "Retry" } }
+                @else { button name="do" value="stop" data-key="stop" { "Stop" } }
+                @if job.status() == JobStatus::Started {
+                    button.danger type="button" disabled aria-describedby="why-del" title="Stop the job first" {
+                        "Delete…"
+                    }
+                    span.sr #why-del { "Stop the job first" }
+                } @else {
+                    a.btn.danger href={ (links.job(job.id())) "/delete" } data-ask { "Delete…" }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the jobs before and after a job.
+async fn relations(
+    site: &Site,
+    visitor: &Visitor,
+    job: &JobDoc,
+    now: Timestamp,
+) -> Result<Markup, PageError> {
+    let (after, any) = (job.list("prerequisites"), job.list("after_any"));
+    let dependents = job.list("dependents");
+    let before: Vec<(&str, &'static str)> =
+        after.iter().map(|id| (*id, "")).chain(any.iter().map(|id| (*id, "any end"))).collect();
+    let behind: Vec<(&str, &'static str)> = dependents.iter().map(|id| (*id, "")).collect();
+    let links = site.links();
+    let known = related(site, visitor, &before, &behind).await?;
+    let list = |ids: &[(&str, &'static str)]| -> Vec<RelatedJob> {
+        let shown = ids.iter().take(RELATED_MAX);
+        shown
+            .map(|(id, note)| RelatedJob {
+                id: (*id).to_owned(),
+                job: known.get(*id).cloned(),
+                note,
+            })
+            .collect()
+    };
+    let ended = list(&before)
+        .iter()
+        .filter(|of| of.job.as_ref().is_some_and(|job| job.status().is_terminal()))
+        .count();
+    let small = format!("{ended} of {} ended", before.len());
+    let number = behind.len().to_string();
+    Ok(html! {
+        section.rel #relations {
+            (facts::related("Waits for", &small, &list(&before), before.len(), links, now))
+            (facts::related("Waiting for it", &number, &list(&behind), behind.len(), links, now))
+            @if !before.is_empty() || !behind.is_empty() {
+                p { a href={ (links.job(job.id())) "/graph" } { "Show graph" } }
+            }
+        }
+    })
+}
+
+async fn related(
+    site: &Site,
+    visitor: &Visitor,
+    before: &[(&str, &'static str)],
+    behind: &[(&str, &'static str)],
+) -> Result<HashMap<String, JobDoc>, PageError> {
+    let shown = before.iter().take(RELATED_MAX).chain(behind.iter().take(RELATED_MAX));
+    let ids: Vec<JobId> = shown.filter_map(|(id, _)| id.parse().ok()).collect();
+    let mut known = HashMap::new();
+    for summary in site.client().job_summaries(ids).await? {
+        let id = summary.id.to_string();
+        if site.sees(visitor, &id).await? {
+            known.insert(id, JobDoc::from(json!(summary)));
+        }
+    }
+    Ok(known)
+}
+
+fn as_json(job: &JobDoc) -> Result<Response, PageError> {
+    let text = serde_json::to_string_pretty(job).map_err(|error| {
+        PageError::wrong(format!("The job cannot be written as JSON: {error}."))
+    })?;
+    let name = format!("{}.json", job.id());
+    Ok((attachment("application/json", &name), text).into_response())
+}
+
+/// The place in a log to read from.
+#[derive(Deserialize)]
+pub(super) struct LogQuery {
+    /// A time, or the id of a line.
+    #[serde(default)]
+    since: String,
+}
+
+/// Answers with the log as text.
+pub(super) async fn log(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(LogQuery { since }): Query<LogQuery>,
+) -> Result<Response, PageError> {
+    read(&site, &visitor, &id).await?;
+    let job = parsed(&id)?;
+    let mut after = match since.parse::<Timestamp>() {
+        Ok(time) => Some(LogLine::place_before(time)),
+        Err(_) if since.is_empty() => None,
+        Err(_) if is_place(&since) => Some(since),
+        Err(_) => {
+            let text = "Give since as a time such as 2026-12-24T18:00:00Z, or as the id of a line.";
+            return Err(PageError::wrong(text));
+        }
+    };
+    let mut text = String::new();
+    loop {
+        let lines = site.client().get_job_logs(&job, after.as_deref(), LOG_PORTION).await?;
+        text.push_str(&log_pane::text(&lines));
+        let Some(last) = lines.last().filter(|_| lines.len() == LOG_PORTION) else { break };
+        if text.len() > LOG_TEXT_MAX {
+            text.push_str("The log goes on; add ?since= with the time of the last line.\n");
+            break;
+        }
+        after = Some(last.id.clone());
+    }
+    let mut response =
+        (attachment("text/plain; charset=utf-8", &format!("{id}.log")), text).into_response();
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Returns true if a text is the id of a line: two numbers.
+fn is_place(text: &str) -> bool {
+    let is_number = |part: &str| part.parse::<u64>().is_ok();
+    text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
+}

@@ -1,0 +1,214 @@
+//! Retries, stops and deletes many jobs: those that are ticked, or all that match the filters.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::super::error::PageError;
+use super::super::fields::Fields;
+use super::super::layout::{Nav, WebPage};
+use super::super::parts::{Confirm, confirm, count};
+use super::super::site::Site;
+use super::super::visitor::Visitor;
+use super::JobFilter;
+
+/// The most jobs that one form changes.
+const JOBS_MAX: usize = 1_000;
+
+/// Something that can be done to many jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Retry,
+    Stop,
+    Delete,
+}
+
+impl Verb {
+    fn parse(word: &str) -> Option<Self> {
+        [Self::Retry, Self::Stop, Self::Delete].into_iter().find(|verb| verb.word() == word)
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Stop => "stop",
+            Self::Delete => "delete",
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Self::Retry => "Retried",
+            Self::Stop => "Stopped",
+            Self::Delete => "Deleted",
+        }
+    }
+
+    fn method(self) -> &'static str {
+        match self {
+            Self::Retry => "job.retry",
+            Self::Stop => "job.stop",
+            Self::Delete => "job.delete",
+        }
+    }
+
+    /// Returns true if a question comes first.
+    fn asks(self, jobs: usize) -> bool {
+        match self {
+            Self::Retry => false,
+            Self::Stop => jobs > 1,
+            Self::Delete => true,
+        }
+    }
+}
+
+/// Returns the bar that appears once a row is ticked.
+pub(super) fn bar() -> Markup {
+    html! {
+        div.bulk role="group" aria-label="Selected jobs" {
+            strong { span data-picked {} " selected" }
+            button name="do" value="retry" data-key="retry" { "Retry" }
+            button name="do" value="stop" data-key="stop" { "Stop…" }
+            button.danger name="do" value="delete" { "Delete…" }
+            label {
+                input type="checkbox" name="all" value="1";
+                " all that match, up to " (count(JOBS_MAX as u64))
+            }
+        }
+    }
+}
+
+/// Changes the jobs of a form.
+pub(in crate::web) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let Some(verb) = Verb::parse(fields.get("do")) else {
+        return Err(PageError::wrong("The form asks for nothing that jobs can do."));
+    };
+    let filter = filter_of(&fields);
+    let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
+    if fields.get("all") == "1" && fields.get("sure") != "1" {
+        let (found, _) = super::all_matching(&site, &visitor, &filter, JOBS_MAX).await?;
+        ids = found.jobs.iter().map(|job| job.id().to_owned()).collect();
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    ids.truncate(JOBS_MAX);
+    if ids.is_empty() {
+        return Err(PageError::wrong("The form names no job."));
+    }
+    let back = filter.address(&super::SiteLinks::new(""), "/jobs", &[]);
+    if verb.asks(ids.len()) && fields.get("sure") != "1" {
+        return ask(&site, &visitor, verb, &ids, &filter).await;
+    }
+    let said = change_all(&site, &visitor, verb, &ids).await?;
+    site.snapshots_are_old();
+    Ok(site.done(&back, &said))
+}
+
+fn filter_of(fields: &Fields) -> JobFilter {
+    let of = |name: &str| fields.get(name).to_owned();
+    JobFilter {
+        state: of("state"),
+        q: of("q"),
+        script_type: of("type"),
+        queue: of("queue"),
+        caller: of("caller"),
+        since: of("since"),
+        until: of("until"),
+        ..JobFilter::default()
+    }
+}
+
+/// Changes each job. Returns a sentence about it.
+async fn change_all(
+    site: &Site,
+    visitor: &Visitor,
+    verb: Verb,
+    ids: &[String],
+) -> Result<String, PageError> {
+    let (mut done, mut reason) = (0_u64, None);
+    for id in ids {
+        match site.call(visitor, verb.method(), json!({ "id": id })).await {
+            Ok(_) => done += 1,
+            // Nothing was done yet: the page of the error says more than a sentence.
+            Err(error) if ids.len() == 1 => return Err(error),
+            Err(error) if error.status.as_u16() == 503 => return Err(error),
+            Err(error) => reason = reason.or(Some(error.text)),
+        }
+    }
+    Ok(tally(verb, done, ids.len() as u64 - done, reason.as_deref()))
+}
+
+fn tally(verb: Verb, done: u64, left: u64, reason: Option<&str>) -> String {
+    let jobs = |number: u64| {
+        if number == 1 { "1 job".to_owned() } else { format!("{} jobs", count(number)) }
+    };
+    let first = format!("{} {}.", verb.done(), jobs(done));
+    match reason {
+        Some(reason) => format!("{first} {} stayed as before: {reason}", jobs(left)),
+        None => first,
+    }
+}
+
+async fn ask(
+    site: &Site,
+    visitor: &Visitor,
+    verb: Verb,
+    ids: &[String],
+    filter: &JobFilter,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let number = match ids.len() {
+        1 => "1 job".to_owned(),
+        many => format!("{} jobs", count(many as u64)),
+    };
+    let text = match verb {
+        Verb::Delete => {
+            "Their scripts, outputs and logs are gone for good. Jobs that wait for one of them end in error. \
+             Running jobs stay."
+        }
+        _ => {
+            "Each ends in error, and jobs that wait for one of them fail too. Running scripts are told to stop."
+        }
+    };
+    let verb_text = format!("{} {number}", if verb == Verb::Delete { "Delete" } else { "Stop" });
+    let mut hidden: Vec<(&str, String)> = ids.iter().map(|id| ("id", id.clone())).collect();
+    hidden.extend(filter.fields().into_iter().map(|(name, value)| (name, value.to_owned())));
+    hidden.push(("do", verb.word().to_owned()));
+    hidden.push(("sure", "1".to_owned()));
+    let question = Confirm {
+        title: format!("{verb_text}?"),
+        text: text.to_owned(),
+        back: filter.address(site.links(), "/jobs", &[]),
+        action: site.links().to("/jobs"),
+        fields: hidden,
+        verb: &verb_text,
+    };
+    let main = confirm(&question, &visitor.forgery_field());
+    Ok(site.page(visitor, &now, &WebPage::still(verb_text.as_str(), Nav::Jobs(None), main)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentence_counts_what_was_done_and_says_why_the_rest_stayed() {
+        assert_eq!(tally(Verb::Retry, 1, 0, None), "Retried 1 job.");
+        assert_eq!(
+            tally(Verb::Delete, 3, 1, Some("Job a is started.")),
+            "Deleted 3 jobs. 1 job stayed as before: Job a is started."
+        );
+    }
+
+    #[test]
+    fn only_what_destroys_is_asked_about() {
+        assert!(Verb::Delete.asks(1) && Verb::Stop.asks(2));
+        assert!(!Verb::Stop.asks(1) && !Verb::Retry.asks(500));
+        assert_eq!(Verb::parse("drop"), None);
+    }
+}

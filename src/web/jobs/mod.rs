@@ -1,0 +1,292 @@
+//! `/jobs`: the list with its filters, files of it, and failures by their errors.
+
+mod bulk;
+mod export;
+mod failures;
+mod filter;
+mod rows;
+mod search;
+
+use axum::extract::{Query, State};
+use axum::http::Uri;
+use axum::response::{IntoResponse, Redirect, Response};
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::error::PageError;
+use super::layout::{Nav, WebPage, head};
+use super::links::SiteLinks;
+use super::live::LivePart;
+use super::parts::{ShownState, count, empty, pager};
+use super::site::Site;
+use super::snapshot::SiteSnapshot;
+use super::visitor::Visitor;
+use crate::proto::job::JobId;
+use crate::rpc::Scope;
+
+pub(super) use bulk::change;
+pub(super) use export::attachment;
+pub(super) use rows::{first_line, what_it_is_at};
+
+use filter::{AGES, JobFilter};
+use search::FoundJobs;
+
+/// Shows the list.
+pub(super) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(filter): Query<JobFilter>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    if let Some(id) = named(&site, &visitor, &filter).await {
+        return Ok(Redirect::to(&site.links().job(id.as_str())).into_response());
+    }
+    if filter.by == "error" {
+        return by_error(&site, &visitor, &now, &filter).await;
+    }
+    let found = search::find(&site, &visitor, &filter, now.at, filter.size()).await?;
+    let main = html! {
+        (head("Jobs", &headline(&now, &filter, &found), &actions(&site, &visitor)))
+        (states(&now, &filter, site.links()))
+        (filters(&site, &now, &filter))
+        (body(&site, &visitor, &now, &filter, &found))
+    };
+    let nav = Nav::Jobs(filter.state());
+    let page = if is_live(&filter) {
+        WebPage::live("Jobs", nav, main)
+    } else {
+        WebPage::still("Jobs", nav, main)
+    };
+    Ok(site.page(&visitor, &now, &page))
+}
+
+/// Returns the job whose whole id was asked for.
+async fn named(site: &Site, visitor: &Visitor, filter: &JobFilter) -> Option<JobId> {
+    let id: JobId = filter.q.trim().parse().ok()?;
+    let answer = site.ask(visitor, "job.get", json!({ "id": id.as_str() })).await;
+    answer.is_ok().then_some(id)
+}
+
+/// Returns true if the list costs little to read each second.
+fn is_live(filter: &JobFilter) -> bool {
+    filter.is_indexed() && filter.cursor.is_empty()
+}
+
+/// Returns the live parts of the list.
+pub(super) async fn live(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    page: &str,
+) -> Result<Vec<LivePart>, PageError> {
+    let uri: Uri = page.parse().map_err(|_| PageError::not_found("No page has this address."))?;
+    let Ok(Query(filter)) = Query::<JobFilter>::try_from_uri(&uri) else { return Ok(Vec::new()) };
+    if !is_live(&filter) || filter.by == "error" {
+        return Ok(Vec::new());
+    }
+    let found = search::find(site, visitor, &filter, now.at, filter.size()).await?;
+    let picks = visitor.may(Scope::Submit) || visitor.may(Scope::Operate);
+    let all = found.jobs.iter();
+    let rows = all.map(|job| (rows::row_id(job), rows::row(job, site.links(), now.at, picks)));
+    Ok(vec![
+        LivePart::whole("headline", html! { p #headline { (headline(now, &filter, &found)) } }),
+        LivePart::rows("job-rows", rows),
+    ])
+}
+
+fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &FoundJobs) -> Markup {
+    let total = match filter.state() {
+        None => Some(now.jobs()),
+        Some(state) => now.count(state),
+    };
+    let is_whole = filter.is_indexed() && filter.script_type.trim().is_empty();
+    html! {
+        @if let (true, Some(total)) = (is_whole || filter.is_empty(), total) {
+            (count(total)) ", by state, the newest of each first"
+        } @else {
+            (count(found.jobs.len() as u64)) " found among "
+            (count(found.looked_at as u64)) " jobs, by state, the newest of each first"
+        }
+    }
+}
+
+fn actions(site: &Site, visitor: &Visitor) -> Markup {
+    html! {
+        @if visitor.may(Scope::Submit) { a.btn href=(site.links().to("/submit")) { "Submit a job" } }
+    }
+}
+
+/// Returns the strip of states of a narrow screen, where the side bar is closed.
+fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
+    let of = |state: &str| JobFilter { state: state.to_owned(), ..filter.clone() };
+    let current = |state| (filter.state() == state).then_some("true");
+    html! {
+        nav aria-label="State" {
+            ul.states {
+                li {
+                    a href=(of("").address(links, "/jobs", &[])) aria-current=[current(None)] {
+                        "All" b { (count(now.jobs())) }
+                    }
+                }
+                @for state in ShownState::ALL {
+                    li {
+                        a href=(of(state.class()).address(links, "/jobs", &[]))
+                            aria-current=[current(Some(state))]
+                        {
+                            (state.shown())
+                            b { (now.count(state).map_or_else(|| "–".to_owned(), count)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
+    let types: Vec<String> = site.config().types.keys().map(ToString::to_string).collect();
+    let queues: Vec<String> =
+        now.overview.queues.iter().map(|(state, _)| state.queue.to_string()).collect();
+    let ages: Vec<(String, String)> =
+        AGES.iter().map(|(value, text)| ((*value).to_owned(), (*text).to_owned())).collect();
+    let any = |names: Vec<String>| -> Vec<(String, String)> {
+        let first = [(String::new(), "any".to_owned())];
+        first.into_iter().chain(names.into_iter().map(|name| (name.clone(), name))).collect()
+    };
+    html! {
+        form.filters action=(site.links().to("/jobs")) role="search" aria-label="Filter jobs" {
+            input type="hidden" name="state" value=(filter.state);
+            label.grow {
+                span.sr { "Id, name or error" }
+                input.w type="search" name="q" value=(filter.q)
+                    placeholder="Id begins with, or name or error contains";
+            }
+            label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
+            label.opt { "Type " (choice("type", &filter.script_type, any(types))) }
+            label.opt { "Queue " (choice("queue", &filter.queue, any(queues))) }
+            label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(filter.caller); }
+            label.opt { "Created " (choice("since", &filter.since, ages)) }
+            @if !filter.until.is_empty() {
+                label.opt { "until " input name="until" size="18" value=(filter.until); }
+            }
+            button.opt { "Filter" }
+        }
+    }
+}
+
+/// Returns a choice; a value that the options lack is added to them.
+fn choice(name: &str, value: &str, mut options: Vec<(String, String)>) -> Markup {
+    if !options.iter().any(|(option, _)| option == value) {
+        options.push((value.to_owned(), value.to_owned()));
+    }
+    html! {
+        select name=(name) data-submit {
+            @for (option, text) in &options {
+                option value=(option) selected[option == value] { (text) }
+            }
+        }
+    }
+}
+
+fn body(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    filter: &JobFilter,
+    found: &FoundJobs,
+) -> Markup {
+    let (links, picks) = (site.links(), visitor.may(Scope::Submit) || visitor.may(Scope::Operate));
+    html! {
+        @if found.jobs.is_empty() && !is_live(filter) {
+            (empty(&html! { "No jobs match. " a href=(links.to("/jobs")) { "Clear the filters." } }))
+            (foot(links, filter, found))
+        } @else {
+            form method="post" action=(links.to("/jobs")) {
+                (visitor.forgery_field())
+                @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
+                (rows::table(&found.jobs, links, now.at, picks))
+                @if found.jobs.is_empty() { (empty(&html! { "No jobs." })) }
+                @if picks { (bulk::bar()) }
+                (foot(links, filter, found))
+            }
+        }
+    }
+}
+
+fn foot(links: &SiteLinks, filter: &JobFilter, found: &FoundJobs) -> Markup {
+    let shown = format!(
+        "{} jobs{}",
+        count(found.jobs.len() as u64),
+        if found.next.is_some() { ", and there may be more" } else { "" }
+    );
+    let first = filter.address(links, "/jobs", &[]);
+    let first = (!filter.cursor.is_empty()).then_some(first.as_str());
+    let next = found.next.as_ref().map(|next| filter.address(links, "/jobs", &[("cursor", next)]));
+    let is_failed = matches!(filter.state(), Some(ShownState::Error));
+    html! {
+        (pager(&shown, first, next.as_deref()))
+        p.pager {
+            span { "As a file: up to " (count(export::EXPORT_MAX as u64)) " jobs that match" }
+            @if is_failed { a href=(filter.address(links, "/jobs", &[("by", "error")])) { "Group by error" } }
+            a href=(filter.address(links, "/jobs.json", &[])) { "JSON" }
+            a href=(filter.address(links, "/jobs.csv", &[])) { "CSV" }
+        }
+    }
+}
+
+async fn by_error(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    filter: &JobFilter,
+) -> Result<Response, PageError> {
+    let failed = JobFilter { state: ShownState::Error.class().to_owned(), ..filter.clone() };
+    let found = search::find(site, visitor, &failed, now.at, search::LOOKED_AT_MAX).await?;
+    let line = html! {
+        (count(found.jobs.len() as u64)) " failed jobs, grouped by their errors without numbers, ids and quoted words"
+    };
+    let main = html! {
+        p.crumb { a href=(failed.address(site.links(), "/jobs", &[])) { "Jobs" } " / Failures" }
+        (head("Failures", &line, &html! {}))
+        (failures::table(&found.jobs, &failed, site.links()))
+    };
+    Ok(site.page(visitor, now, &WebPage::still("Failures", Nav::Jobs(failed.state()), main)))
+}
+
+async fn all_matching(
+    site: &Site,
+    visitor: &Visitor,
+    filter: &JobFilter,
+    most: usize,
+) -> Result<(FoundJobs, Timestamp), PageError> {
+    let now = site.snapshot().await?.at;
+    let first = JobFilter { cursor: String::new(), ..filter.clone() };
+    let mut found = search::find(site, visitor, &first, now, most).await?;
+    if found.jobs.len() > most {
+        found.jobs.truncate(most);
+    }
+    Ok((found, now))
+}
+
+/// Answers with the list as JSON.
+pub(super) async fn json(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(filter): Query<JobFilter>,
+) -> Result<Response, PageError> {
+    let (found, _) = all_matching(&site, &visitor, &filter, export::EXPORT_MAX).await?;
+    let text = json!({ "jobs": found.jobs, "looked_at": found.looked_at }).to_string();
+    Ok((attachment("application/json", "jobs.json"), text).into_response())
+}
+
+/// Answers with the list as CSV.
+pub(super) async fn csv(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(filter): Query<JobFilter>,
+) -> Result<Response, PageError> {
+    let (found, _) = all_matching(&site, &visitor, &filter, export::EXPORT_MAX).await?;
+    let text = export::csv(&found.jobs);
+    Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
+}

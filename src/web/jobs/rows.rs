@@ -1,0 +1,159 @@
+//! The table of jobs: one row, one line, one reason.
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use super::super::doc::JobDoc;
+use super::super::links::SiteLinks;
+use super::super::parts::{ago, duration, percent, short_id, until};
+use crate::proto::job::JobStatus;
+
+/// Returns why a job is where it is: its progress, error, limit or wait.
+pub(in crate::web) fn what_it_is_at(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    match job.status() {
+        JobStatus::Created => html! { "not started" },
+        JobStatus::WaitingForPrerequisites => html! { "waits for other jobs" },
+        JobStatus::Scheduled => html! {
+            @if let Some(at) = job.time("run_at") { "runs " (until(at, now)) }
+            @if !job.text("error").is_empty() {
+                " after " span.err title=(job.text("error")) { (first_line(job.text("error"))) }
+            }
+        },
+        JobStatus::Dispatched => match job.text("held_by") {
+            "" => html! { "waits in its queue" },
+            limit => html! { "held by limit " a href=(links.to("/limits")) { (limit) } },
+        },
+        JobStatus::Started => progress(job),
+        JobStatus::Finished => html! {},
+        JobStatus::Error => html! {
+            span.err title=(job.text("error")) { (first_line(job.text("error"))) }
+        },
+    }
+}
+
+fn progress(job: &JobDoc) -> Markup {
+    let Some(share) = job.number("progress").filter(|share| share.is_finite()) else {
+        return html! { span.faint { (job.text("progress_text")) } };
+    };
+    let share = share.clamp(0.0, 1.0);
+    let text = percent(share, 1.0);
+    html! {
+        progress max="1" value=(share) aria-label=(text) {}
+        (text) " " span.faint { (job.text("progress_text")) }
+    }
+}
+
+/// Returns the first line of a text.
+pub(in crate::web) fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+/// Returns the id of the row of a job.
+pub(super) fn row_id(job: &JobDoc) -> String {
+    format!("j-{}", job.id())
+}
+
+/// Returns the row of a job. `picks` is true if the visitor may tick it.
+pub(super) fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
+    let (id, state) = (job.id(), job.state());
+    let dash = || html! { span.faint { "–" } };
+    html! {
+        tr #(row_id(job)) role="row" {
+            @if picks {
+                td.m0 role="cell" {
+                    input.pick type="checkbox" name="id" value=(id)
+                        aria-label={ "Select " (short_id(id)) };
+                }
+            }
+            td.cut.m1 role="cell" {
+                a.id href=(links.job(id)) title=(id) { (job.label()) }
+            }
+            td.m4.in role="cell" { (state.shown()) }
+            td.why.cut.m5 role="cell" { (what_it_is_at(job, links, now)) }
+            td.dim.wide.cut role="cell" {
+                (job.text("script_type"))
+                @if !job.text("group").is_empty() { " " span.faint { "· " (job.text("group")) } }
+            }
+            td.dim.wide.cut role="cell" { (job.text("caller_id")) }
+            td.wide.xl.cut.mono.faint role="cell" { (job.text("actor")) }
+            td.num.dim.wide role="cell" { (job.attempts()) }
+            td.num.dim.wide role="cell" {
+                @if let Some(took) = job.took(now) { (duration(took)) } @else { (dash()) }
+            }
+            td.num.dim.mr role="cell" {
+                @if let Some(created) = job.time("created_at") { (ago(created, now)) } @else { (dash()) }
+            }
+        }
+    }
+}
+
+/// Returns the table of jobs.
+pub(super) fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
+    html! {
+        table.stack.fix.jobs.nopick[!picks] role="table" {
+            caption.sr { "Jobs" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    @if picks {
+                        th.c-pick role="columnheader" {
+                            input type="checkbox" aria-label="Select all on this page" data-all;
+                        }
+                    }
+                    th.c-id role="columnheader" { "Job" }
+                    th.c-st role="columnheader" { "State" }
+                    th role="columnheader" { "What it is at" }
+                    th.c-tg role="columnheader" { "Type, group" }
+                    th.c-ca role="columnheader" { "Caller" }
+                    th.c-ac.xl role="columnheader" { "Actor" }
+                    th.num.c-at role="columnheader" { "Attempt" }
+                    th.num.c-tk role="columnheader" { "Took" }
+                    th.num.c-tk role="columnheader" { "Created" }
+                }
+            }
+            tbody #job-rows role="rowgroup" {
+                @for job in jobs { (row(job, links, now, picks)) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(job: serde_json::Value) -> String {
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        what_it_is_at(&JobDoc::from(job), &SiteLinks::new("/"), now).into_string()
+    }
+
+    #[test]
+    fn each_state_has_its_reason() {
+        assert!(at(json!({ "status": "dispatched", "held_by": "gpu" })).contains("held by limit"));
+        assert!(at(json!({ "status": "started", "progress": "0.5" })).contains("50 %"));
+        assert!(
+            at(json!({ "status": "scheduled", "run_at": "2026-01-31T13:20:00Z" }))
+                .contains("in 20 min")
+        );
+        assert_eq!(at(json!({ "status": "finished" })), "");
+    }
+
+    #[test]
+    fn hostile_text_is_escaped() {
+        let hostile = "<script>alert(1)</script>";
+        let job = json!({
+            "id": hostile, "name": hostile, "status": "error", "error": hostile, "caller_id": hostile,
+            "script_type": hostile, "group": hostile, "actor": hostile,
+        });
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        let row = row(&JobDoc::from(job), &SiteLinks::new("/"), now, true).into_string();
+        assert!(!row.contains("<script"), "{row}");
+    }
+
+    #[test]
+    fn progress_beyond_its_range_is_cut() {
+        assert!(at(json!({ "status": "started", "progress": "7" })).contains("100 %"));
+        assert!(!at(json!({ "status": "started", "progress": "NaN" })).contains("NaN"));
+    }
+}

@@ -1,0 +1,200 @@
+//! The pages of jobs over plain HTTP: hostile data is text, what a visitor may not do is refused.
+
+use super::requests::{Answer, send, signed_in};
+use super::site::{OPERATOR, READER, Served};
+use crate::support::{Hero, Redis, keys};
+
+pub(super) const HOSTILE: &str = "</pre><script>alert('\"')</script><b onclick=x>&amp;";
+
+/// Stores a job whose texts are hostile, with a log.
+fn hostile_job(redis: &Redis, hero: &Hero, id: &str) {
+    let submit = ["submit", "-t", "python", "--id", id, "--caller", HOSTILE, "-e", HOSTILE];
+    hero.run(&submit).code(0);
+    let key = keys::job(id);
+    for field in ["name", "error", "output", "progress_text", "context_id", "limit"] {
+        redis.set_field(&key, field, HOSTILE);
+    }
+    redis.set_field(&key, "env_vars", serde_json::json!({ "KEY": HOSTILE }).to_string());
+    let lines: [(&str, &str); 2] = [("1", HOSTILE), ("2", HOSTILE)];
+    for (fd, line) in lines {
+        let _: String =
+            redis.ask_with("XADD", &[keys::log(id).as_str(), "*", "fd", fd, "line", line]);
+    }
+}
+
+pub(super) fn is_safe(page: &Answer, of: &str) {
+    assert_eq!(page.status, 200, "{of}: {}", page.body);
+    assert!(!page.body.contains("<script>"), "{of}: {}", page.body);
+    assert!(!page.body.contains("<b onclick"), "{of}: {}", page.body);
+    assert!(!page.body.contains(" style=\""), "{of}");
+    assert_eq!(page.body.matches("<h1").count(), 1, "{of}");
+    for tag in ["table", "form", "section", "svg", "span", "div", "pre", "li", "td"] {
+        let (open, closed) = (format!("<{tag}"), format!("</{tag}>"));
+        let opened = page.body.match_indices(&open).filter(|(at, _)| {
+            let next = page.body.as_bytes().get(at + open.len());
+            next.is_some_and(|byte| matches!(byte, b'>' | b' ' | b'\n'))
+        });
+        assert_eq!(opened.count(), page.body.matches(&closed).count(), "{of}: <{tag}>");
+    }
+}
+
+#[test]
+fn hostile_texts_of_a_job_are_escaped_on_every_page() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hostile_job(&redis, &hero, "bad");
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    for path in [
+        "/jobs",
+        "/jobs?state=queued&q=%3Cscript%3E&caller=%3Cb%3E&since=%3Cscript%3E&limit=100",
+        "/jobs?by=error&q=%3Cscript%3E",
+        "/jobs?q=alert",
+        "/jobs?type=python&until=2100-01-01T00:00:00Z",
+        "/jobs/bad",
+        "/jobs/bad/graph",
+        "/jobs/bad/delete",
+    ] {
+        is_safe(&send(&site, "GET", path, &cookie, ""), path);
+    }
+    let list = send(&site, "GET", "/jobs?q=alert", &cookie, "");
+    assert!(list.body.contains("/jobs/bad\""), "found by its error: {}", list.body);
+}
+
+#[test]
+fn graph_has_the_jobs_before_and_behind_a_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let submit = |id: &str, rest: &[&str]| {
+        let first = ["submit", "-t", "bash", "--id", id, "-e", "true"];
+        hero.run(&[&first[..], rest].concat()).code(0);
+    };
+    submit("first", &["--name", "load"]);
+    submit("middle", &["--after", "first"]);
+    submit("last", &["--after", "middle", "--after-any", "first"]);
+    submit("other", &[]);
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    let graph = send(&site, "GET", "/jobs/middle/graph", &cookie, "");
+    is_safe(&graph, "the graph");
+    assert_eq!(graph.body.matches("class=\"edge").count(), 3, "{}", graph.body);
+    assert!(graph.body.contains("middle, load (any end)"), "{}", graph.body);
+    assert!(graph.body.contains("3 jobs") && !graph.body.contains("/jobs/other"), "{}", graph.body);
+    assert_eq!(send(&site, "GET", "/jobs/none/graph", &cookie, "").status, 404);
+    let job = send(&site, "GET", "/jobs/middle", &cookie, "");
+    is_safe(&job, "the job");
+    assert!(job.body.contains("Waits for") && job.body.contains("Waiting for it"), "{}", job.body);
+}
+
+#[test]
+fn files_of_jobs_are_attachments() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hostile_job(&redis, &hero, "bad");
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    for (path, kind, text) in [
+        ("/jobs/bad/log", "text/plain; charset=utf-8", "Z 2 </pre>"),
+        ("/jobs/bad.json", "application/json", "\"id\": \"bad\""),
+        ("/jobs.json?type=python", "application/json", "\"id\":\"bad\""),
+        ("/jobs.csv", "text/csv; charset=utf-8", "\r\nbad,"),
+    ] {
+        let file = send(&site, "GET", path, &cookie, "");
+        assert_eq!((file.status, file.header("content-type")), (200, Some(kind)), "{path}");
+        let disposition = file.header("content-disposition").unwrap_or_default();
+        assert!(disposition.starts_with("attachment"), "{path}: {}", file.head);
+        assert!(file.body.contains(text), "{path}: {}", file.body);
+    }
+    let later = send(&site, "GET", "/jobs/bad/log?since=2100-01-01T00:00:00Z", &cookie, "");
+    assert_eq!((later.status, later.body.as_str()), (200, ""));
+    assert_eq!(send(&site, "GET", "/jobs/bad/log?since=x", &cookie, "").status, 400);
+}
+
+#[test]
+fn job_is_found_by_its_whole_id_and_its_absence_is_said() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "bash", "--id", "one", "-e", "true"]).code(0);
+    let site = Served::on(&redis, "/hero");
+    let cookie = signed_in_at(&site, "/hero");
+    let found = send(&site, "GET", "/hero/jobs?q=one", &cookie, "");
+    assert_eq!((found.status, found.header("location")), (303, Some("/hero/jobs/one")));
+    for path in
+        ["/hero/jobs/two", "/hero/jobs/two/log", "/hero/jobs/%2e%2e%2f", "/hero/jobs/two/delete"]
+    {
+        assert_eq!(send(&site, "GET", path, &cookie, "").status, 404, "{path}");
+    }
+    let none = send(&site, "GET", "/hero/jobs?q=nothing", &cookie, "");
+    assert!(none.body.contains("No jobs match."), "{}", none.body);
+}
+
+fn signed_in_at(site: &Served, path: &str) -> String {
+    let answer = send(site, "POST", &format!("{path}/login"), "", &format!("token={OPERATOR}"));
+    let cookie = answer.header("set-cookie").expect("a cookie");
+    format!("Cookie: {}\r\n", cookie.split(';').next().expect("a value"))
+}
+
+#[test]
+fn jobs_are_stopped_retried_and_deleted_by_forms_with_a_question() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in ["one", "two", "three"] {
+        hero.run(&["submit", "-t", "bash", "--id", id, "-e", "true"]).code(0);
+    }
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    let forgery = send(&site, "GET", "/jobs", &cookie, "").forgery();
+    let post = |path: &str, form: &str| {
+        send(&site, "POST", path, &cookie, &format!("{form}&csrf={forgery}"))
+    };
+    let status = |id: &str| redis.field(&keys::job(id), "status");
+    let stopped = post("/jobs/one", "do=stop");
+    assert_eq!((stopped.status, stopped.header("location")), (303, Some("/jobs/one")));
+    assert_eq!(status("one").as_deref(), Some("error"));
+    assert_eq!(post("/jobs/one", "do=stop").status, 409, "it has ended");
+    assert_eq!(
+        post("/jobs", "do=retry&id=one&state=error").header("location"),
+        Some("/jobs?state=error")
+    );
+    assert_eq!(status("one").as_deref(), Some("dispatched"));
+    let asked = post("/jobs", "do=delete&id=one&id=two&id=two");
+    assert!(asked.body.contains("Delete 2 jobs?"), "{}", asked.body);
+    assert!(status("one").is_some(), "the question changes nothing");
+    assert_eq!(post("/jobs", "do=delete&id=one&id=two&sure=1").status, 303);
+    assert_eq!((status("one"), status("two")), (None, None));
+    assert!(status("three").is_some());
+    let all = post("/jobs", "do=delete&all=1&type=bash");
+    assert!(
+        all.body.contains("Delete 1 job?") && all.body.contains("value=\"three\""),
+        "{}",
+        all.body
+    );
+    assert_eq!(post("/jobs", "do=drop&id=three").status, 400);
+    assert_eq!(post("/jobs", "do=retry").status, 400);
+}
+
+#[test]
+fn reader_changes_no_job_and_a_form_without_its_token_does_nothing() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "bash", "--id", "one", "-e", "true"]).code(0);
+    redis.set_field(&keys::job("one"), "env_vars", "{\"KEY\":\"secret\"}");
+    let site = Served::on(&redis, "");
+    let reader = signed_in(&site, READER);
+    let page = send(&site, "GET", "/jobs/one", &reader, "");
+    assert!(page.body.contains("KEY") && !page.body.contains("secret"), "{}", page.body);
+    assert!(!page.body.contains("value=\"stop\""), "a reader sees no button");
+    let forgery = page.forgery();
+    for path in ["/jobs", "/jobs/one"] {
+        for verb in ["stop", "retry", "delete"] {
+            let form = format!("do={verb}&id=one&sure=1&csrf={forgery}");
+            assert_eq!(send(&site, "POST", path, &reader, &form).status, 403, "{path} {verb}");
+        }
+    }
+    let operator = signed_in(&site, OPERATOR);
+    for path in ["/jobs", "/jobs/one"] {
+        let form = "do=stop&id=one&sure=1";
+        assert_eq!(send(&site, "POST", path, &operator, form).status, 403, "{path}");
+    }
+    assert_eq!(redis.field(&keys::job("one"), "status").as_deref(), Some("dispatched"));
+}
