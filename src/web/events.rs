@@ -18,7 +18,7 @@ use super::error::PageError;
 use super::live::{LivePart, PERIOD, Picture};
 use super::site::Site;
 use super::visitor::Visitor;
-use super::{actors, graph, job, jobs, layout, overview, queues};
+use super::{actors, graph, job, jobs, layout, limits, overview, queues};
 
 /// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
@@ -114,6 +114,7 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePar
         ["jobs"] => jobs::live(site, visitor, &now, page).await?,
         ["jobs", id, "graph"] => graph::live(site, visitor, &now, id).await?,
         ["jobs", id] => job::live(site, visitor, &now, id).await?,
+        ["limits"] => limits::live(site, visitor).await?,
         ["queues"] => queues::live(site, visitor, &now),
         ["queues", name] => queues::live_one(site, visitor, &now, name),
         ["actors"] => actors::live(site, visitor, &now, query),

@@ -8,6 +8,8 @@
 mod actors;
 mod assets;
 mod cookie;
+mod cron;
+mod dead;
 mod doc;
 mod error;
 mod events;
@@ -17,18 +19,22 @@ mod guard;
 mod job;
 mod jobs;
 mod layout;
+mod limits;
 mod links;
 mod live;
 mod login;
+mod objects;
 mod overview;
 mod parts;
 mod queues;
 mod session;
 mod site;
 mod snapshot;
+mod submit;
 mod visitor;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
@@ -36,6 +42,7 @@ pub use site::{Site, SiteSettings, TokenCheck};
 
 /// Returns the routes of the page, without a prefix.
 pub fn routes(site: Site) -> Router {
+    let body = DefaultBodyLimit::max(submit::body_size_max(&site));
     let pages = Router::new()
         .route("/", get(overview::show))
         .route("/queues", get(queues::list).post(queues::change_many))
@@ -51,6 +58,12 @@ pub fn routes(site: Site) -> Router {
         .route("/jobs/{id}/graph", get(graph::show))
         .route("/jobs/{id}/log", get(job::log))
         .route("/jobs/{id}/delete", get(job::ask_delete))
+        .route("/submit", get(submit::show).post(submit::change).layer(body))
+        .route("/dead", get(dead::list).post(dead::change))
+        .route("/limits", get(limits::list))
+        .route("/cron", get(cron::list))
+        .route("/cron/{name}", get(cron::show).post(cron::change))
+        .route("/objects", get(objects::list))
         .route("/events", get(events::follow))
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))

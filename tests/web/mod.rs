@@ -6,3 +6,4 @@ mod jobs;
 mod pages;
 mod requests;
 mod site;
+mod submit;

@@ -201,7 +201,8 @@ mod tests {
             "env_vars": { hostile: hostile },
         }));
         let links = SiteLinks::new("/");
-        let text = facts(&job, &links, now()).into_string() + &environment(&job).into_string();
+        let text =
+            [facts(&job, &links, now()), environment(&job)].map(Markup::into_string).concat();
         assert!(!text.contains("<script"), "{text}");
         for shown in ["10 min for each attempt", "41 MiB", "1.9 s", "0, urgent", "2 min</time> ago"]
         {

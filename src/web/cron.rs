@@ -1,0 +1,234 @@
+//! `/cron`: periodic jobs, their next and last firings; run, enable, disable.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::doc::JobDoc;
+use super::error::PageError;
+use super::fields::Fields;
+use super::layout::{Nav, WebPage, bar, head};
+use super::links::{SiteLinks, encoded};
+use super::parts::{ShownState, ago, count, empty, id_link, sign, things, until};
+use super::site::Site;
+use super::visitor::Visitor;
+use crate::proto::job::JobStatus;
+use crate::rpc::Scope;
+
+/// The number of firings that are shown ahead.
+const AHEAD: usize = 5;
+
+/// The periodic jobs, and the mistakes of their files.
+struct SeenPeriodicJobs {
+    jobs: Vec<JobDoc>,
+    problems: Vec<String>,
+}
+
+async fn read(site: &Site, visitor: &Visitor) -> Result<SeenPeriodicJobs, PageError> {
+    let answer = site.ask(visitor, "cron.list", json!({})).await?;
+    let list = |name: &str| answer.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let problems = list("problems").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    Ok(SeenPeriodicJobs { jobs: list("cron").into_iter().map(JobDoc::from).collect(), problems })
+}
+
+async fn find(site: &Site, visitor: &Visitor, name: &str) -> Result<JobDoc, PageError> {
+    let all = read(site, visitor).await?.jobs;
+    let found = all.into_iter().find(|job| job.text("name") == name);
+    found.ok_or_else(|| PageError::not_found("No periodic job has this name."))
+}
+
+fn address(links: &SiteLinks, name: &str) -> String {
+    links.to(&format!("/cron/{}", encoded(name)))
+}
+
+fn is_enabled(job: &JobDoc) -> bool {
+    job.get("enabled").and_then(Value::as_bool).unwrap_or(true)
+}
+
+/// Lists periodic jobs.
+pub(super) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let seen = read(&site, &visitor).await?;
+    let disabled = seen.jobs.iter().filter(|job| !is_enabled(job)).count() as u64;
+    let line = html! {
+        (things(seen.jobs.len() as u64, "periodic job")) ", " (count(disabled)) " disabled"
+    };
+    let main = html! {
+        (head("Periodic jobs", &line, &html! {}))
+        @for problem in &seen.problems { div.note-err { pre { (problem) } } }
+        @if seen.jobs.is_empty() {
+            (empty(&html! { "No periodic jobs. A file in the folder cron.d declares one." }))
+        } @else {
+            (table(&seen.jobs, site.links(), now.at))
+        }
+    };
+    Ok(site.page(&visitor, &now, &WebPage::still("Periodic jobs", Nav::PeriodicJobs, main)))
+}
+
+fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
+    html! {
+        table.stack.nopick role="table" {
+            caption.sr { "Periodic jobs" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    th role="columnheader" { "Name" }
+                    th role="columnheader" { "State" }
+                    th role="columnheader" { "Schedule" }
+                    th role="columnheader" { "Type" }
+                    th.num role="columnheader" { "Next" }
+                    th role="columnheader" { "Last" }
+                    th.num role="columnheader" { "Firings" }
+                }
+            }
+            tbody role="rowgroup" {
+                @for job in jobs {
+                    tr role="row" {
+                        td.m1 role="cell" { a.id href=(address(links, job.text("name"))) { (job.text("name")) } }
+                        td.m4 role="cell" { (state(job)) }
+                        td.mono.m5 role="cell" { (job.text("schedule")) " " span.faint { (job.text("time_zone")) } }
+                        td.dim.wide role="cell" { (job.text("script_type")) }
+                        td.num.mr role="cell" {
+                            @if let Some(next) = job.time("next") { (until(next, now)) } @else { span.faint { "–" } }
+                        }
+                        td.wide role="cell" { (last(job, links, now)) }
+                        td.num.wide role="cell" { (count(job.whole("fired").unwrap_or_default())) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn state(job: &JobDoc) -> Markup {
+    html! {
+        @if is_enabled(job) { span.faint { "enabled" } } @else { (sign("warn", "pause", "disabled")) }
+    }
+}
+
+/// Returns the last firing: its job, with its state, and the time.
+fn last(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    let last = job.get("last").cloned().map(JobDoc::from).unwrap_or_default();
+    let id = last.text("job_id");
+    let status = last.text("status").parse::<JobStatus>().ok();
+    html! {
+        @if let Some(due) = last.time("due") {
+            @if let Some(status) = status { (ShownState::of(status, false, false).shown()) " " }
+            (id_link(id, &links.job(id))) " " span.faint { (ago(due, now)) " ago" }
+        } @else { span.faint { "never" } }
+    }
+}
+
+/// Shows a periodic job.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let job = find(&site, &visitor, &name).await?;
+    let links = site.links();
+    let ahead = if is_enabled(&job) { ahead(&site, &name, now.at).await } else { Vec::new() };
+    let line = html! {
+        (state(&job))
+        @if let Some(at) = job.time("disabled_at") {
+            " since " (ago(at, now.at))
+            @if !job.text("disabled_by").is_empty() { " by " (job.text("disabled_by")) }
+        }
+    };
+    let main = html! {
+        p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
+        (head(&name, &line, &actions(&visitor, &job, links)))
+        section {
+            (bar("Facts", "", None))
+            dl.facts {
+                dt { "Schedule" } dd { code { (job.text("schedule")) } " " (job.text("time_zone")) }
+                dt { "Type" } dd { (job.text("script_type")) }
+                dt { "File" } dd { code { (job.text("file")) } }
+                dt { "Catch up" } dd { (job.text("catch_up")) }
+                dt { "Overlap" } dd { (job.text("overlap")) }
+                dt { "Last" } dd { (last(&job, links, now.at)) }
+                dt { "Firings" } dd { (count(job.whole("fired").unwrap_or_default())) }
+                dt { "Left out" } dd { (count(job.whole("left_out").unwrap_or_default())) }
+            }
+        }
+        section {
+            (bar("Next", "", None))
+            @if ahead.is_empty() { p.dim { "It does not fire while it is disabled." } }
+            ul { @for at in &ahead { li { (until(*at, now.at)) " " span.faint { (at.to_string()) } } } }
+        }
+    };
+    Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
+}
+
+/// Returns the next firings.
+async fn ahead(site: &Site, name: &str, now: Timestamp) -> Vec<Timestamp> {
+    let (config, name) = (site.config(), name.to_owned());
+    let read = tokio::task::spawn_blocking(move || {
+        let crontab = config.crontab();
+        let entry = crontab.entries.into_iter().find(|entry| entry.name.as_str() == name)?;
+        let next = |at: &Timestamp| entry.schedule.next_after(*at);
+        Some(std::iter::successors(next(&now), next).take(AHEAD).collect())
+    });
+    read.await.ok().flatten().unwrap_or_default()
+}
+
+fn actions(visitor: &Visitor, job: &JobDoc, links: &SiteLinks) -> Markup {
+    html! {
+        @if visitor.may(Scope::Operate) {
+            form.actions method="post" action=(address(links, job.text("name"))) {
+                (visitor.forgery_field())
+                button name="do" value="run" { "Run now" }
+                @if is_enabled(job) { button name="do" value="disable" { "Disable" } }
+                @else { button name="do" value="enable" { "Enable" } }
+            }
+        }
+    }
+}
+
+/// Runs, enables or disables a periodic job.
+pub(super) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    let verb = match fields.get("do") {
+        verb @ ("run" | "enable" | "disable") => verb,
+        _ => return Err(PageError::wrong("The form asks for nothing that a periodic job can do.")),
+    };
+    visitor.needs(Scope::Operate, &format!("{verb} a periodic job"))?;
+    let answer = site.call(&visitor, &format!("cron.{verb}"), json!({ "name": name })).await?;
+    site.snapshots_are_old();
+    let own = format!("/cron/{}", encoded(&name));
+    Ok(match verb {
+        "run" => {
+            let id = answer.get("id").and_then(Value::as_str).unwrap_or_default();
+            site.done(&format!("/jobs/{}", encoded(id)), &format!("{name} runs now."))
+        }
+        "enable" => site.done(&own, &format!("Enabled {name}.")),
+        _ => site.done(&own, &format!("Disabled {name}. It does not fire until it is enabled.")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disabled_periodic_job_is_marked_and_hostile_texts_are_escaped() {
+        let hostile = "<script>alert(1)</script>";
+        let job = JobDoc::from(json!({
+            "name": hostile, "schedule": hostile, "time_zone": hostile, "enabled": false, "fired": 3,
+            "last": { "due": "2026-01-31T12:00:00Z", "job_id": hostile, "status": "error" },
+        }));
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        let text = table(&[job], &SiteLinks::new("/"), now).into_string();
+        assert!(text.contains("disabled") && text.contains("1 h</time> ago"), "{text}");
+        assert!(!text.contains("<script"), "{text}");
+    }
+}

@@ -1,0 +1,182 @@
+//! `/objects`: the objects that scripts store, by context and type.
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::error::PageError;
+use super::layout::{Nav, WebPage, head};
+use super::links::SiteLinks;
+use super::parts::{count, empty, pager, things};
+use super::site::Site;
+use super::visitor::Visitor;
+
+/// The longest text of an object in a row, in characters.
+const SHOWN_MAX: usize = 400;
+
+/// The choice of objects.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ObjectQuery {
+    context: String,
+    #[serde(rename = "type")]
+    object_type: String,
+    after: String,
+}
+
+/// Shows the types of objects, or the objects of one type.
+pub(super) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(query): Query<ObjectQuery>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let main = if query.object_type.is_empty() {
+        types(&site, &visitor, &query).await?
+    } else {
+        of_type(&site, &visitor, &query).await?
+    };
+    Ok(site.page(&visitor, &now, &WebPage::still("Objects", Nav::Objects, main)))
+}
+
+fn array(answer: &Value, name: &str) -> Vec<Value> {
+    answer.get(name).and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+fn text<'a>(of: &'a Value, name: &str) -> &'a str {
+    of.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+async fn types(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<Markup, PageError> {
+    let mut params = Map::new();
+    if !query.after.is_empty() {
+        params.insert("after".to_owned(), json!(query.after));
+    }
+    let answer = site.ask(visitor, "object.types", Value::Object(params)).await?;
+    let (types, links) = (array(&answer, "types"), site.links());
+    let next = text(&answer, "next");
+    let next = (!next.is_empty()).then(|| links.with("/objects", &[("after", next)]));
+    let line = html! { "Maps that osis scripts store, with an id, a type and a version." };
+    Ok(html! {
+        (head("Objects", &line, &html! {}))
+        @if types.is_empty() { (empty(&html! { "No objects." })) } @else { (type_table(&types, links)) }
+        (pager(&things(types.len() as u64, "type"), None, next.as_deref()))
+    })
+}
+
+fn type_table(types: &[Value], links: &SiteLinks) -> Markup {
+    html! {
+        table.stack.nopick role="table" {
+            caption.sr { "Types of objects by context" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    th role="columnheader" { "Type" }
+                    th role="columnheader" { "Context" }
+                    th.num role="columnheader" { "Objects" }
+                }
+            }
+            tbody role="rowgroup" {
+                @for of in types {
+                    @let (name, context) = (text(of, "type"), text(of, "context"));
+                    tr role="row" {
+                        td.m1 role="cell" {
+                            a.id href=(links.with("/objects", &[("type", name), ("context", context)])) { (name) }
+                        }
+                        td.dim.m4 role="cell" {
+                            @if context.is_empty() { span.faint { "no context" } } @else { (context) }
+                        }
+                        td.num.mr role="cell" {
+                            (count(of.get("objects").and_then(Value::as_u64).unwrap_or_default()))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn of_type(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<Markup, PageError> {
+    let (name, context) = (query.object_type.as_str(), query.context.as_str());
+    let mut params = json!({ "type": name, "context": context });
+    if !query.after.is_empty() {
+        params["after"] = json!(query.after);
+    }
+    let answer = site.ask(visitor, "object.list", params).await?;
+    let (objects, links) = (array(&answer, "objects"), site.links());
+    let own = [("type", name), ("context", context)];
+    let next = text(&answer, "next");
+    let next = (!next.is_empty())
+        .then(|| links.with("/objects", &[&own[..], &[("after", next)]].concat()));
+    let first = (!query.after.is_empty()).then(|| links.with("/objects", &own));
+    let line = html! { @if context.is_empty() { "without a context" } @else { "of the context " (context) } };
+    Ok(html! {
+        p.crumb { a href=(links.to("/objects")) { "Objects" } }
+        (head(name, &line, &html! {}))
+        @if objects.is_empty() { (empty(&html! { "No objects of this type." })) }
+        @else { (object_table(&objects)) }
+        (pager(&things(objects.len() as u64, "object"), first.as_deref(), next.as_deref()))
+    })
+}
+
+fn object_table(objects: &[Value]) -> Markup {
+    html! {
+        table.stack.nopick.fix role="table" {
+            caption.sr { "Objects by id" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    th.c-tg role="columnheader" { "Id" }
+                    th role="columnheader" { "Fields" }
+                    th.num.c-at role="columnheader" { "Version" }
+                }
+            }
+            tbody role="rowgroup" {
+                @for object in objects {
+                    tr role="row" {
+                        td.id.cut.m1 role="cell" title=(plain(object.get("id"))) { (plain(object.get("id"))) }
+                        td.mono.cut.m5 role="cell" { (fields(object)) }
+                        td.num.mr role="cell" { (plain(object.get("version"))) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => String::new(),
+    }
+}
+
+/// Returns the fields of an object that its scripts wrote, cut.
+fn fields(object: &Value) -> String {
+    const OWN: [&str; 4] = ["id", "version", "created_at", "modified_at"];
+    let Some(all) = object.as_object() else { return String::new() };
+    let others: Map<String, Value> = all
+        .iter()
+        .filter(|(name, _)| !OWN.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    Value::Object(others).to_string().chars().take(SHOWN_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_objects_are_escaped_and_cut() {
+        let hostile = "<script>alert(1)</script>";
+        let object = json!({ "id": hostile, "version": 2, hostile: hostile.repeat(100) });
+        let types = [json!({ "type": hostile, "context": hostile, "objects": 3 })];
+        let links = SiteLinks::new("/");
+        let tables = [object_table(&[object.clone()]), type_table(&types, &links)];
+        let text = tables.map(Markup::into_string).concat();
+        assert!(!text.contains("<script"), "{text}");
+        assert_eq!(fields(&object).chars().count(), SHOWN_MAX);
+    }
+}

@@ -1,0 +1,359 @@
+//! The form of a new job: its fields come from the one list of job options.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+
+use super::super::doc::JobDoc;
+use super::super::fields::Fields;
+use crate::config::{format_duration, parse_duration};
+use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting};
+
+/// The fields that stand above all others, besides the script.
+const FIRST: [&str; 8] =
+    ["script_type", "group", "instance", "priority", "timeout", "retries", "run_at", "caller_id"];
+/// Fields of a job that a copy of it does not have.
+const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
+
+/// The texts of the form, by the fields of the hash.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct JobDraft(BTreeMap<&'static str, String>);
+
+/// A field that cannot be used, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct DraftError {
+    /// The field of the hash; empty if it is none of the form.
+    pub(super) field: String,
+    pub(super) message: String,
+}
+
+/// Returns the settings that the form has.
+fn settings() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(|setting| {
+        setting.field == "script" || setting.absent_at(Entrance::CommandLine).is_none()
+    })
+}
+
+impl JobDraft {
+    /// Takes the texts of a form. A browser ends lines with two characters, a script with one.
+    pub(super) fn of_fields(fields: &Fields) -> Self {
+        let texts = settings()
+            .map(|setting| (setting.field, fields.get(setting.field).replace("\r\n", "\n")));
+        Self(texts.filter(|(_, text)| !text.is_empty()).collect())
+    }
+
+    /// Returns the draft of an empty form for a script type.
+    pub(super) fn of_type(script_type: &str) -> Self {
+        Self(BTreeMap::from([("script_type", script_type.to_owned())]))
+    }
+
+    /// Takes the settings of a job, without its id and its unique key.
+    pub(super) fn of_job(job: &JobDoc) -> Self {
+        let copied = settings().filter(|setting| !NOT_COPIED.contains(&setting.field));
+        let texts = copied.filter_map(|setting| {
+            let text = text_of(setting.kind, job.get(setting.field)?);
+            Some((setting.field, text))
+        });
+        let mut draft = Self(texts.filter(|(_, text)| !text.is_empty()).collect());
+        // The time of the job that is copied has passed.
+        draft.0.remove("run_at");
+        draft
+    }
+
+    /// Returns the text of a field.
+    pub(super) fn text(&self, field: &str) -> &str {
+        self.0.get(field).map(String::as_str).unwrap_or_default()
+    }
+
+    /// Returns the members of the job.
+    ///
+    /// # Errors
+    /// [`DraftError`] for a text that is no value of its field.
+    pub(super) fn members(&self, now: Timestamp) -> Result<Map<String, Value>, DraftError> {
+        let mut members = Map::new();
+        for setting in settings() {
+            let text = self.text(setting.field);
+            if text.trim().is_empty() {
+                continue;
+            }
+            let value = value_of(setting, text, now)
+                .map_err(|message| DraftError { field: setting.field.to_owned(), message })?;
+            members.insert(setting.field.to_owned(), value);
+        }
+        Ok(members)
+    }
+}
+
+/// Returns the text that a person writes for a value of JSON.
+fn text_of(kind: FieldKind, value: &Value) -> String {
+    match (kind, value) {
+        (FieldKind::Duration, value) => {
+            let seconds = value.as_f64().and_then(|s| Duration::try_from_secs_f64(s).ok());
+            seconds.map(format_duration).unwrap_or_default()
+        }
+        (FieldKind::List, Value::Array(values)) => {
+            let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+            texts.join(" ")
+        }
+        (FieldKind::Map, Value::Object(values)) => {
+            values.iter().fold(String::new(), |mut text, (name, value)| {
+                let _ = writeln!(text, "{name}={}", value.as_str().unwrap_or_default());
+                text
+            })
+        }
+        (_, Value::String(text)) => text.clone(),
+        (_, value) => value.to_string(),
+    }
+}
+
+/// Returns the value of JSON that a text of the form means.
+fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, String> {
+    let trimmed = text.trim();
+    let seconds = |text: &str| parse_duration(text).map_err(|error| error.to_string());
+    match setting.kind {
+        FieldKind::Text if setting.field == "script" => Ok(json!(text)),
+        FieldKind::Text | FieldKind::Number | FieldKind::Flag => Ok(json!(trimmed)),
+        FieldKind::Duration => Ok(json!(seconds(trimmed)?.as_secs_f64())),
+        FieldKind::Time => match trimmed.parse::<Timestamp>() {
+            Ok(time) => Ok(json!(time.to_string())),
+            Err(_) => {
+                let wait = seconds(trimmed)
+                    .map_err(|_| "it is neither a wait such as 10m nor a time with its zone")?;
+                let time = now.checked_add(wait).map_err(|_| "it is too far away")?;
+                Ok(json!(time.to_string()))
+            }
+        },
+        FieldKind::List => {
+            let ids = trimmed.split(|letter: char| letter == ',' || letter.is_whitespace());
+            Ok(ids.filter(|id| !id.is_empty()).collect())
+        }
+        FieldKind::Map => {
+            let mut map = Map::new();
+            for line in text.lines().filter(|line| !line.trim().is_empty()) {
+                let (name, value) = line
+                    .split_once('=')
+                    .ok_or_else(|| format!("the line `{line}` is not NAME=VALUE"))?;
+                map.insert(name.trim().to_owned(), json!(value));
+            }
+            Ok(Value::Object(map))
+        }
+    }
+}
+
+/// Returns the inputs of the form.
+pub(super) fn inputs(draft: &JobDraft, types: &[String], error: &DraftError) -> Markup {
+    let others: Vec<&Setting> = settings()
+        .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
+        .collect();
+    let is_open = others
+        .iter()
+        .any(|setting| setting.field == error.field || !draft.text(setting.field).is_empty());
+    let of = |field: &str| Setting::of_field(field);
+    html! {
+        div.row {
+            @for setting in FIRST[..4].iter().filter_map(|field| of(field)) {
+                (input(setting, draft, types, error))
+            }
+        }
+        (script(draft, error))
+        div.row {
+            @for setting in FIRST[4..].iter().filter_map(|field| of(field)) {
+                (input(setting, draft, types, error))
+            }
+        }
+        details open[is_open] {
+            summary { "More: waiting for others, keys, environment, keeping" }
+            div.form {
+                div.row {
+                    @for setting in others.iter().filter(|setting| setting.kind != FieldKind::Map) {
+                        (input(setting, draft, types, error))
+                    }
+                }
+                @for setting in others.iter().filter(|setting| setting.kind == FieldKind::Map) {
+                    (input(setting, draft, types, error))
+                }
+            }
+        }
+    }
+}
+
+fn script(draft: &JobDraft, error: &DraftError) -> Markup {
+    let is_wrong = error.field == "script";
+    html! {
+        div.f-l {
+            label for="f-script" { "Script" }
+            textarea #f-script name="script" rows="14" spellcheck="false" autocapitalize="off" required
+                aria-invalid=[is_wrong.then_some("true")]
+                aria-describedby=[is_wrong.then_some("why")] autofocus[is_wrong]
+            { "\n" (draft.text("script")) }
+        }
+    }
+}
+
+fn input(setting: &Setting, draft: &JobDraft, types: &[String], error: &DraftError) -> Markup {
+    let (field, text) = (setting.field, draft.text(setting.field));
+    let is_wrong = error.field == field;
+    let id = format!("f-{field}");
+    let hint = format!("{id}-hint");
+    let described = if is_wrong { format!("why {hint}") } else { hint.clone() };
+    html! {
+        div.f-l {
+            @if setting.kind != FieldKind::Flag { label for=(id) { (label(setting)) } }
+            @match (field, setting.kind) {
+                ("script_type", _) => { (choice(&id, field, text, types, &described)) }
+                ("priority", _) => { (priority(&id, text, &described)) }
+                (_, FieldKind::Flag) => {
+                    label {
+                        input type="checkbox" #(id) name=(field) value="false" checked[text == "false" || text == "0"]
+                            aria-describedby=(described);
+                        " " (label(setting))
+                    }
+                }
+                (_, FieldKind::Map) => {
+                    textarea #(id) name=(field) rows="3" placeholder="NAME=VALUE, one a line" spellcheck="false"
+                        aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
+                        autofocus[is_wrong] { "\n" (text) }
+                }
+                _ => {
+                    input #(id) name=(field) value=(text) placeholder=(placeholder(setting))
+                        autocomplete="off" inputmode=[(setting.kind == FieldKind::Number).then_some("numeric")]
+                        aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
+                        autofocus[is_wrong];
+                }
+            }
+            small #(hint) { (hint_of(setting)) }
+        }
+    }
+}
+
+fn choice(id: &str, field: &str, text: &str, types: &[String], described: &str) -> Markup {
+    let is_known = text.is_empty() || types.iter().any(|name| name == text);
+    html! {
+        select #(id) name=(field) aria-describedby=(described) {
+            @if !is_known { option value=(text) selected { (text) } }
+            @for name in types { option value=(name) selected[name == text] { (name) } }
+        }
+    }
+}
+
+fn priority(id: &str, text: &str, described: &str) -> Markup {
+    let text = if text.is_empty() { "1" } else { text };
+    html! {
+        select #(id) name="priority" aria-describedby=(described) {
+            @for (value, word) in [("0", "Urgent"), ("1", "Normal"), ("2", "Background")] {
+                option value=(value) selected[value == text] { (word) }
+            }
+        }
+    }
+}
+
+/// Returns the label: the word that the command line has, as a word of a sentence.
+fn label(setting: &Setting) -> String {
+    if !setting.negated.is_empty() && setting.kind == FieldKind::Flag {
+        return setting.negated.split(':').next().unwrap_or_default().to_owned();
+    }
+    let word = setting.word.replace('_', " ");
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
+fn placeholder(setting: &Setting) -> &'static str {
+    match setting.kind {
+        FieldKind::List => "job ids",
+        FieldKind::Time => "now",
+        FieldKind::Number => "0",
+        _ if matches!(setting.field, "group" | "instance") => "any",
+        _ => "",
+    }
+}
+
+fn hint_of(setting: &Setting) -> String {
+    match setting.field {
+        "run_at" => "10m, or a time with its zone".to_owned(),
+        "priority" => String::new(),
+        _ if setting.kind == FieldKind::Flag => String::new(),
+        _ => setting.doc.split_whitespace().collect::<Vec<_>>().join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-01-31T13:00:00Z".parse().expect("a time")
+    }
+
+    fn draft(texts: &[(&'static str, &str)]) -> JobDraft {
+        JobDraft(texts.iter().map(|(field, text)| (*field, (*text).to_owned())).collect())
+    }
+
+    #[test]
+    fn texts_become_the_members_of_a_job() {
+        let given = draft(&[
+            ("script", "\n  print(1)\n"),
+            ("script_type", "python"),
+            ("timeout", "10m"),
+            ("retries", " 3 "),
+            ("run_at", "1h"),
+            ("prerequisites", "a, b\nc"),
+            ("env_vars", "A=1\n\nB=x=y\n"),
+            ("concurrent", "false"),
+        ]);
+        let members = Value::Object(given.members(now()).expect("a job"));
+        assert_eq!(
+            members,
+            json!({
+                "script": "\n  print(1)\n", "script_type": "python", "timeout": 600.0, "retries": "3",
+                "run_at": "2026-01-31T14:00:00Z", "prerequisites": ["a", "b", "c"],
+                "env_vars": { "A": "1", "B": "x=y" }, "concurrent": "false",
+            })
+        );
+    }
+
+    #[test]
+    fn text_that_is_no_value_is_refused_at_its_field() {
+        for (field, text) in [("timeout", "soon"), ("run_at", "noon"), ("env_vars", "A")] {
+            let error = draft(&[(field, text)]).members(now()).expect_err(text);
+            assert_eq!(error.field, field);
+        }
+    }
+
+    #[test]
+    fn copy_of_a_job_has_all_but_its_id_its_key_and_its_time() {
+        let job = JobDoc::from(json!({
+            "id": "a", "unique_key": "k", "run_at": "2026-01-01T00:00:00Z", "script": "1\n",
+            "script_type": "osis", "timeout": 90, "priority": 2, "prerequisites": ["x", "y"],
+            "env_vars": { "A": "1" }, "concurrent": false, "status": "error",
+        }));
+        let copy = JobDraft::of_job(&job);
+        assert_eq!((copy.text("id"), copy.text("unique_key"), copy.text("run_at")), ("", "", ""));
+        assert_eq!((copy.text("script"), copy.text("prerequisites")), ("1\n", "x y"));
+        let members = copy.members(now()).expect("a job");
+        assert_eq!((&members["timeout"], &members["concurrent"]), (&json!(90.0), &json!("false")));
+        assert_eq!(
+            (&members["priority"], &members["env_vars"]),
+            (&json!("2"), &json!({ "A": "1" }))
+        );
+    }
+
+    #[test]
+    fn refused_form_is_filled_and_its_texts_are_escaped() {
+        let hostile = "\"><script>alert(1)</script></textarea>";
+        let all: Vec<(&'static str, &str)> =
+            settings().map(|setting| (setting.field, hostile)).collect();
+        let error = DraftError { field: "timeout".to_owned(), message: String::new() };
+        let text = inputs(&draft(&all), &["osis".to_owned()], &error).into_string();
+        assert!(!text.contains("<script>"), "{text}");
+        assert_eq!(text.matches("aria-invalid").count(), 1, "{text}");
+        for setting in settings() {
+            assert!(text.contains(&format!("name=\"{}\"", setting.field)), "{}", setting.field);
+        }
+    }
+}

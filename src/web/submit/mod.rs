@@ -1,0 +1,217 @@
+//! `/submit`: a form for a new job, empty or filled from a job, with the documentation of functions beside it.
+
+mod form;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::error::{PageError, sentence};
+use super::fields::Fields;
+use super::job::read;
+use super::layout::{Nav, WebPage, bar, head};
+use super::links::encoded;
+use super::site::Site;
+use super::visitor::Visitor;
+use crate::rpc::{RpcError, Scope};
+
+use form::{DraftError, JobDraft, inputs};
+
+/// The script type of an empty form, if it is configured.
+const FIRST_TYPE: &str = "osis";
+
+/// Returns the most bytes of a form: the script, whose bytes take up to three letters each, and the rest.
+pub(super) fn body_size_max(site: &Site) -> usize {
+    let script = usize::try_from(site.config().job.script_size_max).unwrap_or(usize::MAX);
+    script.saturating_mul(3).saturating_add(1024 * 1024)
+}
+
+/// The query of the form.
+#[derive(Deserialize)]
+pub(super) struct SubmitQuery {
+    /// The job whose settings fill the form.
+    #[serde(default)]
+    from: String,
+}
+
+/// Shows the form.
+pub(super) async fn show(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(SubmitQuery { from }): Query<SubmitQuery>,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Submit, "submit jobs")?;
+    let now = site.snapshot().await?;
+    let draft = if from.is_empty() {
+        let has_first = site.config().types.keys().any(|name| name.as_str() == FIRST_TYPE);
+        if has_first { JobDraft::of_type(FIRST_TYPE) } else { JobDraft::default() }
+    } else {
+        JobDraft::of_job(&read(&site, &visitor, &from).await?)
+    };
+    let main = page(&site, &visitor, &draft, &DraftError::default(), &html! {}).await;
+    Ok(site.page(&visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
+}
+
+/// Submits the job of a form, or checks its script.
+pub(super) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Submit, "submit jobs")?;
+    let draft = JobDraft::of_fields(&fields);
+    if fields.get("do") == "check" {
+        return check(&site, &visitor, &draft).await;
+    }
+    let now = site.snapshot().await?;
+    let refused = match draft.members(now.at) {
+        Err(error) => error,
+        Ok(job) => match site.call_or_why(&visitor, "job.submit", json!({ "job": job })).await {
+            Ok(answer) => {
+                site.snapshots_are_old();
+                let id = answer.get("id").and_then(Value::as_str).unwrap_or_default();
+                return Ok(site.done(&format!("/jobs/{}", encoded(id)), "Submitted."));
+            }
+            Err(error) => refusal(error)?,
+        },
+    };
+    refuse(&site, &visitor, &draft, &refused).await
+}
+
+/// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
+fn refusal(error: RpcError) -> Result<DraftError, PageError> {
+    let field = error.data.as_ref().and_then(|data| data.get("field")).and_then(Value::as_str);
+    // The field of a name says what it is: "script type".
+    let field = field.map(|field| field.replace(' ', "_")).unwrap_or_default();
+    let page = PageError::from(error.clone());
+    if field.is_empty() && !matches!(page.status.as_u16(), 400 | 403 | 409) {
+        return Err(page);
+    }
+    Ok(DraftError { field, message: error.message })
+}
+
+async fn refuse(
+    site: &Site,
+    visitor: &Visitor,
+    draft: &JobDraft,
+    error: &DraftError,
+) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let note = html! {
+        div.note-err #why role="alert" {
+            p { "The job was not submitted." @if !error.field.is_empty() { " The field: " (error.field) } }
+            pre { (sentence(&error.message)) }
+        }
+    };
+    let main = page(site, visitor, draft, error, &note).await;
+    Ok(site.refused(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
+}
+
+async fn check(site: &Site, visitor: &Visitor, draft: &JobDraft) -> Result<Response, PageError> {
+    let now = site.snapshot().await?;
+    let params = json!({
+        "script": draft.text("script"), "script_type": draft.text("script_type").trim(),
+        "extension": draft.text("extension").trim(),
+    });
+    let (error, note) = match site.call_or_why(visitor, "script.check", params).await {
+        Err(error) => {
+            let text = sentence(&error.message);
+            (DraftError::default(), html! { div.note-err #why role="alert" { pre { (text) } } })
+        }
+        Ok(answer) => {
+            let found = answer.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
+            let field = if found.is_empty() { "" } else { "script" };
+            let error = DraftError { field: field.to_owned(), message: String::new() };
+            (error, findings(&found))
+        }
+    };
+    let main = page(site, visitor, draft, &error, &note).await;
+    Ok(site.page(visitor, &now, &WebPage::still("Submit a job", Nav::Submit, main)))
+}
+
+fn findings(found: &[Value]) -> Markup {
+    let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or_default();
+    html! {
+        @if found.is_empty() {
+            p role="status" { "No mistakes were found." }
+        } @else {
+            div.note-err #why role="alert" {
+                @for of in found {
+                    @if number(of, "line") > 0 {
+                        p { "Line " (number(of, "line")) ", column " (number(of, "column")) }
+                    }
+                    pre { (of.get("message").and_then(Value::as_str).unwrap_or_default()) }
+                }
+            }
+        }
+    }
+}
+
+async fn page(
+    site: &Site,
+    visitor: &Visitor,
+    draft: &JobDraft,
+    error: &DraftError,
+    note: &Markup,
+) -> Markup {
+    let types: Vec<String> = site.config().types.keys().map(ToString::to_string).collect();
+    let own = draft.text("script_type");
+    let of = if own.is_empty() { types.first().map_or("", String::as_str) } else { own };
+    html! {
+        (head("Submit a job", &html! {}, &html! {}))
+        div.cols.sub {
+            form.form method="post" action=(site.links().to("/submit")) {
+                (visitor.forgery_field())
+                (note)
+                (inputs(draft, &types, error))
+                div.actions {
+                    button.main { "Submit" }
+                    button name="do" value="check" formnovalidate { "Check the script" }
+                }
+            }
+            (functions(site, visitor, of).await)
+        }
+    }
+}
+
+/// Returns the documentation of the functions of a script type, by group; nothing for a type that has none.
+async fn functions(site: &Site, visitor: &Visitor, script_type: &str) -> Markup {
+    if !matches!(script_type, "osis" | "sal") {
+        return html! {};
+    }
+    let answer = site.ask(visitor, "script.functions", json!({ "script_type": script_type })).await;
+    let Ok(answer) = answer else { return html! {} };
+    let all = answer.get("functions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let small = all.len().to_string();
+    html! {
+        aside aria-label="Functions" {
+            (bar(&format!("Functions of {script_type}"), &small, None))
+            @for group in all.chunk_by(|a, b| a.get("group") == b.get("group")) {
+                details {
+                    summary { (text(group.first(), "group")) }
+                    ul.fn { @for function in group { (documented(function)) } }
+                }
+            }
+        }
+    }
+}
+
+fn text<'a>(of: Option<&'a Value>, name: &str) -> &'a str {
+    of.and_then(|of| of.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn documented(function: &Value) -> Markup {
+    let signatures = function.get("signatures").and_then(Value::as_array);
+    let example = text(Some(function), "example");
+    html! {
+        li {
+            @for signature in signatures.into_iter().flatten().filter_map(Value::as_str) {
+                code { (signature) } " "
+            }
+            p { (text(Some(function), "says")) }
+            @if !example.is_empty() { pre { (example) } }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The form of a new job, dead letters, limits, periodic jobs and objects over plain HTTP.
+
+use super::jobs::{HOSTILE, is_safe};
+use super::requests::{send, signed_in};
+use super::site::{OPERATOR, READER, Served};
+use crate::support::{Hero, Redis, keys};
+
+#[test]
+fn form_submits_a_job_and_a_refused_one_comes_back_filled() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    let empty = send(&site, "GET", "/submit", &cookie, "");
+    is_safe(&empty, "/submit");
+    let forgery = empty.forgery();
+    let post =
+        |form: &str| send(&site, "POST", "/submit", &cookie, &format!("{form}&csrf={forgery}"));
+    let form = "id=one&script_type=bash&script=%0D%0Aecho%20%3Cb%3E%0D%0Atrue&timeout=10m&env_vars=A%3D1%0D%0A";
+    let done = post(form);
+    assert_eq!((done.status, done.header("location")), (303, Some("/jobs/one")), "{}", done.body);
+    let field = |name: &str| redis.field(&keys::job("one"), name).unwrap_or_default();
+    assert_eq!(field("script"), "\necho <b>\ntrue", "lines end as in a script");
+    assert_eq!((field("caller_id"), field("timeout")), ("operator".to_owned(), "600".to_owned()));
+    assert_eq!(field("env_vars"), "{\"A\":\"1\"}");
+    for (form, named) in [
+        ("script_type=bash&script=%3Cscript%3E&timeout=soon", "name=\"timeout\" value=\"soon\""),
+        ("script_type=bash&script=%3Cscript%3E&retries=many", "name=\"retries\" value=\"many\""),
+        ("script_type=bash&script=%3Cscript%3E&id=one", "name=\"id\" value=\"one\""),
+    ] {
+        let refused = post(form);
+        assert_eq!(refused.status, 422, "{form}: {}", refused.body);
+        assert!(refused.body.contains(named), "{form}: {}", refused.body);
+        assert!(refused.body.contains("&lt;script&gt;"), "{form}: {}", refused.body);
+        assert!(refused.body.contains("role=\"alert\""), "{form}: {}", refused.body);
+    }
+    let copy = send(&site, "GET", "/submit?from=one", &cookie, "");
+    is_safe(&copy, "/submit?from=one");
+    assert!(
+        copy.body.contains("echo &lt;b&gt;\ntrue") && copy.body.contains("A=1"),
+        "{}",
+        copy.body
+    );
+    assert!(!copy.body.contains("value=\"one\""), "the copy has no id: {}", copy.body);
+    assert_eq!(send(&site, "GET", "/submit?from=none", &cookie, "").status, 404);
+    assert_eq!(send(&site, "POST", "/submit", &cookie, form).status, 403, "no token");
+    let reader = signed_in(&site, READER);
+    assert_eq!(send(&site, "GET", "/submit", &reader, "").status, 403);
+}
+
+#[test]
+fn script_is_checked_without_a_run_and_its_functions_are_shown() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    let empty = send(&site, "GET", "/submit", &cookie, "");
+    assert!(empty.body.contains("Functions of osis"), "{}", empty.body);
+    let forgery = empty.forgery();
+    let check = |script: &str| {
+        let form = format!("do=check&script_type=sal&script={script}&csrf={forgery}");
+        send(&site, "POST", "/submit", &cookie, &form)
+    };
+    let wrong = check("let%20a%20%3D%20%3B");
+    is_safe(&wrong, "a mistake");
+    assert!(wrong.body.contains("Line 1, column"), "{}", wrong.body);
+    assert!(check("40%20%2B%202").body.contains("No mistakes were found."));
+    assert!(redis.all("job").is_empty(), "nothing was submitted");
+}
+
+#[test]
+fn dead_letters_are_retried_and_deleted_after_a_question() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in ["one", "two"] {
+        hero.run(&["submit", "-t", "bash", "--id", id, "-e", "true"]).code(0);
+        hero.run(&["job", "stop", id]).code(0);
+        redis.set_field(&keys::job(id), "error", HOSTILE);
+        redis.push(&keys::dead("bash"), &[id]);
+    }
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    for path in ["/dead", "/dead?q=alert&type=bash", "/dead?q=%3Cscript%3Enone"] {
+        is_safe(&send(&site, "GET", path, &cookie, ""), path);
+    }
+    let list = send(&site, "GET", "/dead", &cookie, "");
+    assert!(
+        list.body.contains("/jobs/one\"") && list.body.contains("/jobs/two\""),
+        "{}",
+        list.body
+    );
+    let forgery = list.forgery();
+    let post =
+        |form: &str| send(&site, "POST", "/dead", &cookie, &format!("{form}&csrf={forgery}"));
+    assert_eq!(post("do=retry&id=one").status, 303);
+    assert_eq!(redis.field(&keys::job("one"), "status").as_deref(), Some("dispatched"));
+    let asked = post("do=delete&id=two");
+    assert!(asked.body.contains("Delete 1 dead letter?"), "{}", asked.body);
+    assert_eq!(post("do=delete&id=two&sure=1").status, 303);
+    assert_eq!(redis.field(&keys::job("two"), "status"), None);
+    assert_eq!(post("do=retry").status, 400);
+    let reader = signed_in(&site, READER);
+    let forgery = send(&site, "GET", "/dead", &reader, "").forgery();
+    let form = format!("do=retry&id=one&csrf={forgery}");
+    assert_eq!(send(&site, "POST", "/dead", &reader, &form).status, 403);
+}
+
+#[test]
+fn limits_periodic_jobs_and_objects_have_pages() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    for path in ["/limits", "/cron", "/objects", "/objects?type=person&context=%3Cb%3E"] {
+        is_safe(&send(&site, "GET", path, &cookie, ""), path);
+    }
+    assert_eq!(send(&site, "GET", "/cron/none", &cookie, "").status, 404);
+    let forgery = send(&site, "GET", "/cron", &cookie, "").forgery();
+    for verb in ["run", "enable", "disable"] {
+        let form = format!("do={verb}&csrf={forgery}");
+        assert_eq!(send(&site, "POST", "/cron/none", &cookie, &form).status, 403, "{verb}");
+    }
+}
