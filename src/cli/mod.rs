@@ -12,6 +12,7 @@ mod exec;
 mod job;
 mod job_options;
 mod limit;
+mod mcp;
 mod metrics;
 mod migrate;
 mod osis;
@@ -109,6 +110,7 @@ enum Command {
     Script(script_doc::ScriptCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
+    Mcp(mcp::Mcp),
     Bench(bench::Bench),
 }
 
@@ -157,6 +159,7 @@ impl Cli {
             Command::Script(script) => script.run(global),
             Command::Backup(backup) => block_on(backup.run(global)),
             Command::Restore(restore) => block_on(restore.run(global)),
+            Command::Mcp(mcp) => block_on(mcp.run(global)),
             Command::Bench(bench) => block_on(bench.run(global)),
         }
     }

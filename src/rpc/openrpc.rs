@@ -1,4 +1,4 @@
-//! The OpenRPC document of the methods, from their types.
+//! The `OpenRPC` document of the methods, from their types.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::error::code;
 use super::table::Method;
 
-/// The version of OpenRPC that the document follows.
+/// The version of `OpenRPC` that the document follows.
 const OPENRPC: &str = "1.3.2";
 /// The place of shared schemas in the document.
 const SCHEMAS: &str = "/components/schemas";
@@ -54,7 +54,11 @@ fn described(
         })
         .collect();
     let result = schema(returned, method.result);
-    let tag = method.name.split_once('.').map_or("older names", |(noun, _)| noun);
+    let tag = match method.name.split_once('.') {
+        Some((noun, _)) => noun,
+        None if method.name == "whoami" => "system",
+        None => "older names",
+    };
     let mut document = json!({
         "name": method.name,
         "summary": method.summary,

@@ -145,7 +145,12 @@ impl Table {
         self.methods.values()
     }
 
-    /// The OpenRPC document of the methods.
+    /// Returns the method of this name.
+    pub fn method(&self, name: &str) -> Option<&Method> {
+        self.methods.get(name)
+    }
+
+    /// The `OpenRPC` document of the methods.
     pub fn document(&self) -> &Value {
         self.document.get_or_init(|| openrpc::document(self.methods()))
     }

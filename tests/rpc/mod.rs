@@ -3,7 +3,9 @@
 
 mod access;
 mod discover;
+mod mcp;
 mod methods;
+mod nouns;
 mod older;
 
 use std::collections::BTreeSet;

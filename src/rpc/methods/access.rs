@@ -1,4 +1,4 @@
-//! What a caller may see and change: its scopes and its bounds, held against one job.
+//! The rights of a caller: its scopes and its bounds, held against one job.
 
 use std::collections::{BTreeSet, HashSet};
 

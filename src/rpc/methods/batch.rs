@@ -36,7 +36,7 @@ struct Batch {
 
 /// The jobs of a batch that were accepted, and the others.
 #[derive(Serialize, JsonSchema)]
-struct Submitted {
+struct SubmittedBatch {
     /// The ids of the accepted jobs, in the order of the batch.
     ids: Vec<String>,
     /// The rejected jobs.
@@ -52,7 +52,7 @@ struct Refused {
     error: String,
 }
 
-async fn submit(context: Context, given: Batch) -> Result<Submitted, RpcError> {
+async fn submit(context: Context, given: Batch) -> Result<SubmittedBatch, RpcError> {
     let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
     if given.jobs.len() > most {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most };
@@ -86,7 +86,7 @@ async fn submit(context: Context, given: Batch) -> Result<Submitted, RpcError> {
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Submitted { ids, refused })
+    Ok(SubmittedBatch { ids, refused })
 }
 
 fn checked(context: &Context, settings: &JobSettings) -> Result<Job, RpcError> {

@@ -7,7 +7,7 @@ use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::table::{Context, Method};
 use super::job_types::ListedDead;
-use super::params::{Text, page_size};
+use super::params::{Spelled, page_size};
 use crate::client::DeadTally;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
@@ -42,38 +42,38 @@ pub(super) fn methods() -> [Method; 3] {
 /// A page of dead letters to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListDead {
     /// Only dead letters of this script type.
-    script_type: Option<Text<ScriptType>>,
+    script_type: Option<Spelled<ScriptType>>,
     /// Only dead letters whose error contains this text.
     error: Option<String>,
     /// The size of the page, up to 500; 50 without it.
     limit: Option<usize>,
     /// The `next` of the page before.
-    cursor: Option<Text<DeadCursor>>,
+    cursor: Option<Spelled<DeadCursor>>,
 }
 
 /// A page of dead letters.
 #[derive(Serialize, JsonSchema)]
-struct DeadPage {
+struct DeadLetters {
     /// The dead letters. A caller with bounds may get less than a page with more to come.
     jobs: Vec<ListedDead>,
     /// The cursor of the next page, if there may be one.
     next: Option<String>,
 }
 
-async fn list(context: Context, given: List) -> Result<DeadPage, RpcError> {
+async fn list(context: Context, given: ListDead) -> Result<DeadLetters, RpcError> {
     let limit = page_size(given.limit, Store::DEAD_PAGE_MAX)?;
     let filter = filter(given.script_type, given.error);
-    let after = given.cursor.map(|Text(cursor)| cursor);
+    let after = given.cursor.map(|Spelled(cursor)| cursor);
     let page = context.client.list_dead(&filter, limit, after.as_ref()).await?;
     let mut jobs: Vec<ListedDead> = page.items.into_iter().map(ListedDead).collect();
     jobs.retain(|letter| letter.belongs().is_within(&context.caller));
-    Ok(DeadPage { jobs, next: page.next.map(|cursor| cursor.to_string()) })
+    Ok(DeadLetters { jobs, next: page.next.map(|cursor| cursor.to_string()) })
 }
 
-fn filter(script_type: Option<Text<ScriptType>>, error: Option<String>) -> DeadFilter {
-    let script_type = script_type.map(|Text(name)| name);
+fn filter(script_type: Option<Spelled<ScriptType>>, error: Option<String>) -> DeadFilter {
+    let script_type = script_type.map(|Spelled(name)| name);
     DeadFilter { script_type, error: error.filter(|text| !text.is_empty()) }
 }
 
@@ -83,19 +83,19 @@ fn filter(script_type: Option<Text<ScriptType>>, error: Option<String>) -> DeadF
 struct Choice {
     /// The dead letters, up to 1000.
     #[serde(default)]
-    ids: Vec<Text<JobId>>,
+    ids: Vec<Spelled<JobId>>,
     /// All that match `script_type` and `error`, in place of `ids`.
     #[serde(default)]
     all: bool,
     /// Only dead letters of this script type.
-    script_type: Option<Text<ScriptType>>,
+    script_type: Option<Spelled<ScriptType>>,
     /// Only dead letters whose error contains this text.
     error: Option<String>,
 }
 
 /// The number of dead letters that were retried or deleted.
 #[derive(Serialize, JsonSchema)]
-struct Tally {
+struct ChangedDead {
     /// The number of those that were.
     done: u64,
     /// The number of those that could not be: another job holds their unique key, a prerequisite failed
@@ -114,7 +114,7 @@ struct Problem {
     problem: String,
 }
 
-impl From<DeadTally> for Tally {
+impl From<DeadTally> for ChangedDead {
     fn from(DeadTally { done, left }: DeadTally) -> Self {
         Self { done, left, problems: Vec::new() }
     }
@@ -144,9 +144,9 @@ impl Choice {
     }
 
     /// Applies an operation to each named dead letter, also after failures.
-    async fn each(self, context: &Context, change: Change) -> Tally {
-        let mut tally = Tally { done: 0, left: 0, problems: Vec::new() };
-        for Text(id) in self.ids {
+    async fn each(self, context: &Context, change: DeadChange) -> ChangedDead {
+        let mut tally = ChangedDead { done: 0, left: 0, problems: Vec::new() };
+        for Spelled(id) in self.ids {
             match change.apply(context, &id).await {
                 Ok(()) => tally.done += 1,
                 Err(error) => {
@@ -161,12 +161,12 @@ impl Choice {
 
 /// A change of a dead letter.
 #[derive(Clone, Copy)]
-enum Change {
+enum DeadChange {
     Retry,
     Delete,
 }
 
-impl Change {
+impl DeadChange {
     async fn apply(self, context: &Context, id: &JobId) -> Result<(), RpcError> {
         context.may_see(id).await?;
         context.client.dead_letter(id).await?;
@@ -178,17 +178,17 @@ impl Change {
     }
 }
 
-async fn retry(context: Context, mut given: Choice) -> Result<Tally, RpcError> {
+async fn retry(context: Context, mut given: Choice) -> Result<ChangedDead, RpcError> {
     if let Some(filter) = given.filter(&context)? {
         return Ok(context.client.retry_dead(&filter).await?.into());
     }
-    Ok(given.each(&context, Change::Retry).await)
+    Ok(given.each(&context, DeadChange::Retry).await)
 }
 
-async fn delete(context: Context, mut given: Choice) -> Result<Tally, RpcError> {
+async fn delete(context: Context, mut given: Choice) -> Result<ChangedDead, RpcError> {
     if let Some(filter) = given.filter(&context)? {
         context.needs(Scope::Admin, "dead.delete with all")?;
         return Ok(context.client.delete_dead(&filter).await?.into());
     }
-    Ok(given.each(&context, Change::Delete).await)
+    Ok(given.each(&context, DeadChange::Delete).await)
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::table::{Context, Method};
 use super::job_types::{JobDocument, JobSettings, ListedJob};
-use super::params::{OneJob, Text, page_size, patience};
+use super::params::{OneJob, Spelled, page_size, patience};
 use crate::client::ClientError;
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::proto::target::ScriptType;
@@ -63,6 +64,12 @@ pub(super) fn methods() -> Vec<Method> {
             "Deletes a job that is not running, with its log.",
             delete,
         ),
+        Method::new(
+            "job.clone",
+            Scope::Submit,
+            "Submits a copy of a job, with changes, and returns its id.",
+            clone,
+        ),
         Method::new("job.clear", Scope::Admin, "Deletes every job that is not running.", clear),
     ]
 }
@@ -70,7 +77,7 @@ pub(super) fn methods() -> Vec<Method> {
 /// A job to submit.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Submit {
+struct SubmitNew {
     /// The job.
     job: JobSettings,
 }
@@ -78,7 +85,7 @@ struct Submit {
 /// A job to submit and to wait for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Run {
+struct RunNew {
     /// The job.
     job: JobSettings,
     /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
@@ -92,7 +99,7 @@ pub(super) struct Id {
     pub(super) id: String,
 }
 
-async fn submit(context: Context, given: Submit) -> Result<Id, RpcError> {
+async fn submit(context: Context, given: SubmitNew) -> Result<Id, RpcError> {
     let id = submitted(&context, &given.job).await?;
     Ok(Id { id: id.to_string() })
 }
@@ -107,7 +114,7 @@ pub(super) async fn submitted(
     Ok(context.client.submit(job).await?)
 }
 
-async fn create(context: Context, given: Submit) -> Result<Id, RpcError> {
+async fn create(context: Context, given: SubmitNew) -> Result<Id, RpcError> {
     let id = created(&context, &given.job).await?;
     Ok(Id { id: id.to_string() })
 }
@@ -121,25 +128,25 @@ pub(super) async fn created(context: &Context, settings: &JobSettings) -> Result
 
 /// A job and what was done to it.
 #[derive(Serialize, JsonSchema)]
-struct Told {
+struct ToldJob {
     /// The id of the job.
     id: String,
     /// Its new state, or what was done: `stopped`, `told to stop`, `deleted`.
     result: String,
 }
 
-impl Told {
-    fn new(id: &JobId, result: impl ToString) -> Self {
+impl ToldJob {
+    fn new(id: &JobId, result: &str) -> Self {
         Self { id: id.to_string(), result: result.to_string() }
     }
 }
 
-async fn start(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Told, RpcError> {
+async fn start(context: Context, OneJob { id: Spelled(id) }: OneJob) -> Result<ToldJob, RpcError> {
     context.may_change(&id, "start").await?;
-    Ok(Told::new(&id, context.client.start_job(&id).await?))
+    Ok(ToldJob::new(&id, context.client.start_job(&id).await?.as_str()))
 }
 
-async fn run(context: Context, given: Run) -> Result<JobDocument, RpcError> {
+async fn run(context: Context, given: RunNew) -> Result<JobDocument, RpcError> {
     let patience = patience(given.wait)?;
     let id = submitted(&context, &given.job).await?;
     ended(&context, &id, patience).await?;
@@ -154,7 +161,10 @@ async fn ended(context: &Context, id: &JobId, patience: Duration) -> Result<(), 
     }
 }
 
-async fn get(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<JobDocument, RpcError> {
+async fn get(
+    context: Context,
+    OneJob { id: Spelled(id) }: OneJob,
+) -> Result<JobDocument, RpcError> {
     context.may_see(&id).await?;
     Ok(JobDocument::of(&context, context.client.job_document(&id).await?))
 }
@@ -162,15 +172,15 @@ async fn get(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<JobDoc
 /// A page of jobs to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListJobs {
     /// Only jobs in this state.
     status: Option<JobStatus>,
     /// Only jobs of this script type.
-    script_type: Option<Text<ScriptType>>,
+    script_type: Option<Spelled<ScriptType>>,
     /// The size of the page, up to 1000; 50 without it.
     limit: Option<usize>,
     /// The `next` of the page before.
-    cursor: Option<Text<Cursor>>,
+    cursor: Option<Spelled<Cursor>>,
 }
 
 /// A page of jobs.
@@ -182,12 +192,12 @@ struct JobPage {
     next: Option<String>,
 }
 
-async fn list(context: Context, given: List) -> Result<JobPage, RpcError> {
+async fn list(context: Context, given: ListJobs) -> Result<JobPage, RpcError> {
     let query = ListQuery {
         status: given.status,
-        script_type: given.script_type.map(|Text(name)| name),
+        script_type: given.script_type.map(|Spelled(name)| name),
         limit: page_size(given.limit, ListQuery::LIMIT_MAX)?,
-        cursor: given.cursor.map(|Text(cursor)| cursor),
+        cursor: given.cursor.map(|Spelled(cursor)| cursor),
     };
     let page = context.client.list_jobs(&query).await?;
     let mut jobs: Vec<ListedJob> = page.items.into_iter().map(ListedJob).collect();
@@ -198,15 +208,15 @@ async fn list(context: Context, given: List) -> Result<JobPage, RpcError> {
 /// A job to wait for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wait {
+struct AwaitEnd {
     /// The id of the job.
-    id: Text<JobId>,
+    id: Spelled<JobId>,
     /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
     wait: Option<f64>,
 }
 
-async fn wait(context: Context, given: Wait) -> Result<JobDocument, RpcError> {
-    let (Text(id), patience) = (given.id, patience(given.wait)?);
+async fn wait(context: Context, given: AwaitEnd) -> Result<JobDocument, RpcError> {
+    let (Spelled(id), patience) = (given.id, patience(given.wait)?);
     context.may_see(&id).await?;
     ended(&context, &id, patience).await?;
     Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
@@ -214,7 +224,7 @@ async fn wait(context: Context, given: Wait) -> Result<JobDocument, RpcError> {
 
 /// The output of a job.
 #[derive(Serialize, JsonSchema)]
-struct Output {
+struct GivenOutput {
     /// The output: text, or Base64.
     output: String,
     /// `base64` if the output is not UTF-8.
@@ -222,10 +232,13 @@ struct Output {
     output_encoding: Option<&'static str>,
 }
 
-async fn output(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Output, RpcError> {
+async fn output(
+    context: Context,
+    OneJob { id: Spelled(id) }: OneJob,
+) -> Result<GivenOutput, RpcError> {
     let output = output_of(&context, &id).await?;
     let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
-    Ok(Output { output: output.into_text(), output_encoding })
+    Ok(GivenOutput { output: output.into_text(), output_encoding })
 }
 
 /// Returns the output of a job that the caller may see.
@@ -241,31 +254,31 @@ pub(super) async fn output_of(context: &Context, id: &JobId) -> Result<JobOutput
 /// A part of a job's log.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Log {
+struct ReadLog {
     /// The id of the job.
-    id: Text<JobId>,
+    id: Spelled<JobId>,
     /// Only lines after the one with this id, such as `next` of the part before.
     after: Option<String>,
     /// Only lines since this time.
-    since: Option<Text<Timestamp>>,
+    since: Option<Spelled<Timestamp>>,
     /// The most lines, up to 1000; 1000 without it.
     limit: Option<usize>,
 }
 
 /// Lines of a job's log.
 #[derive(Serialize, JsonSchema)]
-struct Lines {
+struct LogPart {
     /// The id of the job.
     id: String,
     /// The lines.
-    lines: Vec<Line>,
+    lines: Vec<LoggedLine>,
     /// The value of `after` for the next part: set if there may be more already.
     next: Option<String>,
 }
 
 /// A line of a log.
 #[derive(Serialize, JsonSchema)]
-struct Line {
+struct LoggedLine {
     /// Its place in the log.
     id: String,
     /// 1 for standard output, 2 for standard error, 3 for progress.
@@ -277,10 +290,11 @@ struct Line {
     progress: Option<f64>,
 }
 
-async fn log(context: Context, given: Log) -> Result<Lines, RpcError> {
-    let Text(id) = given.id;
+async fn log(context: Context, given: ReadLog) -> Result<LogPart, RpcError> {
+    let Spelled(id) = given.id;
     let limit = page_size(given.limit.or(Some(LINES_MAX)), LINES_MAX)?;
-    let after = given.after.or_else(|| given.since.map(|Text(time)| LogLine::place_before(time)));
+    let after =
+        given.after.or_else(|| given.since.map(|Spelled(time)| LogLine::place_before(time)));
     if after.as_ref().is_some_and(|place| !is_place(place)) {
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "after"));
@@ -288,9 +302,13 @@ async fn log(context: Context, given: Log) -> Result<Lines, RpcError> {
     context.may_see(&id).await?;
     let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;
     let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
-    let lines =
-        lines.into_iter().map(|LogLine { id, fd, line, progress }| Line { id, fd, line, progress });
-    Ok(Lines { id: id.to_string(), lines: lines.collect(), next })
+    let lines = lines.into_iter().map(|LogLine { id, fd, line, progress }| LoggedLine {
+        id,
+        fd,
+        line,
+        progress,
+    });
+    Ok(LogPart { id: id.to_string(), lines: lines.collect(), next })
 }
 
 /// Returns whether a text is a place in a log: two numbers.
@@ -299,9 +317,9 @@ fn is_place(text: &str) -> bool {
     text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
 }
 
-async fn stop(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Told, RpcError> {
+async fn stop(context: Context, OneJob { id: Spelled(id) }: OneJob) -> Result<ToldJob, RpcError> {
     let ended = stopped(&context, &id).await?;
-    Ok(Told::new(&id, if ended { "stopped" } else { "told to stop" }))
+    Ok(ToldJob::new(&id, if ended { "stopped" } else { "told to stop" }))
 }
 
 /// Stops a job that the caller may change. Returns whether it has ended already.
@@ -313,9 +331,9 @@ pub(super) async fn stopped(context: &Context, id: &JobId) -> Result<bool, RpcEr
 /// A job to run again.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Retry {
+struct RetryOne {
     /// The id of the job.
-    id: Text<JobId>,
+    id: Spelled<JobId>,
     /// Retries also its dependents that failed because it did; for this the job may have any state.
     #[serde(default)]
     with_dependents: bool,
@@ -341,8 +359,8 @@ struct RetriedJob {
     problem: Option<String>,
 }
 
-async fn retry(context: Context, given: Retry) -> Result<Retried, RpcError> {
-    let Text(id) = given.id;
+async fn retry(context: Context, given: RetryOne) -> Result<Retried, RpcError> {
+    let Spelled(id) = given.id;
     context.may_change(&id, "retry").await?;
     let jobs = if given.with_dependents {
         context.needs(Scope::Operate, "job.retry with dependents")?;
@@ -362,9 +380,9 @@ async fn retry(context: Context, given: Retry) -> Result<Retried, RpcError> {
     Ok(Retried { jobs: jobs.collect() })
 }
 
-async fn delete(context: Context, OneJob { id: Text(id) }: OneJob) -> Result<Told, RpcError> {
+async fn delete(context: Context, OneJob { id: Spelled(id) }: OneJob) -> Result<ToldJob, RpcError> {
     deleted(&context, &id).await?;
-    Ok(Told::new(&id, "deleted"))
+    Ok(ToldJob::new(&id, "deleted"))
 }
 
 /// Deletes a job that the caller may change.
@@ -373,10 +391,38 @@ pub(super) async fn deleted(context: &Context, id: &JobId) -> Result<(), RpcErro
     Ok(context.client.delete_job(id).await?)
 }
 
+/// A job to submit again.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CopyJob {
+    /// The id of the job.
+    id: Spelled<JobId>,
+    /// Members as those of a job to submit; null takes one away.
+    #[serde(default)]
+    changes: Map<String, Value>,
+}
+
+async fn clone(context: Context, given: CopyJob) -> Result<Id, RpcError> {
+    let Spelled(id) = given.id;
+    context.needs(Scope::Read, "job.clone")?;
+    let seen = context.visible(&id).await?;
+    let is_own = seen.spec.caller_id == context.caller.name;
+    let mut changes = given.changes;
+    if !is_own && !context.operates() {
+        // The copy is one of the caller's; it may not read the variables of others.
+        changes.entry("caller_id").or_insert(Value::Null);
+        changes.entry("env_vars").or_insert(Value::Null);
+    }
+    let mut job = context.client.clone_of(&id, &changes).await?;
+    context.adopt(&mut job)?;
+    context.check_new(std::slice::from_ref(&job)).await?;
+    Ok(Id { id: context.client.submit(job).await?.to_string() })
+}
+
 /// Nothing but a confirmation.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Clear {
+struct ClearJobs {
     /// Confirms that all are deleted: true.
     yes: bool,
 }
@@ -388,7 +434,7 @@ pub(super) struct Deleted {
     pub(super) deleted: u64,
 }
 
-async fn clear(context: Context, given: Clear) -> Result<Deleted, RpcError> {
+async fn clear(context: Context, given: ClearJobs) -> Result<Deleted, RpcError> {
     if !given.yes {
         let message = "job.clear deletes every job that is not running; confirm with yes = true";
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"));

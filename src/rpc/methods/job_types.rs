@@ -32,7 +32,7 @@ pub(super) struct ListedJob(pub(super) JobSummary);
 #[serde(transparent)]
 pub(super) struct ListedDead(pub(super) DeadLetter);
 
-/// What stands in place of a value that the caller may not see.
+/// The text in place of a value that the caller may not see.
 const MASKED: &str = "***";
 
 /// The fields that actors add to the hash.

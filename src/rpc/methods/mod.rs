@@ -2,24 +2,45 @@
 //! calls.
 
 mod access;
+mod actor;
 mod batch;
+mod cron;
 mod dead;
+mod graph;
 mod job;
 mod job_types;
+mod limit;
 mod object;
 mod older;
 mod params;
+mod queue;
+mod script;
 mod system;
 
+use super::error::{RpcError, code};
 use super::table::Method;
 
 /// All methods.
 pub(super) fn all() -> Vec<Method> {
     let mut all = job::methods();
     all.extend(batch::methods());
+    all.extend(graph::methods());
+    all.extend(queue::methods());
+    all.extend(actor::methods());
+    all.extend(cron::methods());
     all.extend(dead::methods());
+    all.extend(limit::methods());
     all.extend(object::methods());
+    all.extend(script::methods());
     all.extend(system::methods());
     all.extend(older::methods());
     all
+}
+
+/// Runs what would block on a thread of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
+) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(RpcError::new(code::INTERNAL, "the call ended without a result")))
 }

@@ -8,7 +8,7 @@ use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::table::{Context, Method};
 use super::job::Deleted;
-use super::params::{Text, page_size};
+use super::params::{Spelled, page_size};
 use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};
 
 /// The most objects of a page.
@@ -41,9 +41,9 @@ pub(super) fn methods() -> [Method; 5] {
 #[serde(deny_unknown_fields)]
 struct Types {
     /// Only this context; all without it.
-    context: Option<Text<object::Context>>,
+    context: Option<Spelled<object::Context>>,
     /// The `next` of the page before.
-    after: Option<Text<object::Context>>,
+    after: Option<Spelled<object::Context>>,
 }
 
 /// Numbers of objects.
@@ -68,18 +68,14 @@ struct TypeCount {
 }
 
 async fn types(context: Context, given: Types) -> Result<TypeCounts, RpcError> {
-    let (contexts, next) = match given.context {
-        Some(Text(named)) => {
-            context.admits_context(&named.text())?;
-            (vec![named], None)
-        }
-        None => {
-            let after = given.after.map(|Text(after)| after);
-            let page = context.client.object_contexts(after.as_ref(), CONTEXTS_MAX).await?;
-            let last = page.last().filter(|_| page.len() == CONTEXTS_MAX);
-            let next = last.map(object::Context::text);
-            (page, next)
-        }
+    let (contexts, next) = if let Some(Spelled(named)) = given.context {
+        context.admits_context(&named.text())?;
+        (vec![named], None)
+    } else {
+        let after = given.after.map(|Spelled(after)| after);
+        let page = context.client.object_contexts(after.as_ref(), CONTEXTS_MAX).await?;
+        let next = page.last().filter(|_| page.len() == CONTEXTS_MAX).map(object::Context::text);
+        (page, next)
     };
     let mut types = Vec::new();
     for of in contexts {
@@ -98,15 +94,15 @@ async fn types(context: Context, given: Types) -> Result<TypeCounts, RpcError> {
 /// A page of objects to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListObjects {
     /// The type of the objects.
     #[serde(rename = "type")]
-    object_type: Text<ObjectType>,
+    object_type: Spelled<ObjectType>,
     /// The context; the empty one without it.
     #[serde(default)]
     context: String,
     /// Only objects after this one, such as `next` of the page before.
-    after: Option<Text<ObjectId>>,
+    after: Option<Spelled<ObjectId>>,
     /// The size of the page, up to 1000; 50 without it.
     limit: Option<usize>,
 }
@@ -125,10 +121,10 @@ fn named(context: &Context, name: &str) -> Result<object::Context, RpcError> {
     Ok(name.parse()?)
 }
 
-async fn list(context: Context, given: List) -> Result<ObjectPage, RpcError> {
+async fn list(context: Context, given: ListObjects) -> Result<ObjectPage, RpcError> {
     let of = named(&context, &given.context)?;
-    let (Text(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
-    let after = given.after.map(|Text(id)| id);
+    let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
+    let after = given.after.map(|Spelled(id)| id);
     let (objects, next) =
         context.client.object_page(&of, &object_type, after.as_ref(), limit).await?;
     Ok(ObjectPage {
@@ -143,7 +139,7 @@ async fn list(context: Context, given: List) -> Result<ObjectPage, RpcError> {
 struct Find {
     /// The type of the objects.
     #[serde(rename = "type")]
-    object_type: Text<ObjectType>,
+    object_type: Spelled<ObjectType>,
     /// The query, such as `age > 30 order by name`.
     query: String,
     /// The context; the empty one without it.
@@ -155,7 +151,7 @@ struct Find {
 
 async fn find(context: Context, given: Find) -> Result<ObjectPage, RpcError> {
     let of = named(&context, &given.context)?;
-    let (Text(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
+    let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
     let query = Query::parse(&given.query).map_err(|error| {
         RpcError::new(code::INVALID_PARAMS, error.to_string()).with("field", "query")
     })?;
@@ -173,9 +169,9 @@ async fn find(context: Context, given: Find) -> Result<ObjectPage, RpcError> {
 struct OneObject {
     /// The type of the object.
     #[serde(rename = "type")]
-    object_type: Text<ObjectType>,
+    object_type: Spelled<ObjectType>,
     /// The id of the object.
-    id: Text<ObjectId>,
+    id: Spelled<ObjectId>,
     /// The context; the empty one without it.
     #[serde(default)]
     context: String,
@@ -183,15 +179,14 @@ struct OneObject {
 
 async fn get(context: Context, given: OneObject) -> Result<Map<String, Value>, RpcError> {
     let of = named(&context, &given.context)?;
-    let (Text(object_type), Text(id)) = (given.object_type, given.id);
+    let (Spelled(object_type), Spelled(id)) = (given.object_type, given.id);
     let ask = Ask::Get(object_type.clone(), id.clone());
-    match context.client.objects(&of, ask, &context.config.osis).await? {
-        Answer::Object(Some(object)) => Ok(object.document()),
-        _ => {
-            let message = format!("no such object: {object_type} {}", id.as_str().escape_debug());
-            Err(RpcError::new(code::NOT_FOUND, message))
-        }
+    let answer = context.client.objects(&of, ask, &context.config.osis).await?;
+    if let Answer::Object(Some(object)) = answer {
+        return Ok(object.document());
     }
+    let message = format!("no such object: {object_type} {}", id.as_str().escape_debug());
+    Err(RpcError::new(code::NOT_FOUND, message))
 }
 
 /// Objects of one type.
@@ -200,9 +195,9 @@ async fn get(context: Context, given: OneObject) -> Result<Map<String, Value>, R
 struct SomeObjects {
     /// The type of the objects.
     #[serde(rename = "type")]
-    object_type: Text<ObjectType>,
+    object_type: Spelled<ObjectType>,
     /// The ids of the objects, up to 1000.
-    ids: Vec<Text<ObjectId>>,
+    ids: Vec<Spelled<ObjectId>>,
     /// The context; the empty one without it.
     #[serde(default)]
     context: String,
@@ -214,8 +209,8 @@ async fn delete(context: Context, given: SomeObjects) -> Result<Deleted, RpcErro
         let message = format!("`ids` names more than {PAGE_MAX} objects");
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "ids"));
     }
-    let Text(object_type) = given.object_type;
-    let write = |Text(id): Text<ObjectId>| {
+    let Spelled(object_type) = given.object_type;
+    let write = |Spelled(id): Spelled<ObjectId>| {
         let object_type = object_type.clone();
         Write { object_type, id, expected: None, change: Change::Delete }
     };

@@ -10,7 +10,7 @@ use super::super::error::{RpcError, code};
 use super::super::table::{Context, Method};
 use super::job::{cleared, created, deleted, output_of, stopped, submitted};
 use super::job_types::JobSettings;
-use super::params::{Nothing, Text, page_size, patience};
+use super::params::{Nothing, Spelled, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::store::{Cursor, ListQuery};
 
@@ -79,19 +79,22 @@ async fn create_job(context: Context, given: NewJob) -> Result<String, RpcError>
 struct ById {
     /// The id of the job.
     #[serde(alias = "id")]
-    job_id: Text<JobId>,
+    job_id: Spelled<JobId>,
 }
 
 /// The result of a change.
 #[derive(Serialize, JsonSchema)]
-struct Success {
+struct Succeeded {
     /// True.
     success: bool,
 }
 
-const SUCCESS: Success = Success { success: true };
+const SUCCESS: Succeeded = Succeeded { success: true };
 
-async fn start_job(context: Context, ById { job_id: Text(id) }: ById) -> Result<Success, RpcError> {
+async fn start_job(
+    context: Context,
+    ById { job_id: Spelled(id) }: ById,
+) -> Result<Succeeded, RpcError> {
     context.may_change(&id, "start").await?;
     context.client.start_job(&id).await?;
     Ok(SUCCESS)
@@ -215,7 +218,7 @@ async fn play(context: Context, given: Play) -> Result<Played, RpcError> {
 
 async fn get_job_status(
     context: Context,
-    ById { job_id: Text(id) }: ById,
+    ById { job_id: Spelled(id) }: ById,
 ) -> Result<JobStatus, RpcError> {
     context.may_see(&id).await?;
     Ok(context.client.get_job_status(&id).await?)
@@ -223,7 +226,7 @@ async fn get_job_status(
 
 async fn get_job_output(
     context: Context,
-    ById { job_id: Text(id) }: ById,
+    ById { job_id: Spelled(id) }: ById,
 ) -> Result<Option<String>, RpcError> {
     context.may_see(&id).await?;
     Ok(context.client.get_job_output(&id).await?.map(JobOutput::into_text))
@@ -231,14 +234,14 @@ async fn get_job_output(
 
 async fn get_job_result(
     context: Context,
-    ById { job_id: Text(id) }: ById,
+    ById { job_id: Spelled(id) }: ById,
 ) -> Result<JobResult, RpcError> {
     JobResult::of(output_of(&context, &id).await)
 }
 
 async fn get_job_logs(
     context: Context,
-    ById { job_id: Text(id) }: ById,
+    ById { job_id: Spelled(id) }: ById,
 ) -> Result<Option<String>, RpcError> {
     context.may_see(&id).await?;
     let lines = context.client.get_job_logs(&id, None, LOG_LINES_MAX).await?;
@@ -250,21 +253,21 @@ async fn get_job_logs(
 /// A page of ids to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ListJobs {
+struct ListIds {
     /// Only jobs in this state.
     status: Option<JobStatus>,
     /// The most ids, up to 1000; 1000 without it.
     limit: Option<usize>,
     /// The `next` of a page of job.list, to begin after it.
-    cursor: Option<Text<Cursor>>,
+    cursor: Option<Spelled<Cursor>>,
 }
 
-async fn list_jobs(context: Context, given: ListJobs) -> Result<Vec<String>, RpcError> {
+async fn list_jobs(context: Context, given: ListIds) -> Result<Vec<String>, RpcError> {
     let most = ListQuery::LIMIT_MAX;
     let query = ListQuery {
         status: given.status,
         limit: page_size(given.limit.or(Some(most)), most)?,
-        cursor: given.cursor.map(|Text(cursor)| cursor),
+        cursor: given.cursor.map(|Spelled(cursor)| cursor),
         ..ListQuery::default()
     };
     let page = context.client.list_jobs(&query).await?;
@@ -273,20 +276,23 @@ async fn list_jobs(context: Context, given: ListJobs) -> Result<Vec<String>, Rpc
     Ok(within.map(|job| job.0.id.to_string()).collect())
 }
 
-async fn stop_job(context: Context, ById { job_id: Text(id) }: ById) -> Result<Success, RpcError> {
+async fn stop_job(
+    context: Context,
+    ById { job_id: Spelled(id) }: ById,
+) -> Result<Succeeded, RpcError> {
     stopped(&context, &id).await?;
     Ok(SUCCESS)
 }
 
 async fn delete_job(
     context: Context,
-    ById { job_id: Text(id) }: ById,
-) -> Result<Success, RpcError> {
+    ById { job_id: Spelled(id) }: ById,
+) -> Result<Succeeded, RpcError> {
     deleted(&context, &id).await?;
     Ok(SUCCESS)
 }
 
-async fn clear_all_jobs(context: Context, _: Nothing) -> Result<Success, RpcError> {
+async fn clear_all_jobs(context: Context, _: Nothing) -> Result<Succeeded, RpcError> {
     cleared(&context).await?;
     Ok(SUCCESS)
 }

@@ -12,16 +12,16 @@ use crate::proto::job::JobId;
 
 /// A value that is written as text.
 #[derive(Debug, Clone)]
-pub(super) struct Text<T>(pub(super) T);
+pub(super) struct Spelled<T>(pub(super) T);
 
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Spelled<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         text.parse().map(Self).map_err(serde::de::Error::custom)
     }
 }
 
-impl<T> JsonSchema for Text<T> {
+impl<T> JsonSchema for Spelled<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -45,7 +45,7 @@ pub(super) struct Nothing {}
 #[serde(deny_unknown_fields)]
 pub(super) struct OneJob {
     /// The id of the job.
-    pub(super) id: Text<JobId>,
+    pub(super) id: Spelled<JobId>,
 }
 
 /// The time to wait without `wait`.

@@ -28,9 +28,9 @@ struct Info {
 struct Who {
     /// Its name, which becomes `caller_id` of its jobs.
     name: String,
-    /// What it may do: read, submit, operate, admin.
+    /// Its rights: read, submit, operate, admin.
     scopes: Vec<&'static str>,
-    /// What its jobs must be.
+    /// The bounds of its jobs.
     bounds: WhoBounds,
 }
 
@@ -73,7 +73,6 @@ async fn info(context: Context, _: Nothing) -> Result<Info, RpcError> {
     })
 }
 
-#[expect(clippy::unused_async, reason = "methods are asynchronous")]
 async fn whoami(context: Context, _: Nothing) -> Result<Who, RpcError> {
     let caller = &context.caller;
     let all = [

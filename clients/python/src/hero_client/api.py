@@ -8,6 +8,60 @@ from __future__ import annotations
 
 from typing import Any, Awaitable, Callable, Dict, List, Literal, Mapping, Optional, TypedDict, Union
 
+class _ActorDocumentRequired(TypedDict):
+    actor: str
+    """Its name, TYPE:GROUP:INSTANCE."""
+    capabilities: List[str]
+    """Its engine and the modules of it."""
+    group: str
+    """Its group."""
+    hostname: str
+    """The name of its machine."""
+    instance: int
+    """Its instance."""
+    last_heartbeat: str
+    """The time of this presence: RFC 3339, UTC."""
+    pid: int
+    """Its process id."""
+    running: int
+    """The number of jobs that it runs now."""
+    script_type: str
+    """The script type of its jobs."""
+    started_at: str
+    """The start of the actor: RFC 3339, UTC."""
+    state: ActorState
+    """Its state."""
+    tasks: int
+    """The number of jobs that it can run at once."""
+    version: str
+    """Its version of Hero."""
+
+
+class ActorDocument(_ActorDocumentRequired, total=False):
+    """A live actor."""
+    beat: str
+    """A random text of this heartbeat, by which a process tells its own presence from that of its copy on a cloned
+    machine; empty in the presence of foreign programs."""
+    boot_id: Optional[str]
+    """The boot of the actor; none in the presence of foreign programs."""
+    holding: Optional[str]
+    """The overload of its machine for which it claims no jobs, though it is ready."""
+    machine: str
+    """The id of its machine's current boot, which tells machines of one name apart; empty in the presence of
+    foreign programs."""
+
+
+class ChangedDead(TypedDict):
+    """The number of dead letters that were retried or deleted."""
+    done: int
+    """The number of those that were."""
+    left: int
+    """The number of those that could not be: another job holds their unique key, a prerequisite failed or is gone,
+    or they are not dead letters any more."""
+    problems: List[Problem]
+    """The reasons, for dead letters that were named."""
+
+
 class _DeadLetterRequired(TypedDict):
     id: str
     """The id; a random UUID without one."""
@@ -44,7 +98,7 @@ class DeadLetter(_DeadLetterRequired, total=False):
     configuration says."""
 
 
-class DeadPage(TypedDict):
+class DeadLetters(TypedDict):
     """A page of dead letters."""
     jobs: List[DeadLetter]
     """The dead letters. A caller with bounds may get less than a page with more to come."""
@@ -56,6 +110,68 @@ class Deleted(TypedDict):
     """A number of deleted things."""
     deleted: int
     """The number of those that were deleted."""
+
+
+class Documented(TypedDict):
+    """Functions of scripts."""
+    functions: List[FunctionDocument]
+    """The functions."""
+
+
+class FindingDocument(TypedDict):
+    """A mistake in a script."""
+    column: int
+    """The column, from 1."""
+    line: int
+    """The line, from 1; 0 if the text names it."""
+    message: str
+    """The mistake."""
+
+
+class Findings(TypedDict):
+    """The mistakes of a script."""
+    errors: List[FindingDocument]
+    """The mistakes; none if the script is good."""
+
+
+class FunctionDocument(TypedDict):
+    """A function of scripts."""
+    example: str
+    """An example."""
+    group: str
+    """The group in which it is documented."""
+    name: str
+    """Its name, after its type if it has one."""
+    says: str
+    """Its summary."""
+    signatures: List[str]
+    """Its signatures."""
+
+
+class _GivenNodeRequired(TypedDict):
+    job: JobSettings
+    """The job."""
+    name: str
+    """Its name, unique in the graph."""
+
+
+class GivenNode(_GivenNodeRequired, total=False):
+    """A job of a graph."""
+    after: List[str]
+    """The jobs that must finish first: names in the graph, or ids of other jobs."""
+    after_any: List[str]
+    """The jobs that must end first, finished or failed."""
+
+
+class _GivenOutputRequired(TypedDict):
+    output: str
+    """The output: text, or Base64."""
+
+
+class GivenOutput(_GivenOutputRequired, total=False):
+    """The output of a job."""
+    output_encoding: Optional[str]
+    """`base64` if the output is not UTF-8."""
 
 
 class Id(TypedDict):
@@ -274,29 +390,51 @@ class JobSettings(_JobSettingsRequired, total=False):
     creates nothing."""
 
 
-class _LineRequired(TypedDict):
-    fd: int
-    """1 for standard output, 2 for standard error, 3 for progress."""
-    id: str
-    """Its place in the log."""
-    line: str
-    """The text, without its line end."""
+class LastFiringDocument(TypedDict):
+    """The last firing of a periodic job."""
+    due: str
+    """The due time, in RFC 3339."""
+    job_id: str
+    """Its job."""
+    status: Optional[str]
+    """The state of the job, if it is still kept."""
 
 
-class Line(_LineRequired, total=False):
-    """A line of a log."""
-    progress: Optional[float]
-    """The progress from 0 to 1, if the line is about it."""
+class LimitDocument(TypedDict):
+    """A limit, or one of the values that it counts separately."""
+    caller: Optional[str]
+    """It limits only jobs of this caller."""
+    configured: bool
+    """True if the configuration that was read has it."""
+    group: Optional[str]
+    """It limits only jobs of this group."""
+    held: int
+    """Jobs that it holds."""
+    key: Optional[str]
+    """It limits only jobs with this limit key."""
+    name: str
+    """Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor."""
+    per: Optional[str]
+    """The property by which it counts separately."""
+    rate: Optional[str]
+    """The most jobs that start within a time."""
+    running: int
+    """Jobs that run under it."""
+    running_max: Optional[int]
+    """The most jobs that run at once."""
+    started: Optional[int]
+    """Jobs that started within the time of its rate."""
+    type: Optional[str]
+    """It limits only jobs of this script type."""
+    value: Optional[str]
+    """The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual one as
+    `#` and its hash."""
 
 
-class Lines(TypedDict):
-    """Lines of a job's log."""
-    id: str
-    """The id of the job."""
-    lines: List[Line]
-    """The lines."""
-    next: Optional[str]
-    """The value of `after` for the next part: set if there may be more already."""
+class LimitList(TypedDict):
+    """The limits."""
+    limits: List[LimitDocument]
+    """Each limit, and each value that it counts separately."""
 
 
 class _ListedJobRequired(TypedDict):
@@ -344,6 +482,37 @@ class ListedJob(_ListedJobRequired, total=False):
     status: JobStatus
 
 
+class LiveActors(TypedDict):
+    """The live actors."""
+    actors: List[ActorDocument]
+    """The actors, by name."""
+
+
+class LogPart(TypedDict):
+    """Lines of a job's log."""
+    id: str
+    """The id of the job."""
+    lines: List[LoggedLine]
+    """The lines."""
+    next: Optional[str]
+    """The value of `after` for the next part: set if there may be more already."""
+
+
+class _LoggedLineRequired(TypedDict):
+    fd: int
+    """1 for standard output, 2 for standard error, 3 for progress."""
+    id: str
+    """Its place in the log."""
+    line: str
+    """The text, without its line end."""
+
+
+class LoggedLine(_LoggedLineRequired, total=False):
+    """A line of a log."""
+    progress: Optional[float]
+    """The progress from 0 to 1, if the line is about it."""
+
+
 class ObjectPage(TypedDict):
     """A page of objects."""
     next: Optional[str]
@@ -352,15 +521,58 @@ class ObjectPage(TypedDict):
     """The objects, each with its `id`, `version`, `created_at` and `modified_at`."""
 
 
-class _OutputRequired(TypedDict):
-    output: str
-    """The output: text, or Base64."""
+class Paused(TypedDict):
+    """Paused queues."""
+    paused: List[str]
+    """The queues that were not paused before."""
 
 
-class Output(_OutputRequired, total=False):
-    """The output of a job."""
-    output_encoding: Optional[str]
-    """`base64` if the output is not UTF-8."""
+class PeriodicJobDocument(TypedDict):
+    """A periodic job."""
+    catch_up: str
+    """The treatment of missed firings."""
+    disabled_at: Optional[str]
+    """The time at which it was disabled, in RFC 3339."""
+    disabled_by: Optional[str]
+    """The person or program that disabled it."""
+    enabled: bool
+    """False if a person has disabled it."""
+    file: str
+    """The file that declares it."""
+    fired: int
+    """The number of firings."""
+    last: Optional[LastFiringDocument]
+    """Its last firing."""
+    left_out: int
+    """The number of firings left out because the last job had not ended."""
+    name: str
+    """Its name."""
+    next: Optional[str]
+    """The time of its next firing, in RFC 3339, if it is enabled."""
+    overlap: str
+    """The treatment of a firing while the last job has not ended."""
+    schedule: str
+    """Its schedule, as the file has it."""
+    script_type: Optional[str]
+    """The script type of its jobs."""
+    time_zone: str
+    """The time zone of the schedule."""
+
+
+class PeriodicJobList(TypedDict):
+    """The periodic jobs."""
+    cron: List[PeriodicJobDocument]
+    """The periodic jobs, by name."""
+    problems: List[str]
+    """The mistakes of the files whose jobs are left out."""
+
+
+class Pong(TypedDict):
+    """The answer of an actor."""
+    actor: str
+    """The actor."""
+    seconds: float
+    """The time that the answer took, in seconds."""
 
 
 class Problem(TypedDict):
@@ -371,12 +583,50 @@ class Problem(TypedDict):
     """The reason."""
 
 
+class Purged(TypedDict):
+    """A number of ended jobs."""
+    purged: int
+    """The number of jobs that ended."""
+
+
+class QueueDocument(TypedDict):
+    """A work queue."""
+    depth: int
+    """Entries in its list."""
+    held: int
+    """Jobs that a limit holds."""
+    oldest_wait_s: Optional[float]
+    """The wait of the job that was dispatched first, in seconds."""
+    paused: bool
+    """True if it is paused."""
+    priority: Optional[int]
+    """Its priority: 0 urgent, 1 normal, 2 background."""
+    queue: str
+    """Its name."""
+    script_type: str
+    """The script type of its jobs."""
+    type_throughput_per_s: Optional[float]
+    """Jobs of its type that ended per second, when last sampled."""
+
+
+class Queues(TypedDict):
+    """The queues."""
+    queues: List[QueueDocument]
+    """Every queue that may hold jobs or is paused, by name."""
+
+
 class Refused(TypedDict):
     """A rejected job of a batch."""
     error: str
     """The reason."""
     line: int
     """Its place in the batch, from 1."""
+
+
+class Resumed(TypedDict):
+    """Resumed queues."""
+    resumed: List[str]
+    """The queues that were paused."""
 
 
 class Retried(TypedDict):
@@ -398,7 +648,15 @@ class RetriedJob(_RetriedJobRequired, total=False):
     """Its new state."""
 
 
-class Submitted(TypedDict):
+class StatsDocument(TypedDict):
+    """Rates, errors and times of jobs."""
+    seconds: Optional[float]
+    """The seconds in which this was counted; without them, since the first job of each type."""
+    types: List[TypeStatsDocument]
+    """The script types."""
+
+
+class SubmittedBatch(TypedDict):
     """The jobs of a batch that were accepted, and the others."""
     ids: List[str]
     """The ids of the accepted jobs, in the order of the batch."""
@@ -406,18 +664,39 @@ class Submitted(TypedDict):
     """The rejected jobs."""
 
 
-class Tally(TypedDict):
-    """The number of dead letters that were retried or deleted."""
-    done: int
-    """The number of those that were."""
-    left: int
-    """The number of those that could not be: another job holds their unique key, a prerequisite failed or is gone,
-    or they are not dead letters any more."""
-    problems: List[Problem]
-    """The reasons, for dead letters that were named."""
+class SubmittedGraph(TypedDict):
+    """The jobs of a submitted graph."""
+    jobs: Dict[str, str]
+    """The ids of the jobs, by their names."""
 
 
-class Told(TypedDict):
+class Switched(TypedDict):
+    """A periodic job that was enabled or disabled."""
+    changed: bool
+    """Set if that changed it."""
+    enabled: bool
+    """Set if it is enabled now."""
+    name: str
+    """Its name."""
+
+
+class TimesDocument(TypedDict):
+    """Times of attempts."""
+    mean_s: Optional[float]
+    """The mean, in seconds."""
+    number: int
+    """The number of attempts."""
+    p95_s: Optional[float]
+    """The time below which 95 of 100 lie, in seconds, estimated from a histogram."""
+
+
+class ToldActors(TypedDict):
+    """Actors that were told something."""
+    told: List[str]
+    """The actors."""
+
+
+class ToldJob(TypedDict):
     """A job and what was done to it."""
     id: str
     """The id of the job."""
@@ -443,6 +722,27 @@ class TypeCounts(TypedDict):
     """Each type of each context."""
 
 
+class TypeStatsDocument(TypedDict):
+    """The counters of a script type."""
+    failed: int
+    """Jobs that ended in `error`."""
+    failed_percent: Optional[float]
+    """The share of ended jobs that failed, in per cent."""
+    finished: int
+    """Jobs that finished."""
+    run: TimesDocument
+    """The times that attempts ran."""
+    script_type: str
+    """The script type."""
+    submitted: int
+    """Jobs submitted."""
+    wait: TimesDocument
+    """The times that attempts waited."""
+
+
+ActorState = Literal['ready', 'draining', 'foreign']
+"""The state of an actor."""
+
 AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back']
 """The kind of an attempt's end."""
 
@@ -456,24 +756,74 @@ class Methods:
     def __init__(self, call: Callable[[str, Mapping[str, Any]], Any]) -> None:
         self._call = call
 
-    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None) -> Submitted:
+    def actor_drain(self, *, actor: str) -> ToldActors:
+        """Lets an actor claim no more jobs; running jobs end, the process stays."""
+        answer: ToldActors = self._call("actor.drain", _given({"actor": actor}))
+        return answer
+
+    def actor_list(self, *, script_type: Optional[str] = None) -> LiveActors:
+        """Lists the live actors."""
+        answer: LiveActors = self._call("actor.list", _given({"script_type": script_type}))
+        return answer
+
+    def actor_ping(self, *, actor: str) -> Pong:
+        """Asks a live actor for an answer."""
+        answer: Pong = self._call("actor.ping", _given({"actor": actor}))
+        return answer
+
+    def actor_resume(self, *, actor: str) -> ToldActors:
+        """Lets a drained actor claim jobs again."""
+        answer: ToldActors = self._call("actor.resume", _given({"actor": actor}))
+        return answer
+
+    def actor_stop(self, *, actor: str) -> ToldActors:
+        """Drains an actor, then ends its process."""
+        answer: ToldActors = self._call("actor.stop", _given({"actor": actor}))
+        return answer
+
+    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: Submitted = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none}))
         return answer
 
-    def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> Tally:
+    def cron_disable(self, *, name: str) -> Switched:
+        """Disables a periodic job: it does not fire until it is enabled."""
+        answer: Switched = self._call("cron.disable", _given({"name": name}))
+        return answer
+
+    def cron_enable(self, *, name: str) -> Switched:
+        """Lets a disabled periodic job fire again."""
+        answer: Switched = self._call("cron.enable", _given({"name": name}))
+        return answer
+
+    def cron_list(self) -> PeriodicJobList:
+        """Lists the periodic jobs: when each is due next, and how its last firing ended."""
+        answer: PeriodicJobList = self._call("cron.list", _given({}))
+        return answer
+
+    def cron_run(self, *, name: str) -> Id:
+        """Runs a periodic job now, besides its schedule."""
+        answer: Id = self._call("cron.run", _given({"name": name}))
+        return answer
+
+    def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: Tally = self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ChangedDead = self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
         return answer
 
-    def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadPage:
+    def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadLetters:
         """Lists dead letters type by type, the newest first, page by page."""
-        answer: DeadPage = self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
+        answer: DeadLetters = self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
         return answer
 
-    def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> Tally:
+    def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: Tally = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ChangedDead = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        return answer
+
+    def graph_submit(self, *, jobs: List[GivenNode]) -> SubmittedGraph:
+        """Submits jobs that wait for each other by name: all or none."""
+        answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs}))
         return answer
 
     def job_clear(self, *, yes: bool) -> Deleted:
@@ -481,14 +831,19 @@ class Methods:
         answer: Deleted = self._call("job.clear", _given({"yes": yes}))
         return answer
 
+    def job_clone(self, *, id: str, changes: Optional[Dict[str, Any]] = None) -> Id:
+        """Submits a copy of a job, with changes, and returns its id."""
+        answer: Id = self._call("job.clone", _given({"id": id, "changes": changes}))
+        return answer
+
     def job_create(self, *, job: JobSettings) -> Id:
         """Stores a job without starting it; job.start does that."""
         answer: Id = self._call("job.create", _given({"job": job}))
         return answer
 
-    def job_delete(self, *, id: str) -> Told:
+    def job_delete(self, *, id: str) -> ToldJob:
         """Deletes a job that is not running, with its log."""
-        answer: Told = self._call("job.delete", _given({"id": id}))
+        answer: ToldJob = self._call("job.delete", _given({"id": id}))
         return answer
 
     def job_get(self, *, id: str) -> Job:
@@ -501,14 +856,14 @@ class Methods:
         answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}))
         return answer
 
-    def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> Lines:
+    def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
         """Returns lines of a job's log."""
-        answer: Lines = self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
+        answer: LogPart = self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
         return answer
 
-    def job_output(self, *, id: str) -> Output:
+    def job_output(self, *, id: str) -> GivenOutput:
         """Returns the output of a finished job."""
-        answer: Output = self._call("job.output", _given({"id": id}))
+        answer: GivenOutput = self._call("job.output", _given({"id": id}))
         return answer
 
     def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
@@ -521,14 +876,14 @@ class Methods:
         answer: Job = self._call("job.run", _given({"job": job, "wait": wait}))
         return answer
 
-    def job_start(self, *, id: str) -> Told:
+    def job_start(self, *, id: str) -> ToldJob:
         """Starts a created job."""
-        answer: Told = self._call("job.start", _given({"id": id}))
+        answer: ToldJob = self._call("job.start", _given({"id": id}))
         return answer
 
-    def job_stop(self, *, id: str) -> Told:
+    def job_stop(self, *, id: str) -> ToldJob:
         """Stops a job, waiting or running."""
-        answer: Told = self._call("job.stop", _given({"id": id}))
+        answer: ToldJob = self._call("job.stop", _given({"id": id}))
         return answer
 
     def job_submit(self, *, job: JobSettings) -> Id:
@@ -539,6 +894,11 @@ class Methods:
     def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
         """Waits for the end of a job and returns it; if the wait ends first, as it is then."""
         answer: Job = self._call("job.wait", _given({"id": id, "wait": wait}))
+        return answer
+
+    def limit_list(self) -> LimitList:
+        """Lists the limits, what runs under each and what it holds."""
+        answer: LimitList = self._call("limit.list", _given({}))
         return answer
 
     def object_delete(self, *, type: str, ids: List[str], context: Optional[str] = None) -> Deleted:
@@ -566,6 +926,41 @@ class Methods:
         answer: TypeCounts = self._call("object.types", _given({"context": context, "after": after}))
         return answer
 
+    def queue_list(self) -> Queues:
+        """Lists the queues: their depth, held jobs, the wait of the first."""
+        answer: Queues = self._call("queue.list", _given({}))
+        return answer
+
+    def queue_pause(self, *, queue: str, force: Optional[bool] = None) -> Paused:
+        """Pauses a queue: no actor claims its jobs until it is resumed."""
+        answer: Paused = self._call("queue.pause", _given({"queue": queue, "force": force}))
+        return answer
+
+    def queue_purge(self, *, queue: str, force: Optional[bool] = None) -> Purged:
+        """Ends all waiting jobs of a queue in error, as job.stop does."""
+        answer: Purged = self._call("queue.purge", _given({"queue": queue, "force": force}))
+        return answer
+
+    def queue_resume(self, *, queue: str, force: Optional[bool] = None) -> Resumed:
+        """Resumes a paused queue."""
+        answer: Resumed = self._call("queue.resume", _given({"queue": queue, "force": force}))
+        return answer
+
+    def script_check(self, *, script: str, script_type: str, extension: Optional[str] = None) -> Findings:
+        """Checks a script without running it, and returns its mistakes."""
+        answer: Findings = self._call("script.check", _given({"script": script, "script_type": script_type, "extension": extension}))
+        return answer
+
+    def script_functions(self, *, script_type: Optional[str] = None, name: Optional[str] = None) -> Documented:
+        """Documents the functions that osis and sal scripts can call."""
+        answer: Documented = self._call("script.functions", _given({"script_type": script_type, "name": name}))
+        return answer
+
+    def stats_get(self) -> StatsDocument:
+        """Returns how many jobs of each type came and ended, and how long they waited and ran."""
+        answer: StatsDocument = self._call("stats.get", _given({}))
+        return answer
+
     def system_info(self) -> Info:
         """Returns the version, the address of Redis and the script types."""
         answer: Info = self._call("system.info", _given({}))
@@ -578,24 +973,74 @@ class AsyncMethods:
     def __init__(self, call: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
         self._call = call
 
-    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None) -> Submitted:
+    async def actor_drain(self, *, actor: str) -> ToldActors:
+        """Lets an actor claim no more jobs; running jobs end, the process stays."""
+        answer: ToldActors = await self._call("actor.drain", _given({"actor": actor}))
+        return answer
+
+    async def actor_list(self, *, script_type: Optional[str] = None) -> LiveActors:
+        """Lists the live actors."""
+        answer: LiveActors = await self._call("actor.list", _given({"script_type": script_type}))
+        return answer
+
+    async def actor_ping(self, *, actor: str) -> Pong:
+        """Asks a live actor for an answer."""
+        answer: Pong = await self._call("actor.ping", _given({"actor": actor}))
+        return answer
+
+    async def actor_resume(self, *, actor: str) -> ToldActors:
+        """Lets a drained actor claim jobs again."""
+        answer: ToldActors = await self._call("actor.resume", _given({"actor": actor}))
+        return answer
+
+    async def actor_stop(self, *, actor: str) -> ToldActors:
+        """Drains an actor, then ends its process."""
+        answer: ToldActors = await self._call("actor.stop", _given({"actor": actor}))
+        return answer
+
+    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: Submitted = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none}))
         return answer
 
-    async def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> Tally:
+    async def cron_disable(self, *, name: str) -> Switched:
+        """Disables a periodic job: it does not fire until it is enabled."""
+        answer: Switched = await self._call("cron.disable", _given({"name": name}))
+        return answer
+
+    async def cron_enable(self, *, name: str) -> Switched:
+        """Lets a disabled periodic job fire again."""
+        answer: Switched = await self._call("cron.enable", _given({"name": name}))
+        return answer
+
+    async def cron_list(self) -> PeriodicJobList:
+        """Lists the periodic jobs: when each is due next, and how its last firing ended."""
+        answer: PeriodicJobList = await self._call("cron.list", _given({}))
+        return answer
+
+    async def cron_run(self, *, name: str) -> Id:
+        """Runs a periodic job now, besides its schedule."""
+        answer: Id = await self._call("cron.run", _given({"name": name}))
+        return answer
+
+    async def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: Tally = await self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ChangedDead = await self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
         return answer
 
-    async def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadPage:
+    async def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> DeadLetters:
         """Lists dead letters type by type, the newest first, page by page."""
-        answer: DeadPage = await self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
+        answer: DeadLetters = await self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor}))
         return answer
 
-    async def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> Tally:
+    async def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None) -> ChangedDead:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: Tally = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        answer: ChangedDead = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
+        return answer
+
+    async def graph_submit(self, *, jobs: List[GivenNode]) -> SubmittedGraph:
+        """Submits jobs that wait for each other by name: all or none."""
+        answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs}))
         return answer
 
     async def job_clear(self, *, yes: bool) -> Deleted:
@@ -603,14 +1048,19 @@ class AsyncMethods:
         answer: Deleted = await self._call("job.clear", _given({"yes": yes}))
         return answer
 
+    async def job_clone(self, *, id: str, changes: Optional[Dict[str, Any]] = None) -> Id:
+        """Submits a copy of a job, with changes, and returns its id."""
+        answer: Id = await self._call("job.clone", _given({"id": id, "changes": changes}))
+        return answer
+
     async def job_create(self, *, job: JobSettings) -> Id:
         """Stores a job without starting it; job.start does that."""
         answer: Id = await self._call("job.create", _given({"job": job}))
         return answer
 
-    async def job_delete(self, *, id: str) -> Told:
+    async def job_delete(self, *, id: str) -> ToldJob:
         """Deletes a job that is not running, with its log."""
-        answer: Told = await self._call("job.delete", _given({"id": id}))
+        answer: ToldJob = await self._call("job.delete", _given({"id": id}))
         return answer
 
     async def job_get(self, *, id: str) -> Job:
@@ -623,14 +1073,14 @@ class AsyncMethods:
         answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}))
         return answer
 
-    async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> Lines:
+    async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
         """Returns lines of a job's log."""
-        answer: Lines = await self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
+        answer: LogPart = await self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
         return answer
 
-    async def job_output(self, *, id: str) -> Output:
+    async def job_output(self, *, id: str) -> GivenOutput:
         """Returns the output of a finished job."""
-        answer: Output = await self._call("job.output", _given({"id": id}))
+        answer: GivenOutput = await self._call("job.output", _given({"id": id}))
         return answer
 
     async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None) -> Retried:
@@ -643,14 +1093,14 @@ class AsyncMethods:
         answer: Job = await self._call("job.run", _given({"job": job, "wait": wait}))
         return answer
 
-    async def job_start(self, *, id: str) -> Told:
+    async def job_start(self, *, id: str) -> ToldJob:
         """Starts a created job."""
-        answer: Told = await self._call("job.start", _given({"id": id}))
+        answer: ToldJob = await self._call("job.start", _given({"id": id}))
         return answer
 
-    async def job_stop(self, *, id: str) -> Told:
+    async def job_stop(self, *, id: str) -> ToldJob:
         """Stops a job, waiting or running."""
-        answer: Told = await self._call("job.stop", _given({"id": id}))
+        answer: ToldJob = await self._call("job.stop", _given({"id": id}))
         return answer
 
     async def job_submit(self, *, job: JobSettings) -> Id:
@@ -661,6 +1111,11 @@ class AsyncMethods:
     async def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
         """Waits for the end of a job and returns it; if the wait ends first, as it is then."""
         answer: Job = await self._call("job.wait", _given({"id": id, "wait": wait}))
+        return answer
+
+    async def limit_list(self) -> LimitList:
+        """Lists the limits, what runs under each and what it holds."""
+        answer: LimitList = await self._call("limit.list", _given({}))
         return answer
 
     async def object_delete(self, *, type: str, ids: List[str], context: Optional[str] = None) -> Deleted:
@@ -686,6 +1141,41 @@ class AsyncMethods:
     async def object_types(self, *, context: Optional[str] = None, after: Optional[str] = None) -> TypeCounts:
         """Counts the objects of each type by context, page by page."""
         answer: TypeCounts = await self._call("object.types", _given({"context": context, "after": after}))
+        return answer
+
+    async def queue_list(self) -> Queues:
+        """Lists the queues: their depth, held jobs, the wait of the first."""
+        answer: Queues = await self._call("queue.list", _given({}))
+        return answer
+
+    async def queue_pause(self, *, queue: str, force: Optional[bool] = None) -> Paused:
+        """Pauses a queue: no actor claims its jobs until it is resumed."""
+        answer: Paused = await self._call("queue.pause", _given({"queue": queue, "force": force}))
+        return answer
+
+    async def queue_purge(self, *, queue: str, force: Optional[bool] = None) -> Purged:
+        """Ends all waiting jobs of a queue in error, as job.stop does."""
+        answer: Purged = await self._call("queue.purge", _given({"queue": queue, "force": force}))
+        return answer
+
+    async def queue_resume(self, *, queue: str, force: Optional[bool] = None) -> Resumed:
+        """Resumes a paused queue."""
+        answer: Resumed = await self._call("queue.resume", _given({"queue": queue, "force": force}))
+        return answer
+
+    async def script_check(self, *, script: str, script_type: str, extension: Optional[str] = None) -> Findings:
+        """Checks a script without running it, and returns its mistakes."""
+        answer: Findings = await self._call("script.check", _given({"script": script, "script_type": script_type, "extension": extension}))
+        return answer
+
+    async def script_functions(self, *, script_type: Optional[str] = None, name: Optional[str] = None) -> Documented:
+        """Documents the functions that osis and sal scripts can call."""
+        answer: Documented = await self._call("script.functions", _given({"script_type": script_type, "name": name}))
+        return answer
+
+    async def stats_get(self) -> StatsDocument:
+        """Returns how many jobs of each type came and ended, and how long they waited and ran."""
+        answer: StatsDocument = await self._call("stats.get", _given({}))
         return answer
 
     async def system_info(self) -> Info:

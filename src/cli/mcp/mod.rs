@@ -1,0 +1,290 @@
+//! `hero mcp`: a server of the Model Context Protocol on standard input and output, by which agents run
+//! scripts. Each message is one line of JSON-RPC.
+
+mod tools;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{BufRead, Read};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::{Global, output};
+use crate::client::Client;
+use crate::error::{Error, Exit};
+use crate::proto::object::Context as ObjectContext;
+use crate::proto::target::{Group, ScriptType};
+use crate::rpc::{Bounds, Caller, Context, RpcError, Scope, Table, code};
+
+/// The versions of the protocol that the server speaks, the newest first.
+const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The longest message.
+const MESSAGE_BYTES_MAX: u64 = 16 << 20;
+/// The most requests at a time; further ones wait.
+const RUNNING_MAX: usize = 32;
+const INSTRUCTIONS: &str = "Runs scripts as jobs, each in a sandbox with limits of time and memory. run_script \
+    runs one and returns its output; submit_job, wait_job, follow_job and stop_job are for long ones. \
+    script_types lists the types of scripts; osis and sal scripts are Rhai.";
+
+/// Let an agent run scripts, over the Model Context Protocol
+///
+/// The agent talks on standard input and output. It may read all jobs within its bounds, and submit, stop,
+/// retry and delete its own. Its scripts are sandboxed as those of anyone.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hero mcp\n  hero mcp --caller assistant --type sal --type python\n\n\
+                        For clients that read a file of servers:\n  \
+                        {\"mcpServers\": {\"hero\": {\"command\": \"hero\", \"args\": [\"mcp\"]}}}"
+)]
+pub(super) struct Mcp {
+    /// The name of the agent, which becomes `caller_id` of its jobs
+    #[arg(long, value_name = "NAME", default_value = "mcp")]
+    caller: String,
+    /// Give the agent the rights and the name of this token, in place of all other options
+    #[arg(long, env = "HERO_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    #[arg(conflicts_with_all = ["caller", "types", "groups", "contexts"])]
+    token: Option<String>,
+    /// Bind the agent to jobs of this script type; may be repeated
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    types: Vec<ScriptTypeName>,
+    /// Bind the agent to jobs of this group; may be repeated
+    #[arg(short, long = "group", value_name = "GROUP")]
+    groups: Vec<GroupName>,
+    /// Bind the agent to jobs and objects of this context; may be repeated
+    #[arg(long = "context", value_name = "NAME")]
+    contexts: Vec<ContextName>,
+}
+
+/// A checked name, as text.
+macro_rules! checked {
+    ($name:ident, $of:ty) => {
+        #[derive(Debug, Clone)]
+        struct $name(String);
+
+        impl std::str::FromStr for $name {
+            type Err = crate::proto::target::IllegalName;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse::<$of>().map(|_| Self(text.to_owned()))
+            }
+        }
+    };
+}
+checked!(ScriptTypeName, ScriptType);
+checked!(GroupName, Group);
+checked!(ContextName, ObjectContext);
+
+impl Mcp {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let config = global.config()?;
+        let client = Client::open(&config)?;
+        let address = config.redis.redacted_url();
+        let caller = match &self.token {
+            Some(token) => {
+                let record = client.check_token(token).await?;
+                let unknown = "the token is unknown, expired or revoked: hero token list";
+                record.map(Caller::from).ok_or_else(|| Error::new(Exit::NotPermitted, unknown))?
+            }
+            None => self.caller(),
+        };
+        let context = Context {
+            client,
+            address: address.into(),
+            config: Arc::new(config),
+            caller: Arc::new(caller),
+        };
+        let server = Arc::new(AgentServer { table: Table::new(), context });
+        serve(&server, lines()).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The rights of the agent.
+    fn caller(&self) -> Caller {
+        fn set<'a>(names: impl Iterator<Item = &'a String>) -> Option<BTreeSet<String>> {
+            let names: BTreeSet<String> = names.cloned().collect();
+            (!names.is_empty()).then_some(names)
+        }
+        let bounds = Bounds {
+            types: set(self.types.iter().map(|name| &name.0)),
+            groups: set(self.groups.iter().map(|name| &name.0)),
+            callers: None,
+            contexts: set(self.contexts.iter().map(|name| &name.0)),
+        };
+        let scopes = [Scope::Read, Scope::Submit].into_iter().collect();
+        Caller { name: self.caller.clone(), scopes, bounds }
+    }
+}
+
+/// Reads standard input on a thread of its own, which ends with the program.
+fn lines() -> Receiver<Vec<u8>> {
+    let (lines, receiver) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let mut bounded = (&mut input).take(MESSAGE_BYTES_MAX + 1);
+            let read = bounded.read_until(b'\n', &mut line);
+            if !read.is_ok_and(|read| read > 0) || lines.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Answers messages until there are no more, several at a time.
+async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Result<(), Error> {
+    let mut running: JoinSet<(String, Value)> = JoinSet::new();
+    let mut cancels: HashMap<String, AbortHandle> = HashMap::new();
+    let mut open = true;
+    loop {
+        tokio::select! {
+            line = lines.recv(), if open && running.len() < RUNNING_MAX => match line.map(|line| read(&line)) {
+                None => open = false,
+                Some(Message::Nothing) => {}
+                Some(Message::Wrong(answer)) => output::json(&answer)?,
+                Some(Message::Cancel(id)) => {
+                    if let Some(running) = cancels.remove(&id) {
+                        running.abort();
+                    }
+                }
+                Some(Message::Request { id, method, params }) => {
+                    let (server, key) = (Arc::clone(server), id.to_string());
+                    let task = running.spawn(async move {
+                        let result = server.answer(&method, params).await;
+                        (id.to_string(), answer(&id, result))
+                    });
+                    cancels.insert(key, task);
+                }
+            },
+            Some(done) = running.join_next() => {
+                // An aborted request has no answer.
+                if let Ok((key, answer)) = done {
+                    cancels.remove(&key);
+                    output::json(&answer)?;
+                }
+            }
+            else => return Ok(()),
+        }
+    }
+}
+
+/// A message.
+enum Message {
+    /// A notification, an answer or an empty line.
+    Nothing,
+    /// A request is no longer of interest.
+    Cancel(String),
+    /// A request.
+    Request { id: Value, method: String, params: Value },
+    /// A message that cannot be read, with its answer.
+    Wrong(Value),
+}
+
+fn read(line: &[u8]) -> Message {
+    let wrong = |code, message: &str| {
+        Message::Wrong(answer(&Value::Null, Err(RpcError::new(code, message))))
+    };
+    if line.len() as u64 > MESSAGE_BYTES_MAX {
+        return wrong(code::INVALID_REQUEST, "the message is longer than 16 MiB");
+    }
+    if line.trim_ascii().is_empty() {
+        return Message::Nothing;
+    }
+    let Ok(mut message) = serde_json::from_slice::<Value>(line) else {
+        return wrong(code::PARSE, "the message is not JSON");
+    };
+    let Some(method) = message.get("method").and_then(Value::as_str).map(str::to_owned) else {
+        let is_answer = message.get("result").is_some() || message.get("error").is_some();
+        let message = "the message is no request of JSON-RPC: it has no method";
+        return if is_answer { Message::Nothing } else { wrong(code::INVALID_REQUEST, message) };
+    };
+    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
+    match message.get("id") {
+        Some(id) => Message::Request { id: id.clone(), method, params },
+        None if method == "notifications/cancelled" => {
+            Message::Cancel(params["requestId"].to_string())
+        }
+        None => Message::Nothing,
+    }
+}
+
+fn answer(id: &Value, result: Result<Value, RpcError>) -> Value {
+    match result {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+    }
+}
+
+/// The methods and the rights of the agent.
+struct AgentServer {
+    table: Table,
+    context: Context,
+}
+
+impl AgentServer {
+    async fn answer(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        match method {
+            "initialize" => Ok(initialized(&params)),
+            "ping" => Ok(json!({})),
+            "tools/list" => Ok(json!({ "tools": tools::list(&self.table) })),
+            "tools/call" => tools::call(&self.table, &self.context, params).await,
+            _ => {
+                let shown: String = method.chars().take(80).flat_map(char::escape_debug).collect();
+                let message = format!("there is no method `{shown}`");
+                Err(RpcError::new(code::METHOD_NOT_FOUND, message))
+            }
+        }
+    }
+}
+
+/// The answer to the first request: the version that the client asks for, if the server speaks it.
+fn initialized(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str();
+    let version =
+        VERSIONS.into_iter().find(|version| asked == Some(version)).unwrap_or(VERSIONS[0]);
+    json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "hero", "version": env!("CARGO_PKG_VERSION") },
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_is_a_request_a_notification_or_wrong() {
+        let code = |line: &[u8]| match read(line) {
+            Message::Wrong(answer) => answer["error"]["code"].as_i64(),
+            _ => None,
+        };
+        assert_eq!(code(b"{"), Some(code::PARSE.into()));
+        assert_eq!(code(b"[]"), Some(code::INVALID_REQUEST.into()));
+        assert_eq!(code(b"{\"id\": 1}"), Some(code::INVALID_REQUEST.into()));
+        assert!(matches!(read(b"\n"), Message::Nothing));
+        assert!(matches!(read(b"{\"id\": 1, \"result\": {}}"), Message::Nothing));
+        assert!(matches!(read(b"{\"method\": \"notifications/initialized\"}"), Message::Nothing));
+        let cancel = read(b"{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
+        assert!(matches!(cancel, Message::Cancel(id) if id == "7"));
+        let request = read(b"{\"id\":\"a\",\"method\":\"ping\"}");
+        assert!(matches!(request, Message::Request { method, .. } if method == "ping"));
+    }
+
+    #[test]
+    fn version_of_the_client_is_used_if_it_is_known() {
+        let version = |asked: &str| {
+            initialized(&json!({ "protocolVersion": asked }))["protocolVersion"].clone()
+        };
+        assert_eq!(
+            (version("2024-11-05"), version("1999-01-01")),
+            (json!("2024-11-05"), json!(VERSIONS[0]))
+        );
+    }
+}

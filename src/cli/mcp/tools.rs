@@ -1,0 +1,282 @@
+//! The tools of the server. Each calls a method of the API, from whose types its input schema comes.
+
+use std::time::Duration;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::proto::job::{JobId, SETTINGS};
+use crate::rpc::{Context, Method, RpcError, Table, code};
+
+/// A tool.
+struct AgentTool {
+    name: &'static str,
+    description: &'static str,
+    method: &'static str,
+    /// Set if it changes nothing.
+    reads: bool,
+    /// The settings of a job that it takes, in place of a member `job`.
+    settings: &'static [&'static str],
+}
+
+/// The settings of jobs that agents need.
+const SETTINGS_TAKEN: [&str; 10] = [
+    "script",
+    "script_type",
+    "name",
+    "timeout",
+    "env_vars",
+    "context_id",
+    "group",
+    "retries",
+    "prerequisites",
+    "extension",
+];
+
+const TOOLS: [AgentTool; 11] = [
+    AgentTool {
+        name: "run_script",
+        description: "Runs a script in a sandbox and returns its output, or its error and log. If it takes \
+                      longer than `wait`, returns the id of the job, which goes on.",
+        method: "job.run",
+        reads: false,
+        settings: &SETTINGS_TAKEN,
+    },
+    AgentTool {
+        name: "submit_job",
+        description: "Submits a script as a job and returns its id, without waiting.",
+        method: "job.submit",
+        reads: false,
+        settings: &SETTINGS_TAKEN,
+    },
+    AgentTool {
+        name: "wait_job",
+        description: "Waits for the end of a job and returns it.",
+        method: "job.wait",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "get_job",
+        description: "Returns a job: its state, output, error and settings.",
+        method: "job.get",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "list_jobs",
+        description: "Lists jobs by state, the newest first.",
+        method: "job.list",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "job_log",
+        description: "Returns lines of a job's log.",
+        method: "job.log",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: FOLLOW,
+        description: "Waits some seconds for further lines of a job's log, and returns them.",
+        method: "job.log",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "stop_job",
+        description: "Stops a job, waiting or running.",
+        method: "job.stop",
+        reads: false,
+        settings: &[],
+    },
+    AgentTool {
+        name: "script_types",
+        description: "Lists the script types, and tells the version of Hero.",
+        method: "system.info",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "script_functions",
+        description: "Documents the functions that osis and sal scripts (Rhai) can call, by a part of the name.",
+        method: "script.functions",
+        reads: true,
+        settings: &[],
+    },
+    AgentTool {
+        name: "check_script",
+        description: "Checks a script without running it, and returns its mistakes.",
+        method: "script.check",
+        reads: true,
+        settings: &[],
+    },
+];
+
+const FOLLOW: &str = "follow_job";
+/// The longest wait for lines of a log.
+const FOLLOW_MAX: Duration = Duration::from_secs(30);
+/// The lines of a log that come with the end of a script.
+const LOG_LINES: usize = 200;
+
+/// Returns the description of every tool.
+pub(super) fn list(table: &Table) -> Vec<Value> {
+    let described = |tool: &AgentTool| Some(tool.description(table.method(tool.method)?));
+    TOOLS.iter().filter_map(described).collect()
+}
+
+impl AgentTool {
+    fn description(&self, method: &Method) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input(method),
+            "annotations": { "readOnlyHint": self.reads, "openWorldHint": !self.reads },
+        })
+    }
+
+    /// The schema of the parameters of its method, with the settings of the job beside them.
+    fn input(&self, method: &Method) -> Value {
+        let settings = SchemaSettings::draft2020_12().with(|set| {
+            set.inline_subschemas = true;
+            set.meta_schema = None;
+        });
+        let mut schema: Value = (method.params)(&mut settings.into_generator()).into();
+        if let Some(properties) = schema["properties"].as_object_mut()
+            && let Some(mut job) = properties.remove("job")
+        {
+            for name in self.settings {
+                properties.insert((*name).to_owned(), job["properties"][*name].take());
+            }
+            schema["required"] = json!(["script", "script_type"]);
+        }
+        if self.name == FOLLOW {
+            schema["properties"]["wait"] = json!({
+                "description": "The longest time to wait for a line, in seconds, up to 30; 10 without it",
+                "type": "number",
+            });
+        }
+        schema
+    }
+
+    /// Returns the parameters of its method.
+    fn params(&self, mut arguments: Map<String, Value>) -> Value {
+        if self.settings.is_empty() {
+            return Value::Object(arguments);
+        }
+        let is_setting = |name: &String| SETTINGS.iter().any(|setting| setting.field == *name);
+        let names: Vec<String> =
+            arguments.keys().filter(|name| is_setting(name)).cloned().collect();
+        let job: Map<String, Value> =
+            names.into_iter().filter_map(|name| arguments.remove_entry(&name)).collect();
+        arguments.insert("job".to_owned(), Value::Object(job));
+        Value::Object(arguments)
+    }
+}
+
+/// Calls a tool. A call that fails is a result with `isError`, which the agent sees.
+pub(super) async fn call(
+    table: &Table,
+    context: &Context,
+    mut params: Value,
+) -> Result<Value, RpcError> {
+    let wrong = |message: String| Err(RpcError::new(code::INVALID_PARAMS, message));
+    let Some(tool) = TOOLS.iter().find(|tool| params["name"] == tool.name) else {
+        let name = params["name"].to_string();
+        return wrong(format!("there is no tool {}", name.chars().take(80).collect::<String>()));
+    };
+    let arguments = match params.get_mut("arguments").map(Value::take) {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return wrong("the arguments are not an object".to_owned()),
+    };
+    let called = match tool.name {
+        FOLLOW => follow(table, context, arguments).await,
+        _ => table.call(context.clone(), tool.method, tool.params(arguments)).await,
+    };
+    Ok(match called {
+        Err(error) => result(true, &error.message, &json!({ "error": error })),
+        Ok(job) if tool.method == "job.run" => ended(table, context, &job).await,
+        Ok(found) => result(false, &found.to_string(), &found),
+    })
+}
+
+fn result(is_error: bool, text: &str, structured: &Value) -> Value {
+    json!({
+        "content": [{ "type": "text", "text": text }],
+        "structuredContent": structured,
+        "isError": is_error,
+    })
+}
+
+/// The result of a script: its output; or its error and the last lines of its log.
+async fn ended(table: &Table, context: &Context, job: &Value) -> Value {
+    let params = json!({ "id": job["id"] });
+    let log = table.call(context.clone(), "job.log", params).await.unwrap_or_default();
+    let lines = log["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = lines.iter().filter(|line| line.get("progress").is_none());
+    let texts: Vec<&str> = texts.filter_map(|line| line["line"].as_str()).collect();
+    let log = texts[texts.len().saturating_sub(LOG_LINES)..].join("\n");
+    let mut found = json!({ "id": job["id"], "status": job["status"], "log": log });
+    for name in ["output", "output_encoding", "error", "exit_code"] {
+        if let Some(value) = job.get(name) {
+            found[name] = value.clone();
+        }
+    }
+    let text = |name: &str| job[name].as_str().unwrap_or_default();
+    match text("status") {
+        "finished" => result(false, text("output"), &found),
+        "error" => result(true, &format!("{}\n{log}", text("error")), &found),
+        status => {
+            let id = text("id");
+            let message =
+                format!("job {id} is {status} and goes on: wait_job, follow_job or stop_job");
+            result(false, &message, &found)
+        }
+    }
+}
+
+/// Returns the lines of a log after a place; if there are none yet, waits for some.
+async fn follow(
+    table: &Table,
+    context: &Context,
+    mut arguments: Map<String, Value>,
+) -> Result<Value, RpcError> {
+    let wait = arguments.remove("wait").and_then(|wait| wait.as_f64()).unwrap_or(10.0);
+    let wait = Duration::from_secs_f64(wait.clamp(0.0, FOLLOW_MAX.as_secs_f64()));
+    let params = Value::Object(arguments);
+    let found = table.call(context.clone(), "job.log", params.clone()).await?;
+    let is_empty = found["lines"].as_array().is_none_or(Vec::is_empty);
+    let id: Option<JobId> = params["id"].as_str().and_then(|id| id.parse().ok());
+    let Some(id) = id.filter(|_| is_empty) else { return Ok(found) };
+    let mut follower = match params["after"].as_str() {
+        Some(after) => context.client.follow_job_logs_after(&id, after.to_owned()),
+        None => context.client.follow_job_logs(&id),
+    };
+    // The lines are read below; also a job that ended ends the wait.
+    if let Ok(waited) = tokio::time::timeout(wait, follower.next()).await {
+        waited?;
+    }
+    table.call(context.clone(), "job.log", params).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tool_has_a_method_and_described_arguments_without_references() {
+        let table = Table::new();
+        let tools = list(&table);
+        assert_eq!(tools.len(), TOOLS.len());
+        for tool in tools {
+            let schema = &tool["inputSchema"];
+            assert_eq!(schema["type"], "object", "{tool}");
+            assert!(!schema.to_string().contains("$ref"), "{tool}");
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                assert!(property["description"].is_string(), "{} {name}", tool["name"]);
+            }
+        }
+    }
+}

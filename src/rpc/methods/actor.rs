@@ -1,0 +1,113 @@
+//! `actor.*`: the live actors, and messages to them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::error::RpcError;
+use super::super::table::{Context, Method};
+use super::params::{Spelled, patience};
+use crate::client::ActorDocument;
+use crate::proto::message::Control;
+use crate::proto::target::{ActorId, ScriptType};
+
+/// The time to wait for the answer to a ping, in seconds.
+const PING_S: f64 = 5.0;
+
+pub(super) fn methods() -> [Method; 5] {
+    [
+        Method::new("actor.list", Scope::Read, "Lists the live actors.", list),
+        Method::new(
+            "actor.drain",
+            Scope::Operate,
+            "Lets an actor claim no more jobs; running jobs end, the process stays.",
+            drain,
+        ),
+        Method::new(
+            "actor.resume",
+            Scope::Operate,
+            "Lets a drained actor claim jobs again.",
+            resume,
+        ),
+        Method::new("actor.stop", Scope::Admin, "Drains an actor, then ends its process.", stop),
+        Method::new("actor.ping", Scope::Read, "Asks a live actor for an answer.", ping),
+    ]
+}
+
+/// The actors to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListActors {
+    /// Only actors of this script type.
+    script_type: Option<Spelled<ScriptType>>,
+}
+
+/// The live actors.
+#[derive(Serialize, JsonSchema)]
+struct LiveActors {
+    /// The actors, by name.
+    actors: Vec<ActorDocument>,
+}
+
+async fn list(context: Context, given: ListActors) -> Result<LiveActors, RpcError> {
+    let script_type = given.script_type.map(|Spelled(name)| name);
+    let mut actors = context.client.actor_documents(script_type.as_ref()).await?;
+    actors.retain(|actor| context.admits(&actor.script_type, Some(&actor.group)).is_ok());
+    Ok(LiveActors { actors })
+}
+
+/// An actor.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneActor {
+    /// The actor, as TYPE-GROUP-INSTANCE or TYPE:GROUP:INSTANCE.
+    actor: String,
+}
+
+impl OneActor {
+    fn id(&self, context: &Context) -> Result<ActorId, RpcError> {
+        let id = ActorId::of_name(&self.actor)?;
+        context.admits(id.script_type.as_str(), Some(id.group.as_str()))?;
+        Ok(id)
+    }
+}
+
+/// LiveActors that were told something.
+#[derive(Serialize, JsonSchema)]
+struct ToldActors {
+    /// The actors.
+    told: Vec<String>,
+}
+
+async fn drain(context: Context, given: OneActor) -> Result<ToldActors, RpcError> {
+    tell(context, given, Control::Drain).await
+}
+
+async fn resume(context: Context, given: OneActor) -> Result<ToldActors, RpcError> {
+    tell(context, given, Control::Resume).await
+}
+
+async fn stop(context: Context, given: OneActor) -> Result<ToldActors, RpcError> {
+    tell(context, given, Control::Shutdown).await
+}
+
+async fn tell(context: Context, given: OneActor, message: Control) -> Result<ToldActors, RpcError> {
+    let id = given.id(&context)?;
+    context.client.tell_live_actor(&id, &message).await?;
+    Ok(ToldActors { told: vec![id.to_string()] })
+}
+
+/// The answer of an actor.
+#[derive(Serialize, JsonSchema)]
+struct Pong {
+    /// The actor.
+    actor: String,
+    /// The time that the answer took, in seconds.
+    seconds: f64,
+}
+
+async fn ping(context: Context, given: OneActor) -> Result<Pong, RpcError> {
+    let id = given.id(&context)?;
+    let took = context.client.ping_actor(&id, patience(Some(PING_S))?).await?;
+    Ok(Pong { actor: id.to_string(), seconds: took.as_secs_f64() })
+}

@@ -1,0 +1,132 @@
+//! `queue.*`: lists, pauses, resumes and purges queues.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::error::RpcError;
+use super::super::table::{Context, Method};
+use super::params::Nothing;
+use crate::client::QueueDocument;
+use crate::proto::queue::Queue;
+
+pub(super) fn methods() -> [Method; 4] {
+    [
+        Method::new(
+            "queue.list",
+            Scope::Read,
+            "Lists the queues: their depth, held jobs, the wait of the first.",
+            list,
+        ),
+        Method::new(
+            "queue.pause",
+            Scope::Operate,
+            "Pauses a queue: no actor claims its jobs until it is resumed.",
+            pause,
+        ),
+        Method::new("queue.resume", Scope::Operate, "Resumes a paused queue.", resume),
+        Method::new(
+            "queue.purge",
+            Scope::Admin,
+            "Ends all waiting jobs of a queue in error, as job.stop does.",
+            purge,
+        ),
+    ]
+}
+
+/// The queues.
+#[derive(Serialize, JsonSchema)]
+struct Queues {
+    /// Every queue that may hold jobs or is paused, by name.
+    queues: Vec<QueueDocument>,
+}
+
+async fn list(context: Context, _: Nothing) -> Result<Queues, RpcError> {
+    let mut queues = context.client.queue_documents().await?;
+    queues.retain(|queue| {
+        let queue: Result<Queue, _> = queue.queue.parse();
+        queue.is_ok_and(|queue| may_use(&context, &queue).is_ok())
+    });
+    Ok(Queues { queues })
+}
+
+/// Refuses a queue beyond the bounds of the caller.
+fn may_use(context: &Context, queue: &Queue) -> Result<(), RpcError> {
+    let target = queue.target.to_string();
+    let group = target.split(':').nth(3);
+    context.admits(queue.target.script_type().as_str(), group)
+}
+
+/// A queue.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneQueue {
+    /// The queue: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with :prio:0,
+    /// :prio:1 or :prio:2 at the end, for one.
+    queue: String,
+    /// Accepts a queue that no configured or live actor serves and that holds no jobs.
+    #[serde(default)]
+    force: bool,
+}
+
+impl OneQueue {
+    async fn queues(&self, context: &Context) -> Result<Vec<Queue>, RpcError> {
+        let queues = Queue::all_named(&self.queue)?;
+        for queue in &queues {
+            may_use(context, queue)?;
+        }
+        if !self.force {
+            context.client.check_known(&queues, &context.config).await?;
+        }
+        Ok(queues)
+    }
+}
+
+/// Paused queues.
+#[derive(Serialize, JsonSchema)]
+struct Paused {
+    /// The queues that were not paused before.
+    paused: Vec<String>,
+}
+
+async fn pause(context: Context, given: OneQueue) -> Result<Paused, RpcError> {
+    let mut paused = Vec::new();
+    for queue in given.queues(&context).await? {
+        if context.client.pause_queue(&queue).await? {
+            paused.push(queue.to_string());
+        }
+    }
+    Ok(Paused { paused })
+}
+
+/// Resumed queues.
+#[derive(Serialize, JsonSchema)]
+struct Resumed {
+    /// The queues that were paused.
+    resumed: Vec<String>,
+}
+
+async fn resume(context: Context, given: OneQueue) -> Result<Resumed, RpcError> {
+    let mut resumed = Vec::new();
+    for queue in given.queues(&context).await? {
+        if context.client.resume_queue(&queue).await? {
+            resumed.push(queue.to_string());
+        }
+    }
+    Ok(Resumed { resumed })
+}
+
+/// A number of ended jobs.
+#[derive(Serialize, JsonSchema)]
+struct Purged {
+    /// The number of jobs that ended.
+    purged: u64,
+}
+
+async fn purge(context: Context, given: OneQueue) -> Result<Purged, RpcError> {
+    let mut purged = 0;
+    for queue in given.queues(&context).await? {
+        purged += context.client.purge_queue(&queue).await?;
+    }
+    Ok(Purged { purged })
+}

@@ -1,0 +1,95 @@
+//! `script.*`: checks scripts without running them, and documents their functions.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::error::RpcError;
+use super::super::table::{Context, Method};
+use super::blocking;
+use super::params::Spelled;
+use crate::client::{FindingDocument, FunctionDocument, check_script, script_functions};
+use crate::proto::job::InvalidJob;
+use crate::proto::target::ScriptType;
+
+pub(super) fn methods() -> [Method; 2] {
+    [
+        Method::new(
+            "script.check",
+            Scope::Submit,
+            "Checks a script without running it, and returns its mistakes.",
+            check,
+        ),
+        Method::new(
+            "script.functions",
+            Scope::Read,
+            "Documents the functions that osis and sal scripts can call.",
+            functions,
+        ),
+    ]
+}
+
+/// A script to check.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CheckScript {
+    /// The script.
+    script: String,
+    /// The script type.
+    script_type: Spelled<ScriptType>,
+    /// The extension of the script's file, one of those of its type, such as .mjs.
+    #[serde(default)]
+    extension: String,
+}
+
+/// The mistakes of a script.
+#[derive(Serialize, JsonSchema)]
+struct Findings {
+    /// The mistakes; none if the script is good.
+    errors: Vec<FindingDocument>,
+}
+
+async fn check(context: Context, given: CheckScript) -> Result<Findings, RpcError> {
+    let Spelled(script_type) = given.script_type;
+    context.admits(script_type.as_str(), None).or_else(|error| {
+        // A check has no group.
+        let is_of_groups = error.data.as_ref().is_some_and(|data| data["bound"] == "groups");
+        if is_of_groups { Ok(()) } else { Err(error) }
+    })?;
+    let most = context.config.job.script_size_max;
+    if given.script.len() as u64 > most {
+        return Err(InvalidJob::new("script", format!("is longer than {most} bytes")).into());
+    }
+    let config = Arc::clone(&context.config);
+    let errors =
+        blocking(move || Ok(check_script(&config, &script_type, &given.script, &given.extension)?));
+    Ok(Findings { errors: errors.await? })
+}
+
+/// FindFunctions to document.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FindFunctions {
+    /// The script type, `osis` or `sal`; both without it.
+    script_type: Option<String>,
+    /// Only functions whose name contains this text.
+    name: Option<String>,
+}
+
+/// FindFunctions of scripts.
+#[derive(Serialize, JsonSchema)]
+struct Documented {
+    /// The functions.
+    functions: Vec<FunctionDocument>,
+}
+
+async fn functions(_: Context, given: FindFunctions) -> Result<Documented, RpcError> {
+    let script_type = given.script_type;
+    let mut functions = blocking(move || Ok(script_functions(script_type.as_deref())?)).await?;
+    if let Some(name) = given.name {
+        functions.retain(|function| function.name.contains(&name));
+    }
+    Ok(Documented { functions })
+}

@@ -1,0 +1,143 @@
+//! The methods about everything but single jobs: graphs, queues, actors, periodic jobs, limits, numbers and
+//! scripts.
+
+use hero::rpc::{Bounds, Caller, Scope, code};
+use serde_json::{Value, json};
+
+use super::{Api, admin, caller, words};
+
+fn osis(script: &str) -> Value {
+    json!({ "script": script, "script_type": "osis" })
+}
+
+#[test]
+fn graph_is_submitted_as_a_whole_and_its_mistakes_are_named() {
+    let api = Api::start(&["osis-default-1"]);
+    let node = |name: &str, script: &str, after: &[&str]| json!({ "name": name, "job": osis(script), "after": after });
+    let jobs = json!([node("sum", "INPUTS.one + 1", &["one"]), node("one", "41", &[])]);
+    let ids = api.call("graph.submit", json!([jobs]))["jobs"].clone();
+    let done = api.call("job.wait", json!([ids["sum"]]));
+    assert_eq!((&done["name"], &done["status"]), (&json!("sum"), &json!("finished")), "{done}");
+    for (jobs, field) in [
+        (json!([node("a", "1", &["b"]), node("b", "1", &["a"])]), "cycle"),
+        (json!([node("a", "1", &["none"])]), "prerequisite"),
+        (json!([node("a", "", &[])]), "name"),
+    ] {
+        let (code, error) = api.fails(&admin(), "graph.submit", json!([jobs]));
+        assert_eq!(code, code::INVALID_PARAMS, "{error}");
+        let data = error.data.clone().unwrap_or_default();
+        assert!(!data[field].is_null(), "{error}");
+    }
+    let bounds = Bounds { types: words(&["python"]), ..Bounds::default() };
+    let bound = Caller { bounds, ..admin() };
+    let (code, _) = api.fails(&bound, "graph.submit", json!([[node("a", "1", &[])]]));
+    assert_eq!(code, code::NOT_PERMITTED);
+}
+
+#[test]
+fn queues_are_listed_paused_resumed_and_purged_within_bounds() {
+    let api = Api::start(&[]);
+    for script in ["1", "2"] {
+        api.call("job.submit", json!([osis(script)]));
+    }
+    let list = api.call("queue.list", Value::Null);
+    assert_eq!(
+        (&list["queues"][0]["queue"], &list["queues"][0]["depth"]),
+        (&json!("type:osis"), &json!(2))
+    );
+    let one = json!(["type:osis:prio:1"]);
+    assert_eq!(api.call("queue.pause", one.clone()), json!({ "paused": ["type:osis"] }));
+    assert_eq!(api.call("queue.pause", one.clone()), json!({ "paused": [] }));
+    assert_eq!(api.call("queue.list", Value::Null)["queues"][0]["paused"], true);
+    assert_eq!(api.call("queue.resume", one), json!({ "resumed": ["type:osis"] }));
+    let (code, _) = api.fails(&admin(), "queue.pause", json!(["type:osys"]));
+    assert_eq!(code, code::INVALID_PARAMS);
+    let bounds = Bounds { types: words(&["python"]), ..Bounds::default() };
+    let bound = Caller { bounds, ..admin() };
+    for method in ["queue.pause", "queue.resume", "queue.purge"] {
+        let (code, _) = api.fails(&bound, method, json!(["type:osis"]));
+        assert_eq!(code, code::NOT_PERMITTED, "{method}");
+    }
+    let seen = api.call_as(&bound, "queue.list", Value::Null).expect("may list");
+    assert_eq!(seen, json!({ "queues": [] }));
+    assert_eq!(api.call("queue.purge", json!(["type:osis"])), json!({ "purged": 2 }));
+}
+
+#[test]
+fn actors_answer_and_are_drained_and_resumed() {
+    let api = Api::start(&["osis-default-1"]);
+    let pong = api.call("actor.ping", json!(["osis-default-1"]));
+    assert_eq!(pong["actor"], "osis:default:1");
+    let list = api.call("actor.list", json!({ "script_type": "osis" }));
+    assert_eq!(list["actors"][0]["actor"], "osis:default:1");
+    assert_eq!(api.call("actor.list", json!(["python"])), json!({ "actors": [] }));
+    let told = json!({ "told": ["osis:default:1"] });
+    assert_eq!(api.call("actor.drain", json!(["osis:default:1"])), told);
+    assert_eq!(api.call("actor.resume", json!(["osis-default-1"])), told);
+    assert_eq!(api.call("job.run", json!([osis("40 + 2")]))["output"], "42");
+    assert_eq!(api.fails(&admin(), "actor.drain", json!(["osis-default-9"])).0, code::NOT_FOUND);
+    assert_eq!(api.fails(&admin(), "actor.stop", json!(["osis"])).0, code::INVALID_PARAMS);
+}
+
+#[test]
+fn periodic_jobs_are_listed_run_and_switched() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cron = "[cron.nightly]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"7\"\n";
+    std::fs::write(folder.path().join("a.toml"), cron).expect("a file");
+    let place = format!("{:?}", folder.path());
+    let api = Api::with(&[], |hero| hero.set("supervisor.cron_dir", &place));
+    let list = api.call("cron.list", Value::Null);
+    assert_eq!((&list["cron"][0]["name"], &list["problems"]), (&json!("nightly"), &json!([])));
+    let id = api.call("cron.run", json!(["nightly"]))["id"].clone();
+    assert_eq!(api.call("job.get", json!([id]))["script"], "7");
+    let switched = api.call("cron.disable", json!(["nightly"]));
+    assert_eq!(switched, json!({ "name": "nightly", "enabled": false, "changed": true }));
+    let disabled = &api.call("cron.list", Value::Null)["cron"][0];
+    assert_eq!((&disabled["enabled"], &disabled["disabled_by"]), (&json!(false), &json!("root")));
+    assert_eq!(api.call("cron.enable", json!(["nightly"]))["changed"], true);
+    assert_eq!(api.fails(&admin(), "cron.run", json!(["none"])).0, code::NOT_FOUND);
+}
+
+#[test]
+fn limits_and_numbers_are_told() {
+    let api = Api::with(&["osis-default-1"], |hero| {
+        hero.add("[limit.few]\nrunning = 3\ntype = \"osis\"\n")
+    });
+    api.call("job.run", json!([osis("1")]));
+    let limits = api.call("limit.list", Value::Null);
+    assert_eq!(limits["limits"][0]["name"], "few", "{limits}");
+    let stats = api.call("stats.get", Value::Null);
+    assert_eq!(
+        (&stats["types"][0]["script_type"], &stats["types"][0]["finished"]),
+        (&json!("osis"), &json!(1))
+    );
+}
+
+#[test]
+fn scripts_are_checked_and_functions_documented() {
+    let api = Api::start(&[]);
+    let check = |script: &str| api.call("script.check", json!([script, "osis"]))["errors"].clone();
+    assert_eq!(check("40 + 2"), json!([]));
+    assert!(check("let a = ;")[0]["message"].is_string());
+    let functions =
+        api.call("script.functions", json!({ "script_type": "osis", "name": "osis_get" }));
+    assert_eq!(functions["functions"][0]["name"], "osis_get");
+    assert_eq!(api.fails(&admin(), "script.functions", json!(["python"])).0, code::INVALID_PARAMS);
+}
+
+#[test]
+fn job_is_cloned_with_changes_as_one_of_the_callers_own() {
+    let api = Api::start(&[]);
+    let job =
+        json!({ "id": "a", "script": "1", "script_type": "osis", "env_vars": { "KEY": "secret" } });
+    api.call("job.submit", json!([job]));
+    let id =
+        api.call("job.clone", json!({ "id": "a", "changes": { "script": "2" } }))["id"].clone();
+    let copy = api.call("job.get", json!([id]));
+    assert_eq!((&copy["script"], &copy["env_vars"]["KEY"]), (&json!("2"), &json!("secret")));
+    // The variables of others stay theirs.
+    let ann = caller("ann", &[Scope::Read, Scope::Submit]);
+    let own = api.call_as(&ann, "job.clone", json!(["a"])).expect("may submit");
+    let own = api.call_as(&ann, "job.get", json!([own["id"]])).expect("may read");
+    assert_eq!((&own["caller_id"], &own["env_vars"]), (&json!("ann"), &Value::Null));
+}
