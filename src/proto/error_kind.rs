@@ -6,7 +6,7 @@ use regex::Regex;
 
 /// The longest kind, in characters.
 const CHARS_MAX: usize = 200;
-/// What differs, and what stands for it, in the order in which it is replaced.
+/// Patterns of parts that differ, and the text that stands for each, in the order in which they are replaced.
 const VARYING: [(&str, &str); 4] = [
     (r#""[^"]*"|`[^`]*`|\B'[^']*'"#, "“…”"),
     (
