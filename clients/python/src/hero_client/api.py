@@ -113,19 +113,24 @@ class Deleted(TypedDict):
 
 
 class Documented(TypedDict):
-    """Functions of scripts."""
+    """FindFunctions of scripts."""
     functions: List[FunctionDocument]
     """The functions."""
 
 
-class FindingDocument(TypedDict):
-    """A mistake in a script."""
+class _FindingDocumentRequired(TypedDict):
     column: int
     """The column, from 1."""
     line: int
     """The line, from 1; 0 if the text names it."""
     message: str
     """The mistake."""
+
+
+class FindingDocument(_FindingDocumentRequired, total=False):
+    """A mistake in a script."""
+    file: Optional[str]
+    """The file of an imported module that has it; absent for the script itself."""
 
 
 class Findings(TypedDict):
@@ -691,7 +696,7 @@ class TimesDocument(TypedDict):
 
 
 class ToldActors(TypedDict):
-    """Actors that were told something."""
+    """LiveActors that were told something."""
     told: List[str]
     """The actors."""
 
