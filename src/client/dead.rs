@@ -16,7 +16,7 @@ pub struct DeadTally {
 
 /// A change of a dead letter.
 #[derive(Clone, Copy)]
-enum Change {
+enum DeadLetterChange {
     Retry,
     Delete,
 }
@@ -61,7 +61,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`]; the dead letters before it have moved.
     pub async fn retry_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
-        self.each_dead(filter, Change::Retry).await
+        self.each_dead(filter, DeadLetterChange::Retry).await
     }
 
     /// Deletes every dead letter that matches the filter, and its log.
@@ -69,13 +69,17 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`]; the dead letters before it are deleted.
     pub async fn delete_dead(&self, filter: &DeadFilter) -> Result<DeadTally, ClientError> {
-        self.each_dead(filter, Change::Delete).await
+        self.each_dead(filter, DeadLetterChange::Delete).await
     }
 
     /// Changes a dead letter. Returns whether it could; `None` if another client was faster.
-    async fn change_dead(&self, id: &JobId, change: Change) -> Result<Option<bool>, ClientError> {
+    async fn change_dead(
+        &self,
+        id: &JobId,
+        change: DeadLetterChange,
+    ) -> Result<Option<bool>, ClientError> {
         Ok(match change {
-            Change::Retry => match self.store.retry(id).await? {
+            DeadLetterChange::Retry => match self.store.retry(id).await? {
                 RetryOutcome::Moved(_) => Some(true),
                 RetryOutcome::Illegal
                 | RetryOutcome::Duplicate(_)
@@ -83,7 +87,7 @@ impl Client {
                 | RetryOutcome::LostPrerequisite(_) => Some(false),
                 RetryOutcome::Missing | RetryOutcome::Refused(_) => None,
             },
-            Change::Delete => match self.store.delete(id, self.job.kept()).await? {
+            DeadLetterChange::Delete => match self.store.delete(id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => Some(true),
                 DeleteOutcome::Missing | DeleteOutcome::Running => None,
             },
@@ -95,7 +99,7 @@ impl Client {
     async fn each_dead(
         &self,
         filter: &DeadFilter,
-        change: Change,
+        change: DeadLetterChange,
     ) -> Result<DeadTally, ClientError> {
         let mut tally = DeadTally::default();
         let mut after = None;

@@ -1,7 +1,7 @@
 //! The API: JSON-RPC 2.0 from one table of methods. Each method has a name, a scope that its caller needs,
 //! the types of its parameters and its result, and a function that calls the client library.
 //!
-//! The table knows no transport: the listener, the page and the server for agents call the same [`Table`].
+//! The table knows no transport: the listener, the page and the server for agents call the same [`MethodTable`].
 
 mod caller;
 mod error;
@@ -11,6 +11,7 @@ mod http;
 mod json;
 pub mod listen;
 mod login;
+mod method;
 mod methods;
 mod nonce;
 mod openrpc;
@@ -23,7 +24,8 @@ pub use caller::{Bounds, Caller, Scope, Scopes};
 pub use error::{RpcError, code};
 pub use guard::Arrival;
 pub use login::{TokenCheck, TokenLogin};
+pub use method::{CallContext, Method};
 pub use nonce::{LOGIN_LIFETIME, Logins};
 pub use service::ApiService;
-pub use table::{Context, Method, Table};
+pub use table::MethodTable;
 pub use tokens::Tokens;

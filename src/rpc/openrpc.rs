@@ -4,7 +4,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::error::code;
-use super::table::Method;
+use super::method::Method;
 
 /// The version of `OpenRPC` that the document follows.
 const OPENRPC: &str = "1.3.2";

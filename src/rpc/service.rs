@@ -11,8 +11,9 @@ use tracing::info;
 use super::caller::{Caller, Scope};
 use super::error::{RpcError, code};
 use super::login::{TokenCheck, TokenLogin};
+use super::method::CallContext;
 use super::nonce::Logins;
-use super::table::{Context, Table};
+use super::table::MethodTable;
 use crate::client::{Client, ClientError};
 use crate::config::{ApiConfig, Config};
 use crate::metrics::{Format, Metrics};
@@ -25,7 +26,7 @@ const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
 pub struct ApiService(Arc<Parts>);
 
 struct Parts {
-    table: Arc<Table>,
+    table: Arc<MethodTable>,
     client: Client,
     address: Arc<str>,
     config: watch::Receiver<Arc<Config>>,
@@ -43,7 +44,7 @@ impl ApiService {
         check: TokenCheck,
         logins: Logins,
     ) -> Self {
-        let table = Arc::new(Table::new());
+        let table = Arc::new(MethodTable::new());
         let address = config.borrow().redis.redacted_url().into();
         let login = TokenLogin::new(check, logins);
         let changes = |scope: Option<Scope>| scope.is_some_and(|scope| scope != Scope::Read);
@@ -54,7 +55,7 @@ impl ApiService {
     }
 
     /// The methods.
-    pub fn table(&self) -> &Arc<Table> {
+    pub fn table(&self) -> &Arc<MethodTable> {
         &self.0.table
     }
 
@@ -83,8 +84,8 @@ impl ApiService {
     }
 
     /// Returns what a method works with.
-    pub fn context(&self, caller: Arc<Caller>) -> Context {
-        Context {
+    pub fn context(&self, caller: Arc<Caller>) -> CallContext {
+        CallContext {
             client: self.0.client.clone(),
             address: Arc::clone(&self.0.address),
             config: self.config(),
@@ -95,7 +96,7 @@ impl ApiService {
     /// Calls a method. A call that changes something is logged with its caller.
     ///
     /// # Errors
-    /// [`RpcError`], as [`Table::call`].
+    /// [`RpcError`], as [`MethodTable::call`].
     pub async fn call(
         &self,
         caller: Arc<Caller>,

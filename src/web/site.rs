@@ -21,7 +21,7 @@ use super::snapshot::{SiteSnapshot, SiteSnapshots};
 use super::visitor::Visitor;
 use crate::client::Client;
 use crate::config::Config;
-use crate::rpc::{Bounds, Caller, Context, RpcError, Table};
+use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError};
 
 /// Checks a token. Returns its caller, or `None` if it is not known, expired or revoked.
 pub type TokenCheck =
@@ -46,7 +46,7 @@ pub struct Site {
 struct SiteParts {
     client: Client,
     address: Arc<str>,
-    table: Arc<Table>,
+    table: Arc<MethodTable>,
     check_token: TokenCheck,
     settings: SiteSettings,
     links: SiteLinks,
@@ -67,7 +67,7 @@ impl Site {
     pub fn new(
         client: Client,
         address: Arc<str>,
-        table: Arc<Table>,
+        table: Arc<MethodTable>,
         check_token: TokenCheck,
         settings: SiteSettings,
     ) -> Self {
@@ -203,8 +203,8 @@ impl Site {
         }
     }
 
-    fn context(&self, visitor: &Visitor) -> Context {
-        Context {
+    fn context(&self, visitor: &Visitor) -> CallContext {
+        CallContext {
             client: self.parts.client.clone(),
             address: self.parts.address.clone(),
             config: self.parts.settings.config.clone(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use hero::rpc::Table;
+use hero::rpc::MethodTable;
 use serde_json::{Value, json};
 
 use super::{Api, caller};
@@ -19,7 +19,7 @@ fn committed() -> Value {
 
 #[test]
 fn the_committed_document_is_that_of_the_methods() {
-    let is_same = committed() == *Table::new().document();
+    let is_same = committed() == *MethodTable::new().document();
     assert!(is_same, "docs/openrpc.json is stale: run make docs");
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hero::client::Client;
 use hero::config::Config;
-use hero::rpc::{Bounds, Caller, Context, RpcError, Scope, Scopes, Table};
+use hero::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scope, Scopes};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -24,7 +24,7 @@ struct Api {
     redis: Redis,
     hero: Hero,
     _units: Vec<Process>,
-    table: Table,
+    table: MethodTable,
     client: Client,
     config: Arc<Config>,
     runtime: Runtime,
@@ -44,13 +44,13 @@ impl Api {
         let client = Client::open(&config).expect("a client");
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().expect("a runtime");
-        let (table, config) = (Table::new(), Arc::new(config));
+        let (table, config) = (MethodTable::new(), Arc::new(config));
         Self { redis, hero, _units: units, table, client, config, runtime }
     }
 
     /// Calls a method as this caller.
     fn call_as(&self, caller: &Caller, method: &str, params: Value) -> Result<Value, RpcError> {
-        let context = Context {
+        let context = CallContext {
             client: self.client.clone(),
             address: "redis".into(),
             config: Arc::clone(&self.config),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hero::client::Client;
 use hero::config::Config;
-use hero::rpc::{Bounds, Caller, Scope, Scopes, Table};
+use hero::rpc::{Bounds, Caller, MethodTable, Scope, Scopes};
 use hero::web::{Site, SiteSettings, TokenCheck, routes};
 
 use crate::support::Redis;
@@ -28,7 +28,7 @@ impl Served {
         let client = Client::open(&config).expect("a client");
         let settings =
             SiteSettings { config: Arc::new(config), path: path.to_owned(), is_secure: false };
-        let table = Arc::new(Table::new());
+        let table = Arc::new(MethodTable::new());
         let check: TokenCheck = Arc::new(|token| Box::pin(async move { caller(&token) }));
         let site = Site::new(client, "redis".into(), table, check, settings);
         let pages = match path {

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use hero::cli::definitions;
 use hero::config::{JobConfig, RhaiLimits, SalConfig};
 use hero::engine::rhai::{Group, RhaiEngine};
-use hero::rpc::Table;
+use hero::rpc::MethodTable;
 
 /// Writes all pages and definition files, and the document of the API, into docs/.
 pub(crate) fn write() -> Result<(), Box<dyn Error>> {
-    let document = serde_json::to_string_pretty(Table::new().document())?;
+    let document = serde_json::to_string_pretty(MethodTable::new().document())?;
     let openrpc = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/openrpc.json");
     let files = files()?.into_iter().chain([(openrpc, format!("{document}\n"))]);
     for (file, text) in files {

@@ -18,7 +18,7 @@ use crate::client::Client;
 use crate::error::{Error, Exit};
 use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, ScriptType};
-use crate::rpc::{Bounds, Caller, Context, RpcError, Scope, Table, code};
+use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scope, code};
 
 /// The versions of the protocol that the server speaks, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -91,13 +91,13 @@ impl Mcp {
             }
             None => self.caller(),
         };
-        let context = Context {
+        let context = CallContext {
             client,
             address: address.into(),
             config: Arc::new(config),
             caller: Arc::new(caller),
         };
-        let server = Arc::new(AgentServer { table: Table::new(), context });
+        let server = Arc::new(AgentServer { table: MethodTable::new(), context });
         serve(&server, lines()).await?;
         Ok(ExitCode::SUCCESS)
     }
@@ -222,8 +222,8 @@ fn answer(id: &Value, result: Result<Value, RpcError>) -> Value {
 
 /// The methods and the rights of the agent.
 struct AgentServer {
-    table: Table,
-    context: Context,
+    table: MethodTable,
+    context: CallContext,
 }
 
 impl AgentServer {

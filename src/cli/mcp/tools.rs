@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::proto::job::{JobId, SETTINGS};
-use crate::rpc::{Context, Method, RpcError, Table, code};
+use crate::rpc::{CallContext, Method, MethodTable, RpcError, code};
 
 /// A tool.
 struct AgentTool {
@@ -121,7 +121,7 @@ const FOLLOW_MAX: Duration = Duration::from_secs(30);
 const LOG_LINES: usize = 200;
 
 /// Returns the description of every tool.
-pub(super) fn list(table: &Table) -> Vec<Value> {
+pub(super) fn list(table: &MethodTable) -> Vec<Value> {
     let described = |tool: &AgentTool| Some(tool.description(table.method(tool.method)?));
     TOOLS.iter().filter_map(described).collect()
 }
@@ -177,8 +177,8 @@ impl AgentTool {
 
 /// Calls a tool. A call that fails is a result with `isError`, which the agent sees.
 pub(super) async fn call(
-    table: &Table,
-    context: &Context,
+    table: &MethodTable,
+    context: &CallContext,
     mut params: Value,
 ) -> Result<Value, RpcError> {
     let wrong = |message: String| Err(RpcError::new(code::INVALID_PARAMS, message));
@@ -211,7 +211,7 @@ fn result(is_error: bool, text: &str, structured: &Value) -> Value {
 }
 
 /// The result of a script: its output; or its error and the last lines of its log.
-async fn ended(table: &Table, context: &Context, job: &Value) -> Value {
+async fn ended(table: &MethodTable, context: &CallContext, job: &Value) -> Value {
     let params = json!({ "id": job["id"] });
     let log = table.call(context.clone(), "job.log", params).await.unwrap_or_default();
     let lines = log["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -239,8 +239,8 @@ async fn ended(table: &Table, context: &Context, job: &Value) -> Value {
 
 /// Returns the lines of a log after a place; if there are none yet, waits for some.
 async fn follow(
-    table: &Table,
-    context: &Context,
+    table: &MethodTable,
+    context: &CallContext,
     mut arguments: Map<String, Value>,
 ) -> Result<Value, RpcError> {
     let wait = arguments.remove("wait").and_then(|wait| wait.as_f64()).unwrap_or(10.0);
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn each_tool_has_a_method_and_described_arguments_without_references() {
-        let table = Table::new();
+        let table = MethodTable::new();
         let tools = list(&table);
         assert_eq!(tools.len(), TOOLS.len());
         for tool in tools {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::super::caller::{Bounds, Caller, Scope};
 use super::super::error::{RpcError, code};
-use super::super::table::Context;
+use super::super::method::CallContext;
 use crate::client::ClientError;
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::target::{Fallback, Group, ScriptType};
@@ -68,7 +68,7 @@ impl<'a> Belongs<'a> {
     }
 }
 
-impl Context {
+impl CallContext {
     /// Returns whether the caller may change jobs of others.
     pub(super) fn operates(&self) -> bool {
         self.caller.scopes.has(Scope::Operate) || self.caller.scopes.has(Scope::Admin)

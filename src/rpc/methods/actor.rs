@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::params::{Spelled, patience};
 use crate::client::ActorDocument;
 use crate::proto::message::Control;
@@ -49,7 +49,7 @@ struct LiveActors {
     actors: Vec<ActorDocument>,
 }
 
-async fn list(context: Context, given: ListActors) -> Result<LiveActors, RpcError> {
+async fn list(context: CallContext, given: ListActors) -> Result<LiveActors, RpcError> {
     let script_type = given.script_type.map(|Spelled(name)| name);
     let mut actors = context.client.actor_documents(script_type.as_ref()).await?;
     actors.retain(|actor| context.admits(&actor.script_type, Some(&actor.group)).is_ok());
@@ -65,33 +65,37 @@ struct OneActor {
 }
 
 impl OneActor {
-    fn id(&self, context: &Context) -> Result<ActorId, RpcError> {
+    fn id(&self, context: &CallContext) -> Result<ActorId, RpcError> {
         let id = ActorId::of_name(&self.actor)?;
         context.admits(id.script_type.as_str(), Some(id.group.as_str()))?;
         Ok(id)
     }
 }
 
-/// LiveActors that were told something.
+/// Actors that were told something.
 #[derive(Serialize, JsonSchema)]
 struct ToldActors {
     /// The actors.
     told: Vec<String>,
 }
 
-async fn drain(context: Context, given: OneActor) -> Result<ToldActors, RpcError> {
+async fn drain(context: CallContext, given: OneActor) -> Result<ToldActors, RpcError> {
     tell(context, given, Control::Drain).await
 }
 
-async fn resume(context: Context, given: OneActor) -> Result<ToldActors, RpcError> {
+async fn resume(context: CallContext, given: OneActor) -> Result<ToldActors, RpcError> {
     tell(context, given, Control::Resume).await
 }
 
-async fn stop(context: Context, given: OneActor) -> Result<ToldActors, RpcError> {
+async fn stop(context: CallContext, given: OneActor) -> Result<ToldActors, RpcError> {
     tell(context, given, Control::Shutdown).await
 }
 
-async fn tell(context: Context, given: OneActor, message: Control) -> Result<ToldActors, RpcError> {
+async fn tell(
+    context: CallContext,
+    given: OneActor,
+    message: Control,
+) -> Result<ToldActors, RpcError> {
     let id = given.id(&context)?;
     context.client.tell_live_actor(&id, &message).await?;
     Ok(ToldActors { told: vec![id.to_string()] })
@@ -106,7 +110,7 @@ struct Pong {
     seconds: f64,
 }
 
-async fn ping(context: Context, given: OneActor) -> Result<Pong, RpcError> {
+async fn ping(context: CallContext, given: OneActor) -> Result<Pong, RpcError> {
     let id = given.id(&context)?;
     let took = context.client.ping_actor(&id, patience(Some(PING_S))?).await?;
     Ok(Pong { actor: id.to_string(), seconds: took.as_secs_f64() })

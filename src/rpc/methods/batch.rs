@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::job_types::JobSettings;
 use crate::client::ClientError;
 use crate::proto::job::Job;
@@ -52,7 +52,7 @@ struct Refused {
     error: String,
 }
 
-async fn submit(context: Context, given: Batch) -> Result<SubmittedBatch, RpcError> {
+async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, RpcError> {
     let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
     if given.jobs.len() > most {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most };
@@ -89,7 +89,7 @@ async fn submit(context: Context, given: Batch) -> Result<SubmittedBatch, RpcErr
     Ok(SubmittedBatch { ids, refused })
 }
 
-fn checked(context: &Context, settings: &JobSettings) -> Result<Job, RpcError> {
+fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {
     let job = settings.job(context)?;
     context.client.check(&job)?;
     context.has_type(&job)?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::blocking;
 use super::job::Id;
 use super::params::Nothing;
@@ -50,12 +50,12 @@ struct PeriodicJobList {
     problems: Vec<String>,
 }
 
-async fn crontab(context: &Context) -> Result<Crontab, RpcError> {
+async fn crontab(context: &CallContext) -> Result<Crontab, RpcError> {
     let config = std::sync::Arc::clone(&context.config);
     blocking(move || Ok(config.crontab())).await
 }
 
-async fn list(context: Context, _: Nothing) -> Result<PeriodicJobList, RpcError> {
+async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList, RpcError> {
     let crontab = crontab(&context).await?;
     let mut cron = context.client.periodic_job_documents(&crontab).await?;
     if let Some(types) = &context.caller.bounds.types {
@@ -73,7 +73,7 @@ struct OnePeriodicJob {
     name: String,
 }
 
-async fn run(context: Context, given: OnePeriodicJob) -> Result<Id, RpcError> {
+async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError> {
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
     let id = context.client.run_periodic_job(&crontab, &given.name).await?;
@@ -91,15 +91,15 @@ struct Switched {
     changed: bool,
 }
 
-async fn enable(context: Context, given: OnePeriodicJob) -> Result<Switched, RpcError> {
+async fn enable(context: CallContext, given: OnePeriodicJob) -> Result<Switched, RpcError> {
     switch(context, given.name, true).await
 }
 
-async fn disable(context: Context, given: OnePeriodicJob) -> Result<Switched, RpcError> {
+async fn disable(context: CallContext, given: OnePeriodicJob) -> Result<Switched, RpcError> {
     switch(context, given.name, false).await
 }
 
-async fn switch(context: Context, name: String, enabled: bool) -> Result<Switched, RpcError> {
+async fn switch(context: CallContext, name: String, enabled: bool) -> Result<Switched, RpcError> {
     context.needs_no_bounds("change periodic jobs")?;
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     let changed = context.client.enable_periodic_job(&crontab, &name, enabled, by).await?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::job_types::ListedDead;
 use super::params::{Spelled, page_size};
 use crate::client::DeadTally;
@@ -62,7 +62,7 @@ struct DeadLetters {
     next: Option<String>,
 }
 
-async fn list(context: Context, given: ListDead) -> Result<DeadLetters, RpcError> {
+async fn list(context: CallContext, given: ListDead) -> Result<DeadLetters, RpcError> {
     let limit = page_size(given.limit, Store::DEAD_PAGE_MAX)?;
     let filter = filter(given.script_type, given.error);
     let after = given.cursor.map(|Spelled(cursor)| cursor);
@@ -122,7 +122,7 @@ impl From<DeadTally> for ChangedDead {
 
 impl Choice {
     /// Returns the filter, if the letters are chosen by one.
-    fn filter(&mut self, context: &Context) -> Result<Option<DeadFilter>, RpcError> {
+    fn filter(&mut self, context: &CallContext) -> Result<Option<DeadFilter>, RpcError> {
         let wrong = |field: &str, message: &str| {
             Err(RpcError::new(code::INVALID_PARAMS, message).with("field", field))
         };
@@ -144,7 +144,7 @@ impl Choice {
     }
 
     /// Applies an operation to each named dead letter, also after failures.
-    async fn each(self, context: &Context, change: DeadChange) -> ChangedDead {
+    async fn each(self, context: &CallContext, change: DeadChange) -> ChangedDead {
         let mut tally = ChangedDead { done: 0, left: 0, problems: Vec::new() };
         for Spelled(id) in self.ids {
             match change.apply(context, &id).await {
@@ -167,7 +167,7 @@ enum DeadChange {
 }
 
 impl DeadChange {
-    async fn apply(self, context: &Context, id: &JobId) -> Result<(), RpcError> {
+    async fn apply(self, context: &CallContext, id: &JobId) -> Result<(), RpcError> {
         context.may_see(id).await?;
         context.client.dead_letter(id).await?;
         match self {
@@ -178,14 +178,14 @@ impl DeadChange {
     }
 }
 
-async fn retry(context: Context, mut given: Choice) -> Result<ChangedDead, RpcError> {
+async fn retry(context: CallContext, mut given: Choice) -> Result<ChangedDead, RpcError> {
     if let Some(filter) = given.filter(&context)? {
         return Ok(context.client.retry_dead(&filter).await?.into());
     }
     Ok(given.each(&context, DeadChange::Retry).await)
 }
 
-async fn delete(context: Context, mut given: Choice) -> Result<ChangedDead, RpcError> {
+async fn delete(context: CallContext, mut given: Choice) -> Result<ChangedDead, RpcError> {
     if let Some(filter) = given.filter(&context)? {
         context.needs(Scope::Admin, "dead.delete with all")?;
         return Ok(context.client.delete_dead(&filter).await?.into());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::job_types::JobSettings;
 use crate::client::{ClientError, Graph};
 use crate::store::Store;
@@ -52,7 +52,7 @@ struct SubmittedGraph {
     jobs: BTreeMap<String, String>,
 }
 
-async fn submit(context: Context, given: GivenGraph) -> Result<SubmittedGraph, RpcError> {
+async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGraph, RpcError> {
     if given.jobs.len() > Store::WHOLE_MAX {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most: Store::WHOLE_MAX };
         return Err(RpcError::from(error).with("field", "jobs"));

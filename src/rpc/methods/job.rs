@@ -2,23 +2,20 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
+use super::job_log;
 use super::job_types::{JobDocument, JobSettings, ListedJob};
 use super::params::{OneJob, Spelled, page_size, patience};
 use crate::client::ClientError;
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::proto::target::ScriptType;
-use crate::store::{Cursor, ListQuery, LogLine};
-
-/// The most lines of a log that one call returns.
-const LINES_MAX: usize = 1000;
+use crate::store::{Cursor, ListQuery};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -55,7 +52,7 @@ pub(super) fn methods() -> Vec<Method> {
             wait,
         ),
         Method::new("job.output", Scope::Read, "Returns the output of a finished job.", output),
-        Method::new("job.log", Scope::Read, "Returns lines of a job's log.", log),
+        Method::new("job.log", Scope::Read, "Returns lines of a job's log.", job_log::log),
         Method::new("job.stop", Scope::Submit, "Stops a job, waiting or running.", stop),
         Method::new("job.retry", Scope::Submit, "Runs an ended job again.", retry),
         Method::new(
@@ -99,14 +96,14 @@ pub(super) struct Id {
     pub(super) id: String,
 }
 
-async fn submit(context: Context, given: SubmitNew) -> Result<Id, RpcError> {
+async fn submit(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
     let id = submitted(&context, &given.job).await?;
     Ok(Id { id: id.to_string() })
 }
 
 /// Submits a job as one of the caller's.
 pub(super) async fn submitted(
-    context: &Context,
+    context: &CallContext,
     settings: &JobSettings,
 ) -> Result<JobId, RpcError> {
     let job = settings.job(context)?;
@@ -114,13 +111,16 @@ pub(super) async fn submitted(
     Ok(context.client.submit(job).await?)
 }
 
-async fn create(context: Context, given: SubmitNew) -> Result<Id, RpcError> {
+async fn create(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
     let id = created(&context, &given.job).await?;
     Ok(Id { id: id.to_string() })
 }
 
 /// Stores a job of the caller without starting it.
-pub(super) async fn created(context: &Context, settings: &JobSettings) -> Result<JobId, RpcError> {
+pub(super) async fn created(
+    context: &CallContext,
+    settings: &JobSettings,
+) -> Result<JobId, RpcError> {
     let job = settings.job(context)?;
     context.check_new(std::slice::from_ref(&job)).await?;
     Ok(context.client.create_job(job).await?)
@@ -141,12 +141,15 @@ impl ToldJob {
     }
 }
 
-async fn start(context: Context, OneJob { id: Spelled(id) }: OneJob) -> Result<ToldJob, RpcError> {
+async fn start(
+    context: CallContext,
+    OneJob { id: Spelled(id) }: OneJob,
+) -> Result<ToldJob, RpcError> {
     context.may_change(&id, "start").await?;
     Ok(ToldJob::new(&id, context.client.start_job(&id).await?.as_str()))
 }
 
-async fn run(context: Context, given: RunNew) -> Result<JobDocument, RpcError> {
+async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
     let patience = patience(given.wait)?;
     let id = submitted(&context, &given.job).await?;
     ended(&context, &id, patience).await?;
@@ -154,7 +157,7 @@ async fn run(context: Context, given: RunNew) -> Result<JobDocument, RpcError> {
 }
 
 /// Waits for the end of a job, however it ends, or for the end of the patience.
-async fn ended(context: &Context, id: &JobId, patience: Duration) -> Result<(), RpcError> {
+async fn ended(context: &CallContext, id: &JobId, patience: Duration) -> Result<(), RpcError> {
     match context.client.await_result(id, Some(patience)).await {
         Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. }) => Ok(()),
         Err(error) => Err(RpcError::from(error).with("id", id.as_str())),
@@ -162,7 +165,7 @@ async fn ended(context: &Context, id: &JobId, patience: Duration) -> Result<(), 
 }
 
 async fn get(
-    context: Context,
+    context: CallContext,
     OneJob { id: Spelled(id) }: OneJob,
 ) -> Result<JobDocument, RpcError> {
     context.may_see(&id).await?;
@@ -192,7 +195,7 @@ struct JobPage {
     next: Option<String>,
 }
 
-async fn list(context: Context, given: ListJobs) -> Result<JobPage, RpcError> {
+async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
     let query = ListQuery {
         status: given.status,
         script_type: given.script_type.map(|Spelled(name)| name),
@@ -215,7 +218,7 @@ struct AwaitEnd {
     wait: Option<f64>,
 }
 
-async fn wait(context: Context, given: AwaitEnd) -> Result<JobDocument, RpcError> {
+async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcError> {
     let (Spelled(id), patience) = (given.id, patience(given.wait)?);
     context.may_see(&id).await?;
     ended(&context, &id, patience).await?;
@@ -233,7 +236,7 @@ struct GivenOutput {
 }
 
 async fn output(
-    context: Context,
+    context: CallContext,
     OneJob { id: Spelled(id) }: OneJob,
 ) -> Result<GivenOutput, RpcError> {
     let output = output_of(&context, &id).await?;
@@ -242,7 +245,7 @@ async fn output(
 }
 
 /// Returns the output of a job that the caller may see.
-pub(super) async fn output_of(context: &Context, id: &JobId) -> Result<JobOutput, RpcError> {
+pub(super) async fn output_of(context: &CallContext, id: &JobId) -> Result<JobOutput, RpcError> {
     context.may_see(id).await?;
     let output = context.client.get_job_output(id).await?;
     output.ok_or_else(|| {
@@ -251,79 +254,16 @@ pub(super) async fn output_of(context: &Context, id: &JobId) -> Result<JobOutput
     })
 }
 
-/// A part of a job's log.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ReadLog {
-    /// The id of the job.
-    id: Spelled<JobId>,
-    /// Only lines after the one with this id, such as `next` of the part before.
-    after: Option<String>,
-    /// Only lines since this time.
-    since: Option<Spelled<Timestamp>>,
-    /// The most lines, up to 1000; 1000 without it.
-    limit: Option<usize>,
-}
-
-/// Lines of a job's log.
-#[derive(Serialize, JsonSchema)]
-struct LogPart {
-    /// The id of the job.
-    id: String,
-    /// The lines.
-    lines: Vec<LoggedLine>,
-    /// The value of `after` for the next part: set if there may be more already.
-    next: Option<String>,
-}
-
-/// A line of a log.
-#[derive(Serialize, JsonSchema)]
-struct LoggedLine {
-    /// Its place in the log.
-    id: String,
-    /// 1 for standard output, 2 for standard error, 3 for progress.
-    fd: u8,
-    /// The text, without its line end.
-    line: String,
-    /// The progress from 0 to 1, if the line is about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    progress: Option<f64>,
-}
-
-async fn log(context: Context, given: ReadLog) -> Result<LogPart, RpcError> {
-    let Spelled(id) = given.id;
-    let limit = page_size(given.limit.or(Some(LINES_MAX)), LINES_MAX)?;
-    let after =
-        given.after.or_else(|| given.since.map(|Spelled(time)| LogLine::place_before(time)));
-    if after.as_ref().is_some_and(|place| !is_place(place)) {
-        let message = "`after` is not the id of a log line, such as 1790000000000-0";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "after"));
-    }
-    context.may_see(&id).await?;
-    let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;
-    let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
-    let lines = lines.into_iter().map(|LogLine { id, fd, line, progress }| LoggedLine {
-        id,
-        fd,
-        line,
-        progress,
-    });
-    Ok(LogPart { id: id.to_string(), lines: lines.collect(), next })
-}
-
-/// Returns whether a text is a place in a log: two numbers.
-fn is_place(text: &str) -> bool {
-    let is_number = |part: &str| part.parse::<u64>().is_ok();
-    text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
-}
-
-async fn stop(context: Context, OneJob { id: Spelled(id) }: OneJob) -> Result<ToldJob, RpcError> {
+async fn stop(
+    context: CallContext,
+    OneJob { id: Spelled(id) }: OneJob,
+) -> Result<ToldJob, RpcError> {
     let ended = stopped(&context, &id).await?;
     Ok(ToldJob::new(&id, if ended { "stopped" } else { "told to stop" }))
 }
 
 /// Stops a job that the caller may change. Returns whether it has ended already.
-pub(super) async fn stopped(context: &Context, id: &JobId) -> Result<bool, RpcError> {
+pub(super) async fn stopped(context: &CallContext, id: &JobId) -> Result<bool, RpcError> {
     context.may_change(id, "stop").await?;
     Ok(context.client.stop_job(id).await?)
 }
@@ -359,7 +299,7 @@ struct RetriedJob {
     problem: Option<String>,
 }
 
-async fn retry(context: Context, given: RetryOne) -> Result<Retried, RpcError> {
+async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
     let Spelled(id) = given.id;
     context.may_change(&id, "retry").await?;
     let jobs = if given.with_dependents {
@@ -380,13 +320,16 @@ async fn retry(context: Context, given: RetryOne) -> Result<Retried, RpcError> {
     Ok(Retried { jobs: jobs.collect() })
 }
 
-async fn delete(context: Context, OneJob { id: Spelled(id) }: OneJob) -> Result<ToldJob, RpcError> {
+async fn delete(
+    context: CallContext,
+    OneJob { id: Spelled(id) }: OneJob,
+) -> Result<ToldJob, RpcError> {
     deleted(&context, &id).await?;
     Ok(ToldJob::new(&id, "deleted"))
 }
 
 /// Deletes a job that the caller may change.
-pub(super) async fn deleted(context: &Context, id: &JobId) -> Result<(), RpcError> {
+pub(super) async fn deleted(context: &CallContext, id: &JobId) -> Result<(), RpcError> {
     context.may_change(id, "delete").await?;
     Ok(context.client.delete_job(id).await?)
 }
@@ -402,7 +345,7 @@ struct CopyJob {
     changes: Map<String, Value>,
 }
 
-async fn clone(context: Context, given: CopyJob) -> Result<Id, RpcError> {
+async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
     let Spelled(id) = given.id;
     context.needs(Scope::Read, "job.clone")?;
     let seen = context.visible(&id).await?;
@@ -434,7 +377,7 @@ pub(super) struct Deleted {
     pub(super) deleted: u64,
 }
 
-async fn clear(context: Context, given: ClearJobs) -> Result<Deleted, RpcError> {
+async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted, RpcError> {
     if !given.yes {
         let message = "job.clear deletes every job that is not running; confirm with yes = true";
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "yes"));
@@ -443,7 +386,7 @@ async fn clear(context: Context, given: ClearJobs) -> Result<Deleted, RpcError> 
 }
 
 /// Deletes all jobs that are not running.
-pub(super) async fn cleared(context: &Context) -> Result<Deleted, RpcError> {
+pub(super) async fn cleared(context: &CallContext) -> Result<Deleted, RpcError> {
     context.needs_no_bounds("delete all jobs")?;
     Ok(Deleted { deleted: context.client.clear_all_jobs().await? })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::error::RpcError;
-use super::super::table::Context;
+use super::super::method::CallContext;
 use super::access::Belongs;
 use crate::proto::job::{FieldKind, Job, JobAttempt, JobStatus, SETTINGS};
 use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary, SUMMARY_FIELDS};
@@ -49,7 +49,7 @@ const ADDED: [(&str, &str, &str); 8] = [
 
 impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
-    pub(super) fn job(&self, context: &Context) -> Result<Job, RpcError> {
+    pub(super) fn job(&self, context: &CallContext) -> Result<Job, RpcError> {
         let mut job = Job::from_json(&self.0)?;
         context.adopt(&mut job)?;
         Ok(job)
@@ -63,12 +63,12 @@ impl JobSettings {
 
 impl JobDocument {
     /// Returns the job as the caller may see it: environment variables of others are masked.
-    pub(super) fn new(context: &Context, job: &Job) -> Self {
+    pub(super) fn new(context: &CallContext, job: &Job) -> Self {
         Self::of(context, job.to_json())
     }
 
     /// Returns a document of a job as the caller may see it.
-    pub(super) fn of(context: &Context, mut document: Value) -> Self {
+    pub(super) fn of(context: &CallContext, mut document: Value) -> Self {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         let variables = document.get_mut("env_vars").and_then(Value::as_object_mut);
         if let Some(variables) = variables.filter(|_| !is_own && !context.operates()) {

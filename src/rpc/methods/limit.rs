@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::params::Nothing;
 use crate::client::{LimitDocument, StatsDocument};
 
@@ -33,13 +33,13 @@ struct LimitList {
     limits: Vec<LimitDocument>,
 }
 
-async fn list(context: Context, _: Nothing) -> Result<LimitList, RpcError> {
+async fn list(context: CallContext, _: Nothing) -> Result<LimitList, RpcError> {
     context.needs_no_bounds("list the limits")?;
     let limits = context.client.limit_documents(&context.config.limits).await?;
     Ok(LimitList { limits })
 }
 
-async fn stats(context: Context, _: Nothing) -> Result<StatsDocument, RpcError> {
+async fn stats(context: CallContext, _: Nothing) -> Result<StatsDocument, RpcError> {
     let mut stats = context.client.stats().await?;
     if let Some(types) = &context.caller.bounds.types {
         stats.types.retain(|of| types.contains(&of.script_type));

@@ -8,6 +8,7 @@ mod cron;
 mod dead;
 mod graph;
 mod job;
+mod job_log;
 mod job_types;
 mod limit;
 mod object;
@@ -18,7 +19,7 @@ mod script;
 mod system;
 
 use super::error::{RpcError, code};
-use super::table::Method;
+use super::method::Method;
 
 /// All methods.
 pub(super) fn all() -> Vec<Method> {

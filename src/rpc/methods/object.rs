@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::job::Deleted;
 use super::params::{Spelled, page_size};
 use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};
@@ -67,7 +67,7 @@ struct TypeCount {
     objects: u64,
 }
 
-async fn types(context: Context, given: Types) -> Result<TypeCounts, RpcError> {
+async fn types(context: CallContext, given: Types) -> Result<TypeCounts, RpcError> {
     let (contexts, next) = if let Some(Spelled(named)) = given.context {
         context.admits_context(&named.text())?;
         (vec![named], None)
@@ -116,12 +116,12 @@ struct ObjectPage {
     next: Option<String>,
 }
 
-fn named(context: &Context, name: &str) -> Result<object::Context, RpcError> {
+fn named(context: &CallContext, name: &str) -> Result<object::Context, RpcError> {
     context.admits_context(name)?;
     Ok(name.parse()?)
 }
 
-async fn list(context: Context, given: ListObjects) -> Result<ObjectPage, RpcError> {
+async fn list(context: CallContext, given: ListObjects) -> Result<ObjectPage, RpcError> {
     let of = named(&context, &given.context)?;
     let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
     let after = given.after.map(|Spelled(id)| id);
@@ -149,7 +149,7 @@ struct Find {
     limit: Option<usize>,
 }
 
-async fn find(context: Context, given: Find) -> Result<ObjectPage, RpcError> {
+async fn find(context: CallContext, given: Find) -> Result<ObjectPage, RpcError> {
     let of = named(&context, &given.context)?;
     let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
     let query = Query::parse(&given.query).map_err(|error| {
@@ -177,7 +177,7 @@ struct OneObject {
     context: String,
 }
 
-async fn get(context: Context, given: OneObject) -> Result<Map<String, Value>, RpcError> {
+async fn get(context: CallContext, given: OneObject) -> Result<Map<String, Value>, RpcError> {
     let of = named(&context, &given.context)?;
     let (Spelled(object_type), Spelled(id)) = (given.object_type, given.id);
     let ask = Ask::Get(object_type.clone(), id.clone());
@@ -203,7 +203,7 @@ struct SomeObjects {
     context: String,
 }
 
-async fn delete(context: Context, given: SomeObjects) -> Result<Deleted, RpcError> {
+async fn delete(context: CallContext, given: SomeObjects) -> Result<Deleted, RpcError> {
     let of = named(&context, &given.context)?;
     if given.ids.len() > PAGE_MAX {
         let message = format!("`ids` names more than {PAGE_MAX} objects");

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::job::{cleared, created, deleted, output_of, stopped, submitted};
 use super::job_types::JobSettings;
 use super::params::{Nothing, Spelled, page_size, patience};
@@ -69,7 +69,7 @@ struct NewJob {
     job: JobSettings,
 }
 
-async fn create_job(context: Context, given: NewJob) -> Result<String, RpcError> {
+async fn create_job(context: CallContext, given: NewJob) -> Result<String, RpcError> {
     Ok(created(&context, &given.job).await?.to_string())
 }
 
@@ -92,7 +92,7 @@ struct Succeeded {
 const SUCCESS: Succeeded = Succeeded { success: true };
 
 async fn start_job(
-    context: Context,
+    context: CallContext,
     ById { job_id: Spelled(id) }: ById,
 ) -> Result<Succeeded, RpcError> {
     context.may_change(&id, "start").await?;
@@ -172,18 +172,18 @@ impl JobResult {
 }
 
 /// Runs a job to its end.
-async fn ran(context: &Context, given: RunJob) -> Result<JobOutput, RpcError> {
+async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError> {
     let patience = patience(given.wait)?;
     let id = submitted(context, &given.settings()?).await?;
     let ended = context.client.await_result(&id, Some(patience)).await;
     ended.map_err(|error| RpcError::from(error).with("id", id.as_str()))
 }
 
-async fn run_job(context: Context, given: RunJob) -> Result<JobResult, RpcError> {
+async fn run_job(context: CallContext, given: RunJob) -> Result<JobResult, RpcError> {
     JobResult::of(ran(&context, given).await)
 }
 
-async fn run_job_and_await_result(context: Context, given: RunJob) -> Result<String, RpcError> {
+async fn run_job_and_await_result(context: CallContext, given: RunJob) -> Result<String, RpcError> {
     Ok(ran(&context, given).await?.into_text())
 }
 
@@ -206,7 +206,7 @@ struct Played {
     output: String,
 }
 
-async fn play(context: Context, given: Play) -> Result<Played, RpcError> {
+async fn play(context: CallContext, given: Play) -> Result<Played, RpcError> {
     let run = RunJob {
         job: JobOrScript::Script(given.script),
         script_type: Some(given.script_type.unwrap_or_else(|| "osis".to_owned())),
@@ -217,7 +217,7 @@ async fn play(context: Context, given: Play) -> Result<Played, RpcError> {
 }
 
 async fn get_job_status(
-    context: Context,
+    context: CallContext,
     ById { job_id: Spelled(id) }: ById,
 ) -> Result<JobStatus, RpcError> {
     context.may_see(&id).await?;
@@ -225,7 +225,7 @@ async fn get_job_status(
 }
 
 async fn get_job_output(
-    context: Context,
+    context: CallContext,
     ById { job_id: Spelled(id) }: ById,
 ) -> Result<Option<String>, RpcError> {
     context.may_see(&id).await?;
@@ -233,14 +233,14 @@ async fn get_job_output(
 }
 
 async fn get_job_result(
-    context: Context,
+    context: CallContext,
     ById { job_id: Spelled(id) }: ById,
 ) -> Result<JobResult, RpcError> {
     JobResult::of(output_of(&context, &id).await)
 }
 
 async fn get_job_logs(
-    context: Context,
+    context: CallContext,
     ById { job_id: Spelled(id) }: ById,
 ) -> Result<Option<String>, RpcError> {
     context.may_see(&id).await?;
@@ -262,7 +262,7 @@ struct ListIds {
     cursor: Option<Spelled<Cursor>>,
 }
 
-async fn list_jobs(context: Context, given: ListIds) -> Result<Vec<String>, RpcError> {
+async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, RpcError> {
     let most = ListQuery::LIMIT_MAX;
     let query = ListQuery {
         status: given.status,
@@ -277,7 +277,7 @@ async fn list_jobs(context: Context, given: ListIds) -> Result<Vec<String>, RpcE
 }
 
 async fn stop_job(
-    context: Context,
+    context: CallContext,
     ById { job_id: Spelled(id) }: ById,
 ) -> Result<Succeeded, RpcError> {
     stopped(&context, &id).await?;
@@ -285,14 +285,14 @@ async fn stop_job(
 }
 
 async fn delete_job(
-    context: Context,
+    context: CallContext,
     ById { job_id: Spelled(id) }: ById,
 ) -> Result<Succeeded, RpcError> {
     deleted(&context, &id).await?;
     Ok(SUCCESS)
 }
 
-async fn clear_all_jobs(context: Context, _: Nothing) -> Result<Succeeded, RpcError> {
+async fn clear_all_jobs(context: CallContext, _: Nothing) -> Result<Succeeded, RpcError> {
     cleared(&context).await?;
     Ok(SUCCESS)
 }

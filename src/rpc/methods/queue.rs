@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::params::Nothing;
 use crate::client::QueueDocument;
 use crate::proto::queue::Queue;
@@ -41,7 +41,7 @@ struct Queues {
     queues: Vec<QueueDocument>,
 }
 
-async fn list(context: Context, _: Nothing) -> Result<Queues, RpcError> {
+async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
     let mut queues = context.client.queue_documents().await?;
     queues.retain(|queue| {
         let queue: Result<Queue, _> = queue.queue.parse();
@@ -51,7 +51,7 @@ async fn list(context: Context, _: Nothing) -> Result<Queues, RpcError> {
 }
 
 /// Refuses a queue beyond the bounds of the caller.
-fn may_use(context: &Context, queue: &Queue) -> Result<(), RpcError> {
+fn may_use(context: &CallContext, queue: &Queue) -> Result<(), RpcError> {
     let target = queue.target.to_string();
     let group = target.split(':').nth(3);
     context.admits(queue.target.script_type().as_str(), group)
@@ -70,7 +70,7 @@ struct OneQueue {
 }
 
 impl OneQueue {
-    async fn queues(&self, context: &Context) -> Result<Vec<Queue>, RpcError> {
+    async fn queues(&self, context: &CallContext) -> Result<Vec<Queue>, RpcError> {
         let queues = Queue::all_named(&self.queue)?;
         for queue in &queues {
             may_use(context, queue)?;
@@ -89,7 +89,7 @@ struct Paused {
     paused: Vec<String>,
 }
 
-async fn pause(context: Context, given: OneQueue) -> Result<Paused, RpcError> {
+async fn pause(context: CallContext, given: OneQueue) -> Result<Paused, RpcError> {
     let mut paused = Vec::new();
     for queue in given.queues(&context).await? {
         if context.client.pause_queue(&queue).await? {
@@ -106,7 +106,7 @@ struct Resumed {
     resumed: Vec<String>,
 }
 
-async fn resume(context: Context, given: OneQueue) -> Result<Resumed, RpcError> {
+async fn resume(context: CallContext, given: OneQueue) -> Result<Resumed, RpcError> {
     let mut resumed = Vec::new();
     for queue in given.queues(&context).await? {
         if context.client.resume_queue(&queue).await? {
@@ -123,7 +123,7 @@ struct Purged {
     purged: u64,
 }
 
-async fn purge(context: Context, given: OneQueue) -> Result<Purged, RpcError> {
+async fn purge(context: CallContext, given: OneQueue) -> Result<Purged, RpcError> {
     let mut purged = 0;
     for queue in given.queues(&context).await? {
         purged += context.client.purge_queue(&queue).await?;

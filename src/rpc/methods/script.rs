@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::blocking;
 use super::params::Spelled;
 use crate::client::{FindingDocument, FunctionDocument, check_script, script_functions};
@@ -51,7 +51,7 @@ struct Findings {
     errors: Vec<FindingDocument>,
 }
 
-async fn check(context: Context, given: CheckScript) -> Result<Findings, RpcError> {
+async fn check(context: CallContext, given: CheckScript) -> Result<Findings, RpcError> {
     let Spelled(script_type) = given.script_type;
     context.admits(script_type.as_str(), None).or_else(|error| {
         // A check has no group.
@@ -68,7 +68,7 @@ async fn check(context: Context, given: CheckScript) -> Result<Findings, RpcErro
     Ok(Findings { errors: errors.await? })
 }
 
-/// FindFunctions to document.
+/// Functions to document.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FindFunctions {
@@ -78,14 +78,14 @@ struct FindFunctions {
     name: Option<String>,
 }
 
-/// FindFunctions of scripts.
+/// Functions of scripts.
 #[derive(Serialize, JsonSchema)]
 struct Documented {
     /// The functions.
     functions: Vec<FunctionDocument>,
 }
 
-async fn functions(_: Context, given: FindFunctions) -> Result<Documented, RpcError> {
+async fn functions(_: CallContext, given: FindFunctions) -> Result<Documented, RpcError> {
     let script_type = given.script_type;
     let mut functions = blocking(move || Ok(script_functions(script_type.as_deref())?)).await?;
     if let Some(name) = given.name {

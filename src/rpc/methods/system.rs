@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::caller::Scope;
 use super::super::error::RpcError;
-use super::super::table::{Context, Method};
+use super::super::method::{CallContext, Method};
 use super::params::Nothing;
 
 /// The program that answers.
@@ -63,7 +63,7 @@ pub(super) fn methods() -> [Method; 2] {
     ]
 }
 
-async fn info(context: Context, _: Nothing) -> Result<Info, RpcError> {
+async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {
     context.client.ping().await?;
     Ok(Info {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -73,7 +73,7 @@ async fn info(context: Context, _: Nothing) -> Result<Info, RpcError> {
     })
 }
 
-async fn whoami(context: Context, _: Nothing) -> Result<Who, RpcError> {
+async fn whoami(context: CallContext, _: Nothing) -> Result<Who, RpcError> {
     let caller = &context.caller;
     let all = [
         (Scope::Read, "read"),

@@ -113,7 +113,7 @@ class Deleted(TypedDict):
 
 
 class Documented(TypedDict):
-    """FindFunctions of scripts."""
+    """Functions of scripts."""
     functions: List[FunctionDocument]
     """The functions."""
 
@@ -696,7 +696,7 @@ class TimesDocument(TypedDict):
 
 
 class ToldActors(TypedDict):
-    """LiveActors that were told something."""
+    """Actors that were told something."""
     told: List[str]
     """The actors."""
 

@@ -1,0 +1,174 @@
+//! A method of the API: its name, its types and its function.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde_json::{Map, Value};
+
+use super::caller::{Caller, Scope};
+use super::error::{RpcError, code};
+use crate::client::Client;
+use crate::config::Config;
+
+/// The means of a method: the client library and its caller.
+#[derive(Clone)]
+pub struct CallContext {
+    /// The jobs of the namespace.
+    pub client: Client,
+    /// The address of Redis, without a password.
+    pub address: Arc<str>,
+    /// The configuration in force: script types, limits, periodic jobs, bounds of objects.
+    pub config: Arc<Config>,
+    /// The caller.
+    pub caller: Arc<Caller>,
+}
+
+pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Value, RpcError>> + Send>>;
+pub(super) type Call = Box<dyn Fn(CallContext, Value) -> Answer + Send + Sync>;
+
+/// A method of the API.
+pub struct Method {
+    /// Its name, as `job.get`.
+    pub name: &'static str,
+    /// Its purpose in one sentence.
+    pub summary: &'static str,
+    /// The scope that its caller needs; `None`: any known caller may call it.
+    pub scope: Option<Scope>,
+    /// The names of its parameters, in the order in which they are given by position.
+    pub names: Vec<&'static str>,
+    /// The schema of its parameters, an object.
+    pub params: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema of its result.
+    pub result: fn(&mut SchemaGenerator) -> Schema,
+    pub(super) call: Call,
+}
+
+impl Method {
+    /// Creates a method from a function that takes its parameters, a struct, and returns its result.
+    pub fn new<P, R, F, A>(
+        name: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        function: F,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Fn(CallContext, P) -> A + Send + Sync + Clone + 'static,
+        A: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        let call = move |context: CallContext, params: Value| -> Answer {
+            let function = function.clone();
+            Box::pin(async move {
+                let result = function(context, read(name, params)?).await?;
+                serde_json::to_value(result).map_err(|error| {
+                    let message = format!("the result of {name} cannot be written: {error}");
+                    RpcError::new(code::INTERNAL, message)
+                })
+            })
+        };
+        Self {
+            name,
+            summary,
+            scope: scope.into(),
+            names: names_of::<P>(),
+            params: P::json_schema,
+            result: SchemaGenerator::subschema_for::<R>,
+            call: Box::new(call),
+        }
+    }
+
+    /// Returns the parameters by their names.
+    pub(super) fn named(&self, params: Value) -> Result<Value, RpcError> {
+        let wrong = |what: String| {
+            RpcError::new(
+                code::INVALID_PARAMS,
+                format!("the parameters of {} are {what}", self.name),
+            )
+        };
+        match params {
+            Value::Null => Ok(Value::Object(Map::new())),
+            Value::Object(_) => Ok(params),
+            Value::Array(values) if values.len() > self.names.len() => {
+                Err(wrong(format!("{}, more than its {}", values.len(), self.names.len())))
+            }
+            Value::Array(values) => {
+                let names = self.names.iter().map(|name| (*name).to_owned());
+                Ok(Value::Object(names.zip(values).collect()))
+            }
+            _ => Err(wrong("neither an object nor an array".to_owned())),
+        }
+    }
+}
+
+/// Reads the parameters of a method.
+fn read<P: DeserializeOwned>(name: &str, params: Value) -> Result<P, RpcError> {
+    serde_path_to_error::deserialize(params).map_err(|error| {
+        let field = error.path().to_string();
+        let reason = error.inner().to_string();
+        let (place, field) = match field.as_str() {
+            "." => (String::new(), None),
+            field => (format!("{field}: "), Some(field)),
+        };
+        let message = format!("the parameters of {name} are wrong: {place}{reason}");
+        let error = RpcError::new(code::INVALID_PARAMS, message);
+        match field {
+            Some(field) => error.with("field", field),
+            None => error,
+        }
+    })
+}
+
+impl CallContext {
+    /// Refuses what needs a scope that the caller does not have.
+    pub(super) fn needs(&self, scope: Scope, doing: &str) -> Result<(), RpcError> {
+        if self.caller.scopes.has(scope) {
+            return Ok(());
+        }
+        let word = serde_json::to_value(scope).unwrap_or_default();
+        let word = word.as_str().unwrap_or_default();
+        let message =
+            format!("{} may not call {doing}: it needs the scope {word}", self.caller.name);
+        Err(RpcError::new(code::NOT_PERMITTED, message).with("scope", word))
+    }
+}
+
+/// Returns the names of the fields of a struct, in their order, without other spellings of the same.
+fn names_of<P: DeserializeOwned + JsonSchema>() -> Vec<&'static str> {
+    let mut names: &'static [&'static str] = &[];
+    // Ends in an error as soon as the names are known.
+    drop(P::deserialize(FieldNames(&mut names)));
+    let schema = P::json_schema(&mut SchemaGenerator::default());
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let is_property = |name: &&str| properties.is_some_and(|all| all.contains_key(*name));
+    names.iter().copied().filter(is_property).collect()
+}
+
+/// Learns the names that a struct asks for.
+struct FieldNames<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom("no struct"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = fields;
+        Err(serde::de::Error::custom("the names are known"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
