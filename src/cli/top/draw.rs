@@ -10,8 +10,8 @@ use ratatui::widgets::{
 };
 
 use super::job_view::JobView;
-use super::panes::{Cell, Pane, Row, Tone};
-use super::screen::{KEYS, Screen, View};
+use super::panes::{Cell, ListRow, Pane, Tone};
+use super::screen::{KEYS, Screen, ScreenView};
 use super::snapshot::{Rates, Snapshot};
 use crate::client::ActorCount;
 use crate::proto::text::escape;
@@ -90,8 +90,8 @@ pub(super) fn draw(frame: &mut Frame, screen: &mut Screen, look: Look) {
     draw_problem(frame, problem, screen, look);
     draw_foot(frame, foot, screen, look);
     match (screen.view, &screen.job) {
-        (View::Keys, _) => draw_keys(frame, body, look),
-        (View::Job, Some(job)) => screen.page = draw_job(frame, body, job, look),
+        (ScreenView::Keys, _) => draw_keys(frame, body, look),
+        (ScreenView::Job, Some(job)) => screen.page = draw_job(frame, body, job, look),
         _ => screen.page = draw_lists(frame, body, screen, look),
     }
 }
@@ -169,7 +169,7 @@ fn draw_foot(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
         _ if screen.is_typing => (Tone::Plain, format!("show only: {}_", screen.filter)),
         Some(Ok(done)) => (Tone::Plain, done.clone()),
         Some(Err(trouble)) => (Tone::Bad, trouble.clone()),
-        None if screen.view == View::Job => {
+        None if screen.view == ScreenView::Job => {
             (Tone::Dim, "Esc back  s stop  r retry  up, down scroll  ? keys  q quit".to_owned())
         }
         None if !screen.filter.is_empty() => {
@@ -261,7 +261,7 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-fn drawn(row: &Row, pane: Pane, look: Look) -> TableRow<'static> {
+fn drawn(row: &ListRow, pane: Pane, look: Look) -> TableRow<'static> {
     let cells = row.cells.iter().zip(pane.columns()).map(|(Cell { text, tone }, column)| {
         let width = match column.width {
             0 => text.chars().count(),

@@ -72,7 +72,7 @@ const KEYBOARD_WAIT: Duration = Duration::from_millis(200);
 impl Top {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let source = Source::of(&config)?;
+        let source = SnapshotSource::of(&config)?;
         if self.once {
             return self.print_once(&source).await;
         }
@@ -86,7 +86,7 @@ impl Top {
         let (sender, mut notices) = mpsc::channel(NOTICES_MAX);
         let keyboard = sender.clone();
         std::thread::spawn(move || read_keyboard(&keyboard));
-        let mut session = Session { source, sender, screen: Screen::default(), follower: None };
+        let mut session = TopSession { source, sender, screen: Screen::default(), follower: None };
         session.read_each(self.interval.max(INTERVAL_MIN));
         let look = Look::of_terminal();
         let end = loop {
@@ -106,7 +106,7 @@ impl Top {
     }
 
     /// Prints one frame. The rates need two readings.
-    async fn print_once(&self, source: &Source) -> Result<ExitCode, Error> {
+    async fn print_once(&self, source: &SnapshotSource) -> Result<ExitCode, Error> {
         let first = source.read(None).await?;
         tokio::time::sleep(self.interval).await;
         let snapshot = source.read(Some(&first)).await?;
@@ -153,13 +153,13 @@ fn read_keyboard(notices: &mpsc::Sender<Notice>) {
 
 /// Where snapshots come from.
 #[derive(Clone)]
-struct Source {
+struct SnapshotSource {
     client: Client,
     address: String,
     thresholds: CheckConfig,
 }
 
-impl Source {
+impl SnapshotSource {
     fn of(config: &Config) -> Result<Self, Error> {
         Ok(Self {
             client: Client::open(config)?,
@@ -174,15 +174,15 @@ impl Source {
 }
 
 /// The screen with all that runs beside it.
-struct Session {
-    source: Source,
+struct TopSession {
+    source: SnapshotSource,
     sender: mpsc::Sender<Notice>,
     screen: Screen,
     /// Follows the log of the job that is shown.
     follower: Option<JoinHandle<()>>,
 }
 
-impl Session {
+impl TopSession {
     /// Reads the state again and again.
     fn read_each(&self, interval: Duration) {
         let (source, sender) = (self.source.clone(), self.sender.clone());

@@ -20,7 +20,7 @@ pub(super) enum Pane {
 
 /// A row of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct ListRow {
     /// The name of what it shows: a queue, an actor or a job.
     pub(super) key: String,
     pub(super) cells: Vec<Cell>,
@@ -44,18 +44,18 @@ pub(super) enum Tone {
 }
 
 /// A column: its title, and its width in characters; 0 takes what is left.
-pub(super) struct Column {
+pub(super) struct ListColumn {
     pub(super) title: &'static str,
     pub(super) width: u16,
     pub(super) is_number: bool,
 }
 
-const fn text(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_number: false }
+const fn text(title: &'static str, width: u16) -> ListColumn {
+    ListColumn { title, width, is_number: false }
 }
 
-const fn number(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_number: true }
+const fn number(title: &'static str, width: u16) -> ListColumn {
+    ListColumn { title, width, is_number: true }
 }
 
 impl Pane {
@@ -80,24 +80,24 @@ impl Pane {
         }
     }
 
-    pub(super) fn columns(self) -> &'static [Column] {
-        const QUEUES: [Column; 5] = [
+    pub(super) fn columns(self) -> &'static [ListColumn] {
+        const QUEUES: [ListColumn; 5] = [
             text("QUEUE", 0),
             number("QUEUED", 6),
             number("HELD", 4),
             number("WAIT", 6),
             number("ACTORS", 6),
         ];
-        const ACTORS: [Column; 4] =
+        const ACTORS: [ListColumn; 4] =
             [text("ACTOR", 17), text("STATE", 8), number("BUSY", 5), text("HOST", 0)];
-        const RUNNING: [Column; 5] = [
+        const RUNNING: [ListColumn; 5] = [
             text("JOB", 14),
             text("TYPE", 10),
             number("TIME", 8),
             text("PROGRESS", 0),
             text("ACTOR", 18),
         ];
-        const FAILURES: [Column; 4] =
+        const FAILURES: [ListColumn; 4] =
             [text("JOB", 14), text("TYPE", 10), number("AGO", 8), text("ERROR", 0)];
         match self {
             Self::Queues => &QUEUES,
@@ -108,7 +108,7 @@ impl Pane {
     }
 
     /// The rows of a list that have `filter` in a cell or their name.
-    pub(super) fn rows(self, snapshot: &Snapshot, filter: &str) -> Vec<Row> {
+    pub(super) fn rows(self, snapshot: &Snapshot, filter: &str) -> Vec<ListRow> {
         let mut rows = match self {
             Self::Queues => queues(snapshot),
             Self::Actors => actors(snapshot),
@@ -133,7 +133,7 @@ fn count(number: u64, tone: Tone) -> Cell {
     cell(number.to_string(), if number == 0 { Tone::Dim } else { tone })
 }
 
-fn queues(snapshot: &Snapshot) -> Vec<Row> {
+fn queues(snapshot: &Snapshot) -> Vec<ListRow> {
     let rows = snapshot.overview.queues.iter().map(|(state, actors)| {
         let name = state.queue.to_string();
         let wait = match state.oldest_wait {
@@ -142,7 +142,7 @@ fn queues(snapshot: &Snapshot) -> Vec<Row> {
             None => cell("-", Tone::Dim),
         };
         let is_left_alone = *actors == 0 && state.depth > 0;
-        Row {
+        ListRow {
             cells: vec![
                 cell(&name, Tone::Plain),
                 count(state.depth, Tone::Plain),
@@ -156,7 +156,7 @@ fn queues(snapshot: &Snapshot) -> Vec<Row> {
     rows.collect()
 }
 
-fn actors(snapshot: &Snapshot) -> Vec<Row> {
+fn actors(snapshot: &Snapshot) -> Vec<ListRow> {
     let rows = snapshot.actors.iter().map(|of| {
         let presence = &of.presence;
         let (state, tone) = match (&presence.state, &presence.holding) {
@@ -164,7 +164,7 @@ fn actors(snapshot: &Snapshot) -> Vec<Row> {
             (ActorState::Draining, _) => ("draining", Tone::Warning),
             (state, _) => (state.as_str(), Tone::Plain),
         };
-        Row {
+        ListRow {
             key: of.actor.to_string(),
             cells: vec![
                 cell(of.actor.to_string(), Tone::Plain),
@@ -177,7 +177,7 @@ fn actors(snapshot: &Snapshot) -> Vec<Row> {
     rows.collect()
 }
 
-fn running(job: &JobSummary, now: Timestamp) -> Row {
+fn running(job: &JobSummary, now: Timestamp) -> ListRow {
     let time = job.time("started_at").map(|from| brief(between(from, now)));
     let fraction = job.fields.get("progress").and_then(|text| text.parse::<f64>().ok());
     let words = field(job, "progress_text");
@@ -185,7 +185,7 @@ fn running(job: &JobSummary, now: Timestamp) -> Row {
         Some(fraction) => format!("{} {:3.0}% {words}", bar(fraction), fraction * 100.0),
         None => words.to_owned(),
     };
-    Row {
+    ListRow {
         key: job.id.to_string(),
         cells: vec![
             cell(named(job), Tone::Running),
@@ -197,10 +197,10 @@ fn running(job: &JobSummary, now: Timestamp) -> Row {
     }
 }
 
-fn failure(job: &JobSummary, now: Timestamp) -> Row {
+fn failure(job: &JobSummary, now: Timestamp) -> ListRow {
     let ago = job.time("finished_at").map(|time| age(time, now));
     let error = field(job, "error").lines().next().unwrap_or_default();
-    Row {
+    ListRow {
         key: job.id.to_string(),
         cells: vec![
             cell(named(job), Tone::Bad),
@@ -241,7 +241,7 @@ mod tests {
     use super::super::snapshot::tests::snapshot;
     use super::*;
 
-    fn texts(row: &Row) -> Vec<&str> {
+    fn texts(row: &ListRow) -> Vec<&str> {
         row.cells.iter().map(|cell| cell.text.as_str()).collect()
     }
 

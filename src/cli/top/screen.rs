@@ -3,7 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::job_view::JobView;
-use super::panes::{Pane, Row};
+use super::panes::{ListRow, Pane};
 use super::snapshot::Snapshot;
 use crate::proto::job::{Job, JobId};
 use crate::proto::message::ActorState;
@@ -45,7 +45,7 @@ pub(super) const KEYS: [(&str, &str); 12] = [
 
 /// The view of the screen.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum ScreenView {
     #[default]
     Lists,
     Job,
@@ -58,7 +58,7 @@ pub(super) struct Screen {
     pub(super) snapshot: Option<Snapshot>,
     /// Why the snapshot is old.
     pub(super) trouble: Option<String>,
-    pub(super) view: View,
+    pub(super) view: ScreenView,
     /// The place of the focused list in [`Pane::ALL`].
     focus: usize,
     /// The selected row of each list: its place, and the name of what it shows.
@@ -113,7 +113,7 @@ impl Screen {
     }
 
     /// The rows of a list, and the place of the selected one.
-    pub(super) fn rows(&self, pane: Pane) -> (Vec<Row>, usize) {
+    pub(super) fn rows(&self, pane: Pane) -> (Vec<ListRow>, usize) {
         let rows = self.snapshot.as_ref().map(|of| pane.rows(of, &self.filter)).unwrap_or_default();
         let place = self.selected[pane as usize].0.min(rows.len().saturating_sub(1));
         (rows, place)
@@ -131,16 +131,16 @@ impl Screen {
         }
         match (self.view, key.code) {
             (_, KeyCode::Char('q')) => Some(Act::Quit),
-            (View::Keys, _) => {
-                self.view = if self.job.is_some() { View::Job } else { View::Lists };
+            (ScreenView::Keys, _) => {
+                self.view = if self.job.is_some() { ScreenView::Job } else { ScreenView::Lists };
                 None
             }
             (_, KeyCode::Char('?')) => {
-                self.view = View::Keys;
+                self.view = ScreenView::Keys;
                 None
             }
-            (View::Job, code) => self.press_in_job(code),
-            (View::Lists, code) => self.press_in_lists(code),
+            (ScreenView::Job, code) => self.press_in_job(code),
+            (ScreenView::Lists, code) => self.press_in_lists(code),
         }
     }
 
@@ -164,7 +164,7 @@ impl Screen {
         match code {
             KeyCode::Esc | KeyCode::Enter | KeyCode::Backspace => {
                 self.job = None;
-                self.view = View::Lists;
+                self.view = ScreenView::Lists;
                 return Some(Act::Close);
             }
             KeyCode::Char('s') => return Some(Act::Stop(view.id.clone())),
@@ -199,7 +199,7 @@ impl Screen {
             KeyCode::Enter => {
                 let id = self.selected_job()?;
                 self.job = Some(JobView::new(id.clone()));
-                self.view = View::Job;
+                self.view = ScreenView::Job;
                 return Some(Act::Open(id));
             }
             KeyCode::Char('s') => return self.selected_job().map(Act::Stop),
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(press(&mut screen, KeyCode::Enter), Some(Act::Open(running.clone())));
         assert_eq!(press(&mut screen, KeyCode::Char('s')), Some(Act::Stop(running)));
         assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::Close));
-        assert_eq!(screen.view, View::Lists);
+        assert_eq!(screen.view, ScreenView::Lists);
     }
 
     #[test]
