@@ -197,9 +197,8 @@ pub(super) async fn change(
     Path(name): Path<String>,
     fields: Fields,
 ) -> Result<Response, PageError> {
-    let verb = match fields.get("do") {
-        verb @ ("run" | "enable" | "disable") => verb,
-        _ => return Err(PageError::wrong("The form asks for nothing that a periodic job can do.")),
+    let verb @ ("run" | "enable" | "disable") = fields.get("do") else {
+        return Err(PageError::wrong("The form asks for nothing that a periodic job can do."));
     };
     visitor.needs(Scope::Operate, &format!("{verb} a periodic job"))?;
     let answer = site.call(&visitor, &format!("cron.{verb}"), json!({ "name": name })).await?;

@@ -169,9 +169,8 @@ pub(super) async fn change(
     visitor: Visitor,
     fields: Fields,
 ) -> Result<Response, PageError> {
-    let verb = match fields.get("do") {
-        verb @ ("retry" | "delete") => verb,
-        _ => return Err(PageError::wrong("The form asks for nothing that dead letters can do.")),
+    let verb @ ("retry" | "delete") = fields.get("do") else {
+        return Err(PageError::wrong("The form asks for nothing that dead letters can do."));
     };
     visitor.needs(Scope::Operate, &format!("{verb} dead letters"))?;
     let query = DeadQuery {

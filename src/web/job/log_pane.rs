@@ -88,7 +88,7 @@ fn row(line: &LogLine) -> (String, Markup) {
 pub(super) fn pane(
     links: &SiteLinks,
     id: &str,
-    lines: &[LogLine],
+    log: &[LogLine],
     attempts: &[ShownAttempt],
     is_running: bool,
 ) -> Markup {
@@ -96,7 +96,7 @@ pub(super) fn pane(
     html! {
         section {
             div.bar {
-                h2 #logh { "Log " (count_of(lines)) }
+                h2 #logh { "Log " (count_of(log)) }
                 a.dl href=(download) { "Download" }
                 button.plain type="button" data-toggle=".log" data-class="only" aria-pressed="false" {
                     "Errors only"
@@ -107,9 +107,9 @@ pub(super) fn pane(
             }
             div.log role="log" aria-labelledby="logh" aria-live="off" tabindex="0" {
                 ol #log-lines {
-                    @for (_, row) in rows(lines, attempts) { (row) }
+                    @for (_, row) in rows(log, attempts) { (row) }
                 }
-                @if lines.is_empty() && !is_running { p.empty { "The script wrote nothing." } }
+                @if log.is_empty() && !is_running { p.empty { "The script wrote nothing." } }
             }
         }
     }

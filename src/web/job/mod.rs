@@ -63,7 +63,7 @@ pub(super) async fn show(
         (Err(_), Some(bare)) => return as_json(&read(&site, &visitor, bare).await?),
         (job, _) => job?,
     };
-    let lines = site.client().get_last_job_logs(&parsed(&id)?, log_pane::LINES_SHOWN).await?;
+    let log = site.client().get_last_job_logs(&parsed(&id)?, log_pane::LINES_SHOWN).await?;
     let (attempts, links) = (attempts::of(&job), site.links());
     let is_running = !job.status().is_terminal();
     let main = html! {
@@ -77,7 +77,7 @@ pub(super) async fn show(
             div {
                 (attempt_section::section(&job, links, now.at))
                 (source::error(&job))
-                (log_pane::pane(links, &id, &lines, &attempts, is_running))
+                (log_pane::pane(links, &id, &log, &attempts, is_running))
                 (source::output(&job))
                 (source::script(&job))
             }
@@ -100,7 +100,7 @@ pub(super) async fn live(
     id: &str,
 ) -> Result<Vec<LivePart>, PageError> {
     let job = read(site, visitor, id).await?;
-    let lines = site.client().get_last_job_logs(&parsed(id)?, log_pane::LINES_SHOWN).await?;
+    let log = site.client().get_last_job_logs(&parsed(id)?, log_pane::LINES_SHOWN).await?;
     let (attempts, links) = (attempts::of(&job), site.links());
     let mut parts = vec![
         LivePart::whole("state", state(&job)),
@@ -108,8 +108,8 @@ pub(super) async fn live(
         LivePart::whole("progress", progress(&job)),
         LivePart::whole("attempts", attempt_section::section(&job, links, now.at)),
         LivePart::whole("error", source::error(&job)),
-        LivePart::whole("log-count", log_pane::count_of(&lines)),
-        LivePart::rows("log-lines", log_pane::rows(&lines, &attempts)),
+        LivePart::whole("log-count", log_pane::count_of(&log)),
+        LivePart::rows("log-lines", log_pane::rows(&log, &attempts)),
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.at)),
         LivePart::whole("relations", relations(site, visitor, &job, now.at).await?),

@@ -30,7 +30,7 @@ pub(super) use export::attachment;
 pub(super) use rows::{first_line, what_it_is_at};
 
 use filter::{AGES, JobFilter};
-use search::FoundJobs;
+use search::JobListPage;
 
 /// Shows the list.
 pub(super) async fn list(
@@ -95,7 +95,7 @@ pub(super) async fn live(
     ])
 }
 
-fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &FoundJobs) -> Markup {
+fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Markup {
     let total = match filter.state() {
         None => Some(now.jobs()),
         Some(state) => now.count(state),
@@ -194,7 +194,7 @@ fn body(
     visitor: &Visitor,
     now: &SiteSnapshot,
     filter: &JobFilter,
-    found: &FoundJobs,
+    found: &JobListPage,
 ) -> Markup {
     let (links, picks) = (site.links(), visitor.may(Scope::Submit) || visitor.may(Scope::Operate));
     html! {
@@ -214,7 +214,7 @@ fn body(
     }
 }
 
-fn foot(links: &SiteLinks, filter: &JobFilter, found: &FoundJobs) -> Markup {
+fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
     let shown = format!(
         "{} jobs{}",
         count(found.jobs.len() as u64),
@@ -259,7 +259,7 @@ async fn all_matching(
     visitor: &Visitor,
     filter: &JobFilter,
     most: usize,
-) -> Result<(FoundJobs, Timestamp), PageError> {
+) -> Result<(JobListPage, Timestamp), PageError> {
     let now = site.snapshot().await?.at;
     let first = JobFilter { cursor: String::new(), ..filter.clone() };
     let mut found = search::find(site, visitor, &first, now, most).await?;

@@ -17,7 +17,7 @@ const PORTION_MAX: usize = 500;
 
 /// The jobs of a page.
 #[derive(Debug, Clone, Default)]
-pub(super) struct FoundJobs {
+pub(super) struct JobListPage {
     pub(super) jobs: Vec<JobDoc>,
     /// The cursor of the next page, if there may be one.
     pub(super) next: Option<String>,
@@ -32,12 +32,12 @@ pub(super) async fn find(
     filter: &JobFilter,
     now: Timestamp,
     wanted: usize,
-) -> Result<FoundJobs, PageError> {
+) -> Result<JobListPage, PageError> {
     let test = filter.test(now);
     let mut portion = wanted.min(PORTION_MAX);
     let least = portion;
     let cursor = filter.cursor.trim();
-    let mut found = FoundJobs::default();
+    let mut found = JobListPage::default();
     let mut next = (!cursor.is_empty()).then(|| cursor.to_owned());
     loop {
         let (jobs, after) = portion_of(site, visitor, filter, next.as_deref(), portion).await?;

@@ -118,15 +118,15 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
         FieldKind::Text if setting.field == "script" => Ok(json!(text)),
         FieldKind::Text | FieldKind::Number | FieldKind::Flag => Ok(json!(trimmed)),
         FieldKind::Duration => Ok(json!(seconds(trimmed)?.as_secs_f64())),
-        FieldKind::Time => match trimmed.parse::<Timestamp>() {
-            Ok(time) => Ok(json!(time.to_string())),
-            Err(_) => {
-                let wait = seconds(trimmed)
-                    .map_err(|_| "it is neither a wait such as 10m nor a time with its zone")?;
-                let time = now.checked_add(wait).map_err(|_| "it is too far away")?;
-                Ok(json!(time.to_string()))
+        FieldKind::Time => {
+            if let Ok(time) = trimmed.parse::<Timestamp>() {
+                return Ok(json!(time.to_string()));
             }
-        },
+            let wait = seconds(trimmed)
+                .map_err(|_| "it is neither a wait such as 10m nor a time with its zone")?;
+            let time = now.checked_add(wait).map_err(|_| "it is too far away")?;
+            Ok(json!(time.to_string()))
+        }
         FieldKind::List => {
             let ids = trimmed.split(|letter: char| letter == ',' || letter.is_whitespace());
             Ok(ids.filter(|id| !id.is_empty()).collect())
