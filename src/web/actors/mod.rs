@@ -82,9 +82,10 @@ fn line(of: &PresenceOf) -> Markup {
 
 fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     let presence = &of.presence;
-    let age = |text: &str| match text.parse() {
-        Ok(at) => ago(at, now.at),
-        Err(_) => html! { (text) },
+    let age = |text: &str| if let Ok(at) = text.parse() {
+        ago(at, now.at)
+    } else {
+        html! { (text) }
     };
     html! {
         section #facts {

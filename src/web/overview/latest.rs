@@ -95,10 +95,7 @@ fn first_line(text: &str) -> &str {
 }
 
 fn age(job: &JobSummary, name: &str, now: &SiteSnapshot) -> Markup {
-    match field(job, name).parse() {
-        Ok(at) => ago(at, now.at),
-        Err(_) => html! { "–" },
-    }
+    if let Ok(at) = field(job, name).parse() { ago(at, now.at) } else { html! { "–" } }
 }
 
 fn progress(job: &JobSummary) -> Markup {
