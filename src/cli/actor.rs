@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
-use super::table::Table;
+use super::table::TextTable;
 use super::time::{age, brief};
 use super::{Global, output};
 use crate::client::{ActorDocument, Client};
@@ -135,7 +135,7 @@ impl PingActors {
 fn table(actors: &[ActorDocument], now: Timestamp) -> String {
     let titles =
         ["ACTOR", "STATE", ">RUNNING", ">TASKS", "HOST", ">PID", ">UP", ">SEEN", "VERSION"];
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     for ActorDocument { actor, presence, .. } in actors {
         let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
         table.row([

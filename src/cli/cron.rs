@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::table::Table;
+use super::table::TextTable;
 use super::time::age;
 use super::{Global, output};
 use crate::client::{Client, PeriodicJobDocument};
@@ -120,7 +120,7 @@ fn user() -> String {
 
 fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> String {
     let titles = ["NAME", "SCHEDULE", "TIME ZONE", "NEXT", ">DUE", "LAST", "STATUS", ">FIRED"];
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     for job in jobs {
         let next: Option<Timestamp> = job.next.as_ref().and_then(|next| next.parse().ok());
         let last = job.last.as_ref();

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::exec::parsed;
 use super::job::{Show, Told, apply, retry_with_dependents, show};
-use super::table::{Table, first_line, shortened};
+use super::table::{TextTable, first_line, shortened};
 use super::time::age;
 use super::{Global, output};
 use crate::client::{Client, ClientError, DeadTally};
@@ -205,7 +205,7 @@ fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error
 }
 
 fn table(letters: &[DeadLetter], now: Timestamp) -> String {
-    let mut table = Table::new(&["ID", "NAME", "TYPE", ">ATTEMPT", ">DIED", "ERROR"]);
+    let mut table = TextTable::new(&["ID", "NAME", "TYPE", ">ATTEMPT", ">DIED", "ERROR"]);
     for letter in letters {
         let field = |name: &str| letter.fields.get(name).cloned().unwrap_or_default();
         let died: Option<Timestamp> = field("finished_at").parse().ok();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::table::Table;
+use super::table::TextTable;
 use super::{Global, output};
 use crate::client::{Client, LimitDocument};
 use crate::error::Error;
@@ -34,7 +34,7 @@ impl LimitCommand {
 
 fn table(limits: &[LimitDocument]) -> String {
     let titles = ["LIMIT", "OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     for limit in limits {
         let of = limit.per.as_deref().zip(limit.value.as_deref());

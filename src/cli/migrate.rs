@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::table::Table;
+use super::table::TextTable;
 use super::time::brief;
 use super::{Global, output};
 use crate::client::blockers;
@@ -79,7 +79,7 @@ impl MigrationReport {
 
     fn text(&self) -> String {
         let mut text = String::new();
-        let mut table = Table::new(&[
+        let mut table = TextTable::new(&[
             "LEGACY QUEUE",
             "TYPE",
             "TARGET",
@@ -109,7 +109,7 @@ impl MigrationReport {
             text += &table.render();
             text.push('\n');
         }
-        let mut table = Table::new(&[
+        let mut table = TextTable::new(&[
             "CIRCLE",
             "TYPE",
             ">DEPTH",
@@ -140,7 +140,7 @@ impl MigrationReport {
             text += &table.render();
             text.push('\n');
         }
-        let mut table = Table::new(&["NOT CONFIGURED", ">DEPTH"]);
+        let mut table = TextTable::new(&["NOT CONFIGURED", ">DEPTH"]);
         for (list, length) in &self.others {
             table.row([list.clone(), length.map(|length| length.to_string()).unwrap_or_default()]);
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::table::Table;
+use super::table::TextTable;
 use super::time::brief;
 use super::{Global, output};
 use crate::client::{Client, QueueDocument};
@@ -160,7 +160,8 @@ impl Purge {
 }
 
 fn table(queues: &[QueueState]) -> String {
-    let mut table = Table::new(&["QUEUE", ">DEPTH", ">HELD", ">OLDEST WAIT", ">JOBS/S", "STATE"]);
+    let mut table =
+        TextTable::new(&["QUEUE", ">DEPTH", ">HELD", ">OLDEST WAIT", ">JOBS/S", "STATE"]);
     for state in queues {
         table.row([
             state.queue.to_string(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::table::Table;
+use super::table::TextTable;
 use super::time::brief;
 use super::{Global, output};
 use crate::client::{Counters, StatsDocument, TypeStats};
@@ -74,7 +74,7 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> String {
         None => [">SUBMITTED", ">FINISHED", ">FAILED"],
     };
     let [submitted, finished, failed] = ends;
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "TYPE",
         submitted,
         finished,

@@ -3,7 +3,7 @@
 use crate::proto::text::escape;
 
 /// Rows below a line of titles.
-pub(super) struct Table {
+pub(super) struct TextTable {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
@@ -14,7 +14,7 @@ struct Column {
     right: bool,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these titles; `>` before a title aligns its column to the right.
     pub(super) fn new(titles: &[&'static str]) -> Self {
         let columns = titles
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_lines_end_without_spaces() {
-        let mut table = Table::new(&["NAME", ">COUNT", "NOTE"]);
+        let mut table = TextTable::new(&["NAME", ">COUNT", "NOTE"]);
         table.row(["osis".to_owned(), "7".to_owned(), String::new()]);
         table.row(["größer".to_owned(), "1234567".to_owned(), "x".to_owned()]);
         assert_eq!(

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
-use super::table::Table;
+use super::table::TextTable;
 use super::time::age;
 use super::{Global, output};
 use crate::client::NewToken;
@@ -140,7 +140,7 @@ fn creator() -> String {
 }
 
 fn table(tokens: &[TokenRecord], now: Timestamp) -> String {
-    let mut table = Table::new(&["NAME", "SCOPES", "BOUNDS", ">AGE", "EXPIRES", "MADE BY"]);
+    let mut table = TextTable::new(&["NAME", "SCOPES", "BOUNDS", ">AGE", "EXPIRES", "MADE BY"]);
     for token in tokens {
         let end = token.expires_s.and_then(|end| Timestamp::from_second(end).ok());
         table.row([

@@ -299,7 +299,7 @@ impl Site {
 
 /// Returns the name of the thing that a call is about, for the journal; never its script or environment.
 fn about(params: &Value) -> String {
-    let names = ["id", "queue", "actor", "name"].into_iter();
+    let mut names = ["id", "queue", "actor", "name"].into_iter();
     let name = names.find_map(|of| params.get(of)?.as_str()).unwrap_or_default();
     let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
     if name.is_empty() { name } else { format!(" of {name}") }

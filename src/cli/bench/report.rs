@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::figures::Figures;
-use crate::cli::table::Table;
+use crate::cli::table::TextTable;
 
 /// The base of a figure's ratio, measured in the same run.
 #[derive(Clone, Copy)]
@@ -101,7 +101,7 @@ impl BenchReport {
     }
 
     pub(super) fn table(&self) -> String {
-        let mut table = Table::new(&["MEASURE", ">MEDIAN", ">MIN", ">MAX", "UNIT", "RATIO"]);
+        let mut table = TextTable::new(&["MEASURE", ">MEDIAN", ">MIN", ">MAX", "UNIT", "RATIO"]);
         for ReportLine { row, spread, ratio } in &self.lines {
             let number = |value| grouped(value, row.decimals);
             table.row([

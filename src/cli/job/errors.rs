@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::exec::parsed;
 use crate::cli::output;
-use crate::cli::table::Table;
+use crate::cli::table::TextTable;
 use crate::cli::time::age;
 use crate::client::{Client, ErrorGroupDocument};
 use crate::error::Error;
@@ -44,7 +44,7 @@ impl JobErrors {
 }
 
 fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> String {
-    let mut table = Table::new(&[">JOBS", "ERROR", ">LAST", "LAST JOB", "TYPES"]);
+    let mut table = TextTable::new(&[">JOBS", "ERROR", ">LAST", "LAST JOB", "TYPES"]);
     for group in groups {
         let last: Option<Timestamp> = group.last_at.as_ref().and_then(|at| at.parse().ok());
         table.row([

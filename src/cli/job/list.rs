@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::exec::parsed;
 use crate::cli::output;
-use crate::cli::table::{Table, shortened};
+use crate::cli::table::{TextTable, shortened};
 use crate::cli::time::{age, between, brief};
 use crate::client::Client;
 use crate::error::Error;
@@ -114,7 +114,7 @@ impl JobList {
 
 fn table(jobs: &[JobSummary], now: Timestamp) -> String {
     let titles = ["ID", "NAME", "STATUS", "TYPE", "TARGET", ">ATTEMPT", ">AGE", ">TOOK", "ACTOR"];
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     for job in jobs {
         let field = |name: &str| job.fields.get(name).cloned().unwrap_or_default();
         table.row([

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::list::attempt as took;
 use crate::cli::output;
-use crate::cli::table::{Table, first_line};
+use crate::cli::table::{TextTable, first_line};
 use crate::cli::time::between;
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
@@ -124,7 +124,7 @@ pub(in crate::cli) fn readable(
 }
 
 fn table(attempts: &[JobAttempt]) -> String {
-    let mut table = Table::new(&["STARTED", ">TOOK", "ENDED", "ACTOR", "HOST", "ERROR"]);
+    let mut table = TextTable::new(&["STARTED", ">TOOK", "ENDED", "ACTOR", "HOST", "ERROR"]);
     for of in attempts {
         let times =
             of.started_at.parse().ok().zip(of.ended_at.as_ref().and_then(|at| at.parse().ok()));

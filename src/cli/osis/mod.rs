@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::exec::parsed;
-use super::table::Table;
+use super::table::TextTable;
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::OsisConfig;
@@ -168,7 +168,7 @@ impl ObjectList {
 
     /// Prints the number of objects by context and type.
     async fn counts(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
-        let mut table = Table::new(&["CONTEXT", "TYPE", ">OBJECTS"]);
+        let mut table = TextTable::new(&["CONTEXT", "TYPE", ">OBJECTS"]);
         let mut documents = Vec::new();
         for context in contexts(client, self.context.as_deref()).await? {
             for (object_type, count) in client.object_counts(&context).await? {
@@ -231,7 +231,7 @@ async fn reindex(
     context: Option<&str>,
     json: bool,
 ) -> Result<ExitCode, Error> {
-    let mut table = Table::new(&["CONTEXT", "TYPE", "BUILT", "REMOVED"]);
+    let mut table = TextTable::new(&["CONTEXT", "TYPE", "BUILT", "REMOVED"]);
     let mut documents = Vec::new();
     for context in contexts(client, context).await? {
         for object_type in client.object_counts(&context).await?.into_keys() {
@@ -261,7 +261,7 @@ async fn reindex(
 
 fn table(objects: &[Object]) -> String {
     const SHOWN_CHARS: usize = 100;
-    let mut table = Table::new(&["ID", ">VERSION", "MODIFIED", "OBJECT"]);
+    let mut table = TextTable::new(&["ID", ">VERSION", "MODIFIED", "OBJECT"]);
     for object in objects {
         let body = Value::Object(object.body.clone()).to_string();
         let mut shown: String = body.chars().take(SHOWN_CHARS).collect();

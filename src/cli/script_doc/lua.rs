@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::super::table::Table;
+use super::super::table::TextTable;
 use super::super::{Global, output};
 use crate::error::{Error, Exit};
 use crate::proto::keys::Keys;
@@ -50,7 +50,7 @@ fn list(scripts: &[LuaSource], as_json: bool) -> Result<(), Error> {
     let row = |script: &LuaSource| json!({ "name": script.name, "about": script.about });
     let document = || scripts.iter().map(row).collect();
     output::print(as_json, document, || {
-        let mut table = Table::new(&["SCRIPT", "WHAT IT DOES"]);
+        let mut table = TextTable::new(&["SCRIPT", "WHAT IT DOES"]);
         for script in scripts {
             table.row([script.name.to_owned(), script.about.clone()]);
         }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::cli::table::Table;
+use crate::cli::table::TextTable;
 use crate::engine::rhai::Group;
 
 /// Lists the functions, one per line.
 pub(super) fn overview(groups: &[Group]) -> String {
-    let mut table = Table::new(&["FUNCTION", "DOES"]);
+    let mut table = TextTable::new(&["FUNCTION", "DOES"]);
     for function in groups.iter().flat_map(|group| &group.functions) {
         let first = function.summary.split_inclusive(". ").next().unwrap_or_default();
         table.row([function.full_name(), first.trim_end().to_owned()]);

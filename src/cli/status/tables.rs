@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::super::table::Table;
+use super::super::table::TextTable;
 use super::super::time::{age, brief};
 use crate::client::Overview;
 use crate::store::{QueueState, RedisState};
@@ -64,7 +64,8 @@ fn supervisors(overview: &Overview, now: Timestamp) -> String {
                 start one: systemctl start hero@supervisor\n"
             .to_owned();
     }
-    let mut table = Table::new(&["SUPERVISOR", "HOST", ">PID", ">UP", ">SEEN", "REDIS", "VERSION"]);
+    let mut table =
+        TextTable::new(&["SUPERVISOR", "HOST", ">PID", ">UP", ">SEEN", "REDIS", "VERSION"]);
     let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
     let mut notes = String::new();
     for of in &overview.supervisors {
@@ -86,7 +87,7 @@ fn supervisors(overview: &Overview, now: Timestamp) -> String {
 }
 
 fn actors(overview: &Overview) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "ACTORS OF TYPE",
         ">LIVE",
         ">READY",
@@ -117,7 +118,7 @@ fn queues(overview: &Overview) -> String {
     // Trouble first: jobs without an actor, then the longest wait.
     let is_served = |of: &(QueueState, u64)| of.0.depth == 0 || of.1 > 0 || of.0.paused;
     shown.sort_by_key(|of| (is_served(of), Reverse(of.0.oldest_wait)));
-    let mut table = Table::new(&["QUEUE", ">DEPTH", ">HELD", ">WAIT", ">ACTORS", "STATE"]);
+    let mut table = TextTable::new(&["QUEUE", ">DEPTH", ">HELD", ">WAIT", ">ACTORS", "STATE"]);
     for (state, actors) in shown.iter().take(QUEUES_SHOWN) {
         table.row([
             fitted(&state.queue.to_string(), QUEUE_WIDTH),
@@ -140,7 +141,7 @@ fn types(overview: &Overview) -> String {
     if overview.types.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "JOBS OF TYPE",
         ">AFTER",
         ">SCHEDULED",

@@ -82,10 +82,12 @@ fn line(of: &PresenceOf) -> Markup {
 
 fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     let presence = &of.presence;
-    let age = |text: &str| if let Ok(at) = text.parse() {
-        ago(at, now.at)
-    } else {
-        html! { (text) }
+    let age = |text: &str| {
+        if let Ok(at) = text.parse() {
+            ago(at, now.at)
+        } else {
+            html! { (text) }
+        }
     };
     html! {
         section #facts {

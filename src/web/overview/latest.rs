@@ -95,7 +95,11 @@ fn first_line(text: &str) -> &str {
 }
 
 fn age(job: &JobSummary, name: &str, now: &SiteSnapshot) -> Markup {
-    if let Ok(at) = field(job, name).parse() { ago(at, now.at) } else { html! { "–" } }
+    if let Ok(at) = field(job, name).parse() {
+        ago(at, now.at)
+    } else {
+        html! { "–" }
+    }
 }
 
 fn progress(job: &JobSummary) -> Markup {
