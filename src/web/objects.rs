@@ -174,7 +174,7 @@ mod tests {
         let object = json!({ "id": hostile, "version": 2, hostile: hostile.repeat(100) });
         let types = [json!({ "type": hostile, "context": hostile, "objects": 3 })];
         let links = SiteLinks::new("/");
-        let tables = [object_table(&[object.clone()]), type_table(&types, &links)];
+        let tables = [object_table(std::slice::from_ref(&object)), type_table(&types, &links)];
         let text = tables.map(Markup::into_string).concat();
         assert!(!text.contains("<script"), "{text}");
         assert_eq!(fields(&object).chars().count(), SHOWN_MAX);

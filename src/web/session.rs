@@ -151,7 +151,7 @@ mod tests {
         Arc::new(Caller { name: name.to_owned(), scopes, bounds: Bounds::default() })
     }
 
-    fn is_live(found: Option<FoundSession>) -> bool {
+    fn is_live(found: Option<&FoundSession>) -> bool {
         matches!(found, Some(FoundSession::Live(_)))
     }
 
@@ -159,7 +159,7 @@ mod tests {
     fn session_ends_when_it_is_closed_idle_or_old() {
         let (sessions, now) = (Sessions::new(), Instant::now());
         let secret = sessions.open(caller("ops"), "token", now).expect("random bytes");
-        assert!(is_live(sessions.find(&secret, now)));
+        assert!(is_live(sessions.find(&secret, now).as_ref()));
         assert!(sessions.find("another", now).is_none());
         assert!(sessions.find(&secret, now + IDLE_MAX + Duration::from_secs(1)).is_none());
         let secret = sessions.open(caller("ops"), "token", now).expect("random bytes");
@@ -177,7 +177,7 @@ mod tests {
         };
         assert_eq!(token.as_str(), "token");
         sessions.checked(&secret, caller("ops"), later);
-        assert!(is_live(sessions.find(&secret, later)));
+        assert!(is_live(sessions.find(&secret, later).as_ref()));
     }
 
     #[test]

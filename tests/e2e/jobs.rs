@@ -210,8 +210,8 @@ fn json_result_of_a_job_is_one_document() {
 fn name_of_a_job_is_shown_wherever_jobs_are_listed() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
-    let named = ["submit", "-t", "osis", "-e", "1", "--id", "a", "--name", "count words"];
-    hero.run(&named).code(0);
+    let words = ["submit", "-t", "osis", "-e", "1", "--id", "a", "--name", "count words"];
+    hero.run(&words).code(0);
     let batch = redis.folder().join("batch");
     let line = r#"{"id": "b", "script_type": "osis", "script": "1", "name": "of a line"}"#;
     std::fs::write(&batch, line).expect("writing a file");

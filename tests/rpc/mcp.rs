@@ -17,6 +17,7 @@ fn talk(hero: &Hero, args: &[&str], messages: &[Value]) -> Vec<Value> {
     answers
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "each is written where it is passed")]
 fn tool(id: u64, name: &str, arguments: Value) -> Value {
     let params = json!({ "name": name, "arguments": arguments });
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven over WebDriver: JSON over HTTP to `chromedriver` on a port of its own.
+//! A headless Chromium, driven over `WebDriver`: JSON over HTTP to `chromedriver` on a port of its own.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ pub(crate) struct Browser {
     _output: Box<dyn Iterator<Item = String>>,
 }
 
-/// The key under which WebDriver names an element.
+/// The key under which `WebDriver` names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 impl Browser {
@@ -64,7 +64,7 @@ impl Browser {
             ] },
         } } }),
         );
-        browser.session = answer["sessionId"].as_str().expect("a session").to_owned();
+        answer["sessionId"].as_str().expect("a session").clone_into(&mut browser.session);
         browser
     }
 

@@ -79,7 +79,10 @@ impl Link {
         }
         let mut text = format!("{method} {path} HTTP/1.1\r\n");
         for (name, value) in all.into_iter().filter(|(_, value)| !value.is_empty()) {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            text += name;
+            text += ": ";
+            text += value;
+            text += "\r\n";
         }
         text.push_str("\r\n");
         self.send(text.as_bytes()).expect("the head is taken");

@@ -149,7 +149,7 @@ fn dead_socket_is_replaced_and_a_live_one_is_not() {
     other.signal(Signal::SIGTERM);
     other.ends().code(0);
     api.call("system.info", &json!({}));
-    api._supervisor.signal(Signal::SIGTERM);
+    api.supervisor.signal(Signal::SIGTERM);
     wait_until("the socket is removed", || !socket.exists());
 }
 
@@ -240,7 +240,7 @@ fn tokens_have_their_scopes_until_they_are_revoked() {
 fn key_of_the_configuration_logs_in_by_a_signature() {
     use k256::ecdsa::signature::Signer;
     use k256::ecdsa::{Signature, SigningKey};
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = hero::proto::text::hexadecimal;
     let key = SigningKey::from_slice(&[7; 32]).expect("a key");
     let public = hex(key.verifying_key().to_sec1_point(true).as_bytes());
     let redis = Redis::start();
@@ -270,7 +270,7 @@ fn ten_thousand_malformed_requests_are_answered_without_growth() {
     let redis = Redis::start();
     let api = Api::on(&redis);
     let memory_kib = || -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", api._supervisor.pid()));
+        let status = std::fs::read_to_string(format!("/proc/{}/status", api.supervisor.pid()));
         let status = status.expect("it runs");
         let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("a line");
         line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number")

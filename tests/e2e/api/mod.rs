@@ -13,7 +13,7 @@ use http::{Answer, Link};
 /// A supervisor that serves the API on a Unix socket and a free port.
 struct Api {
     hero: Hero,
-    _supervisor: Process,
+    supervisor: Process,
     socket: PathBuf,
     port: u16,
 }
@@ -39,7 +39,7 @@ impl Api {
             .rsplit(':')
             .next()
             .and_then(|port| port.split('/').next().and_then(|port| port.parse().ok()));
-        Self { hero, _supervisor: supervisor, socket, port: port.expect("a port") }
+        Self { hero, supervisor, socket, port: port.expect("a port") }
     }
 
     fn unix(&self) -> Link {
