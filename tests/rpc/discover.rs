@@ -1,4 +1,4 @@
-//! The OpenRPC document of the methods.
+//! The `OpenRPC` document of the methods.
 
 use std::fs;
 use std::process::Command;

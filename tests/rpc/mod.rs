@@ -85,6 +85,7 @@ fn caller(name: &str, scopes: &[Scope]) -> Caller {
     Caller { name: name.to_owned(), scopes, bounds: Bounds::default() }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "bounds are options")]
 fn words(words: &[&str]) -> Option<BTreeSet<String>> {
     Some(words.iter().map(|word| (*word).to_owned()).collect())
 }
