@@ -3,8 +3,6 @@
 //!
 //! Every change goes through the table of methods of the API, so that the page checks and does the same.
 
-#![allow(dead_code, unused_imports, reason = "pages that use these parts follow")]
-
 mod actors;
 mod assets;
 mod cookie;
