@@ -26,7 +26,9 @@ fn every_example_of_redisclient_returns_its_documented_output() {
 fn own_keys_are_rejected_and_errors_are_named() {
     let redis = Redis::start();
     // The worst case: the Redis that holds the jobs.
-    let hero = Hero::on(&redis).set("sal.redis_url", &format!("{:?}", redis.url()));
+    let hero = Hero::on(&redis)
+        .set("sal.redis_url", &format!("{:?}", redis.url()))
+        .set("type.sal.limits.string_size_max", "\"10MB\"");
     let _sal = hero.actor("sal-default-1").start();
     for call in [
         "redis_get(\"hero:job:1\")",

@@ -79,7 +79,7 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
     assert!(listed["next"].is_string() && listed["jobs"][0]["error"].is_string(), "{listed}");
     hero.run(&["dead", "list", "--error", "other"])
         .code(0)
-        .stdout("ID  TYPE  ATTEMPT  DIED  ERROR\n");
+        .stdout("ID  NAME  TYPE  ATTEMPT  DIED  ERROR\n");
     hero.run(&["dead", "show", "c"]).code(65).says("job c is not a dead letter: it is finished");
     hero.run(&["dead", "retry", "a"]).code(0).stdout("a retried\n");
     hero.run(&["dead", "retry", "a", "x"]).code(65).says("no such job: x");
