@@ -92,7 +92,10 @@ fn sandboxed_osis_actor_serves_reconnects_and_reloads() {
     fs::write(&drop_in, "wrong = 1\n").expect("written");
     assert!(reload(&actor).contains("wrong.toml:1"));
     fs::write(&drop_in, "job.log_dir = \"/elsewhere\"\n").expect("written");
-    assert!(reload(&actor).contains("need a restart: job.log_dir"));
+    reload(&actor);
+    wait_until("it says so after the line of the reload", || {
+        actor.err().contains("need a restart: job.log_dir")
+    });
     fs::write(&drop_in, "type.osis.engine = \"sal\"\n").expect("written");
     assert!(reload(&actor).contains("the unit osis-default-1 is sandboxed"));
     serves(&hero);
