@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{Group, chown};
+use nix::unistd::{Gid, Group, chown};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tracing::{debug, info};
 
@@ -89,7 +89,10 @@ async fn remove_dead(path: &Path) -> io::Result<()> {
 fn give(path: &Path, group: &str) -> io::Result<()> {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
     let gid = Group::from_name(group).ok().flatten().map(|group| group.gid);
+    // A unit may change no owners; the socket has the daemon's group from its begin.
+    let is_given = |gid: Gid| std::fs::metadata(path).is_ok_and(|data| data.gid() == gid.as_raw());
     if let Some(gid) = gid
+        && !is_given(gid)
         && let Err(error) = chown(path, None, Some(gid))
     {
         debug!("cannot give {} to the group {group}: {error}", path.display());
