@@ -38,7 +38,7 @@ impl Client {
     }
 
     /// Enables or disables a periodic job, which does not fire while it is disabled; `by` is who asks. Returns
-    /// whether that changed it.
+    /// false if it was so already.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].

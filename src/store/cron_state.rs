@@ -116,7 +116,7 @@ impl Store {
         Ok(self.periodic_job(name).await?.last)
     }
 
-    /// Enables or disables a periodic job; `by` is who asks. Returns whether that changed it.
+    /// Enables or disables a periodic job; `by` is who asks. Returns false if it was so already.
     ///
     /// # Errors
     /// [`StoreError`].

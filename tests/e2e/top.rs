@@ -23,7 +23,7 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).expect("the program reads its keyboard");
     }
 
-    /// What a person sees now.
+    /// Returns the text on the screen.
     fn screen(&self) -> String {
         let [rows, columns] = [24, 80].map(|size| NonZero::new(size).expect("not zero"));
         let mut parser = vt100::Parser::new(rows, columns, 0);
