@@ -60,19 +60,21 @@ pub(super) async fn guard(
     let is_rpc = request.uri().path() == "/rpc";
     if let Err(reason) = check_names(&connection, &forwarded, &settings, &request) {
         debug!(%peer, "refused a request: {}", reason.1);
-        return refusal(reason.0, code::NOT_PERMITTED, &reason.1, is_rpc);
+        return refusal(reason.0, &RpcError::new(code::NOT_PERMITTED, reason.1), is_rpc);
     }
     let caller = match bearer(request.headers()) {
         None => connection.caller.clone(),
         Some(secret) => {
             let secret = secret.to_owned();
-            let found = service.login().check_from(&secret, &peer).await;
-            if found.is_none() {
-                let message = "the token is not known, has expired or was revoked";
-                let status = StatusCode::UNAUTHORIZED;
-                return refusal(status, code::UNAUTHENTICATED, message, is_rpc);
+            match service.login().check_from(&secret, &peer).await {
+                Ok(None) => {
+                    let message = "the token is not known, has expired or was revoked";
+                    let error = RpcError::new(code::UNAUTHENTICATED, message);
+                    return refusal(StatusCode::UNAUTHORIZED, &error, is_rpc);
+                }
+                Err(error) => return refusal(StatusCode::SERVICE_UNAVAILABLE, &error, is_rpc),
+                Ok(found) => found,
             }
-            found
         }
     };
     let is_secure = connection.is_secure || forwarded.is_secure;
@@ -193,13 +195,13 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns the refusal of a request: as a response of JSON-RPC, or as text.
-pub(super) fn refusal(status: StatusCode, code: i32, message: &str, is_rpc: bool) -> Response {
+pub(super) fn refusal(status: StatusCode, error: &RpcError, is_rpc: bool) -> Response {
     let mut response = if is_rpc {
-        let answers = Answers::error(&RpcError::new(code, message));
+        let answers = Answers::error(error);
         let json = HeaderValue::from_static("application/json");
         (status, [(header::CONTENT_TYPE, json)], answers.text.unwrap_or_default()).into_response()
     } else {
-        (status, format!("{message}\n")).into_response()
+        (status, format!("{error}\n")).into_response()
     };
     if status == StatusCode::UNAUTHORIZED {
         let asked = HeaderValue::from_static("Bearer realm=\"hero\"");

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
 
 use super::caller::Scope;
-use super::error::code;
+use super::error::{RpcError, code};
 use super::guard::{self, refusal};
 use super::json::{self, NOBODY, Sender};
 use super::service::ApiService;
@@ -35,13 +35,15 @@ async fn call(
     let settings = service.settings();
     if !is_json(request.headers()) {
         let message = "the content type must be application/json";
-        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return refusal(status, code::INVALID_REQUEST, message, true);
+        let error = RpcError::new(code::INVALID_REQUEST, message);
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error, true);
     }
     let size_max = usize::try_from(settings.body_size_max).unwrap_or(usize::MAX);
     let body = match body(request, size_max, settings.client_timeout).await {
         Ok(body) => body,
-        Err((status, message)) => return refusal(status, code::INVALID_REQUEST, &message, true),
+        Err((status, message)) => {
+            return refusal(status, &RpcError::new(code::INVALID_REQUEST, message), true);
+        }
     };
     let answers = json::answer(&service, &sender, &body).await;
     let Some(text) = answers.text else { return StatusCode::NO_CONTENT.into_response() };
@@ -110,11 +112,13 @@ async fn metrics(
 ) -> Response {
     if !service.settings().metrics_open {
         let Some(caller) = &sender.caller else {
-            return refusal(StatusCode::UNAUTHORIZED, code::UNAUTHENTICATED, NOBODY, false);
+            let error = RpcError::new(code::UNAUTHENTICATED, NOBODY);
+            return refusal(StatusCode::UNAUTHORIZED, &error, false);
         };
         if !caller.scopes.has(Scope::Read) {
             let message = format!("{} may not read metrics: it needs the scope read", caller.name);
-            return refusal(StatusCode::FORBIDDEN, code::NOT_PERMITTED, &message, false);
+            let error = RpcError::new(code::NOT_PERMITTED, message);
+            return refusal(StatusCode::FORBIDDEN, &error, false);
         }
     }
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());

@@ -11,9 +11,11 @@ use super::error::{RpcError, code};
 use super::guesses::Guesses;
 use super::nonce::{LOGIN_LIFETIME, Logins};
 
-/// Returns the caller of a token, if it is valid.
-pub type TokenCheck =
-    Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = Option<Arc<Caller>>> + Send>> + Send + Sync>;
+/// Returns the caller of a token, if it is valid; an error if that cannot be told now.
+pub type TokenCheck = Arc<dyn Fn(String) -> CheckedToken + Send + Sync>;
+
+/// The caller of a token; `None` if it is not known, expired or revoked.
+pub type CheckedToken = Pin<Box<dyn Future<Output = Result<Option<Arc<Caller>>, RpcError>> + Send>>;
 
 tokio::task_local! {
     /// The client whose request is being answered.
@@ -33,24 +35,37 @@ impl TokenLogin {
     }
 
     /// Returns the caller of a token, for the client whose request is being answered.
-    pub async fn check(&self, token: &str) -> Option<Arc<Caller>> {
+    ///
+    /// # Errors
+    /// [`RpcError`] if the token cannot be checked now; that is no failed login.
+    pub async fn check(&self, token: &str) -> Result<Option<Arc<Caller>>, RpcError> {
         let peer = PEER.try_with(Arc::clone).unwrap_or_else(|_| "an unknown client".into());
         self.check_from(token, &peer).await
     }
 
-    pub(super) async fn check_from(&self, token: &str, peer: &str) -> Option<Arc<Caller>> {
-        let found = match self.logins.check(token) {
-            Some(caller) => Some(caller),
-            None => (self.check)(token.to_owned()).await,
-        };
+    pub(super) async fn check_from(
+        &self,
+        token: &str,
+        peer: &str,
+    ) -> Result<Option<Arc<Caller>>, RpcError> {
+        let found = self.holder(token).await?;
         if found.is_some() {
             self.guesses.succeeded(peer);
         } else {
             warn!(peer, "refused a login from {peer}: the token is not known");
             self.guesses.failed(peer).await;
         }
-        found
+        Ok(found)
     }
+
+    /// Returns the caller of a token. One that is not valid is no failed login.
+    pub(super) async fn holder(&self, token: &str) -> Result<Option<Arc<Caller>>, RpcError> {
+        match self.logins.check(token) {
+            Some(caller) => Ok(Some(caller)),
+            None => (self.check)(token.to_owned()).await,
+        }
+    }
+
     /// Calls a method of the login by a signature, which anyone may call; `None` for any other.
     pub(super) async fn call(
         &self,

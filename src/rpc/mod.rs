@@ -23,7 +23,7 @@ mod tokens;
 pub use caller::{Bounds, Caller, Scope, Scopes};
 pub use error::{RpcError, code};
 pub use guard::Arrival;
-pub use login::{TokenCheck, TokenLogin};
+pub use login::{CheckedToken, TokenCheck, TokenLogin};
 pub use method::{CallContext, Method};
 pub use nonce::{LOGIN_LIFETIME, Logins};
 pub use service::ApiService;

@@ -44,8 +44,10 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     if let Some(signed_in) = sign_in_by_address(&site, &head).await {
         return signed_in;
     }
-    let Some((caller, session)) = caller(&site, &head).await else {
-        return refuse(&site, &head);
+    let (caller, session) = match caller(&site, &head).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return refuse(&site, &head),
+        Err(error) => return error.into_response(),
     };
     let visitor = visitor(&site, &head, caller, session);
     if !visitor.may(Scope::Read) {
@@ -74,24 +76,28 @@ fn is_from_elsewhere(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the caller: by the listener's word, else by the session.
-async fn caller(site: &Site, request: &Parts) -> Option<(Arc<Caller>, Option<String>)> {
+async fn caller(
+    site: &Site,
+    request: &Parts,
+) -> Result<Option<(Arc<Caller>, Option<String>)>, PageError> {
     if let Some(caller) = request.extensions.get::<Arc<Caller>>() {
-        return Some((caller.clone(), None));
+        return Ok(Some((caller.clone(), None)));
     }
-    let secret = read(&request.headers, site.session_cookie())?.to_owned();
-    let found = site.sessions().find(&secret, Instant::now())?;
+    let secret = read(&request.headers, site.session_cookie()).map(str::to_owned);
+    let Some(secret) = secret else { return Ok(None) };
+    let Some(found) = site.sessions().find(&secret, Instant::now()) else { return Ok(None) };
     let caller = match found {
         FoundSession::Live(caller) => caller,
         FoundSession::Check(token) => {
-            let Some(caller) = site.check_token(&token).await else {
+            let Some(caller) = site.check_token(&token).await? else {
                 site.sessions().close(&secret);
-                return None;
+                return Ok(None);
             };
             site.sessions().checked(&secret, caller.clone(), Instant::now());
             caller
         }
     };
-    Some((caller, Some(secret)))
+    Ok(Some((caller, Some(secret))))
 }
 
 fn visitor(site: &Site, request: &Parts, caller: Arc<Caller>, session: Option<String>) -> Visitor {
@@ -126,8 +132,12 @@ async fn sign_in_by_address(site: &Site, request: &Parts) -> Option<Response> {
     if request.method != Method::GET {
         return None;
     }
-    let Some(caller) = site.check_token(&given).await else {
-        return Some(Redirect::to(&site.links().to("/login?refused=1")).into_response());
+    let caller = match site.check_token(&given).await {
+        Ok(Some(caller)) => caller,
+        Ok(None) => {
+            return Some(Redirect::to(&site.links().to("/login?refused=1")).into_response());
+        }
+        Err(error) => return Some(error.into_response()),
     };
     let rest: Vec<&str> = query.split('&').filter(|pair| token(pair).is_none()).collect();
     let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };

@@ -88,8 +88,9 @@ pub(super) async fn sign_in(
 ) -> Response {
     let next = if site.links().safe(&given.next).is_some() { given.next.as_str() } else { "/" };
     match site.check_token(given.token.trim()).await {
-        Some(caller) => site.signed_in(caller, given.token.trim(), next),
-        None => sign_in_page(&site, &headers, next, StatusCode::UNAUTHORIZED),
+        Ok(Some(caller)) => site.signed_in(caller, given.token.trim(), next),
+        Ok(None) => sign_in_page(&site, &headers, next, StatusCode::UNAUTHORIZED),
+        Err(error) => error.into_response(),
     }
 }
 

@@ -36,7 +36,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
-pub use site::{Site, SiteSettings, TokenCheck};
+pub use site::{Site, SiteSettings};
 
 /// Returns the routes of the page, without a prefix.
 pub fn routes(site: Site) -> Router {

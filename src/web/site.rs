@@ -1,7 +1,6 @@
 //! The site: everything that all pages work with.
 
 use std::fmt::Write as _;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,11 +20,7 @@ use super::snapshot::{SiteSnapshot, SiteSnapshots};
 use super::visitor::Visitor;
 use crate::client::Client;
 use crate::config::Config;
-use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError};
-
-/// Checks a token. Returns its caller, or `None` if it is not known, expired or revoked.
-pub type TokenCheck =
-    Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = Option<Arc<Caller>>> + Send>> + Send + Sync>;
+use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, TokenCheck};
 
 /// Settings of the pages.
 pub struct SiteSettings {
@@ -120,8 +115,11 @@ impl Site {
     }
 
     /// Checks a token; a wrong one takes time.
-    pub(super) async fn check_token(&self, token: &str) -> Option<Arc<Caller>> {
-        (self.parts.check_token)(token.to_owned()).await
+    ///
+    /// # Errors
+    /// [`PageError`] if Redis does not answer.
+    pub(super) async fn check_token(&self, token: &str) -> Result<Option<Arc<Caller>>, PageError> {
+        Ok((self.parts.check_token)(token.to_owned()).await?)
     }
 
     /// The state of the namespace, at most a second old, for all visitors.

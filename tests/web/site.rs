@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hero::client::Client;
 use hero::config::Config;
-use hero::rpc::{Bounds, Caller, MethodTable, Scope, Scopes};
-use hero::web::{Site, SiteSettings, TokenCheck, routes};
+use hero::rpc::{Bounds, Caller, MethodTable, Scope, Scopes, TokenCheck};
+use hero::web::{Site, SiteSettings, routes};
 
 use crate::support::Redis;
 
@@ -29,7 +29,7 @@ impl Served {
         let settings =
             SiteSettings { config: Arc::new(config), path: path.to_owned(), is_secure: false };
         let table = Arc::new(MethodTable::new());
-        let check: TokenCheck = Arc::new(|token| Box::pin(async move { caller(&token) }));
+        let check: TokenCheck = Arc::new(|token| Box::pin(async move { Ok(caller(&token)) }));
         let site = Site::new(client, "redis".into(), table, check, settings);
         let pages = match path {
             "" => routes(site),

@@ -2,6 +2,7 @@
 
 mod http;
 mod listener;
+mod outage;
 
 use std::path::PathBuf;
 
