@@ -16,13 +16,15 @@ use super::log_buffer::LogBuffer;
 use super::log_writer::{LogWriter, NoLogFile};
 use crate::engine::{Cancel, Engine, Failure, Inputs, Script, Success};
 use crate::failpoint;
-use crate::proto::job::Job;
+use crate::proto::job::{Job, JobId};
 use crate::proto::queue::Queue;
 
 /// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
 pub(super) struct RunningJob {
     /// The job.
     pub(super) job: Job,
+    /// The time of its claim, as in [`crate::store::Attempt::claimed_at`].
+    pub(super) claimed_at: u64,
     /// The actor that runs it, by its place in the process.
     pub(super) actor: usize,
     /// Where it waited, and goes back to if it is given back.
@@ -35,6 +37,13 @@ pub(super) struct RunningJob {
     pub(super) cancel: Cancel,
     /// Takes its log lines.
     pub(super) log: LogBuffer,
+}
+
+impl RunningJob {
+    /// The job's id and the time of its claim.
+    pub(super) fn attempt(&self) -> (JobId, u64) {
+        (self.job.id.clone(), self.claimed_at)
+    }
 }
 
 /// The end of an attempt, as its thread saw it.
@@ -196,6 +205,7 @@ mod tests {
     fn run(script: &str, cancel: Cancel) -> Arc<RunningJob> {
         Arc::new(RunningJob {
             job: Job::new("j1".parse().expect("legal"), script),
+            claimed_at: 0,
             actor: 0,
             queue: "type:osis".parse().expect("legal"),
             inputs: Inputs::new(),

@@ -64,6 +64,8 @@ pub struct Claimed {
 pub struct Attempt {
     /// The job's id.
     pub id: JobId,
+    /// The time of its claim, by which the boot's running set knows it, in microseconds since 1970.
+    pub claimed_at: u64,
     /// The queue it waited in, and goes back to if it is requeued.
     pub queue: Queue,
     /// The job as it was before the claim, with its attempt and start, or the reason why its hash is
@@ -106,6 +108,8 @@ pub enum Verdict {
 pub struct AttemptEnd {
     /// The job.
     pub id: JobId,
+    /// By [`Attempt::claimed_at`]: the attempt that ended, and no later one of the same boot.
+    pub claimed_at: u64,
     /// The script type of the actor, for a job that names none.
     pub script_type: ScriptType,
     /// The outcome.
@@ -124,7 +128,7 @@ pub type Counts = Vec<(String, u64)>;
 pub enum Recorded {
     /// It was recorded.
     Recorded,
-    /// It had been recorded before: the answer to an earlier call was lost.
+    /// It had been recorded before: the answer to an earlier call was lost, or that call arrived late.
     Before,
     /// The boot no longer owns the job; nothing was written.
     Lost,
@@ -187,7 +191,7 @@ impl Store {
     }
 
     fn read_attempt(&self, job: Value, at: Option<Timestamp>) -> Option<Attempt> {
-        let [id, list, attempt, fields]: [Value; 4] = array(job)?.try_into().ok()?;
+        let [id, list, attempt, claimed_at, fields]: [Value; 5] = array(job)?.try_into().ok()?;
         let id: JobId = text(&id)?.parse().ok()?;
         let queue = self.keys.queue_of_work(&text(&list)?)?;
         let fields = array(fields)?;
@@ -200,7 +204,8 @@ impl Store {
         let attempt = number(&attempt)?.try_into().unwrap_or(u32::MAX);
         let status = JobStatus::Started;
         let job = job.map(|job| Job { attempt, status, started_at: at, ..job });
-        Some(Attempt { id, queue, job })
+        let claimed_at = number(&claimed_at)?.try_into().ok()?;
+        Some(Attempt { id, claimed_at, queue, job })
     }
 
     /// Records how attempts ended, each only while the boot owns the job, in as many calls as their
@@ -245,6 +250,7 @@ impl Store {
             };
             script
                 .arg(ending.id.as_str())
+                .arg(ending.claimed_at)
                 .arg(ending.script_type.as_str())
                 .arg(kind)
                 .arg(text)

@@ -56,11 +56,11 @@ fn account(storm: &Storm) -> Account {
     }
     let mut pipeline = redis::pipe();
     for id in storm.expected.keys() {
-        pipeline.cmd("HMGET").arg(keys::job(id)).arg(&["status", "crashes"]);
+        pipeline.cmd("HMGET").arg(keys::job(id)).arg(&["status", "crashes", "attempts"]);
     }
-    let hashes: Vec<(Option<String>, Option<usize>)> =
+    let hashes: Vec<(Option<String>, Option<usize>, Option<String>)> =
         pipeline.query(&mut storm.world.redis.link()).expect("redis answers");
-    for ((id, expected), (status, crashes)) in storm.expected.iter().zip(hashes) {
+    for ((id, expected), (status, crashes, attempts)) in storm.expected.iter().zip(hashes) {
         let crashes = crashes.unwrap_or(0);
         account.crashes += crashes;
         match status.as_deref() {
@@ -77,7 +77,10 @@ fn account(storm: &Storm) -> Account {
                 account.never_ran.push(id.clone());
             }
             if ran > planned + crashes {
-                account.unexplained.push(format!("{id} ({ran} times, {crashes} crashes)"));
+                let attempts = attempts.unwrap_or_default();
+                account.unexplained.push(format!(
+                    "{id} ({ran} times, {planned} planned, {crashes} crashes): {attempts}"
+                ));
             }
         }
     }

@@ -277,13 +277,7 @@ impl Walk {
         }
         let request: Vec<AttemptEnd> = endings
             .iter()
-            .map(|(id, end)| AttemptEnd {
-                id: legal(id),
-                script_type: life.actor.script_type.clone(),
-                verdict: self.verdict(*end),
-                used: Vec::new(),
-                counts: Vec::new(),
-            })
+            .map(|(id, end)| self.world.ending(&life, legal(id), self.verdict(*end)))
             .collect();
         let answers =
             self.world.store.finish(&life.boot, RETENTION, &request).await.expect("redis answers");

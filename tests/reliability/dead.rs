@@ -115,16 +115,8 @@ async fn more_dead_letters_than_a_page_holds_are_all_deleted_and_leave_nothing()
     while attempts.len() < number {
         attempts.extend(world.claim(&life, number).await.attempts);
     }
-    let endings: Vec<_> = attempts
-        .into_iter()
-        .map(|attempt| hero::store::AttemptEnd {
-            id: attempt.id,
-            script_type: script_type("osis"),
-            verdict: dead("no"),
-            used: Vec::new(),
-            counts: Vec::new(),
-        })
-        .collect();
+    let endings: Vec<_> =
+        attempts.into_iter().map(|attempt| world.ending(&life, attempt.id, dead("no"))).collect();
     world.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
     let client = client(&world);
     let tally = client.delete_dead(&of(Some("no"))).await.expect("deleting");

@@ -3,7 +3,7 @@
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobOutput, JobStatus};
 use hero::proto::message::Presence;
-use hero::store::{AttemptEnd, Recorded, Store, Submitted, Verdict};
+use hero::store::{Recorded, Store, Submitted, Verdict};
 
 use crate::support::{Hero, Life, RETENTION, Redis, World, keys, wait_until};
 
@@ -200,8 +200,7 @@ async fn retry_runs_at_once_and_a_schedule_is_refused_while_their_index_has_a_wr
     world.redis.spoil(&index);
     let delay = std::time::Duration::from_hours(1);
     let verdict = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
-    let script_type = life.actor.script_type.clone();
-    let end = AttemptEnd { id, script_type, verdict, used: Vec::new(), counts: Vec::new() };
+    let end = world.ending(&life, id, verdict);
     let recorded = world.store.finish(&life.boot, RETENTION, &[end]).await.expect("recording");
     let later = JobBuilder::new("osis", "1").delay(delay).build().expect("legal");
     let refused = world.store.submit(&[later], true, RETENTION).await.expect("submitting");

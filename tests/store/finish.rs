@@ -80,13 +80,8 @@ async fn a_call_that_ends_sixteen_jobs_trims_the_indexes_of_their_ends() {
     let names: Vec<String> = (0..16).map(|number| format!("job-{number}")).collect();
     let mut endings = Vec::new();
     for name in &names {
-        endings.push(AttemptEnd {
-            id: world.started(&life, name).await,
-            script_type: "osis".parse().expect("legal"),
-            verdict: finished("1"),
-            used: Vec::new(),
-            counts: Vec::new(),
-        });
+        let id = world.started(&life, name).await;
+        endings.push(world.ending(&life, id, finished("1")));
     }
     let index = keys::index("finished", "osis");
     world.redis.put(&index, 1, "past");
@@ -122,13 +117,7 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     let endings: Vec<AttemptEnd> = claimed
         .attempts
         .iter()
-        .map(|attempt| AttemptEnd {
-            id: attempt.id.clone(),
-            script_type: life.actor.script_type.clone(),
-            verdict: finished("1"),
-            used: Vec::new(),
-            counts: Vec::new(),
-        })
+        .map(|attempt| world.ending(&life, attempt.id.clone(), finished("1")))
         .collect();
     world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
     world.check();
@@ -239,6 +228,25 @@ async fn an_ending_that_is_recorded_twice_counts_once() {
 }
 
 #[tokio::test]
+async fn an_ending_that_arrives_again_late_does_not_end_the_next_attempt_of_the_same_boot() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let first = world.claimed_at(&life, &id);
+    let again = || retry(Duration::ZERO);
+    assert_eq!(world.finish(&life, &id, again()).await, Recorded::Recorded);
+    world.store.dispatch_due(10).await.expect("dispatching");
+    let second = world.claim(&life, 1).await.attempts.remove(0);
+    assert!(second.claimed_at > first);
+    assert_eq!(second.claimed_at, world.claimed_at(&life, &id));
+    assert_eq!(world.finish_claimed(&life, &id, first, again()).await, Recorded::Before);
+    assert_eq!(world.status("a"), JobStatus::Started);
+    let end = finished("1");
+    assert_eq!(world.finish_claimed(&life, &id, second.claimed_at, end).await, Recorded::Recorded);
+    assert_eq!(world.field("a", "attempt").as_deref(), Some("2"));
+    assert_eq!(world.count("osis", "retried"), 1);
+}
+
+#[tokio::test]
 async fn a_job_whose_hash_was_removed_while_it_ran_is_lost_and_leaves_nothing_behind() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
@@ -258,13 +266,7 @@ async fn many_endings_are_recorded_in_one_call_each_by_itself() {
     let mut endings: Vec<AttemptEnd> = claimed
         .attempts
         .iter()
-        .map(|attempt| AttemptEnd {
-            id: attempt.id.clone(),
-            script_type: life.actor.script_type.clone(),
-            verdict: finished(attempt.id.as_str()),
-            used: Vec::new(),
-            counts: Vec::new(),
-        })
+        .map(|attempt| world.ending(&life, attempt.id.clone(), finished(attempt.id.as_str())))
         .collect();
     // The last one was never claimed.
     endings.insert(50, AttemptEnd { id: jobs[99].id.clone(), ..endings[0].clone() });
@@ -394,13 +396,7 @@ async fn an_ended_job_of_an_illegal_type_is_kept_under_the_type_of_its_actor_and
     world.redis.push(&keys::work("type:osis"), &["a"]);
     let attempt = world.claim(&life, 1).await.attempts.remove(0);
     let invalid = attempt.job.expect_err("an illegal type");
-    let ending = AttemptEnd {
-        id: attempt.id.clone(),
-        script_type: life.actor.script_type.clone(),
-        verdict: error(&invalid.to_string()),
-        used: Vec::new(),
-        counts: Vec::new(),
-    };
+    let ending = world.ending(&life, attempt.id.clone(), error(&invalid.to_string()));
     world.store.finish(&life.boot, RETENTION, &[ending]).await.expect("finishing");
     assert_eq!(world.indexes_of("a"), [keys::index("error", "osis")]);
     world.store.delete(&attempt.id, RETENTION).await.expect("deleting");

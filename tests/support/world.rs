@@ -209,14 +209,8 @@ impl World {
 
     /// Records that jobs finished, likewise.
     pub(crate) async fn store_finish(&self, life: &Life, jobs: Vec<JobId>) {
-        let script_type = &life.actor.script_type;
-        let ending = |id| AttemptEnd {
-            id,
-            script_type: script_type.clone(),
-            verdict: Verdict::Finished { output: "".into(), exit_code: None },
-            used: Vec::new(),
-            counts: Vec::new(),
-        };
+        let done = || Verdict::Finished { output: "".into(), exit_code: None };
+        let ending = |id| self.ending(life, id, done());
         let endings: Vec<AttemptEnd> = jobs.into_iter().map(ending).collect();
         let recorded = self.store.finish(&life.boot, RETENTION, &endings).await.expect("finishing");
         assert!(recorded.iter().all(|recorded| *recorded == Recorded::Recorded));
@@ -235,16 +229,39 @@ impl World {
         self.redis.put(&self.store.keys().boots(), end_us, life.boot.as_str());
     }
 
-    /// Records how an attempt ended.
-    pub(crate) async fn finish(&self, life: &Life, id: &JobId, verdict: Verdict) -> Recorded {
-        let script_type = life.actor.script_type.clone();
-        let ending = [AttemptEnd {
-            id: id.clone(),
-            script_type,
+    /// Returns how the attempt ended that a life runs now.
+    pub(crate) fn ending(&self, life: &Life, id: JobId, verdict: Verdict) -> AttemptEnd {
+        AttemptEnd {
+            claimed_at: self.claimed_at(life, &id),
+            id,
+            script_type: life.actor.script_type.clone(),
             verdict,
             used: Vec::new(),
             counts: Vec::new(),
-        }];
+        }
+    }
+
+    /// Returns when a life claimed a job that it runs now; 0 if it runs none of that id.
+    pub(crate) fn claimed_at(&self, life: &Life, id: &JobId) -> u64 {
+        let running = self.store.keys().running(&life.boot);
+        let score: Option<u64> = self.redis.ask(&format!("ZSCORE {running} {id}"));
+        score.unwrap_or(0)
+    }
+
+    /// Records how an attempt ended, the one that the life runs now.
+    pub(crate) async fn finish(&self, life: &Life, id: &JobId, verdict: Verdict) -> Recorded {
+        self.finish_claimed(life, id, self.claimed_at(life, id), verdict).await
+    }
+
+    /// Records how the attempt ended that was claimed at this time.
+    pub(crate) async fn finish_claimed(
+        &self,
+        life: &Life,
+        id: &JobId,
+        claimed_at: u64,
+        verdict: Verdict,
+    ) -> Recorded {
+        let ending = [AttemptEnd { claimed_at, ..self.ending(life, id.clone(), verdict) }];
         let recorded = self.store.finish(&life.boot, RETENTION, &ending).await.expect("finishing");
         self.check();
         recorded.into_iter().next().expect("one answer for one ending")

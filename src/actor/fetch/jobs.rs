@@ -88,7 +88,7 @@ impl Jobs {
         inputs: Result<Inputs, InvalidJob>,
         settings: &ActorSettings,
     ) -> Result<(), NotStarted> {
-        let Attempt { id, queue, job } = attempt;
+        let Attempt { id, claimed_at, queue, job } = attempt;
         let checked = job.and_then(|job| {
             let timeout = verdict::timeout_of(&job, &settings.job)?;
             Ok((job, inputs?, timeout))
@@ -101,7 +101,7 @@ impl Jobs {
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
         let log = self.new_log(&id, settings).hiding(secrets);
-        let run = RunningJob { job, actor, queue, inputs, timeout, cancel, log };
+        let run = RunningJob { job, claimed_at, actor, queue, inputs, timeout, cancel, log };
         let run = Arc::new(run);
         if !self.workers[actor].run(&run) {
             error!(job_id = %id, "all threads are busy: giving the claimed job {id} back");

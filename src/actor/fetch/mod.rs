@@ -230,7 +230,7 @@ impl Fetch {
 
     /// Hands a claimed job to a thread, or records why it cannot run, or gives it back.
     fn start(&mut self, actor: usize, attempt: Attempt, inputs: Result<Inputs, InvalidJob>) {
-        let (id, queue) = (attempt.id.clone(), attempt.queue.clone());
+        let (id, queue, at) = (attempt.id.clone(), attempt.queue.clone(), attempt.claimed_at);
         // The shutdown gave the others back while this one was being claimed.
         let started = if self.draining.gives_back() && attempt.job.is_ok() {
             Err(NotStarted::NoThread)
@@ -243,7 +243,7 @@ impl Fetch {
                 let script_type = self.jobs.slots[actor].id.script_type.clone();
                 warn!(job_id = %id, script_type = %script_type, "job {id} of {script_type} ends in error, as it cannot run: {invalid}");
                 let log = self.jobs.new_log(&id, &self.settings);
-                self.recording.add(id, script_type, verdict::refuse(&invalid), &log);
+                self.recording.add((id, at), script_type, verdict::refuse(&invalid), &log);
             }
             Err(NotStarted::NoThread) => {
                 self.errands.push(Errand::GiveBack(vec![(id, Some(queue))]));
@@ -260,7 +260,7 @@ impl Fetch {
             }
             if let Some(ended) = self.jobs.end(outcome, &self.settings.job) {
                 let script_type = self.jobs.slots[run.actor].id.script_type.clone();
-                self.recording.add(run.job.id.clone(), script_type, ended, &run.log);
+                self.recording.add(run.attempt(), script_type, ended, &run.log);
             }
             next = self.outcomes.try_recv().ok();
         }

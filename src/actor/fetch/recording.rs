@@ -82,16 +82,16 @@ impl Recording {
         }
     }
 
-    /// Adds the end of a job.
+    /// Adds the end of an attempt, which its job and the time of its claim name.
     pub(super) fn add(
         &mut self,
-        id: JobId,
+        (id, claimed_at): (JobId, u64),
         script_type: ScriptType,
         (verdict, counts): (Verdict, Counts),
         log: &LogBuffer,
     ) {
         let used = log.used_fields();
-        let ending = AttemptEnd { id, script_type, verdict, used, counts };
+        let ending = AttemptEnd { id, claimed_at, script_type, verdict, used, counts };
         let lines = log.take_rest();
         self.endings.waiting.push(UnrecordedEnd { ending, lines, missing: log.missing() });
     }
@@ -323,6 +323,7 @@ mod tests {
         let script_type = "osis".parse().expect("legal");
         let ending = AttemptEnd {
             id: id(number),
+            claimed_at: 0,
             script_type,
             verdict,
             used: Vec::new(),

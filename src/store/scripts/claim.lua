@@ -8,7 +8,8 @@
 --       last three: the limits of the configuration as JSON, or '' if it has none; retention;
 --       '1' if an ended job runs again when its id is pushed
 -- returns { jobs, skipped, broken, more, fenced, paused, time, later, again }
---       jobs     for each: { id, work list, attempt, fields and values | {} if too large }
+--       jobs     for each: { id, work list, attempt, time of its claim in us, fields and values | {} if too
+--                large }
 --       skipped  { number, a few of them: id, reason, … }
 --       broken   { work list, error, … } of lists that cannot be read
 --       more     1 if the script took as many ids, jobs or bytes as one step may: call again
@@ -224,10 +225,11 @@ local function take(id, list, score)
   if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
   if limited then under_limits.take_slots(id, attempt, limited) end
   if LEGACY and not present(legacy) then expect_second_push(id, own_type, at) end
-  claims[#claims + 1] = integer(at + #jobs)
+  local claimed_at = at + #jobs
+  claims[#claims + 1] = integer(claimed_at)
   claims[#claims + 1] = id
   taken[id] = true
-  jobs[#jobs + 1] = { id, list, attempt, size <= size_max and hash or {} }
+  jobs[#jobs + 1] = { id, list, attempt, claimed_at, size <= size_max and hash or {} }
 end
 
 for i = last_popped, 7, -2 do

@@ -1,14 +1,16 @@
--- Records how attempts ended, each only while its job is in the boot's running set: this is the
--- fence. An actor that lost its lease writes nothing.
+-- Records how attempts ended, each only while its job is in the boot's running set since the claim of
+-- that attempt: this is the fence. An actor that lost its lease writes nothing, and a call that arrives
+-- late does not end the next attempt, which the same boot may run.
 --
 -- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
---       id, script type of the actor, 'finished' | 'error' | 'dead' | 'retry', output or error,
---       exit code or '', for a retry the delay in us, '' or its usage of resources and
---       missing log lines: lines of FIELD=VALUE, the reply as JSON for an output that is long or not
---       UTF-8, else '', what it adds to the counters of its type: lines of COUNTER=NUMBER
+--       id, time of the claim in us, script type of the actor,
+--       'finished' | 'error' | 'dead' | 'retry', output or error, exit code or '',
+--       for a retry the delay in us, '' or its usage of resources and missing log lines: lines of
+--       FIELD=VALUE, the reply as JSON for an output that is long or not UTF-8, else '',
+--       what it adds to the counters of its type: lines of COUNTER=NUMBER
 --       ('dead' is an error of a job that used up its attempts)
--- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the same call was
---       made before, or an error; then 'more' if `settle` has dependents to tell
+-- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the end of this attempt
+--       was recorded before, or an error; then 'more' if `settle` has dependents to tell
 -- needs: wrong_type time names routing job owner attempts counters index events queue ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
@@ -45,7 +47,15 @@ local function note_usage(id, attempt, used)
   end
 end
 
-local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, ready_reply, counts)
+-- Tells if the boot has claimed the job again after the claim at that time.
+local function has_claimed_again(id, claimed_at)
+  if has_wrong_type[RUNNING .. boot] then return false end
+  local score = redis.call('ZSCORE', RUNNING .. boot, id)
+  return score and tonumber(score) > tonumber(claimed_at)
+end
+
+local function finish(id, claimed_at, fallback_type, kind, text, exit_code, delay_us, used, ready_reply, counts)
+  if has_claimed_again(id, claimed_at) then return 'done' end
   if not disown(boot, id) then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
@@ -87,9 +97,9 @@ local function finish(id, fallback_type, kind, text, exit_code, delay_us, used, 
 end
 
 for number = 1, tonumber(ARGV[3]) do
-  local a = 4 + (number - 1) * 9
+  local a = 4 + (number - 1) * 10
   local ok, result = pcall(finish, ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
-    tonumber(ARGV[a + 5]) or 0, ARGV[a + 6], ARGV[a + 7], ARGV[a + 8])
+    ARGV[a + 5], tonumber(ARGV[a + 6]) or 0, ARGV[a + 7], ARGV[a + 8], ARGV[a + 9])
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end

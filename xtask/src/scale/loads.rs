@@ -300,6 +300,7 @@ impl Stage<'_> {
                 let is_all = claimed.is_empty() || claimed.len() == wanted;
                 endings.extend(claimed.into_iter().map(|attempt| AttemptEnd {
                     id: attempt.id,
+                    claimed_at: attempt.claimed_at,
                     script_type: actor.present.actor.script_type.clone(),
                     verdict: Verdict::Finished { output: output.clone().into(), exit_code: None },
                     used: Vec::new(),
