@@ -223,6 +223,10 @@ pub(super) fn said(script_type: &ScriptType, unavailable: Option<&str>) -> Strin
 fn what_it_is(name: &str, unit: &Unit) -> Vec<String> {
     match unit {
         Unit::Supervisor => vec![format!("unit {name}: the supervisor")],
+        Unit::Broker(None) => vec![format!("unit {name}: a broker")],
+        Unit::Broker(Some(node)) => {
+            vec![format!("unit {name}: the brokers of the node {}", node.as_str())]
+        }
         Unit::Actors(actors) => actors
             .iter()
             .map(|actor| format!("unit {name}: actor {}, {} jobs at once", actor.id, actor.tasks))
@@ -246,6 +250,7 @@ fn document(config: &Config, unit: Option<&(&str, Unit)>) -> Result<Value, Error
         .collect();
     let unit = unit.map(|(name, unit)| match unit {
         Unit::Supervisor => json!({ "name": name, "role": "supervisor" }),
+        Unit::Broker(node) => json!({ "name": name, "role": "broker", "node": node }),
         Unit::Actors(actors) => {
             let actors: Vec<Value> = actors
                 .iter()

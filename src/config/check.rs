@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
 use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
@@ -30,6 +31,8 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.check.check()?;
     config.api.check()?;
     check_api(&config.api)?;
+    config.amqp.check(&config.types)?;
+    check_amqp(&config.amqp)?;
     config.osis.check()?;
     let of_osis = |name| KeyPath::of(&["osis", name]);
     size(of_osis("object_size_max"), config.osis.object_size_max, 1..=64 << 20)?;
@@ -154,6 +157,18 @@ fn check_api(api: &ApiConfig) -> Result<(), Fault> {
     number(key("batch_max"), api.batch_max, 1..=10_000)?;
     number(key("connections_max"), api.connections_max, 1..=100_000)?;
     duration(key("client_timeout"), api.client_timeout, SECOND..=HOUR)
+}
+
+fn check_amqp(amqp: &AmqpConfig) -> Result<(), Fault> {
+    let key = |name| KeyPath::of(&["amqp", name]);
+    number(key("dispatchers"), amqp.dispatchers, 1..=64)?;
+    number(key("prefetch"), amqp.prefetch, 1..=10_000)?;
+    number(key("max_retries"), amqp.max_retries, 0..=1000)?;
+    size(key("message_size_max"), amqp.message_size_max, 1024..=64 << 20)?;
+    duration(key("consumer_timeout"), amqp.consumer_timeout, SECOND..=DAY)?;
+    amqp.retry_delays.iter().try_for_each(|delay| {
+        duration(key("retry_delays"), delay.0, Duration::from_millis(10)..=DAY)
+    })
 }
 
 fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<(), Fault> {

@@ -69,22 +69,7 @@ impl RedisConfig {
     /// [`ConfigError::Unreadable`] with the name of the file if it cannot be read, is empty, is not
     /// text, or is too long.
     pub fn password(&self) -> Result<Option<Password>, ConfigError> {
-        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
-        self.password_with(credentials.as_deref())
-    }
-
-    fn password_with(&self, credentials: Option<&Path>) -> Result<Option<Password>, ConfigError> {
-        if let Some(file) = &self.password_file {
-            return read_password(file).map(Some).map_err(|error| unreadable(WHAT, file, &error));
-        }
-        let Some(file) = credentials.map(|folder| folder.join("redis-password")) else {
-            return Ok(None);
-        };
-        match read_password(&file) {
-            Ok(password) => Ok(Some(password)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unreadable(WHAT, &file, &error)),
-        }
+        password_of(WHAT, self.password_file.as_deref(), CREDENTIAL)
     }
 
     /// Reads the files for TLS; `None` if the url does not ask for TLS.
@@ -92,15 +77,11 @@ impl RedisConfig {
     /// # Errors
     /// [`ConfigError::Unreadable`] with the name of the file that cannot be read or is too large.
     pub fn tls(&self) -> Result<Option<TlsFiles>, ConfigError> {
-        const PEM_SIZE_MAX: u64 = 1 << 20;
         if !self.url.is_tls() {
             return Ok(None);
         }
         let read = |what, file: &Option<PathBuf>| {
-            let read = file.as_ref().map(|file| {
-                read_bounded(file, PEM_SIZE_MAX).map_err(|error| unreadable(what, file, &error))
-            });
-            read.transpose()
+            file.as_ref().map(|file| read_pem(what, file)).transpose()
         };
         Ok(Some(TlsFiles {
             authorities: read("the certificate authority of Redis from", &self.tls_ca_file)?,
@@ -212,6 +193,48 @@ fn read_password(file: &Path) -> io::Result<Password> {
 }
 
 const WHAT: &str = "the Redis password from";
+const CREDENTIAL: &str = "redis-password";
+
+/// Reads a password from a file, else from a systemd credential; `None` without either.
+///
+/// # Errors
+/// [`ConfigError::Unreadable`] with `what` and the name of the file.
+pub(super) fn password_of(
+    what: &'static str,
+    file: Option<&Path>,
+    credential: &str,
+) -> Result<Option<Password>, ConfigError> {
+    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    password_with(what, file, credential, credentials.as_deref())
+}
+
+fn password_with(
+    what: &'static str,
+    file: Option<&Path>,
+    credential: &str,
+    credentials: Option<&Path>,
+) -> Result<Option<Password>, ConfigError> {
+    if let Some(file) = file {
+        return read_password(file).map(Some).map_err(|error| unreadable(what, file, &error));
+    }
+    let Some(file) = credentials.map(|folder| folder.join(credential)) else {
+        return Ok(None);
+    };
+    match read_password(&file) {
+        Ok(password) => Ok(Some(password)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(what, &file, &error)),
+    }
+}
+
+/// Reads a file in PEM.
+///
+/// # Errors
+/// [`ConfigError::Unreadable`] with `what` and the name of the file.
+pub(super) fn read_pem(what: &'static str, file: &Path) -> Result<Vec<u8>, ConfigError> {
+    const PEM_SIZE_MAX: u64 = 1 << 20;
+    read_bounded(file, PEM_SIZE_MAX).map_err(|error| unreadable(what, file, &error))
+}
 
 fn unreadable(what: &'static str, file: &Path, error: &io::Error) -> ConfigError {
     ConfigError::Unreadable { what, file: file.to_owned(), reason: super::files::reason(error) }
@@ -303,9 +326,12 @@ mod tests {
         let file = folder.path().join("secret");
         let write = |file: &Path, content: &[u8]| std::fs::write(file, content).expect("written");
         let mut config = RedisConfig::default();
-        let read = |config: &RedisConfig| config.password_with(Some(folder.path()));
+        let with = |config: &RedisConfig, credentials: Option<&Path>| {
+            password_with(WHAT, config.password_file.as_deref(), CREDENTIAL, credentials)
+        };
+        let read = |config: &RedisConfig| with(config, Some(folder.path()));
 
-        assert_eq!(config.password_with(None), Ok(None));
+        assert_eq!(with(&config, None), Ok(None));
         assert_eq!(read(&config), Ok(None));
         write(&folder.path().join("redis-password"), b"from systemd");
         assert_eq!(read(&config), Ok(Some(Password("from systemd".to_owned().into()))));

@@ -246,7 +246,7 @@ fn plain(expected: &str) -> &str {
 }
 
 fn unit_hint(nearest: Option<&str>) -> String {
-    let forms = "; a unit is `supervisor`, an actor written TYPE-GROUP-INSTANCE such as \
+    let forms = "; a unit is `supervisor`, `broker`, an actor written TYPE-GROUP-INSTANCE such as \
                  `osis-default-1`, or has a [unit.NAME] in the configuration";
     if nearest.is_some() { did_you_mean(nearest) } else { forms.to_owned() }
 }

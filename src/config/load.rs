@@ -86,6 +86,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         check: layer.check,
         metrics: layer.metrics,
         api: layer.api,
+        amqp: layer.amqp,
         osis: layer.osis,
         sal: layer.sal,
         limits: layer.limits,

@@ -5,6 +5,7 @@
 //! and [`Config::to_toml`] writes the configuration in force. A role gets its own slice, such as
 //! [`ActorConfig`], never all of it.
 
+mod amqp;
 mod api;
 mod check;
 mod command;
@@ -33,6 +34,10 @@ mod unit;
 mod units;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+pub use amqp::{
+    AckMode, AmqpConfig, AmqpMode, AmqpUrl, BrokerName, BuiltInName, Node, QueueKind, RouteConfig,
+    Span,
+};
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};

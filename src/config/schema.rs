@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
@@ -40,6 +41,8 @@ pub struct Config {
     pub metrics: MetricsConfig,
     /// `[api]`.
     pub api: ApiConfig,
+    /// `[amqp]`.
+    pub amqp: AmqpConfig,
     /// `[osis]`.
     pub osis: OsisConfig,
     /// `[sal]`.
@@ -66,6 +69,7 @@ impl Default for Config {
             check: CheckConfig::default(),
             metrics: MetricsConfig::default(),
             api: ApiConfig::default(),
+            amqp: AmqpConfig::default(),
             osis: OsisConfig::default(),
             sal: SalConfig::default(),
             limits: BTreeMap::new(),
@@ -87,6 +91,7 @@ pub(super) struct Layer {
     pub(super) check: CheckConfig,
     pub(super) metrics: MetricsConfig,
     pub(super) api: ApiConfig,
+    pub(super) amqp: AmqpConfig,
     pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
     #[serde(rename = "limit")]
@@ -320,6 +325,8 @@ pub enum Role {
     Actor,
     /// Runs schedules, recovery and migration.
     Supervisor,
+    /// Takes messages from RabbitMQ.
+    Broker,
 }
 
 /// One actor of a unit with several.

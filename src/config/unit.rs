@@ -1,7 +1,8 @@
-//! The unit of a name: the supervisor, or one or more actors.
+//! The unit of a name: the supervisor, the brokers of a node, or one or more actors.
 
 use std::collections::BTreeSet;
 
+use super::amqp::{AmqpMode, Node};
 use super::error::{ConfigError, Fault, KeyPath};
 use super::schema::{Config, Role, UnitConfig};
 use crate::proto::target::{ActorId, ScriptType};
@@ -14,6 +15,8 @@ pub enum Unit {
     Supervisor,
     /// Actors, at least one, each with its own identity.
     Actors(Vec<ActorUnit>),
+    /// The brokers that take messages from RabbitMQ, of a node of the matrix.
+    Broker(Option<Node>),
 }
 
 /// One actor of a unit.
@@ -27,6 +30,8 @@ pub struct ActorUnit {
 
 /// The name of the unit that is always the supervisor.
 const SUPERVISOR: &str = "supervisor";
+/// The name of a unit that always has the role `broker`; `broker-NODE` is that of a node.
+const BROKER: &str = "broker";
 
 impl Config {
     /// Returns the unit of a name.
@@ -36,8 +41,9 @@ impl Config {
     /// [`ConfigError::Unit`] if its script type or its table is wrong.
     pub fn unit(&self, name: &str) -> Result<Unit, ConfigError> {
         let unit = self.units.get(name);
-        if unit.is_none() && name != SUPERVISOR && ActorId::from_unit(name).is_err() {
-            let known = self.units.keys().map(String::as_str).chain([SUPERVISOR]);
+        let has_role = name == SUPERVISOR || broker_of(name).is_some();
+        if unit.is_none() && !has_role && ActorId::from_unit(name).is_err() {
+            let known = self.units.keys().map(String::as_str).chain([SUPERVISOR, BROKER]);
             return Err(ConfigError::NoSuchUnit {
                 name: name.to_owned(),
                 nearest: nearest(name, known).map(str::to_owned),
@@ -61,20 +67,26 @@ impl Config {
         }
         check_tasks(&table, unit.tasks)?;
         if name == SUPERVISOR {
-            return must_not_have(unit, &table, Role::Actor, "is the supervisor by its name")
+            return must_be(unit, &table, Role::Supervisor, "is the supervisor by its name")
                 .map(|()| Unit::Supervisor);
         }
+        if let Some(node) = broker_of(name) {
+            must_be(unit, &table, Role::Broker, "is a broker by its name")?;
+            return self.broker(node, &table);
+        }
         if let Ok(id) = ActorId::from_unit(name) {
-            must_not_have(unit, &table, Role::Supervisor, "is one actor by its name")?;
+            must_be(unit, &table, Role::Actor, "is one actor by its name")?;
             self.check_type(&id.script_type, &table, &table)?;
             return Ok(Unit::Actors(vec![ActorUnit { id, tasks: self.tasks(unit) }]));
         }
         match (unit.role, unit.actors.is_empty()) {
             (Some(Role::Supervisor), true) => Ok(Unit::Supervisor),
-            (Some(Role::Supervisor), false) => Err(Fault::new(
-                table.then("actors"),
-                "is for actors only, and the role is supervisor",
-            )),
+            (Some(Role::Broker), true) => self.broker(None, &table),
+            (Some(role @ (Role::Supervisor | Role::Broker)), false) => {
+                let role = if role == Role::Broker { BROKER } else { SUPERVISOR };
+                let message = format!("is for actors only, and the role is {role}");
+                Err(Fault::new(table.then("actors"), message))
+            }
             (_, false) => self.actors(unit, &table).map(Unit::Actors),
             (Some(Role::Actor), true) => {
                 let message = "needs actors, such as [{ type = \"osis\", instance = 1 }]";
@@ -86,6 +98,20 @@ impl Config {
                 Err(Fault::new(table, message))
             }
         }
+    }
+
+    /// Returns a broker; `node` is that of the unit's name.
+    fn broker(&self, node: Option<Node>, table: &KeyPath) -> Result<Unit, Fault> {
+        let node = node.or(self.amqp.node);
+        if self.amqp.url.is_empty() {
+            return Err(Fault::new(table.clone(), "is a broker, which needs amqp.url"));
+        }
+        if self.amqp.mode == AmqpMode::Matrix && node.is_none() {
+            let message = "is a broker of the matrix, which needs amqp.node, or a name such as \
+                           broker-appServer";
+            return Err(Fault::new(table.clone(), message));
+        }
+        Ok(Unit::Broker(node))
     }
 
     fn actors(&self, unit: &UnitConfig, table: &KeyPath) -> Result<Vec<ActorUnit>, Fault> {
@@ -145,13 +171,21 @@ fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
     }
 }
 
+/// Returns the node of a name such as `broker-admin`, no node for `broker`; `None` for another name.
+fn broker_of(name: &str) -> Option<Option<Node>> {
+    match name.strip_prefix(BROKER)? {
+        "" => Some(None),
+        rest => Node::of_name(rest.strip_prefix('-')?).map(Some),
+    }
+}
+
 /// Rejects a role or actors that contradict the name of the unit.
-fn must_not_have(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
+fn must_be(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
     let name = match table.0.last() {
         Some(super::error::PathStep::Key(name)) => shown(name),
         _ => String::new(),
     };
-    if unit.role == Some(role) {
+    if unit.role.is_some_and(|own| own != role) {
         return Err(Fault::new(table.then("role"), format!("must not differ: `{name}` {why}")));
     }
     if !unit.actors.is_empty() {
@@ -182,7 +216,7 @@ mod tests {
 
     fn actors(config: &Config, name: &str) -> Vec<(String, usize)> {
         match config.unit(name).expect(name) {
-            Unit::Supervisor => panic!("{name} is the supervisor"),
+            Unit::Supervisor | Unit::Broker(_) => panic!("{name} has no actors"),
             Unit::Actors(actors) => {
                 actors.into_iter().map(|actor| (actor.id.to_string(), actor.tasks)).collect()
             }
@@ -218,8 +252,8 @@ mod tests {
         assert!(message("superviser").contains("did you mean `supervisor`?"));
         assert_eq!(
             message(""),
-            "no such unit: ``; a unit is `supervisor`, an actor written TYPE-GROUP-INSTANCE such \
-             as `osis-default-1`, or has a [unit.NAME] in the configuration"
+            "no such unit: ``; a unit is `supervisor`, `broker`, an actor written \
+             TYPE-GROUP-INSTANCE such as `osis-default-1`, or has a [unit.NAME] in the configuration"
         );
         assert!(message(&"\u{1b}".repeat(100_000)).len() < 1000);
     }
@@ -299,6 +333,28 @@ mod tests {
         ] {
             assert_eq!(refusal(&text), format!("hero.toml:{message}"), "{text}");
         }
+    }
+
+    #[test]
+    fn brokers_are_known_by_name_or_role_and_need_an_address() {
+        let url = "[amqp]\nurl = \"amqp://h\"\n";
+        let node = |text: &str, name: &str| config(text).unit(name).expect(name);
+        assert_eq!(node(url, "broker"), Unit::Broker(None));
+        assert_eq!(node(url, "broker-admin"), Unit::Broker(Some(Node::Admin)));
+        let other = format!("{url}[unit.mail]\nrole = \"broker\"");
+        assert_eq!(node(&other, "mail"), Unit::Broker(None));
+        let message =
+            |text: &str, name: &str| config(text).unit(name).expect_err("rejected").to_string();
+        assert_eq!(message("", "broker"), "unit.broker is a broker, which needs amqp.url");
+        let matrix = format!("{url}mode = \"matrix\"\n");
+        assert!(message(&matrix, "broker").contains("which needs amqp.node, or a name such as"));
+        assert_eq!(node(&matrix, "broker-tercero"), Unit::Broker(Some(Node::Tercero)));
+        assert_eq!(
+            message(url, "broker-quarto").split(';').next(),
+            Some("no such unit: `broker-quarto`")
+        );
+        let wrong = "[unit.broker]\nrole = \"actor\"";
+        assert!(refusal(wrong).contains("must not differ: `broker` is a broker by its name"));
     }
 
     #[test]

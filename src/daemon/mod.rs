@@ -149,6 +149,9 @@ fn prepare(
             let role = Supervisor { store, unit, settings, report, beat_within };
             (PreparedRole::Supervisor(role), LiveSettings::Supervisor(live))
         }
+        Unit::Broker(_) => {
+            return Err(Error::new(Exit::Config, format!("cannot start {unit}: no broker yet")));
+        }
         Unit::Actors(actors) => {
             let (live, settings) =
                 watch::channel(Arc::new(actor_settings(config, actors, &store)?));

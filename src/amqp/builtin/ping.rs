@@ -1,0 +1,10 @@
+//! Answers `ping` with the time of this machine.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::amqp::message::Message;
+
+pub(super) fn serve(message: &Message) -> Value {
+    json!({ "pong": format!("{:.3}", Timestamp::now()), "key": message.key, "data": message.data })
+}

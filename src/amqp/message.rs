@@ -1,0 +1,333 @@
+//! Messages and answers, as they travel through RabbitMQ.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The header with the root of a chain of messages.
+pub const ROOT: &str = "root";
+/// The header with the chain of a message.
+pub const CHAIN: &str = "chain";
+/// The header of W3C's trace context.
+pub const TRACEPARENT: &str = "traceparent";
+/// The header with the routing key of a message that returns from a retry lane to its queue directly.
+pub const KEY: &str = "x-hero-key";
+/// The header that counts failed deliveries.
+pub const ATTEMPT: &str = "x-hero-attempt";
+/// The header of a dead letter with the reason.
+pub const REASON: &str = "x-hero-reason";
+/// The longest header that is read.
+const HEADER_BYTES_MAX: usize = 1024;
+/// The longest operation or template.
+const NAME_BYTES_MAX: usize = 255;
+
+/// A delivery, before it is parsed.
+#[derive(Debug, Clone, Copy)]
+pub struct Delivered<'a> {
+    /// The queue from which it came.
+    pub queue: &'a str,
+    /// Its routing key.
+    pub key: &'a str,
+    /// True if it came from a retry lane to its queue, without an exchange that has a key.
+    pub is_direct: bool,
+    /// Its body.
+    pub body: &'a [u8],
+    /// Its properties.
+    pub properties: &'a Properties,
+}
+
+/// The properties of a message that Hero reads and writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Properties {
+    /// The operation.
+    pub kind: Option<String>,
+    /// The id of the message, by which a second delivery is known.
+    pub message_id: Option<String>,
+    /// The queue of the answer.
+    pub reply_to: Option<String>,
+    /// What an answer repeats.
+    pub correlation_id: Option<String>,
+    /// The headers that are text or numbers.
+    pub headers: BTreeMap<String, String>,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// The queue from which it came.
+    pub queue: String,
+    /// Its routing key.
+    pub key: String,
+    /// The operation: `ping`, `fetch`, `write`, …
+    pub operation: String,
+    /// The template: the type of the object, the name of the table.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub template: String,
+    /// The data of the operation.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub data: Value,
+    /// The id of the message, by which a second delivery is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    /// The queue of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// What an answer repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The root of the chain of messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// The chain that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<String>,
+    /// W3C's trace context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// The number of deliveries that failed before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempt: u32,
+}
+
+// Serde passes every field by reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The body of a message.
+#[derive(Deserialize)]
+#[serde(expecting = "an object {\"template\": …, \"data\": …}")]
+struct Body {
+    #[serde(default)]
+    template: Option<String>,
+    #[serde(default)]
+    data: Value,
+}
+
+impl Message {
+    /// Parses a delivery. An empty body counts as one without a template and data.
+    ///
+    /// # Errors
+    /// [`Failure`] with the code `invalid_message`: the body is too large, or not an object in JSON, or
+    /// there is no operation.
+    pub fn parse(delivered: Delivered<'_>, body_bytes_max: u64) -> Result<Self, Failure> {
+        let Delivered { queue, key, is_direct, body, properties } = delivered;
+        let size = body.len() as u64;
+        if size > body_bytes_max {
+            let reason = format!("the body has {size} bytes, more than {body_bytes_max}");
+            return Err(Failure::invalid(reason));
+        }
+        let header = |name: &str| {
+            properties.headers.get(name).filter(|text| text.len() <= HEADER_BYTES_MAX).cloned()
+        };
+        let operation = properties.kind.clone().unwrap_or_default();
+        if operation.is_empty() || operation.len() > NAME_BYTES_MAX {
+            let reason = "the property type is missing: it is the operation, such as ping";
+            return Err(Failure::invalid(reason));
+        }
+        let body: Body = if body.iter().all(u8::is_ascii_whitespace) {
+            Body { template: None, data: Value::Null }
+        } else {
+            let wrong = |error: String| {
+                Failure::invalid(format!(
+                    "the body is not {{\"template\": …, \"data\": …}} in JSON: {error}"
+                ))
+            };
+            // An array would count as the fields in their order.
+            if !body.trim_ascii_start().starts_with(b"{") {
+                return Err(wrong("it is no object".to_owned()));
+            }
+            serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?
+        };
+        let template = body.template.unwrap_or_default();
+        if template.len() > NAME_BYTES_MAX {
+            return Err(Failure::invalid(format!("the template is longer than {NAME_BYTES_MAX}")));
+        }
+        let own_key = header(KEY).filter(|_| is_direct);
+        Ok(Self {
+            queue: queue.to_owned(),
+            key: own_key.unwrap_or_else(|| key.to_owned()),
+            operation,
+            template,
+            data: body.data,
+            message_id: properties.message_id.clone().filter(|id| !id.is_empty()),
+            reply_to: properties.reply_to.clone().filter(|queue| !queue.is_empty()),
+            correlation_id: properties.correlation_id.clone(),
+            root: header(ROOT),
+            chain: header(CHAIN),
+            traceparent: header(TRACEPARENT),
+            attempt: header(ATTEMPT).and_then(|text| text.parse().ok()).unwrap_or(0),
+        })
+    }
+
+    /// Returns the body, as it is published again.
+    pub fn body(&self) -> Vec<u8> {
+        json!({ "template": self.template, "data": self.data }).to_string().into_bytes()
+    }
+
+    /// Returns the properties, as they are published again.
+    pub fn properties(&self) -> Properties {
+        let mut headers = BTreeMap::new();
+        let traced = [(ROOT, &self.root), (CHAIN, &self.chain), (TRACEPARENT, &self.traceparent)];
+        for (name, value) in traced {
+            if let Some(value) = value {
+                headers.insert(name.to_owned(), value.clone());
+            }
+        }
+        headers.insert(KEY.to_owned(), self.key.clone());
+        if self.attempt > 0 {
+            headers.insert(ATTEMPT.to_owned(), self.attempt.to_string());
+        }
+        Properties {
+            kind: Some(self.operation.clone()),
+            message_id: self.message_id.clone(),
+            reply_to: self.reply_to.clone(),
+            correlation_id: self.correlation_id.clone(),
+            headers,
+        }
+    }
+}
+
+/// The answer to a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It was served, with this result.
+    Done(Value),
+    /// It failed.
+    Failed(Failure),
+}
+
+/// The reason why a message was not served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// A word for programs: `invalid_message`, `no_route`, `not_found`, …
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+    /// True if the same message may be served later.
+    pub retryable: bool,
+}
+
+impl Failure {
+    /// Returns a failure that no repetition mends.
+    pub fn lasting(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), retryable: false }
+    }
+
+    /// Returns a failure that may pass.
+    pub fn passing(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), retryable: true }
+    }
+
+    /// Returns the failure of a message that cannot be understood.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::lasting("invalid_message", message)
+    }
+}
+
+impl Answer {
+    /// Returns the body of the reply: `{"ok": true, "result": …}` or `{"ok": false, "error": …}`.
+    pub fn body(&self) -> Vec<u8> {
+        let body = match self {
+            Self::Done(result) => json!({ "ok": true, "result": result }),
+            Self::Failed(error) => json!({ "ok": false, "error": error }),
+        };
+        body.to_string().into_bytes()
+    }
+
+    /// Parses the body of a reply; `None` if it is none.
+    pub fn parse(body: &[u8]) -> Option<Self> {
+        let mut body: Value = serde_json::from_slice(body).ok()?;
+        match body.get("ok")? {
+            Value::Bool(true) => Some(Self::Done(body["result"].take())),
+            Value::Bool(false) => {
+                serde_json::from_value(body["error"].take()).ok().map(Self::Failed)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<Result<Value, Failure>> for Answer {
+    fn from(result: Result<Value, Failure>) -> Self {
+        match result {
+            Ok(result) => Self::Done(result),
+            Err(failure) => Self::Failed(failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn properties(kind: &str, headers: &[(&str, &str)]) -> Properties {
+        let own = |text: &str| text.to_owned();
+        Properties {
+            kind: Some(own(kind)),
+            message_id: Some(own("m1")),
+            reply_to: Some(own("answers")),
+            correlation_id: Some(own("c1")),
+            headers: headers.iter().map(|(name, value)| (own(name), own(value))).collect(),
+        }
+    }
+
+    fn parse(body: &[u8], properties: &Properties, is_direct: bool) -> Result<Message, Failure> {
+        let (queue, key) = ("prod_rec.read", "rec.read");
+        Message::parse(Delivered { queue, key, is_direct, body, properties }, 100)
+    }
+
+    #[test]
+    fn a_message_survives_its_way_through_a_job_and_a_retry_lane() {
+        let headers =
+            [(ROOT, "r"), (CHAIN, "c"), (TRACEPARENT, "00-1"), (ATTEMPT, "2"), (KEY, "log")];
+        let given = properties("write", &headers);
+        let body = br#"{"template":"Logger","data":{"a":[1]}}"#;
+        let message = parse(body, &given, true).expect("legal");
+        assert_eq!((message.key.as_str(), message.attempt), ("log", 2));
+        assert_eq!((message.root.as_deref(), message.chain.as_deref()), (Some("r"), Some("c")));
+        let text = serde_json::to_string(&message).expect("text");
+        assert_eq!(serde_json::from_str::<Message>(&text).expect("read"), message);
+        let again = parse(&message.body(), &message.properties(), true).expect("legal");
+        assert_eq!(again, message);
+    }
+
+    #[test]
+    fn a_publisher_cannot_give_another_key_by_a_header() {
+        let message = parse(b"", &properties("ping", &[(KEY, "adm")]), false).expect("legal");
+        assert_eq!(message.key, "rec.read");
+        assert_eq!((message.template.as_str(), message.data), ("", Value::Null));
+    }
+
+    #[test]
+    fn what_is_no_message_is_named_and_never_retried() {
+        for (body, kind, reason) in [
+            (&b"["[..], "write", "the body is not {"),
+            (b"[]", "write", "the body is not {"),
+            (b"\xff", "write", "the body is not {"),
+            (br#"{"template":1}"#, "write", "the body is not {"),
+            (b"{}", "", "the property type is missing"),
+            (&[b' '; 101], "write", "the body has 101 bytes, more than 100"),
+        ] {
+            let failure = parse(body, &properties(kind, &[]), false).expect_err(reason);
+            assert!(failure.message.starts_with(reason), "{}", failure.message);
+            assert!(failure.code == "invalid_message" && !failure.retryable);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_as_it_was_written() {
+        for answer in [
+            Answer::Done(json!({"id": "x"})),
+            Answer::Done(Value::Null),
+            Answer::Failed(Failure::passing("unavailable", "redis is away")),
+        ] {
+            assert_eq!(Answer::parse(&answer.body()), Some(answer));
+        }
+        for other in [&b"pong"[..], b"{}", br#"{"ok":1}"#, br#"{"ok":false,"error":"no"}"#] {
+            assert_eq!(Answer::parse(other), None);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! `[amqp]`: the RabbitMQ from which brokers take messages, and who serves them.
+
+mod nodes;
+mod route;
+mod url;
+
+pub use nodes::{AmqpMode, BrokerName, Node};
+pub use route::{AckMode, BuiltInName, RouteConfig, Span};
+pub use url::AmqpUrl;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::connection::{Password, TlsFiles, password_of, read_pem};
+use super::error::{ConfigError, Fault, KeyPath};
+use super::types::TypeConfig;
+use super::units;
+use crate::proto::object::Context;
+use crate::proto::target::ScriptType;
+
+/// The tags with which a broker may delete messages when it starts begin so.
+const DEV_TAG: &str = "dev_";
+/// The most retry lanes of a queue.
+const LANES_MAX: usize = 8;
+
+/// `[amqp]`: RabbitMQ, for units with the role `broker`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct AmqpConfig {
+    /// The address: `amqp://USER@HOST:PORT/VHOST`, or `amqps` for TLS. Empty for none.
+    pub url: AmqpUrl,
+    /// The file with the password; the systemd credential without one.
+    #[serde(with = "super::connection::empty_is_none")]
+    pub password_file: Option<PathBuf>,
+    /// The certificate authority of RabbitMQ, in PEM; those of the system without one.
+    #[serde(with = "super::connection::empty_is_none")]
+    pub tls_ca_file: Option<PathBuf>,
+    /// The beginning of the name of every queue.
+    pub queue_tag: String,
+    /// One queue for all keys, or one per key.
+    pub mode: AmqpMode,
+    /// The node of the matrix whose brokers run here, unless the name of the unit says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<Node>,
+    /// The dispatchers of the unified mode.
+    pub dispatchers: usize,
+    /// The dispatchers of each broker of the matrix; 0 to not start it.
+    pub brokers: BTreeMap<BrokerName, usize>,
+    /// The most messages that a dispatcher holds.
+    pub prefetch: u16,
+    /// The kind of the queues.
+    pub queue_type: QueueKind,
+    /// The most deliveries of a message after the first that failed.
+    pub max_retries: u32,
+    /// The wait before each further delivery; the last one counts for all that follow.
+    pub retry_delays: Vec<Span>,
+    /// The largest body of a message, in bytes.
+    #[serde(with = "units::size")]
+    pub message_size_max: u64,
+    /// The most messages in a queue of log events, after which RabbitMQ rejects more; 0 for no bound.
+    pub log_length_max: u32,
+    /// The longest time that RabbitMQ waits for an acknowledgement, as it is configured there.
+    #[serde(with = "units::duration")]
+    pub consumer_timeout: Duration,
+    /// The context of the objects that messages read and write.
+    pub context: String,
+    /// Publishes a log event for each message that is served.
+    pub trace_on: bool,
+    /// Deletes the messages of the queues when a broker starts; for tags of development only.
+    pub purge_on_start: bool,
+    /// `[[amqp.route]]`: who serves which messages.
+    #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<RouteConfig>,
+}
+
+/// The kind of queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueKind {
+    /// On one node of RabbitMQ.
+    #[default]
+    Classic,
+    /// Replicated among nodes of RabbitMQ.
+    Quorum,
+}
+
+impl Default for AmqpConfig {
+    fn default() -> Self {
+        Self {
+            url: AmqpUrl::default(),
+            password_file: None,
+            tls_ca_file: None,
+            queue_tag: "prod_".to_owned(),
+            mode: AmqpMode::Unified,
+            node: None,
+            dispatchers: 4,
+            brokers: BTreeMap::new(),
+            prefetch: 64,
+            queue_type: QueueKind::Classic,
+            max_retries: 3,
+            retry_delays: [1, 10, 60].map(|seconds| Span(Duration::from_secs(seconds))).to_vec(),
+            message_size_max: 1 << 20,
+            log_length_max: 0,
+            consumer_timeout: Duration::from_mins(30),
+            context: String::new(),
+            trace_on: false,
+            purge_on_start: false,
+            routes: Vec::new(),
+        }
+    }
+}
+
+impl AmqpConfig {
+    /// Reads the password from `password_file`, else from the systemd credential `amqp-password`; `None`
+    /// without either.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`].
+    pub fn password(&self) -> Result<Option<Password>, ConfigError> {
+        password_of("the RabbitMQ password from", self.password_file.as_deref(), "amqp-password")
+    }
+
+    /// Reads the files for TLS; `None` if the url does not ask for TLS.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`].
+    pub fn tls(&self) -> Result<Option<TlsFiles>, ConfigError> {
+        if !self.url.is_tls() {
+            return Ok(None);
+        }
+        let authorities = match &self.tls_ca_file {
+            Some(file) => Some(read_pem("the certificate authority of RabbitMQ from", file)?),
+            None => None,
+        };
+        Ok(Some(TlsFiles { authorities, ..TlsFiles::default() }))
+    }
+
+    /// Returns the name under which Redis keeps what belongs to this tag in this vhost.
+    pub fn scope(&self) -> String {
+        format!("{}@{}", self.queue_tag, self.url.vhost())
+    }
+
+    /// Returns the number of dispatchers of a broker of the matrix.
+    pub fn pool_of(&self, broker: BrokerName) -> usize {
+        let default = usize::from(broker != BrokerName::AdminGraph || self.names(broker));
+        self.brokers.get(&broker).copied().unwrap_or(default)
+    }
+
+    /// Returns true if a route is for this broker alone.
+    fn names(&self, broker: BrokerName) -> bool {
+        self.routes.iter().any(|route| route.broker == Some(broker))
+    }
+
+    /// Rejects settings that cannot work together.
+    pub(super) fn check(&self, types: &BTreeMap<ScriptType, TypeConfig>) -> Result<(), Fault> {
+        let key = |name| KeyPath::of(&["amqp", name]);
+        self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
+        for (name, file) in
+            [("password_file", &self.password_file), ("tls_ca_file", &self.tls_ca_file)]
+        {
+            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
+                return Err(Fault::new(key(name), "must be an absolute path"));
+            }
+        }
+        if self.tls_ca_file.is_some() && !self.url.is_tls() {
+            let message = "is for TLS, but amqp.url does not begin with amqps";
+            return Err(Fault::new(key("tls_ca_file"), message));
+        }
+        let is_tag_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        if !(1..=32).contains(&self.queue_tag.len()) || !self.queue_tag.bytes().all(is_tag_byte) {
+            let message = "must be 1 to 32 of A-Z, a-z, 0-9, _, . and -, such as \"prod_\"";
+            return Err(Fault::new(key("queue_tag"), message));
+        }
+        if self.purge_on_start && !self.queue_tag.starts_with(DEV_TAG) {
+            let message = format!("deletes messages: amqp.queue_tag must begin with {DEV_TAG}");
+            return Err(Fault::new(key("purge_on_start"), message).or(key("queue_tag")));
+        }
+        self.check_brokers()?;
+        if !(1..=LANES_MAX).contains(&self.retry_delays.len()) {
+            let message = format!("must have from 1 to {LANES_MAX} durations");
+            return Err(Fault::new(key("retry_delays"), message));
+        }
+        if !self.retry_delays.is_sorted() {
+            return Err(Fault::new(key("retry_delays"), "must not become shorter"));
+        }
+        let is_context = self.context.parse::<Context>().is_ok();
+        if !is_context || self.context.chars().any(char::is_control) {
+            return Err(Fault::new(key("context"), "must be at most 256 bytes of text"));
+        }
+        for (index, route) in self.routes.iter().enumerate() {
+            let table = key("route").then(index);
+            route.check(&table, types)?;
+            if let (AckMode::End, Some(timeout)) = (route.ack, route.timeout)
+                && timeout.0 >= self.consumer_timeout
+            {
+                let message = "must be less than amqp.consumer_timeout where ack = \"end\"";
+                return Err(Fault::new(table.then("timeout"), message).or(table));
+            }
+            if (route.ack, route.timeout) == (AckMode::End, None) {
+                let message = "needs a timeout below amqp.consumer_timeout where ack = \"end\"";
+                return Err(Fault::new(table.then("ack"), message).or(table));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_brokers(&self) -> Result<(), Fault> {
+        /// The most dispatchers of one pool.
+        const POOL_MAX: usize = 64;
+        if let Some((broker, size)) = self.brokers.iter().find(|(_, size)| **size > POOL_MAX) {
+            let key = KeyPath::of(&["amqp", "brokers", broker.as_str()]);
+            return Err(Fault::new(key, format!("must be from 0 to {POOL_MAX}, not {size}")));
+        }
+        let graph = BrokerName::AdminGraph;
+        if self.brokers.get(&graph).is_some_and(|size| *size > 0) && !self.names(graph) {
+            let key = KeyPath::of(&["amqp", "brokers", graph.as_str()]);
+            let message = format!("needs a route with broker = \"{}\"", graph.as_str());
+            return Err(Fault::new(key, message));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn refusal(text: &str) -> String {
+        Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn wrong_settings_are_rejected_with_their_place() {
+        for (text, expected) in [
+            ("url = \"redis://host\"", "2:7: amqp.url has an unknown scheme"),
+            ("queue_tag = \"a b\"", "2:13: amqp.queue_tag must be 1 to 32 of"),
+            ("purge_on_start = true", "2:18: amqp.purge_on_start deletes messages: amqp.queue_tag"),
+            ("tls_ca_file = \"/a\"", "amqp.tls_ca_file is for TLS"),
+            ("retry_delays = []", "2:16: amqp.retry_delays must have from 1 to 8"),
+            ("retry_delays = [\"2s\", \"1s\"]", "amqp.retry_delays must not become shorter"),
+            ("prefetch = 0", "2:12: amqp.prefetch must be from 1 to 10000, not 0"),
+            ("brokers.rBroker = 65", "2:19: amqp.brokers.rBroker must be from 0 to 64, not 65"),
+            ("brokers.adminGraphBroker = 1", "needs a route with broker = \"adminGraphBroker\""),
+            ("mode = \"both\"", "2:8: amqp.mode: expected"),
+            ("node = \"quarto\"", "2:8: amqp.node: expected"),
+        ] {
+            let error = refusal(&format!("[amqp]\n{text}"));
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn routes_that_cannot_be_followed_are_rejected_with_their_place() {
+        for (text, expected) in [
+            ("key = \"rec..read\"", "2:7: amqp.route[0].key must be words joined by dots"),
+            ("key = \"rec.r*\"", "amqp.route[0].key must be words"),
+            ("key = \"log\"", "1:1: amqp.route[0].type needs a type with a script, or a builtin"),
+            ("type = \"ruby\"\nscript = \"1\"", "2:8: amqp.route[0].type must be a configured"),
+            ("type = \"osis\"", "amqp.route[0].script needs either a script or a script_file"),
+            ("builtin = \"ping\"\nscript = \"1\"", "amqp.route[0].script cannot be set beside"),
+            ("type = \"osis\"\nscript_file = \"a\"", "script_file must be an absolute path"),
+            ("type = \"osis\"\nscript = \"1\"\nack = \"end\"", "ack needs a timeout below"),
+            (
+                "type = \"osis\"\nscript = \"1\"\nack = \"end\"\ntimeout = \"1h\"",
+                "timeout must be less than amqp.consumer_timeout",
+            ),
+        ] {
+            let error = refusal(&format!("[[amqp.route]]\n{text}"));
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_scope_has_tag_and_vhost() {
+        let config = AmqpConfig { url: "amqp://u@host/prod".into(), ..AmqpConfig::default() };
+        assert_eq!(config.scope(), "prod_@prod");
+    }
+
+    #[test]
+    fn every_broker_of_a_node_runs_once_but_one_without_a_route() {
+        let config = AmqpConfig::default();
+        let started = |node| -> Vec<&str> {
+            let all = BrokerName::ALL.iter().filter(|broker| broker.node() == node);
+            all.filter(|one| config.pool_of(**one) > 0).map(|one| one.as_str()).collect()
+        };
+        assert_eq!(started(Node::AppServer), ["rBroker", "wBroker", "mBroker"]);
+        let admin = ["adminBrokerIn", "adminBrokerOut", "adminLogsBroker", "adminSyslogBroker"];
+        assert_eq!(started(Node::Admin), admin);
+        assert_eq!(started(Node::Segundo), ["whBroker", "cBroker"]);
+        assert_eq!(started(Node::Tercero), ["uBroker", "sBroker"]);
+    }
+}

@@ -1,0 +1,108 @@
+//! The nodes and brokers of the topology, as the configuration names them.
+
+use serde::{Deserialize, Serialize};
+
+/// How the keys are divided among queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AmqpMode {
+    /// One queue for all keys, and one pool of dispatchers.
+    #[default]
+    Unified,
+    /// A queue per key, and a pool per broker.
+    Matrix,
+}
+
+/// A node of the matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Node {
+    /// Serves applications.
+    #[serde(rename = "appServer")]
+    AppServer,
+    /// Keeps the logs and serves administration.
+    #[serde(rename = "admin")]
+    Admin,
+    /// Serves migrations and the warehouse.
+    #[serde(rename = "segundo")]
+    Segundo,
+    /// Serves further reads and writes.
+    #[serde(rename = "tercero")]
+    Tercero,
+}
+
+impl Node {
+    /// Every node.
+    pub const ALL: [Self; 4] = [Self::AppServer, Self::Admin, Self::Segundo, Self::Tercero];
+
+    /// Returns the name in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AppServer => "appServer",
+            Self::Admin => "admin",
+            Self::Segundo => "segundo",
+            Self::Tercero => "tercero",
+        }
+    }
+
+    /// Returns the node of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|node| node.as_str() == name)
+    }
+}
+
+macro_rules! brokers {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal on $node:ident: $keys:expr;)+) => {
+        /// A broker of the matrix.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum BrokerName {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+        }
+
+        impl BrokerName {
+            /// Every broker.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Returns the name in the configuration.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// Returns the node that it belongs to.
+            pub fn node(self) -> Node {
+                match self { $(Self::$variant => Node::$node,)+ }
+            }
+
+            /// Returns the routing keys that it serves.
+            pub fn keys(self) -> &'static [&'static str] {
+                match self { $(Self::$variant => &$keys,)+ }
+            }
+        }
+    };
+}
+
+brokers! {
+    /// Reads.
+    R = "rBroker" on AppServer: ["rec.read", "rel.read"];
+    /// Writes.
+    W = "wBroker" on AppServer: ["rec.write", "rel.write"];
+    /// Bulk operations.
+    M = "mBroker" on AppServer: ["rec.obj", "rel.obj"];
+    /// Administrative events, inwards.
+    AdminIn = "adminBrokerIn" on Admin: ["adm"];
+    /// Administrative events, outwards.
+    AdminOut = "adminBrokerOut" on Admin: ["adm"];
+    /// Stores log events.
+    AdminLogs = "adminLogsBroker" on Admin: ["log"];
+    /// Writes log events to the journal.
+    AdminSyslog = "adminSyslogBroker" on Admin: ["log"];
+    /// Gives log events to the routes that name it.
+    AdminGraph = "adminGraphBroker" on Admin: ["log"];
+    /// The warehouse.
+    Warehouse = "whBroker" on Segundo: ["mig"];
+    /// Migrations.
+    C = "cBroker" on Segundo: ["mig"];
+    /// Further reads and writes.
+    U = "uBroker" on Tercero: ["rec.read", "rec.write"];
+    /// Further reads and writes.
+    S = "sBroker" on Tercero: ["rec.read", "rec.write"];
+}

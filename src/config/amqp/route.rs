@@ -1,0 +1,149 @@
+//! `[[amqp.route]]`: who serves a message.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::nodes::BrokerName;
+use crate::config::error::{Fault, KeyPath};
+use crate::config::{TypeConfig, units};
+use crate::proto::target::{Group, ScriptType};
+
+/// When a delivery is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AckMode {
+    /// Once its job is stored in Redis.
+    #[default]
+    Handoff,
+    /// Once its job has ended.
+    End,
+}
+
+/// A duration with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Span(#[serde(with = "units::duration")] pub Duration);
+
+/// A part of Hero that answers messages without a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BuiltInName {
+    /// Answers with its time.
+    Ping,
+    /// The objects of `osis` scripts.
+    Objects,
+    /// The collection of log events.
+    Logger,
+    /// The journal of this machine.
+    Journal,
+    /// The tables of a relational database.
+    Relational,
+}
+
+impl BuiltInName {
+    /// Returns the name in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ping => "ping",
+            Self::Objects => "objects",
+            Self::Logger => "logger",
+            Self::Journal => "journal",
+            Self::Relational => "relational",
+        }
+    }
+}
+
+/// `[[amqp.route]]`: the messages that it takes, and who serves them. The first route that takes a
+/// message wins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct RouteConfig {
+    /// The pattern of the routing key: words joined by dots, `*` for one word, `#` for any number.
+    #[serde(default = "any_key")]
+    pub key: String,
+    /// The operation; empty for any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub operation: String,
+    /// The template; empty for any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub template: String,
+    /// The broker of the matrix that it is for; any without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker: Option<BrokerName>,
+    /// The built-in that serves.
+    #[serde(default, rename = "builtin", skip_serializing_if = "Option::is_none")]
+    pub built_in: Option<BuiltInName>,
+    /// The script type of the job.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub script_type: Option<ScriptType>,
+    /// The group of the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
+    /// The text of the script.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub script: String,
+    /// The file of the script, in place of its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script_file: Option<PathBuf>,
+    /// The timeout of one attempt of the job; that of `[job]` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// When the delivery is acknowledged.
+    #[serde(default)]
+    pub ack: AckMode,
+}
+
+fn any_key() -> String {
+    "#".to_owned()
+}
+
+impl RouteConfig {
+    /// Rejects a route that serves nothing, or that cannot be followed.
+    pub(super) fn check(
+        &self,
+        table: &KeyPath,
+        types: &BTreeMap<ScriptType, TypeConfig>,
+    ) -> Result<(), Fault> {
+        let fault = |key: &str, message: String| {
+            Err(Fault::new(table.then(key), message).or(table.clone()))
+        };
+        if !is_pattern(&self.key) {
+            let message = "must be words joined by dots, of which * stands for one word and # for \
+                           any number, such as \"rec.*\"";
+            return fault("key", message.to_owned());
+        }
+        let scripts =
+            usize::from(!self.script.is_empty()) + usize::from(self.script_file.is_some());
+        match (&self.script_type, self.built_in) {
+            (None, None) => fault("type", "needs a type with a script, or a builtin".to_owned()),
+            (Some(_), Some(_)) => fault("builtin", "cannot be set beside a type".to_owned()),
+            (None, Some(_)) if scripts > 0 => {
+                fault("script", "cannot be set beside a builtin".to_owned())
+            }
+            (None, Some(_)) => Ok(()),
+            (Some(of_type), None) if !types.contains_key(of_type) => {
+                let known: Vec<&str> = types.keys().map(ScriptType::as_str).collect();
+                fault("type", format!("must be a configured script type: {}", known.join(", ")))
+            }
+            (Some(_), None) if scripts != 1 => {
+                fault("script", "needs either a script or a script_file".to_owned())
+            }
+            (Some(_), None)
+                if self.script_file.as_ref().is_some_and(|file| !file.is_absolute()) =>
+            {
+                fault("script_file", "must be an absolute path".to_owned())
+            }
+            (Some(_), None) => Ok(()),
+        }
+    }
+}
+
+/// Returns true for words joined by dots, each of them `*`, `#` or without both.
+fn is_pattern(text: &str) -> bool {
+    let is_word =
+        |word: &str| matches!(word, "*" | "#") || (!word.is_empty() && !word.contains(['*', '#']));
+    text.len() <= 255 && !text.is_empty() && text.split('.').all(is_word)
+}
