@@ -11,6 +11,8 @@ use serde_json::json;
 use super::check::{availability, said};
 use super::stage::{Stage, unavailable};
 use super::{Global, output};
+use crate::client::Client;
+use crate::config::{Config, EngineKind};
 use crate::daemon::{DEV_TOKEN, Interrupts};
 use crate::error::Error;
 use crate::proto::target::{ActorId, Group, Instance, ScriptType};
@@ -66,6 +68,8 @@ impl Dev {
         for (script_type, reason) in availability(&stage.config) {
             match reason {
                 None => types.push(script_type),
+                // Nobody has asked for it: its folder of functions belongs to an installation.
+                Some(_) if is_heroscript_by_default(&stage.config, &script_type) => {}
                 Some(reason) => output::note(&said(&script_type, Some(&reason))),
             }
         }
@@ -77,6 +81,9 @@ impl Dev {
             stage.start_unit(&actor.unit(), &[])?;
         }
         stage.until_present(&actors).await?;
+        let has_supervisor =
+            async |client: &Client| Ok(!client.list_supervisors().await?.is_empty());
+        stage.until(has_supervisor, "presence of the supervisor").await?;
         let address = stage.until_api().await?;
         let access = Access { address, token };
         self.report_ready(stage, &types, &access, began, json)?;
@@ -119,6 +126,13 @@ impl Dev {
             access.page()
         ))
     }
+}
+
+/// Returns whether a type is `HeroScript` as it is without a configuration.
+fn is_heroscript_by_default(config: &Config, script_type: &ScriptType) -> bool {
+    let of_type = config.types.get(script_type);
+    of_type.is_some_and(|of_type| of_type.engine == EngineKind::HeroScript)
+        && of_type == Config::default().types.get(script_type)
 }
 
 /// The way to the API of a stage.

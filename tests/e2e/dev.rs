@@ -8,9 +8,13 @@ use crate::support::{Hero, Redis, wait_until};
 fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
-    let command = "hero exec -t osis -e '40 + 2' && dirname \"$HERO_CONFIG\"; exit 3";
+    let command =
+        "hero status --check; hero exec -t osis -e '40 + 2' && dirname \"$HERO_CONFIG\"; exit 3";
     let done = hero.run(&["dev", "--", "sh", "-c", command]).code(3).says("ready in ");
+    assert!(!done.stderr.contains("heroscript"), "of a type nobody asked for: {}", done.stderr);
     let mut lines = done.stdout.lines();
+    let status = lines.next().expect("a line of status");
+    assert!(status.contains(" supervisors=1;"), "ready before the supervisor is present: {status}");
     assert_eq!(lines.next(), Some("42"));
     let folder = lines.next().expect("the folder of the private configuration");
     assert!(!std::path::Path::new(folder).exists(), "{folder} is left behind");
@@ -20,6 +24,13 @@ fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
         .filter(|command| command.contains(folder))
         .collect();
     assert!(left.is_empty(), "processes are left behind: {left:?}");
+}
+
+#[test]
+fn dev_says_why_a_type_of_the_configuration_does_not_run() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis).add("[type.heroscript]\nmodules = [\"/nowhere\"]\n");
+    hero.run(&["dev", "--", "true"]).code(0).says("heroscript: not available: ");
 }
 
 #[test]
