@@ -132,9 +132,15 @@ impl NewTokenCommand {
     }
 }
 
-/// Returns the user and the machine, for the list.
+/// Returns the user and the machine, for the list. A timer or a container sets no USER; the uid of the
+/// process then says who it is.
 fn creator() -> String {
-    let user = std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")).unwrap_or_default();
+    let named = ["SUDO_USER", "USER"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let user = named.into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| {
+        let uid = nix::unistd::getuid();
+        let entry = nix::unistd::User::from_uid(uid).ok().flatten();
+        entry.map_or_else(|| uid.to_string(), |user| user.name)
+    });
     let host = nix::unistd::gethostname().unwrap_or_default();
     format!("{user}@{}", host.to_string_lossy())
 }

@@ -21,6 +21,10 @@ fn token_is_shown_once_and_only_its_hash_is_kept() {
     for part in ["ci", "read,submit", "type=osis", "in 89d23h"] {
         assert!(listed.contains(part), "{part} in\n{listed}");
     }
+    // The tests give the program no USER.
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).expect("the users can be read");
+    let made_by = format!(" {}@", user.expect("this user has a name").name);
+    assert!(listed.contains(&made_by), "{made_by} in\n{listed}");
     hero.run(&new).code(65).says("there is a token ci already");
     hero.run(&["token", "revoke", "ci"]).code(0).stdout("ci revoked\n");
     hero.run(&["token", "revoke", "ci"]).code(66).says("there is no token ci");
