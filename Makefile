@@ -52,6 +52,7 @@ deps: ## install redis-server from Debian if it is missing
 
 deps-test: deps ## get the Debian packages that only tests use
 	$(call package,python3-redis,/usr/bin/python3 -c 'import redis',tests with foreign programs in Python)
+	$(call package,python3-jsonschema,/usr/bin/python3 -c 'import jsonschema',the check of docs/openrpc.json)
 	$(call package,python3-venv,/usr/bin/python3 -c 'import ensurepip',tests of Python packages)
 	@if command -v promtool > /dev/null || [ -x $(TOOLS)/usr/bin/promtool ]; then \
 	    echo "promtool: found"; \
