@@ -2,6 +2,7 @@
 //! one place only, the form of files. Each message names the place, the rule and its reason.
 
 mod circles;
+mod commands;
 mod keys;
 mod messages;
 mod names;
