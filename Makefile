@@ -54,12 +54,14 @@ deps-test: deps ## get the Debian packages that only tests use
 	$(call package,python3-redis,/usr/bin/python3 -c 'import redis',tests with foreign programs in Python)
 	$(call package,python3-jsonschema,/usr/bin/python3 -c 'import jsonschema',the check of docs/openrpc.json)
 	$(call package,python3-venv,/usr/bin/python3 -c 'import ensurepip',tests of Python packages)
-	@if command -v promtool > /dev/null || [ -x $(TOOLS)/usr/bin/promtool ]; then \
-	    echo "promtool: found"; \
+	@if [ -x $(TOOLS)/usr/bin/prometheus-node-exporter ] && [ -x $(TOOLS)/usr/bin/prometheus ] || \
+	    { command -v prometheus && command -v prometheus-node-exporter; } > /dev/null; then \
+	    echo "prometheus, promtool, node_exporter: found"; \
 	elif command -v apt-get > /dev/null; then \
-	    echo "promtool is missing (tests of metrics): unpacking it from Debian's package, without its server"; \
+	    echo "prometheus is missing (tests of metrics and alerts): unpacking it and node_exporter from Debian's packages"; \
 	    mkdir -p $(TOOLS) && $(ROOT) apt-get update -q && cd $(TOOLS) && \
-	    apt-get download -q -o APT::Sandbox::User=root prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb; \
+	    apt-get download -q -o APT::Sandbox::User=root prometheus prometheus-node-exporter && \
+	    for package in prometheus*_*.deb; do dpkg-deb -x $$package . && rm $$package; done; \
 	fi
 	$(call package,curl,command -v curl,tests of downloads by scripts)
 	$(call package,chromium-driver,command -v chromium && command -v chromedriver,tests of the page in a browser)

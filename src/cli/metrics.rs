@@ -18,8 +18,7 @@ use crate::metrics::{Format, Metrics};
                   [metrics] of hero.toml(5) bounds the number of series. docs/monitoring.md lists \
                   the metrics, and what to alert on.")]
 pub(super) struct MetricsCommand {
-    /// Print the open-metrics format instead of the classic one
-    #[arg(long)]
+    #[arg(long, help = "Print the format OpenMetrics instead of the classic one")]
     openmetrics: bool,
 }
 
@@ -28,7 +27,7 @@ impl MetricsCommand {
         let config = global.config()?;
         let client = Client::open(&config)?;
         let address = config.redis.redacted_url();
-        let metrics = Metrics::read(&client, address).await?;
+        let metrics = Metrics::read(&client, address, config.types.keys().cloned()).await?;
         let format = if self.openmetrics { Format::OpenMetrics } else { Format::Classic };
         output::text(&metrics.text(format, &config.metrics))?;
         Ok(ExitCode::SUCCESS)

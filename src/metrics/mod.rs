@@ -43,12 +43,22 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Reads the state of the namespace. `address` is that of Redis, without a password.
+    /// Reads the state of the namespace. `address` is that of Redis, without a password. A type of the
+    /// configuration has series before its first job: Prometheus sees a counter grow only if it
+    /// has seen it before.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn read(client: &Client, address: String) -> Result<Self, ClientError> {
-        let overview = Overview::read(client, address).await?;
+    pub async fn read(
+        client: &Client,
+        address: String,
+        configured: impl IntoIterator<Item = ScriptType>,
+    ) -> Result<Self, ClientError> {
+        let mut overview = Overview::read(client, address).await?;
+        let used = |of: &ScriptType| overview.types.iter().any(|state| state.script_type == *of);
+        let unused: Vec<ScriptType> = configured.into_iter().filter(|of| !used(of)).collect();
+        overview.types.extend(unused.into_iter().map(TypeState::unused));
+        overview.types.sort_by(|one, other| one.script_type.cmp(&other.script_type));
         let types: Vec<ScriptType> =
             overview.types.iter().map(|of| of.script_type.clone()).collect();
         let counters = client.counters_of(&types).await?;

@@ -120,14 +120,17 @@ impl ApiService {
 
     /// Returns the metrics, at most a second old.
     pub(super) async fn metrics(&self, format: Format) -> Result<String, ClientError> {
-        let bounds = self.0.config.borrow().metrics.clone();
+        let (bounds, types) = {
+            let config = self.0.config.borrow();
+            (config.metrics.clone(), config.types.keys().cloned().collect::<Vec<_>>())
+        };
         // One reader at a time; the others wait for what it reads.
         let mut kept = self.0.metrics.lock().await;
         let metrics = match &*kept {
             Some((at, metrics)) if at.elapsed() < METRICS_AGE_MAX => Arc::clone(metrics),
             _ => {
                 let address = self.0.address.as_ref().to_owned();
-                let metrics = Arc::new(Metrics::read(&self.0.client, address).await?);
+                let metrics = Arc::new(Metrics::read(&self.0.client, address, types).await?);
                 *kept = Some((Instant::now(), Arc::clone(&metrics)));
                 metrics
             }

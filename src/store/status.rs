@@ -31,6 +31,13 @@ pub struct TypeState {
     pub hour: Option<LastHour>,
 }
 
+impl TypeState {
+    /// Returns the state of a type without jobs.
+    pub fn unused(script_type: ScriptType) -> Self {
+        Self { script_type, waiting: 0, scheduled: 0, due: 0, dead: 0, hour: None }
+    }
+}
+
 /// The counters of a script type since its first sample of the last hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastHour {

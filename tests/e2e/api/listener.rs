@@ -1,5 +1,6 @@
 //! The listener: sockets, requests, refusals, bounds.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
@@ -108,12 +109,24 @@ fn more_connections_than_allowed_wait() {
 fn metrics_are_served_in_both_formats_to_those_who_may_read() {
     let redis = Redis::start();
     let api = Api::on(&redis);
+    api.hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
     let classic = api.unix().get("/metrics", &[]);
     let version = Some("text/plain; version=0.0.4; charset=utf-8");
     assert_eq!((classic.status, classic.header("content-type")), (200, version));
     assert!(classic.text().contains("\nhero_supervisors "), "{}", classic.text());
     let open = api.unix().get("/metrics", &[("accept", "application/openmetrics-text")]);
     assert!(open.text().ends_with("# EOF\n"), "{}", open.text());
+    // `hero metrics` prints the same series with the same help.
+    let series = |text: String| -> BTreeSet<String> {
+        let names = text.lines().map(|line| match line.strip_prefix('#') {
+            Some(_) => line,
+            None => line.rsplit_once(' ').expect("a value").0,
+        });
+        names.map(str::to_owned).collect()
+    };
+    let printed = |args: &[&str]| series(api.hero.run(args).code(0).stdout);
+    assert_eq!(series(classic.text()), printed(&["metrics"]));
+    assert_eq!(series(open.text()), printed(&["metrics", "--openmetrics"]));
     assert_eq!(api.tcp().get("/metrics", &[]).status, 401);
 }
 

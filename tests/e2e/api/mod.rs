@@ -3,6 +3,7 @@
 mod http;
 mod listener;
 mod outage;
+mod prometheus;
 
 use std::path::PathBuf;
 
