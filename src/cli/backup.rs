@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{Global, output};
 use crate::client::{BackupError, BackupReader, BackupWriter, Client, restore};
 use crate::error::{Error, Exit, reason};
+use crate::proto::text::counted;
 
 /// Copy all jobs, schedules, logs and objects to a file, while they are in use
 #[derive(Debug, Args)]
@@ -62,7 +63,7 @@ impl Backup {
             || json!({ "jobs": jobs, "objects": objects, "bytes": bytes }),
             || {
                 let file = self.file.display();
-                format!("{jobs} jobs and {objects} objects are in {file} ({bytes} bytes)\n")
+                format!("{} are in {file} ({bytes} bytes)\n", jobs_and_objects(jobs, objects))
             },
         )?;
         Ok(ExitCode::SUCCESS)
@@ -101,20 +102,28 @@ impl Restore {
                 })
             },
             || {
-                let (jobs, objects) = (restored.jobs, restored.objects);
-                let mut lines = vec![format!("{jobs} jobs and {objects} objects are restored\n")];
+                let all = jobs_and_objects(restored.jobs, restored.objects);
+                let mut lines = vec![format!("{all} are restored\n")];
                 if restored.again > 0 {
-                    lines.push(format!("{} jobs ran then and run again\n", restored.again));
+                    let again =
+                        counted(restored.again, "job ran then and runs", "jobs ran then and run");
+                    lines.push(format!("{again} again\n"));
                 }
                 if restored.stay > 0 {
-                    let stay = restored.stay;
-                    lines.push(format!("{stay} jobs stay created: their fields name no queue\n"));
+                    let one = "job stays created: its fields name no queue\n";
+                    let more = "jobs stay created: their fields name no queue\n";
+                    lines.push(counted(restored.stay, one, more));
                 }
                 lines.concat()
             },
         )?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn jobs_and_objects(jobs: u64, objects: u64) -> String {
+    let jobs = counted(jobs, "job", "jobs");
+    format!("{jobs} and {}", counted(objects, "object", "objects"))
 }
 
 fn failed(doing: &str, file: &Path, error: BackupError) -> Error {

@@ -15,6 +15,7 @@ use crate::daemon::{ProcessSandbox, not_durable};
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
+use crate::proto::text::counted;
 use crate::sandbox::{Sandbox, Support};
 use crate::store::RedisState;
 
@@ -229,7 +230,10 @@ fn what_it_is(name: &str, unit: &Unit) -> Vec<String> {
         }
         Unit::Actors(actors) => actors
             .iter()
-            .map(|actor| format!("unit {name}: actor {}, {} jobs at once", actor.id, actor.tasks))
+            .map(|actor| {
+                let jobs = counted(actor.tasks as u64, "job", "jobs");
+                format!("unit {name}: actor {}, {jobs} at once", actor.id)
+            })
             .collect(),
     }
 }

@@ -15,6 +15,7 @@ use super::{Global, output};
 use crate::client::{Client, ClientError, DeadTally};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
+use crate::proto::text::counted;
 use crate::store::{DeadFilter, DeadLetter};
 
 /// List dead letters (jobs that used up their attempts), retry or delete them
@@ -197,9 +198,10 @@ fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error
     if left == 0 {
         return Ok(ExitCode::SUCCESS);
     }
+    let letters = counted(left, "dead letter is", "dead letters are");
     output::note(&format!(
-        "hero: {left} dead letters are not {done}: another job holds their unique key, or their target \
-         is illegal; `hero dead retry ID` gives the reason for one"
+        "hero: {letters} not {done}: another job holds the unique key, or the target is illegal; \
+         `hero dead retry ID` gives the reason for one"
     ));
     Ok(Exit::Data.into())
 }

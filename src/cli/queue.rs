@@ -13,6 +13,7 @@ use crate::client::{Client, QueueDocument};
 use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::queue;
+use crate::proto::text::counted;
 use crate::store::QueueState;
 
 /// List, pause, resume or purge queues
@@ -153,7 +154,7 @@ impl Purge {
         output::print(
             json,
             || json!({ "purged": purged }),
-            || format!("{purged} {} purged\n", if purged == 1 { "job" } else { "jobs" }),
+            || format!("{} purged\n", counted(purged, "job", "jobs")),
         )?;
         Ok(ExitCode::SUCCESS)
     }

@@ -7,6 +7,7 @@ use super::wait::Waiters;
 use super::{Client, ClientError};
 use crate::config::{JobConfig, format_duration};
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+use crate::proto::text::counted;
 use crate::store::{CircleState, LegacyState, Store};
 
 impl Client {
@@ -100,10 +101,6 @@ pub fn blockers(state: &LegacyState, is_dual: bool, quiet: Duration) -> Vec<Stri
         _ => say("no supervisor in \"dual\" observes it".to_owned()),
     }
     reasons
-}
-
-fn counted(number: u64, one: &str, more: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { more })
 }
 
 /// Returns the duration as text, in whole seconds from one second on.

@@ -15,6 +15,7 @@ use tracing_subscriber::layer::Context;
 
 use crate::config::{LogConfig, LoggedJobs};
 use crate::proto::report::{JOB_COURSE, JOB_FAILURE};
+use crate::proto::text::counted;
 
 /// The time over which lines are counted, that of the journal's own limit.
 const PERIOD: Duration = Duration::from_secs(30);
@@ -56,10 +57,8 @@ impl JobLines {
             }
             let lines = self.begin_period();
             if lines > 0 {
-                warn!(
-                    lines,
-                    "left out {lines} lines about jobs; log.jobs selects which are written"
-                );
+                let left_out = counted(lines, "line", "lines");
+                warn!(lines, "left out {left_out} about jobs; log.jobs selects which are written");
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::config::{ActorUnit, Config};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit};
 use crate::proto::target::{Fallback, ScriptType};
+use crate::proto::text::counted;
 use crate::store::{ClaimLimits, ExternalRedis, Store};
 use crate::supervisor::SupervisorSettings;
 
@@ -20,7 +21,8 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
         error!("{problem}: the periodic jobs of this file are not in force");
     }
     if !crontab.entries.is_empty() {
-        info!("{} periodic jobs are in force", crontab.entries.len());
+        let number = crontab.entries.len() as u64;
+        info!("{} in force", counted(number, "periodic job is", "periodic jobs are"));
     }
     SupervisorSettings {
         supervisor: config.supervisor.clone(),

@@ -28,6 +28,12 @@ pub fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|near| format!("; did you mean `{}`?", shown(near))).unwrap_or_default()
 }
 
+/// Returns a number with the words after it, in the singular for 1: `1 job waits`, `3 jobs wait`.
+pub fn counted(number: impl Into<u64>, one: &str, more: &str) -> String {
+    let number = number.into();
+    format!("{number} {}", if number == 1 { one } else { more })
+}
+
 /// Returns bytes as text, with those that are not UTF-8 as `\xNN`.
 pub fn text_of(bytes: &[u8]) -> String {
     bytes.utf8_chunks().fold(String::new(), |mut text, chunk| {
@@ -85,6 +91,12 @@ mod tests {
         assert_eq!(nearest("hartbeat", known()), Some("heartbeat"));
         assert_eq!(nearest("zzz", known()), None);
         assert_eq!(nearest("", known()), None);
+    }
+
+    #[test]
+    fn words_after_a_number_are_singular_for_one_only() {
+        let jobs = |number: u64| counted(number, "job waits", "jobs wait");
+        assert_eq!([jobs(0), jobs(1), jobs(2)], ["0 jobs wait", "1 job waits", "2 jobs wait"]);
     }
 
     #[test]

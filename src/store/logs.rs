@@ -11,6 +11,7 @@ use super::connection::Blocking;
 use super::error::describe;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};
+use crate::proto::text::counted;
 
 /// The most lines of one log; older ones are dropped.
 const LINES_MAX: usize = 100_000;
@@ -116,7 +117,9 @@ impl Store {
                     command.arg(fd).arg("line").arg(line);
                 }
                 LogEntry::Missing { lines } => {
-                    let line = format!("{lines} lines of this log are missing: redis refused them");
+                    let one = "line of this log is missing: redis refused it";
+                    let more = "lines of this log are missing: redis refused them";
+                    let line = counted(*lines, one, more);
                     command.arg(2).arg("line").arg(line);
                 }
                 LogEntry::Progress { fraction, text } => {

@@ -10,6 +10,7 @@ use tracing::{debug, info, warn};
 
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
 use crate::proto::target::{Fallback, ScriptType};
+use crate::proto::text::counted;
 use crate::store::{Backoff, Outage, Recovered, RedisState, Store, StoreError};
 
 /// The shortest time between two warnings of one duty.
@@ -127,12 +128,15 @@ impl DutyCounts {
                 _ => "redis ok".to_owned(),
             },
         };
+        let number = |count: &AtomicU64, one: &str, more: &str| {
+            counted(count.load(Ordering::Relaxed), one, more)
+        };
         format!(
-            "{} scheduled jobs dispatched, {} periodic jobs fired, {} recovered, {} control messages forwarded, {redis}",
-            self.dispatched.load(Ordering::Relaxed),
-            self.fired.load(Ordering::Relaxed),
+            "{} dispatched, {} fired, {} recovered, {} forwarded, {redis}",
+            number(&self.dispatched, "scheduled job", "scheduled jobs"),
+            number(&self.fired, "periodic job", "periodic jobs"),
             self.recovered.load(Ordering::Relaxed),
-            self.forwarded.load(Ordering::Relaxed)
+            number(&self.forwarded, "control message", "control messages")
         )
     }
 }

@@ -82,7 +82,7 @@ fn check_exits_with_the_code_of_its_state_and_prints_one_line_with_figures() {
     osis.ends().code(0);
     hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
     let unserved = check().code(1);
-    let line = "WARNING - queue type:osis has 1 jobs and no live actor | ";
+    let line = "WARNING - queue type:osis has 1 job and no live actor | ";
     assert!(unserved.stdout.starts_with(line), "{unserved:?}");
     let json = document(&hero, &["status", "--check", "--json"]);
     assert_eq!(json["check"]["state"], "warning");

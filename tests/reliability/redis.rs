@@ -137,7 +137,7 @@ fn log_marks_the_lines_that_a_full_redis_refused() {
     wait_until("it has ended", || redis.count("python", "finished") == 1);
     let log: Vec<(String, Vec<String>)> = redis.ask(&format!("XRANGE {log} - +"));
     let lines: Vec<&str> = log.iter().map(|(_, fields)| fields[3].as_str()).collect();
-    let mark = "1 lines of this log are missing: redis refused them";
+    let mark = "1 line of this log is missing: redis refused it";
     assert_eq!(lines, ["one", mark, "three"]);
     assert_eq!(redis.field(&keys::job("a"), "log_missing").as_deref(), Some("1"));
 }

@@ -375,7 +375,7 @@ impl Fetch {
     }
 
     fn report_stopping(&self) {
-        let status = format!("draining, {} jobs still run", self.jobs.running.len());
+        let status = format!("draining, {} running", self.jobs.running.len());
         let (drain, kill) = (self.settings.actor.drain_timeout, self.settings.job.kill_grace);
         (self.boot.report)(ServiceReport::Stopping { status, within: drain + kill + 3 * EXTRA });
     }

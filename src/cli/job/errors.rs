@@ -12,6 +12,7 @@ use crate::cli::table::TextTable;
 use crate::cli::time::age;
 use crate::client::{Client, ErrorGroupDocument};
 use crate::error::Error;
+use crate::proto::text::counted;
 use crate::store::{JobSearch, ListQuery};
 
 /// Group the latest failed jobs by their error, without its numbers, ids, paths and quoted texts
@@ -37,7 +38,8 @@ impl JobErrors {
         let found = client.error_groups(&query, &JobSearch::default(), self.limit.into()).await?;
         output::print(json, || json!(found), || table(&found.groups, Timestamp::now()))?;
         if found.more && !json {
-            output::note(&format!("hero: of the latest {} failed jobs", found.looked));
+            let looked = counted(found.looked as u64, "failed job", "failed jobs");
+            output::note(&format!("hero: of the latest {looked}"));
         }
         Ok(ExitCode::SUCCESS)
     }

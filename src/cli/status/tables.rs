@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::super::table::TextTable;
 use super::super::time::{age, brief};
 use crate::client::Overview;
+use crate::proto::text::counted;
 use crate::store::{QueueState, RedisState};
 
 /// Queues that are shown; the others are counted.
@@ -34,8 +35,9 @@ fn redis(overview: &Overview) -> String {
     let unknown = "unknown".to_owned();
     let version = redis.version.clone().unwrap_or_else(|| unknown.clone());
     let role = redis.role.clone().unwrap_or(unknown);
+    let replicas = counted(redis.replicas, "replica", "replicas");
     let mut text = format!("redis   {}\n", overview.address);
-    let _ = writeln!(text, "        version {version}, {role}, {} replicas", redis.replicas);
+    let _ = writeln!(text, "        version {version}, {role}, {replicas}");
     let _ = writeln!(text, "memory  {}", memory(redis));
     let _ = writeln!(text, "keeps   {}", redis.keeps());
     for danger in redis.dangers() {
@@ -132,7 +134,9 @@ fn queues(overview: &Overview) -> String {
     let more = shown.len().saturating_sub(QUEUES_SHOWN);
     let more = match more {
         0 => String::new(),
-        more => format!("and {more} more queues: hero queue list\n"),
+        more => {
+            format!("and {}: hero queue list\n", counted(more as u64, "more queue", "more queues"))
+        }
     };
     table.render() + more.as_str()
 }

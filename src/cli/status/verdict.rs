@@ -11,6 +11,7 @@ use super::super::time::brief;
 use crate::client::Overview;
 use crate::config::{CheckConfig, format_duration};
 use crate::error::{Error, Exit};
+use crate::proto::text::counted;
 
 /// The state of a check, with the exit code of monitoring plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,13 +59,13 @@ impl CheckVerdict {
         judge.queues(overview, thresholds);
         let totals = Totals::of(overview);
         let last_hour = [
-            ("failed", totals.failed, thresholds.failed_warning, thresholds.failed_critical),
-            ("dead", totals.dead, thresholds.dead_warning, thresholds.dead_critical),
+            ("failed job", totals.failed, thresholds.failed_warning, thresholds.failed_critical),
+            ("dead letter", totals.dead, thresholds.dead_warning, thresholds.dead_critical),
         ];
         for (what, number, warning, critical) in last_hour {
-            let what = if what == "dead" { "dead letters" } else { "failed jobs" };
+            let ended = counted(number, what, &format!("{what}s"));
             judge.over(number, warning, critical, |from| {
-                format!("{number} {what} in the last hour (threshold {from})")
+                format!("{ended} in the last hour (threshold {from})")
             });
         }
         // The order of reasons of one state is that of the questions.
@@ -144,7 +145,8 @@ impl Judge {
     fn supervisors(&mut self, overview: &Overview, thresholds: &CheckConfig) {
         let (live, least) = (overview.supervisors.len() as u64, thresholds.supervisors_min);
         if live < least {
-            let reason = format!("{live} live supervisors (threshold {least})");
+            let live = counted(live, "live supervisor", "live supervisors");
+            let reason = format!("{live} (threshold {least})");
             self.add(CheckState::Critical, reason);
         }
         for of in overview.supervisors.iter().filter(|of| of.redis != "ok") {
@@ -178,14 +180,15 @@ impl Judge {
     fn queues(&mut self, overview: &Overview, thresholds: &CheckConfig) {
         for (state, actors) in &overview.queues {
             let (queue, depth) = (&state.queue, state.depth);
+            let jobs = counted(depth, "job", "jobs");
             self.over(depth, thresholds.depth_warning, thresholds.depth_critical, |from| {
-                format!("queue {queue} has {depth} jobs (threshold {from})")
+                format!("queue {queue} has {jobs} (threshold {from})")
             });
             if state.paused {
                 continue;
             }
             if depth > 0 && *actors == 0 {
-                let reason = format!("queue {queue} has {depth} jobs and no live actor");
+                let reason = format!("queue {queue} has {jobs} and no live actor");
                 self.add(CheckState::Warning, reason);
             }
             let wait = state.oldest_wait.unwrap_or_default();
@@ -358,7 +361,7 @@ mod tests {
             (
                 &|of| of.types[0].hour = Some(hour(9, 1)),
                 Warning,
-                "1 dead letters in the last hour (threshold 1)",
+                "1 dead letter in the last hour (threshold 1)",
             ),
             (
                 &|of| of.redis.appends = Some(false),

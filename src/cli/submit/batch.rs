@@ -11,6 +11,7 @@ use crate::client::{Client, ClientError, job_of_line};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::text::counted;
 use crate::store::Store;
 
 /// The size of a line beside its script: escapes, variables, prerequisites.
@@ -142,14 +143,11 @@ impl Tally {
             let document = json!({ "ids": self.ids, "refused": self.refused });
             output::accepted(&format!("{document}\n"))?;
         }
-        match self.refused.len() {
-            0 => Ok(()),
-            1 => Err(Error::new(Exit::Data, format!("{}: 1 line was rejected", path.display()))),
-            number => {
-                let message = format!("{}: {number} lines were rejected", path.display());
-                Err(Error::new(Exit::Data, message))
-            }
+        if self.refused.is_empty() {
+            return Ok(());
         }
+        let number = counted(self.refused.len() as u64, "line was", "lines were");
+        Err(Error::new(Exit::Data, format!("{}: {number} rejected", path.display())))
     }
 }
 

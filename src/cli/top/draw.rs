@@ -14,7 +14,7 @@ use super::panes::{Cell, ListRow, Pane, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
 use super::snapshot::{Rates, Snapshot};
 use crate::client::ActorCount;
-use crate::proto::text::escape;
+use crate::proto::text::{counted, escape};
 use crate::store::TypeState;
 
 /// Below this width or height, one list is shown at a time.
@@ -121,11 +121,8 @@ fn live(snapshot: &Snapshot) -> String {
     let overview = &snapshot.overview;
     let sum = |of: fn(&ActorCount) -> usize| overview.actors.values().map(of).sum::<usize>();
     let (running, tasks) = (sum(|count| count.running), sum(|count| count.tasks));
-    let plural = |number: usize, noun: &str| {
-        format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-    };
-    let supervisors = plural(overview.supervisors.len(), "supervisor");
-    let actors = plural(snapshot.actors.len(), "actor");
+    let supervisors = counted(overview.supervisors.len() as u64, "supervisor", "supervisors");
+    let actors = counted(snapshot.actors.len() as u64, "actor", "actors");
     let line = format!("{supervisors}, {actors}, {running} of {tasks} tasks busy");
     let Some(Rates { submitted, finished, failed }) = snapshot.rates else { return line };
     format!("{line}; in {submitted:.1}/s, done {finished:.1}/s, failed {failed:.1}/s")

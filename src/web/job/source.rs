@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
-use super::super::parts::count;
+use super::super::parts::things;
 use super::highlight::{ScriptLanguage, TokenClass, tokens};
 use crate::proto::job::JobStatus;
 
@@ -18,8 +18,8 @@ pub(super) fn script(job: &JobDoc) -> Markup {
     let failed = failed_line(job.text("error"));
     let lines = text.lines().count() as u64;
     let small = match failed {
-        Some(line) => format!("{kind}, {} lines, line {line} failed last", count(lines)),
-        None => format!("{kind}, {} lines", count(lines)),
+        Some(line) => format!("{kind}, {}, line {line} failed last", things(lines, "line")),
+        None => format!("{kind}, {}", things(lines, "line")),
     };
     let language = ScriptLanguage::of(kind, job.text("extension"));
     html! {

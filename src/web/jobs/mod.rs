@@ -18,7 +18,7 @@ use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{ShownState, count, empty, pager};
+use super::parts::{ShownState, count, empty, pager, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -216,8 +216,8 @@ fn body(
 
 fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
     let shown = format!(
-        "{} jobs{}",
-        count(found.jobs.len() as u64),
+        "{}{}",
+        things(found.jobs.len() as u64, "job"),
         if found.next.is_some() { ", and there may be more" } else { "" }
     );
     let first = filter.address(links, "/jobs", &[]);

@@ -1,7 +1,7 @@
 //! Problems of the namespace now, as sentences.
 
 use super::super::links::SiteLinks;
-use super::super::parts::{PageProblem, Severity, count, duration};
+use super::super::parts::{PageProblem, Severity, count, duration, things};
 use super::super::snapshot::SiteSnapshot;
 use crate::client::Overview;
 use crate::config::Config;
@@ -103,7 +103,7 @@ fn many(
     }
     let more = queues.len().saturating_sub(NAMED_MAX);
     if more > 0 {
-        let subject = format!("{}{} more queues.", subject, count(more as u64));
+        let subject = format!("{subject}{}.", things(more as u64, "more queue"));
         let mut rest = plain(severity, &subject, String::new());
         rest.link = Some(("Show queues".to_owned(), links.to("/queues")));
         found.push(rest);

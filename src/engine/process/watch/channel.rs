@@ -20,6 +20,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Log, Stream};
+use crate::proto::text::counted;
 
 /// The bytes of a line beside its output: braces, the name, and escapes of a text.
 const LINE_EXTRA_BYTES: u64 = 64 * 1024;
@@ -114,8 +115,9 @@ impl Messages {
             && self.unread_lines > 0
         {
             let lines = std::mem::take(&mut self.unread_lines);
-            let note =
-                format!("{lines} lines on descriptor {CHANNEL_NUMBER} were not messages to hero");
+            let one = format!("line on descriptor {CHANNEL_NUMBER} was no message to hero");
+            let more = format!("lines on descriptor {CHANNEL_NUMBER} were not messages to hero");
+            let note = counted(lines, &one, &more);
             log.line(Stream::Stderr, &note);
         }
     }
