@@ -52,6 +52,7 @@ fn its_verbs_work_over_redis_and_over_the_api() {
 fn its_parts_work_without_a_daemon() {
     tests_pass("test_jobs.py", &[]);
     tests_pass("test_transport.py", &[]);
+    tests_pass("test_follow.py", &[]);
 }
 
 #[test]

@@ -54,8 +54,8 @@ def main() -> int:
 def module(document: dict[str, Any]) -> str:
     """Returns the text of the module for an OpenRPC document."""
     schemas = document["components"]["schemas"]
-    # Methods of the older names have no noun.
-    methods = [method for method in document["methods"] if "." in method["name"]]
+    # Methods of the older names have no noun; subscriptions need a WebSocket, which `follow` has.
+    methods = [method for method in document["methods"] if "." in method["name"] and "x-notification" not in method]
     used = names_used(methods, schemas)
     chosen = {name: schema for name, schema in sorted(schemas.items()) if name in used}
     records = [record(name, schema) for name, schema in chosen.items() if "properties" in schema]

@@ -1,24 +1,20 @@
 """The verbs over the API without a connection: each is a generator that yields calls and gets their results.
 
-A yielded Call is a method of the API, a Pause is a wait, and an Event goes to the follower."""
+A yielded Call is a method of the API."""
 
 from __future__ import annotations
 
 import base64
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, Generator, Iterable, List, Mapping, Optional, TypeVar
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from ._errors import InvalidJob, JobFailed, WaitTimeout
-from ._jobs import Job, JobSpec, LogEntry, StatusChange, job_of, log_entry, resolved
-
-T = TypeVar("T")
-Steps = Generator[Any, Any, T]
+from ._jobs import Job, JobSpec, LogEntry, job_of, log_entry, resolved
+from ._steps import Steps
 
 WAIT_SECONDS = 30.0
 """The wait of one call: shorter than the patience of proxies."""
-PAUSE_SECONDS = 0.25
-"""The time between two reads of a log that is followed."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +25,6 @@ class Call:
     params: Mapping[str, Any]
     seconds: float = 0
     """How long the server may wait before it answers."""
-
-
-@dataclass(frozen=True)
-class Pause:
-    """A wait."""
-
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -96,31 +85,6 @@ def output(job_id: str) -> Steps[Optional[bytes]]:
 def log(job_id: str) -> Steps[List[LogEntry]]:
     """Reads the log of a job."""
     return (yield from _lines(job_id, None))
-
-
-def follow(job_id: str) -> Steps[None]:
-    """Yields the states of a job and the entries of its log, until its end."""
-    status = (yield from get(job_id)).status
-    ended = status in ("finished", "error")
-    if not ended:
-        yield StatusChange(status)
-    place: Optional[str] = None
-    while True:
-        # The log is complete before the job has ended: read after the state it has all lines.
-        entries = yield from _lines(job_id, place)
-        for entry in entries:
-            place = entry.place
-            yield entry
-        if ended:
-            yield StatusChange(status)
-            return
-        if not entries:
-            yield Pause(PAUSE_SECONDS)
-        job = yield from get(job_id)
-        ended = job.ended
-        if job.status != status and not ended:
-            yield StatusChange(job.status)
-        status = job.status
 
 
 def batch(specs: Iterable[JobSpec]) -> Steps[List[str]]:

@@ -1,14 +1,15 @@
-"""One call of JSON-RPC over HTTP, on a socket file or TCP, without a connection: what is sent, and what the
-answer means. The clients with and without asyncio carry the bytes."""
+"""One call of JSON-RPC over HTTP or a WebSocket, on a socket file or TCP, without a connection: what is sent, and what
+the answer means. The clients with and without asyncio carry the bytes."""
 
 from __future__ import annotations
 
 import http.client
 import io
 import json
+import re
 import ssl
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Any, List, Mapping, Optional
 from urllib.parse import urlsplit
 
 from ._errors import (
@@ -24,6 +25,7 @@ from ._errors import (
     WrongState,
 )
 from ._jobs import Job
+from ._websocket import accepts
 
 INVALID_PARAMS = -32602
 INTERNAL = -32603
@@ -69,24 +71,58 @@ class Endpoint:
 
     def request(self, token: Optional[str], method: str, params: Mapping[str, Any]) -> bytes:
         """Returns the bytes of one call, after which the server closes the connection."""
-        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        body = json.dumps(call).encode()
-        host = self.host if self.socket else f"[{self.host}]" if ":" in self.host else self.host
-        if not self.socket and self.port != (443 if self.tls else 80):
-            host += f":{self.port}"
+        body = self.call(method, params)
         lines = [
-            f"POST {self.path} HTTP/1.1",
-            f"Host: {host}",
             "Content-Type: application/json",
             "Accept: application/json",
             f"Content-Length: {len(body)}",
             "Connection: close",
         ]
+        return self._head("POST", token, lines) + body
+
+    def call(self, method: str, params: Mapping[str, Any]) -> bytes:
+        """Returns the text of one call."""
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+
+    def upgrade(self, token: Optional[str], key: str) -> bytes:
+        """Returns the bytes that ask for a WebSocket."""
+        lines = [
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key}",
+        ]
+        return self._head("GET", token, lines)
+
+    def _head(self, verb: str, token: Optional[str], lines: List[str]) -> bytes:
+        host = self.host if self.socket else f"[{self.host}]" if ":" in self.host else self.host
+        if not self.socket and self.port != (443 if self.tls else 80):
+            host += f":{self.port}"
+        lines = [f"{verb} {self.path} HTTP/1.1", f"Host: {host}", *lines]
         if token is not None:
             if not token.isprintable() or not token.isascii():
                 raise ValueError("the token has characters that no token has")
             lines.append(f"Authorization: Bearer {token}")
-        return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+        return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+    def is_whole(self, answer: bytes) -> bool:
+        """Returns whether these bytes are a whole answer to `upgrade`."""
+        head, end, body = answer.partition(b"\r\n\r\n")
+        if not end:
+            return False
+        length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+        return _is_upgrade(head) or length is None or len(body) >= int(length.group(1))
+
+    def upgraded(self, key: str, answer: bytes) -> bytes:
+        """Returns the bytes after an answer that opens a WebSocket. Raises the error of another."""
+        head, _, rest = answer.partition(b"\r\n\r\n")
+        if not _is_upgrade(head):
+            self.result("job.follow", answer)
+            raise self.unreachable(ConnectionError("it opens no WebSocket"))
+        accepted = re.search(rb"\r\nsec-websocket-accept: *(\S+)", head, re.IGNORECASE)
+        if not accepts(key, accepted.group(1).decode("ascii", "replace") if accepted else None):
+            raise self.unreachable(ConnectionError("it opens a WebSocket of another client"))
+        return rest
 
     def unreachable(self, error: Exception) -> Unreachable:
         """Returns the error of a connection."""
@@ -111,9 +147,18 @@ class Endpoint:
             if response.status in (401, 403):
                 raise NotPermitted(said) from None
             raise ApiError(response.status, said) from None
+        return self.checked(method, {"result": said.get("result"), "error": problem})
+
+    def checked(self, method: str, said: Mapping[str, Any]) -> Any:
+        """Returns the result in an answer that was read. Raises its error."""
+        problem = said.get("error")
         if problem is not None:
             raise _error(method, problem)
         return said.get("result")
+
+
+def _is_upgrade(head: bytes) -> bool:
+    return head.split(b" ", 2)[1:2] == [b"101"]
 
 
 class _Bytes:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import base64
 import json
 import time
-from typing import Any, Dict, Generator, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ._errors import IdTaken, InvalidJob, JobFailed, NeedsApi, NoSuchJob, WaitTimeout, WrongState
 from ._jobs import ENDED, Job, JobSpec, LogEntry, StatusChange, checked_id, job_of, log_entry, resolved
+from ._steps import Steps
 
-T = TypeVar("T")
-Steps = Generator[Any, Any, T]
 Command = Tuple[Any, ...]
 
 POP_SECONDS = 1.0
