@@ -3,6 +3,7 @@
 //!
 //! ```sh
 //! target/release/hero dev -- target/release/xtask bench lists
+//! target/release/hero dev -- target/release/xtask bench api
 //! target/release/hero --config xtask/dual.toml dev -- target/release/xtask bench bridge
 //! ```
 
@@ -22,6 +23,8 @@ use hero::proto::target::{ActorId, ScriptType};
 use hero::store::{Claim, ClaimLimits, ListQuery, Store};
 use redis::Connection;
 use serde_json::{Value, json};
+
+use super::bench_api;
 
 pub(crate) type Done<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -50,6 +53,8 @@ pub(crate) enum Measure {
     Bridge,
     /// The share of a core that each live actor uses while it is idle
     Idle,
+    /// The time that the API adds to a job, and the share of a core of a supervisor with many followers
+    Api,
 }
 
 impl Measure {
@@ -67,6 +72,7 @@ impl Measure {
                 Self::Queue { jobs } => bench.queue(*jobs).await,
                 Self::Bridge => bench.bridge().await,
                 Self::Idle => bench.idle().await,
+                Self::Api => bench_api::run(&bench.client).await,
             }
         })
     }
@@ -276,7 +282,7 @@ fn run_task(link: &mut Connection, list: &str, details_first: bool) -> Done {
 }
 
 /// Returns the time that all threads of a process have spent on a processor.
-fn cpu_time(pid: u32) -> Done<Duration> {
+pub(crate) fn cpu_time(pid: u32) -> Done<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
@@ -317,6 +323,6 @@ fn per_second(count: usize, took: Duration) -> f64 {
 }
 
 #[expect(clippy::print_stdout, reason = "the result of a command line program")]
-fn print(name: &str, figure: f64, unit: &str) {
+pub(crate) fn print(name: &str, figure: f64, unit: &str) {
     println!("{name:<44} {figure:>12.3} {unit}");
 }
