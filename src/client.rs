@@ -31,6 +31,7 @@ mod dependents;
 mod documents;
 mod error;
 mod events;
+mod follow;
 mod graph_around;
 mod limits;
 mod logs;
@@ -61,6 +62,7 @@ pub use documents::{
 };
 pub use error::ClientError;
 pub use events::EventFollower;
+pub use follow::{JobFollower, JobNews};
 pub use graph_around::{GraphJob, JobGraph};
 pub use logs::LogFollower;
 pub use many::{Graph, GraphNode};

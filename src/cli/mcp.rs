@@ -1,8 +1,6 @@
 //! `hero mcp`: a server of the Model Context Protocol on standard input and output, by which agents run
 //! scripts. Each message is one line of JSON-RPC.
 
-mod tools;
-
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read};
 use std::process::ExitCode;
@@ -18,17 +16,12 @@ use crate::client::Client;
 use crate::error::{Error, Exit};
 use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, ScriptType};
-use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scope, code};
+use crate::rpc::{AgentServer, Bounds, CallContext, Caller, RpcError, Scope, code};
 
-/// The versions of the protocol that the server speaks, the newest first.
-const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The longest message.
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
 /// The most requests at a time; further ones wait.
 const RUNNING_MAX: usize = 32;
-const INSTRUCTIONS: &str = "Runs scripts as jobs, each in a sandbox with limits of time and memory. run_script \
-    runs one and returns its output; submit_job, wait_job, follow_job and stop_job are for long ones. \
-    script_types lists the types of scripts; osis and sal scripts are Rhai.";
 
 /// Let an agent run scripts, over the Model Context Protocol
 ///
@@ -97,7 +90,7 @@ impl Mcp {
             config: Arc::new(config),
             caller: Arc::new(caller),
         };
-        let server = Arc::new(AgentServer { table: MethodTable::new(), context });
+        let server = Arc::new(AgentServer::new(context));
         serve(&server, lines()).await?;
         Ok(ExitCode::SUCCESS)
     }
@@ -220,41 +213,6 @@ fn answer(id: &Value, result: Result<Value, RpcError>) -> Value {
     }
 }
 
-/// The methods and the rights of the agent.
-struct AgentServer {
-    table: MethodTable,
-    context: CallContext,
-}
-
-impl AgentServer {
-    async fn answer(&self, method: &str, params: Value) -> Result<Value, RpcError> {
-        match method {
-            "initialize" => Ok(initialized(&params)),
-            "ping" => Ok(json!({})),
-            "tools/list" => Ok(json!({ "tools": tools::list(&self.table) })),
-            "tools/call" => tools::call(&self.table, &self.context, params).await,
-            _ => {
-                let shown: String = method.chars().take(80).flat_map(char::escape_debug).collect();
-                let message = format!("there is no method `{shown}`");
-                Err(RpcError::new(code::METHOD_NOT_FOUND, message))
-            }
-        }
-    }
-}
-
-/// The answer to the first request: the version that the client asks for, if the server speaks it.
-fn initialized(params: &Value) -> Value {
-    let asked = params["protocolVersion"].as_str();
-    let version =
-        VERSIONS.into_iter().find(|version| asked == Some(version)).unwrap_or(VERSIONS[0]);
-    json!({
-        "protocolVersion": version,
-        "capabilities": { "tools": {} },
-        "serverInfo": { "name": "hero", "version": env!("CARGO_PKG_VERSION") },
-        "instructions": INSTRUCTIONS,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,16 +233,5 @@ mod tests {
         assert!(matches!(cancel, Message::Cancel(id) if id == "7"));
         let request = read(b"{\"id\":\"a\",\"method\":\"ping\"}");
         assert!(matches!(request, Message::Request { method, .. } if method == "ping"));
-    }
-
-    #[test]
-    fn version_of_the_client_is_used_if_it_is_known() {
-        let version = |asked: &str| {
-            initialized(&json!({ "protocolVersion": asked }))["protocolVersion"].clone()
-        };
-        assert_eq!(
-            (version("2024-11-05"), version("1999-01-01")),
-            (json!("2024-11-05"), json!(VERSIONS[0]))
-        );
     }
 }

@@ -209,7 +209,7 @@ impl LimitDocument {
 }
 
 /// Rates, errors and times of jobs.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatsDocument {
     /// The seconds in which this was counted; without them, since the first job of each type.
     pub seconds: Option<f64>,
@@ -218,7 +218,7 @@ pub struct StatsDocument {
 }
 
 /// The counters of a script type.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TypeStatsDocument {
     /// The script type.
     pub script_type: String,
@@ -237,7 +237,7 @@ pub struct TypeStatsDocument {
 }
 
 /// Times of attempts.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TimesDocument {
     /// The number of attempts.
     pub number: u64,

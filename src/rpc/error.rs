@@ -37,7 +37,7 @@ pub mod code {
 }
 
 /// The error of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcError {
     /// One of [`code`].
@@ -170,4 +170,9 @@ impl From<Error> for RpcError {
         };
         Self::new(code, error.message)
     }
+}
+
+/// Returns the beginning of a text from outside, for messages.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_debug).collect()
 }

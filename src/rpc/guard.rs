@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use tracing::{debug, warn};
 
 use super::caller::Caller;
-use super::error::{RpcError, code};
+use super::error::{RpcError, code, shown};
 use super::json::{Answers, Sender};
 use super::login::PEER;
-use super::service::{ApiService, shown};
+use super::service::ApiService;
 use crate::config::ApiConfig;
 
 /// A connection, put into the extensions of its requests by the listener.
@@ -57,30 +57,29 @@ pub(super) async fn guard(
         Some(address) if Some(address) != connection.address => address.to_string().into(),
         _ => Arc::clone(&connection.peer),
     };
-    let is_rpc = request.uri().path() == "/rpc";
+    let is_rpc = matches!(request.uri().path(), "/rpc" | "/mcp");
     if let Err(reason) = check_names(&connection, &forwarded, &settings, &request) {
         debug!(%peer, "refused a request: {}", reason.1);
         return refusal(reason.0, &RpcError::new(code::NOT_PERMITTED, reason.1), is_rpc);
     }
-    let caller = match bearer(request.headers()) {
+    let token: Option<Arc<str>> = bearer(request.headers()).map(Into::into);
+    let caller = match &token {
         None => connection.caller.clone(),
-        Some(secret) => {
-            let secret = secret.to_owned();
-            match service.login().check_from(&secret, &peer).await {
-                Ok(None) => {
-                    let message = "the token is not known, has expired or was revoked";
-                    let error = RpcError::new(code::UNAUTHENTICATED, message);
-                    return refusal(StatusCode::UNAUTHORIZED, &error, is_rpc);
-                }
-                Err(error) => return refusal(StatusCode::SERVICE_UNAVAILABLE, &error, is_rpc),
-                Ok(found) => found,
+        Some(secret) => match service.login().check_from(secret, &peer).await {
+            Ok(None) => {
+                let message = "the token is not known, has expired or was revoked";
+                let error = RpcError::new(code::UNAUTHENTICATED, message);
+                return refusal(StatusCode::UNAUTHORIZED, &error, is_rpc);
             }
-        }
+            Err(error) => return refusal(StatusCode::SERVICE_UNAVAILABLE, &error, is_rpc),
+            Ok(found) => found,
+        },
     };
     let is_secure = connection.is_secure || forwarded.is_secure;
     let extensions = request.extensions_mut();
     extensions.insert(Arrival { peer: Arc::clone(&peer), is_secure });
-    extensions.insert(Sender { caller: caller.clone(), peer: Arc::clone(&peer) });
+    let (caller_of_calls, peer_of_calls) = (caller.clone(), Arc::clone(&peer));
+    extensions.insert(Sender { caller: caller_of_calls, peer: peer_of_calls, token, socket: None });
     if let Some(caller) = caller {
         extensions.insert(caller);
     }

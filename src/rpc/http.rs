@@ -1,25 +1,26 @@
 //! The routes of the API over HTTP. Every other path is the page's.
 
-use std::time::Duration;
-
-use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
 
+use super::agent_http;
 use super::caller::Scope;
 use super::error::{RpcError, code};
 use super::guard::{self, refusal};
+use super::http_body::read_json;
 use super::json::{self, NOBODY, Sender};
 use super::service::ApiService;
+use super::socket;
 use crate::metrics::Format;
 
 /// Returns all routes: those of the API, and the page's for every other path.
 pub(super) fn routes(service: &ApiService, pages: Router) -> Router {
     Router::new()
-        .route("/rpc", post(call))
+        .route("/rpc", post(call).get(socket::open))
+        .route("/mcp", post(agent_http::call))
         .route("/metrics", get(metrics))
         .with_state(service.clone())
         .fallback_service(pages)
@@ -32,18 +33,9 @@ async fn call(
     Extension(sender): Extension<Sender>,
     request: Request,
 ) -> Response {
-    let settings = service.settings();
-    if !is_json(request.headers()) {
-        let message = "the content type must be application/json";
-        let error = RpcError::new(code::INVALID_REQUEST, message);
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error, true);
-    }
-    let size_max = usize::try_from(settings.body_size_max).unwrap_or(usize::MAX);
-    let body = match body(request, size_max, settings.client_timeout).await {
+    let body = match read_json(&service, request).await {
         Ok(body) => body,
-        Err((status, message)) => {
-            return refusal(status, &RpcError::new(code::INVALID_REQUEST, message), true);
-        }
+        Err((status, error)) => return refusal(status, &error, true),
     };
     let answers = json::answer(&service, &sender, &body).await;
     let Some(text) = answers.text else { return StatusCode::NO_CONTENT.into_response() };
@@ -59,49 +51,6 @@ async fn call(
         response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);
     }
     response
-}
-
-/// Returns true if a page of another origin cannot send this without being asked for.
-fn is_json(headers: &HeaderMap) -> bool {
-    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = text.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    ["application/json", "application/json-rpc"]
-        .iter()
-        .any(|known| essence.eq_ignore_ascii_case(known))
-}
-
-/// Reads a body within a size and a time.
-async fn body(
-    request: Request,
-    size_max: usize,
-    within: Duration,
-) -> Result<Bytes, (StatusCode, String)> {
-    let told = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    let told = told.and_then(|text| text.parse::<usize>().ok());
-    let too_large = || {
-        let message =
-            format!("the body is larger than the limit of {size_max} bytes (api.body_size_max)");
-        (StatusCode::PAYLOAD_TOO_LARGE, message)
-    };
-    if told.is_some_and(|told| told > size_max) {
-        return Err(too_large());
-    }
-    let read = axum::body::to_bytes(request.into_body(), size_max);
-    match tokio::time::timeout(within, read).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(error)) => {
-            use std::error::Error as _;
-            let is_size = error.source().is_some_and(|e| e.to_string().contains("length limit"));
-            if is_size {
-                return Err(too_large());
-            }
-            Err((StatusCode::BAD_REQUEST, format!("cannot read the body: {error}")))
-        }
-        Err(_) => {
-            let message = format!("the body did not arrive within {within:?} (api.client_timeout)");
-            Err((StatusCode::REQUEST_TIMEOUT, message))
-        }
-    }
 }
 
 /// Serves the metrics.

@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 use tracing::debug;
 
 use super::caller::Caller;
-use super::error::{RpcError, code};
-use super::service::{ApiService, shown};
+use super::error::{RpcError, code, shown};
+use super::service::ApiService;
+use super::subscriptions::SocketCall;
 
 /// The sender of a request.
 #[derive(Clone)]
@@ -16,6 +17,10 @@ pub(super) struct Sender {
     pub(super) caller: Option<Arc<Caller>>,
     /// Its address or user, for the log and for failed logins.
     pub(super) peer: Arc<str>,
+    /// The token by which the caller is known; `None` if the kernel tells it.
+    pub(super) token: Option<Arc<str>>,
+    /// The message of a WebSocket that has the request.
+    pub(super) socket: Option<Arc<SocketCall>>,
 }
 
 /// The responses to a text.
@@ -169,6 +174,11 @@ pub(super) async fn call(
         debug!(peer = %sender.peer, "refused {} to {}", shown(method), sender.peer);
         return Err(RpcError::new(code::UNAUTHENTICATED, NOBODY));
     };
+    if let Some(socket) = &sender.socket
+        && let Some(result) = socket.call(service, caller, method, &params).await
+    {
+        return result;
+    }
     service.call(Arc::clone(caller), method, params).await
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::caller::{Caller, Scope};
 use super::error::{RpcError, code};
+use super::follow::Following;
 use crate::client::Client;
 use crate::config::Config;
 
@@ -28,6 +29,8 @@ pub struct CallContext {
 
 pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Value, RpcError>> + Send>>;
 pub(super) type Call = Box<dyn Fn(CallContext, Value) -> Answer + Send + Sync>;
+type Opening = Pin<Box<dyn Future<Output = Result<Following, RpcError>> + Send>>;
+type Open = Box<dyn Fn(CallContext, Value) -> Opening + Send + Sync>;
 
 /// A method of the API.
 pub struct Method {
@@ -44,6 +47,14 @@ pub struct Method {
     /// The schema of its result.
     pub result: fn(&mut SchemaGenerator) -> Schema,
     pub(super) call: Call,
+    pub(super) subscription: Option<Subscription>,
+}
+
+/// The further parts of a method that opens a subscription.
+pub(super) struct Subscription {
+    /// The schema of the parameters of its notifications.
+    pub(super) notice: fn(&mut SchemaGenerator) -> Schema,
+    pub(super) open: Open,
 }
 
 impl Method {
@@ -78,7 +89,36 @@ impl Method {
             params: P::json_schema,
             result: SchemaGenerator::subschema_for::<R>,
             call: Box::new(call),
+            subscription: None,
         }
+    }
+
+    /// Creates a method that opens a subscription with notifications of type `N`. Its function takes the
+    /// parameters and returns what to follow. Only a WebSocket has it.
+    pub(super) fn subscription<P, N, F, A>(
+        name: &'static str,
+        scope: Scope,
+        summary: &'static str,
+        function: F,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        N: JsonSchema,
+        F: Fn(CallContext, P) -> A + Send + Sync + Clone + 'static,
+        A: Future<Output = Result<Following, RpcError>> + Send + 'static,
+    {
+        let open = move |context: CallContext, params: Value| -> Opening {
+            let function = function.clone();
+            Box::pin(async move { function(context, read(name, params)?).await })
+        };
+        let call = move |_: CallContext, _: P| async move {
+            let message =
+                format!("{name} is a subscription: open a WebSocket at /rpc and call it there");
+            Err::<OpenSubscription, _>(RpcError::new(code::INVALID_REQUEST, message))
+        };
+        let notice = SchemaGenerator::subschema_for::<N>;
+        let subscription = Some(Subscription { notice, open: Box::new(open) });
+        Self { subscription, ..Self::new(name, scope, summary, call) }
     }
 
     /// Returns the parameters by their names.
@@ -104,8 +144,15 @@ impl Method {
     }
 }
 
+/// An open subscription. Its notifications have the name of its method.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OpenSubscription {
+    /// The id of the subscription, on this connection.
+    pub(super) subscription: String,
+}
+
 /// Reads the parameters of a method.
-fn read<P: DeserializeOwned>(name: &str, params: Value) -> Result<P, RpcError> {
+pub(super) fn read<P: DeserializeOwned>(name: &str, params: Value) -> Result<P, RpcError> {
     serde_path_to_error::deserialize(params).map_err(|error| {
         let field = error.path().to_string();
         let reason = error.inner().to_string();

@@ -3,11 +3,15 @@
 //!
 //! The table knows no transport: the listener, the page and the server for agents call the same [`MethodTable`].
 
+mod agent;
+mod agent_http;
 mod caller;
 mod error;
+mod follow;
 mod guard;
 mod guesses;
 mod http;
+mod http_body;
 mod json;
 pub mod listen;
 mod login;
@@ -17,9 +21,12 @@ mod nonce;
 mod openrpc;
 mod peer;
 mod service;
+mod socket;
+mod subscriptions;
 mod table;
 mod tokens;
 
+pub use agent::AgentServer;
 pub use caller::{Bounds, Caller, Scope, Scopes};
 pub use error::{RpcError, code};
 pub use guard::Arrival;

@@ -26,7 +26,9 @@ pub(super) fn document<'m>(methods: impl Iterator<Item = &'m Method>) -> Value {
             "title": "Hero",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "The API of Hero, a job daemon for scripts. Parameters may be given by name or \
-                            by position. x-scope of a method is the scope that its caller needs.",
+                            by position. x-scope of a method is the scope that its caller needs. A method with \
+                            x-notification is a subscription, which only a WebSocket has: its notifications have \
+                            the name of the method, and parameters of this schema.",
             "license": { "name": env!("CARGO_PKG_LICENSE") },
         },
         "methods": methods,
@@ -57,6 +59,7 @@ fn described(
     let tag = match method.name.split_once('.') {
         Some((noun, _)) => noun,
         None if method.name == "whoami" => "system",
+        None if method.name == "unsubscribe" => "subscriptions",
         None => "older names",
     };
     let mut document = json!({
@@ -69,6 +72,9 @@ fn described(
     });
     if let Some(scope) = method.scope {
         document["x-scope"] = json!(scope);
+    }
+    if let Some(subscription) = &method.subscription {
+        document["x-notification"] = schema(returned, subscription.notice);
     }
     document
 }

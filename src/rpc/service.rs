@@ -9,7 +9,8 @@ use tokio::sync::{Mutex, watch};
 use tracing::info;
 
 use super::caller::{Caller, Scope};
-use super::error::{RpcError, code};
+use super::error::{RpcError, code, shown};
+use super::follow::{FollowHub, Following};
 use super::login::{TokenCheck, TokenLogin};
 use super::method::CallContext;
 use super::nonce::Logins;
@@ -34,6 +35,7 @@ struct Parts {
     /// The methods that change something.
     changing: HashSet<&'static str>,
     metrics: Mutex<Option<(Instant, Arc<Metrics>)>>,
+    follows: FollowHub,
 }
 
 impl ApiService {
@@ -51,7 +53,8 @@ impl ApiService {
         let changing = table.methods().filter(|method| changes(method.scope));
         let changing = changing.map(|method| method.name).collect();
         let metrics = Mutex::default();
-        Self(Arc::new(Parts { table, client, address, config, login, changing, metrics }))
+        let follows = FollowHub::new(client.clone());
+        Self(Arc::new(Parts { table, client, address, config, login, changing, metrics, follows }))
     }
 
     /// The methods.
@@ -72,6 +75,11 @@ impl ApiService {
     /// The login by a token.
     pub fn login(&self) -> &TokenLogin {
         &self.0.login
+    }
+
+    /// The things that subscriptions follow.
+    pub(super) fn follows(&self) -> &FollowHub {
+        &self.0.follows
     }
 
     /// The configuration in force.
@@ -106,16 +114,34 @@ impl ApiService {
         let name = caller.name.clone();
         let id = params.get("id").and_then(Value::as_str).map(str::to_owned);
         let result = self.0.table.call(self.context(caller), method, params).await;
-        if self.0.changing.contains(method) || matches!(&result, Err(e) if is_refusal(e)) {
-            let about = id.map(|id| format!(" of {}", shown(&id))).unwrap_or_default();
-            match &result {
-                Ok(_) => info!(caller = %name, method, "{name} called {method}{about}"),
-                Err(error) => {
-                    info!(caller = %name, method, "{name} called {method}{about}: {error}");
-                }
-            }
-        }
+        self.log(&name, method, id.as_deref(), result.as_ref().err());
         result
+    }
+
+    /// Returns what a subscription of a caller follows. One that is refused is logged.
+    pub(super) async fn open(
+        &self,
+        caller: Arc<Caller>,
+        method: &str,
+        params: Value,
+    ) -> Result<Following, RpcError> {
+        let name = caller.name.clone();
+        let id = params.get("id").and_then(Value::as_str).map(str::to_owned);
+        let result = self.0.table.open(self.context(caller), method, params).await;
+        self.log(&name, method, id.as_deref(), result.as_ref().err());
+        result
+    }
+
+    /// Logs a call that changes something or is refused.
+    fn log(&self, name: &str, method: &str, id: Option<&str>, error: Option<&RpcError>) {
+        if !self.0.changing.contains(method) && !error.is_some_and(is_refusal) {
+            return;
+        }
+        let about = id.map(|id| format!(" of {}", shown(id))).unwrap_or_default();
+        match error {
+            None => info!(caller = %name, method, "{name} called {method}{about}"),
+            Some(error) => info!(caller = %name, method, "{name} called {method}{about}: {error}"),
+        }
     }
 
     /// Returns the metrics, at most a second old.
@@ -142,9 +168,4 @@ impl ApiService {
 
 fn is_refusal(error: &RpcError) -> bool {
     matches!(error.code, code::UNAUTHENTICATED | code::NOT_PERMITTED)
-}
-
-/// Returns the beginning of a text from outside, for the log.
-pub(super) fn shown(text: &str) -> String {
-    text.chars().take(80).flat_map(char::escape_debug).collect()
 }

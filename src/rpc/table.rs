@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::error::{RpcError, code};
+use super::error::{RpcError, code, shown};
+use super::follow::Following;
 use super::method::{CallContext, Method};
 use super::{methods, openrpc};
 
@@ -54,16 +55,35 @@ impl MethodTable {
         if name == Self::DISCOVER {
             return Ok(self.document().clone());
         }
-        let method = self.methods.get(name).ok_or_else(|| {
-            let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
-            let message = format!("there is no method `{shown}`; rpc.discover lists all methods");
-            RpcError::new(code::METHOD_NOT_FOUND, message)
-        })?;
+        let method = self.permitted(&context, name)?;
+        (method.call)(context, method.named(params)?).await
+    }
+
+    /// Returns what a subscription follows. Its method is called as any other.
+    pub(super) async fn open(
+        &self,
+        context: CallContext,
+        name: &str,
+        params: Value,
+    ) -> Result<Following, RpcError> {
+        let method = self.permitted(&context, name)?;
+        let subscription = method.subscription.as_ref().ok_or_else(|| unknown(name))?;
+        (subscription.open)(context, method.named(params)?).await
+    }
+
+    fn permitted(&self, context: &CallContext, name: &str) -> Result<&Method, RpcError> {
+        let method = self.methods.get(name).ok_or_else(|| unknown(name))?;
         if let Some(scope) = method.scope {
             context.needs(scope, name)?;
         }
-        (method.call)(context, method.named(params)?).await
+        Ok(method)
     }
+}
+
+fn unknown(name: &str) -> RpcError {
+    let name = shown(name);
+    let message = format!("there is no method `{name}`; rpc.discover lists all methods");
+    RpcError::new(code::METHOD_NOT_FOUND, message)
 }
 
 impl Default for MethodTable {

@@ -38,7 +38,7 @@ impl Tokens {
         }
         let record = self.client.check_token(token).await.map_err(|error| {
             warn!("cannot check a token: {error}");
-            unchecked(error)
+            unchecked(&error)
         })?;
         let caller = record.map(|record| Arc::new(Caller::from(record)));
         if let Some(caller) = &caller {
@@ -64,9 +64,9 @@ impl Tokens {
     }
 }
 
-fn unchecked(error: TokenError) -> RpcError {
+fn unchecked(error: &TokenError) -> RpcError {
     let message = format!("cannot check the token: {error}; try again");
-    let retryable = matches!(&error, TokenError::Store(error) if error.is_transient());
+    let retryable = matches!(error, TokenError::Store(error) if error.is_transient());
     RpcError::new(code::INTERNAL, message).with("retryable", retryable)
 }
 

@@ -1,11 +1,10 @@
 //! The server of the Model Context Protocol, by lines of JSON and by the official Python client.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Hero, Redis, needs};
+use crate::support::{Hero, Redis, needs, pypi};
 
 /// Sends messages to `hero mcp`, and returns its answers by the ids of the requests.
 fn talk(hero: &Hero, args: &[&str], messages: &[Value]) -> Vec<Value> {
@@ -127,20 +126,6 @@ fn agent_has_the_rights_of_its_token() {
     hero.run(&["mcp", "--token", "hero_none"]).code(77);
 }
 
-/// The official client in a virtual environment; `None` where it cannot be installed.
-#[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
-fn python_client(folder: &Path) -> Option<PathBuf> {
-    let run = |program: &Path, args: &[&str]| {
-        let done = Command::new(program).args(args).output();
-        done.is_ok_and(|done| done.status.success())
-    };
-    let (system, own) = (Path::new("python3"), folder.join("venv/bin/python"));
-    let venv = folder.join("venv");
-    let made = run(system, &["-m", "venv", venv.to_str()?]);
-    let install = ["-m", "pip", "install", "-q", "--retries", "0", "--timeout", "15", "mcp"];
-    (made && run(&own, &install)).then_some(own)
-}
-
 const CLIENT: &str = r#"
 import asyncio, os, sys
 from mcp import ClientSession, StdioServerParameters
@@ -165,18 +150,13 @@ asyncio.run(main())
 #[test]
 #[expect(clippy::disallowed_methods, reason = "tests start the programs they test against")]
 fn official_python_client_lists_tools_and_runs_scripts() {
-    let redis = Redis::start();
-    let mut python = None;
-    let found = || {
-        python = python_client(redis.folder());
-        python.is_some()
-    };
-    if !needs("mcp of PyPI", found) {
+    if !needs("mcp of PyPI", || pypi().is_some()) {
         return;
     }
+    let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0");
     let _actor = hero.actor("osis-default-1").start();
-    let done = Command::new(python.expect("found"))
+    let done = Command::new(pypi().expect("found"))
         .args(["-c", CLIENT, env!("CARGO_BIN_EXE_hero")])
         .env("HERO_CONFIG", hero.config_file())
         .output()

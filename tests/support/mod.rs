@@ -6,6 +6,7 @@ pub(crate) mod keys;
 #[path = "../../src/test_support.rs"]
 mod needs;
 pub(crate) mod proxy;
+mod pypi;
 mod redis;
 mod seed;
 mod wait;
@@ -14,6 +15,7 @@ mod world;
 pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use needs::needs;
+pub(crate) use pypi::pypi;
 pub(crate) use redis::Redis;
 pub(crate) use seed::{number, seed, seeds};
 pub(crate) use wait::wait_until;

@@ -5,8 +5,11 @@ use std::time::Duration;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use super::super::error::{RpcError, code};
+use super::super::method::Method;
+use super::super::table::MethodTable;
+use super::AgentServer;
 use crate::proto::job::{JobId, SETTINGS};
-use crate::rpc::{CallContext, Method, MethodTable, RpcError, code};
 
 /// A tool.
 struct AgentTool {
@@ -176,11 +179,7 @@ impl AgentTool {
 }
 
 /// Calls a tool. A call that fails is a result with `isError`, which the agent sees.
-pub(super) async fn call(
-    table: &MethodTable,
-    context: &CallContext,
-    mut params: Value,
-) -> Result<Value, RpcError> {
+pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Value, RpcError> {
     let wrong = |message: String| Err(RpcError::new(code::INVALID_PARAMS, message));
     let Some(tool) = TOOLS.iter().find(|tool| params["name"] == tool.name) else {
         let name = params["name"].to_string();
@@ -192,12 +191,12 @@ pub(super) async fn call(
         Some(_) => return wrong("the arguments are not an object".to_owned()),
     };
     let called = match tool.name {
-        FOLLOW => follow(table, context, arguments).await,
-        _ => table.call(context.clone(), tool.method, tool.params(arguments)).await,
+        FOLLOW => follow(server, arguments).await,
+        _ => server.call(tool.method, tool.params(arguments)).await,
     };
     Ok(match called {
         Err(error) => result(true, &error.message, &json!({ "error": error })),
-        Ok(job) if tool.method == "job.run" => ended(table, context, &job).await,
+        Ok(job) if tool.method == "job.run" => ended(server, &job).await,
         Ok(found) => result(false, &found.to_string(), &found),
     })
 }
@@ -211,9 +210,9 @@ fn result(is_error: bool, text: &str, structured: &Value) -> Value {
 }
 
 /// The result of a script: its output; or its error and the last lines of its log.
-async fn ended(table: &MethodTable, context: &CallContext, job: &Value) -> Value {
+async fn ended(server: &AgentServer, job: &Value) -> Value {
     let params = json!({ "id": job["id"] });
-    let log = table.call(context.clone(), "job.log", params).await.unwrap_or_default();
+    let log = server.call("job.log", params).await.unwrap_or_default();
     let lines = log["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let texts = lines.iter().filter(|line| line.get("progress").is_none());
     let texts: Vec<&str> = texts.filter_map(|line| line["line"].as_str()).collect();
@@ -239,26 +238,25 @@ async fn ended(table: &MethodTable, context: &CallContext, job: &Value) -> Value
 
 /// Returns the lines of a log after a place; if there are none yet, waits for some.
 async fn follow(
-    table: &MethodTable,
-    context: &CallContext,
+    server: &AgentServer,
     mut arguments: Map<String, Value>,
 ) -> Result<Value, RpcError> {
     let wait = arguments.remove("wait").and_then(|wait| wait.as_f64()).unwrap_or(10.0);
     let wait = Duration::from_secs_f64(wait.clamp(0.0, FOLLOW_MAX.as_secs_f64()));
     let params = Value::Object(arguments);
-    let found = table.call(context.clone(), "job.log", params.clone()).await?;
+    let found = server.call("job.log", params.clone()).await?;
     let is_empty = found["lines"].as_array().is_none_or(Vec::is_empty);
     let id: Option<JobId> = params["id"].as_str().and_then(|id| id.parse().ok());
     let Some(id) = id.filter(|_| is_empty) else { return Ok(found) };
     let mut follower = match params["after"].as_str() {
-        Some(after) => context.client.follow_job_logs_after(&id, after.to_owned()),
-        None => context.client.follow_job_logs(&id),
+        Some(after) => server.context.client.follow_job_logs_after(&id, after.to_owned()),
+        None => server.context.client.follow_job_logs(&id),
     };
     // The lines are read below; also a job that ended ends the wait.
     if let Ok(waited) = tokio::time::timeout(wait, follower.next()).await {
         waited?;
     }
-    table.call(context.clone(), "job.log", params).await
+    server.call("job.log", params).await
 }
 
 #[cfg(test)]

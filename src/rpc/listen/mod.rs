@@ -27,6 +27,7 @@ use super::guard::{Connection, log_disconnected};
 use super::http;
 use super::peer::Users;
 use super::service::ApiService;
+use super::socket::KeptConnection;
 use crate::config::Listen;
 use crate::proto::report::Shutdown;
 use bind::{Bound, bind};
@@ -185,8 +186,7 @@ impl HttpServer {
         let settings = self.service.settings();
         let (name, caller) = self.users.caller_of(&stream, &settings).await;
         let connection = Connection { address: None, peer: name.into(), caller, is_secure: false };
-        self.http(stream, connection, settings.client_timeout).await;
-        drop(permit);
+        self.http(stream, connection, permit, settings.client_timeout).await;
     }
 
     async fn tcp(
@@ -202,28 +202,33 @@ impl HttpServer {
         let is_secure = self.tls.is_on();
         let connection = Connection { address: Some(address), peer, caller: None, is_secure };
         if !is_secure {
-            self.http(stream, connection, within).await;
+            self.http(stream, connection, permit, within).await;
         } else if let Some(acceptor) = self.tls.acceptor(&self.service.settings()) {
             match tokio::time::timeout(within, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => self.http(stream, connection, within).await,
+                Ok(Ok(stream)) => self.http(stream, connection, permit, within).await,
                 Ok(Err(error)) => debug!("no TLS with {}: {error}", connection.peer),
                 Err(_) => debug!("no TLS with {} in time", connection.peer),
             }
         }
-        drop(permit);
     }
 
-    /// Serves the requests of one connection.
-    async fn http<S>(&self, stream: S, connection: Connection, within: Duration)
-    where
+    /// Serves the requests of one connection. It has its place until a WebSocket over it has ended too.
+    async fn http<S>(
+        &self,
+        stream: S,
+        connection: Connection,
+        place: OwnedSemaphorePermit,
+        within: Duration,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (router, path) = (self.router.clone(), self.path.clone());
+        let kept = KeptConnection { place: Arc::new(place), shutdown: self.shutdown.clone() };
         let peer = Arc::clone(&connection.peer);
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             let router = router.clone();
             let found = below(&path, request.uri());
-            let connection = connection.clone();
+            let (connection, kept) = (connection.clone(), kept.clone());
             async move {
                 let Some(uri) = found else {
                     let mut response = Response::new(Body::from("not found\n"));
@@ -232,6 +237,7 @@ impl HttpServer {
                 };
                 *request.uri_mut() = uri;
                 request.extensions_mut().insert(connection);
+                request.extensions_mut().insert(kept);
                 hyper::service::Service::call(&TowerToHyperService::new(router), request).await
             }
         });

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::{RpcError, code};
+use super::super::follow::{LoggedLine, StreamPlace};
 use super::super::method::CallContext;
 use super::params::{Spelled, page_size};
 use crate::proto::job::JobId;
@@ -38,43 +39,21 @@ pub(super) struct LogPart {
     next: Option<String>,
 }
 
-/// A line of a log.
-#[derive(Serialize, JsonSchema)]
-struct LoggedLine {
-    /// Its place in the log.
-    id: String,
-    /// 1 for standard output, 2 for standard error, 3 for progress.
-    fd: u8,
-    /// The text, without its line end.
-    line: String,
-    /// The progress from 0 to 1, if the line is about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    progress: Option<f64>,
-}
-
 pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart, RpcError> {
     let Spelled(id) = given.id;
     let limit = page_size(given.limit.or(Some(LINES_MAX)), LINES_MAX)?;
     let after =
         given.after.or_else(|| given.since.map(|Spelled(time)| LogLine::place_before(time)));
-    if after.as_ref().is_some_and(|place| !is_place(place)) {
+    if after.as_ref().is_some_and(|place| place.parse::<StreamPlace>().is_err()) {
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "after"));
     }
     context.may_see(&id).await?;
     let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;
     let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
-    let lines = lines.into_iter().map(|LogLine { id, fd, line, progress }| LoggedLine {
-        id,
-        fd,
-        line,
-        progress,
-    });
-    Ok(LogPart { id: id.to_string(), lines: lines.collect(), next })
-}
-
-/// Returns whether a text is a place in a log: two numbers.
-fn is_place(text: &str) -> bool {
-    let is_number = |part: &str| part.parse::<u64>().is_ok();
-    text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
+    Ok(LogPart {
+        id: id.to_string(),
+        lines: lines.into_iter().map(LoggedLine::from).collect(),
+        next,
+    })
 }

@@ -6,6 +6,7 @@ mod actor;
 mod batch;
 mod cron;
 mod dead;
+mod follow;
 mod graph;
 mod job;
 mod job_log;
@@ -21,6 +22,8 @@ mod system;
 use super::error::{RpcError, code};
 use super::method::Method;
 
+pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
+
 /// All methods.
 pub(super) fn all() -> Vec<Method> {
     let mut all = job::methods();
@@ -35,6 +38,7 @@ pub(super) fn all() -> Vec<Method> {
     all.extend(script::methods());
     all.extend(system::methods());
     all.extend(older::methods());
+    all.extend(follow::methods());
     all
 }
 

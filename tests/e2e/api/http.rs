@@ -112,6 +112,11 @@ impl Link {
         Some(answer)
     }
 
+    /// Reads as many bytes as there is room for.
+    pub(super) fn read(&mut self, room: &mut [u8]) -> std::io::Result<()> {
+        self.stream.read_exact(room)
+    }
+
     /// Returns true if the server closes the connection without a word.
     pub(super) fn is_closed(&mut self) -> bool {
         self.stream.read(&mut [0]).map_or(true, |length| length == 0)

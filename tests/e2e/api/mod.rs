@@ -1,9 +1,12 @@
 //! The API over HTTP, by a client that shares no code with the program.
 
+mod agents;
 mod http;
 mod listener;
 mod outage;
 mod prometheus;
+mod subscriptions;
+mod websocket;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,81 @@
+//! Follows a job: its states and the lines of its log, to its end.
+
+use std::time::Duration;
+
+use super::{Client, ClientError};
+use crate::proto::job::{JobId, JobStatus};
+use crate::store::{Blocking, LogLine, Store};
+
+/// The first wait for lines, after which the state is read. It doubles while nothing happens.
+const WAIT: Duration = Duration::from_millis(50);
+/// The longest wait.
+const WAIT_MAX: Duration = Duration::from_millis(500);
+/// The most lines of one read.
+const LINES: usize = 1000;
+
+/// Reads the states and the log of a job until it ends.
+pub struct JobFollower {
+    store: Store,
+    connection: Blocking,
+    id: JobId,
+    after: String,
+    status: Option<JobStatus>,
+    wait: Duration,
+}
+
+/// The next part of a job's course.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobNews {
+    /// Its state.
+    pub status: JobStatus,
+    /// The next lines of its log.
+    pub lines: Vec<LogLine>,
+    /// True if it has ended and these are its last lines.
+    pub is_last: bool,
+}
+
+impl Client {
+    /// Follows the states of a job, and its log after a place, on its own connection.
+    pub fn follow_job(&self, id: &JobId, after: String) -> JobFollower {
+        let (connection, store) = (self.store.blocking(), self.store.clone());
+        JobFollower { store, connection, id: id.clone(), after, status: None, wait: WAIT }
+    }
+}
+
+impl JobFollower {
+    /// Waits for the next state or the next lines. Can be cancelled at any time.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Store`], after which the next call continues.
+    pub async fn next(&mut self) -> Result<JobNews, ClientError> {
+        loop {
+            // The log is complete before a job has ended: read after the state it has all lines.
+            let outcome = self.store.outcome(&self.id).await?;
+            let (status, _) = outcome.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
+            if status.is_terminal() {
+                let lines = self.store.read_log(&self.id, Some(&self.after), LINES).await?;
+                let is_last = lines.len() < LINES;
+                return Ok(self.noted(status, lines, is_last));
+            }
+            if self.status != Some(status) {
+                return Ok(self.noted(status, Vec::new(), false));
+            }
+            let after = Some(self.after.as_str());
+            let read = self.store.follow_log(&mut self.connection, &self.id, after, self.wait);
+            let lines = read.await?;
+            if !lines.is_empty() {
+                return Ok(self.noted(status, lines, false));
+            }
+            self.wait = (self.wait * 2).min(WAIT_MAX);
+        }
+    }
+
+    fn noted(&mut self, status: JobStatus, lines: Vec<LogLine>, is_last: bool) -> JobNews {
+        if let Some(last) = lines.last() {
+            self.after.clone_from(&last.id);
+        }
+        self.status = Some(status);
+        self.wait = WAIT;
+        JobNews { status, lines, is_last }
+    }
+}

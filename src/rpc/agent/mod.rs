@@ -1,0 +1,171 @@
+//! The server of the Model Context Protocol, by which agents run scripts: its answers, without a transport.
+//!
+//! It keeps no sessions. A client begins with `initialize`, or says its version with each request, as the
+//! protocol has it since 2026-07-28.
+
+mod tools;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::caller::Caller;
+use super::error::{RpcError, code, shown};
+use super::method::CallContext;
+use super::service::ApiService;
+use super::table::MethodTable;
+
+/// The versions of the protocol that begin with `initialize`, the newest first.
+const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The version in which each request says its version.
+const VERSION_PER_REQUEST: &str = "2026-07-28";
+/// The members of `_meta` with the version of a request, and with the name of the server.
+const VERSION_OF_REQUEST: &str = "io.modelcontextprotocol/protocolVersion";
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The time for which a client may keep the list of tools, in milliseconds.
+const KEPT_MS: u64 = 60_000;
+const INSTRUCTIONS: &str = "Runs scripts as jobs, each in a sandbox with limits of time and memory. run_script \
+    runs one and returns its output; submit_job, wait_job, follow_job and stop_job are for long ones. \
+    script_types lists the types of scripts; osis and sal scripts are Rhai.";
+
+/// Codes of errors that the protocol has beside those of JSON-RPC.
+pub(super) mod agent_code {
+    /// The headers of a request and its body differ.
+    pub(in crate::rpc) const HEADER_MISMATCH: i32 = -32020;
+    /// The server does not speak the version.
+    pub(in crate::rpc) const UNSUPPORTED_VERSION: i32 = -32022;
+}
+
+/// The methods and the rights of an agent.
+pub struct AgentServer {
+    table: Arc<MethodTable>,
+    context: CallContext,
+    /// Logs the calls, in a supervisor.
+    service: Option<ApiService>,
+}
+
+impl AgentServer {
+    /// Creates the server of one agent.
+    pub fn new(context: CallContext) -> Self {
+        Self { table: Arc::new(MethodTable::new()), context, service: None }
+    }
+
+    /// Creates the server of an agent that calls the API of a supervisor.
+    pub(super) fn of(service: &ApiService, caller: Arc<Caller>) -> Self {
+        let (table, context) = (Arc::clone(service.table()), service.context(caller));
+        Self { table, context, service: Some(service.clone()) }
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    /// [`RpcError`] if there is no such method or tool, or its parameters are wrong. A tool that fails has a
+    /// result.
+    pub async fn answer(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        let version = version_of(&params);
+        if let Some(asked) = version.as_deref().filter(|asked| *asked != VERSION_PER_REQUEST) {
+            return Err(unsupported(asked));
+        }
+        let mut result = match method {
+            "initialize" => initialized(&params),
+            "server/discover" => discovered(),
+            "ping" => json!({}),
+            "tools/list" => json!({
+                "tools": tools::list(&self.table), "ttlMs": KEPT_MS, "cacheScope": "public",
+            }),
+            "tools/call" => tools::call(self, params).await?,
+            _ => {
+                let message = format!("there is no method `{}`", shown(method));
+                return Err(RpcError::new(code::METHOD_NOT_FOUND, message));
+            }
+        };
+        if version.is_some() {
+            result["resultType"] = json!("complete");
+            result["_meta"] = json!({ SERVER_INFO: server_info() });
+        }
+        Ok(result)
+    }
+
+    /// Calls a method of the API.
+    async fn call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        match &self.service {
+            Some(service) => service.call(Arc::clone(&self.context.caller), method, params).await,
+            None => self.table.call(self.context.clone(), method, params).await,
+        }
+    }
+}
+
+/// Returns the version that a request says it has.
+pub(super) fn version_of(params: &Value) -> Option<String> {
+    params["_meta"][VERSION_OF_REQUEST].as_str().map(str::to_owned)
+}
+
+/// Returns true if the server speaks a version.
+pub(super) fn is_supported(version: &str) -> bool {
+    version == VERSION_PER_REQUEST || VERSIONS.contains(&version)
+}
+
+/// Returns true if each request of a version says that version.
+pub(super) fn is_per_request(version: &str) -> bool {
+    version == VERSION_PER_REQUEST
+}
+
+/// Returns the error for a version that the server does not speak.
+pub(super) fn unsupported(asked: &str) -> RpcError {
+    let message = format!("the version {} of the protocol is not supported", shown(asked));
+    RpcError::new(agent_code::UNSUPPORTED_VERSION, message)
+        .with("supported", supported())
+        .with("requested", asked)
+}
+
+fn supported() -> Vec<&'static str> {
+    [VERSION_PER_REQUEST].into_iter().chain(VERSIONS).collect()
+}
+
+fn server_info() -> Value {
+    json!({ "name": "hero", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The answer to the first request: the version that the client asks for, if the server speaks it.
+fn initialized(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str();
+    let version =
+        VERSIONS.into_iter().find(|version| asked == Some(version)).unwrap_or(VERSIONS[0]);
+    let mut result = about();
+    result.insert("protocolVersion".to_owned(), json!(version));
+    result.insert("serverInfo".to_owned(), server_info());
+    Value::Object(result)
+}
+
+/// The answer to the question for the versions and capabilities.
+fn discovered() -> Value {
+    let mut result = about();
+    result.insert("supportedVersions".to_owned(), json!(supported()));
+    result.insert("ttlMs".to_owned(), json!(KEPT_MS));
+    result.insert("cacheScope".to_owned(), json!("public"));
+    Value::Object(result)
+}
+
+fn about() -> Map<String, Value> {
+    let capabilities = json!({ "tools": {} });
+    [("capabilities", capabilities), ("instructions", json!(INSTRUCTIONS))]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_of_the_client_is_used_if_it_is_known() {
+        let version = |asked: &str| {
+            initialized(&json!({ "protocolVersion": asked }))["protocolVersion"].clone()
+        };
+        assert_eq!(
+            (version("2024-11-05"), version("1999-01-01")),
+            (json!("2024-11-05"), json!(VERSIONS[0]))
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! `/mcp`: the Model Context Protocol over HTTP. Each request is a POST, and its response is JSON.
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::agent::{
+    AgentServer, agent_code, is_per_request, is_supported, unsupported, version_of,
+};
+use super::error::{RpcError, code};
+use super::guard::refusal;
+use super::http_body::read_json;
+use super::json::{self, NOBODY, Sender};
+use super::service::ApiService;
+
+const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+
+/// Answers a message of an agent.
+pub(super) async fn call(
+    State(service): State<ApiService>,
+    Extension(sender): Extension<Sender>,
+    request: Request,
+) -> Response {
+    let Some(caller) = sender.caller else {
+        let error = RpcError::new(code::UNAUTHENTICATED, NOBODY);
+        return refusal(StatusCode::UNAUTHORIZED, &error, true);
+    };
+    let headers = request.headers().clone();
+    let body = match read_json(&service, request).await {
+        Ok(body) => body,
+        Err((status, error)) => return refusal(status, &error, true),
+    };
+    let version = text(&headers, VERSION);
+    if let Some(version) = version.filter(|version| !is_supported(version)) {
+        return failed(Value::Null, &unsupported(version), true);
+    }
+    let is_modern = version.is_some_and(is_per_request);
+    let (id, method, params) = match message(&body) {
+        Ok(Some(request)) => request,
+        // Notifications, and answers to requests that were never made.
+        Ok(None) => return StatusCode::ACCEPTED.into_response(),
+        Err(error) => return failed(Value::Null, &error, true),
+    };
+    let result = match checked(&headers, &method, &params) {
+        Ok(()) => AgentServer::of(&service, caller).answer(&method, params).await,
+        Err(error) => Err(error),
+    };
+    match result {
+        Ok(result) => answered(StatusCode::OK, &json::response(id, Ok(result))),
+        Err(error) => failed(id, &error, is_modern),
+    }
+}
+
+/// Returns the id, the method and the parameters of a request; `None` for another message.
+fn message(body: &[u8]) -> Result<Option<(Value, String, Value)>, RpcError> {
+    let mut message: Value = serde_json::from_slice(body).map_err(|error| {
+        RpcError::new(code::PARSE, format!("cannot parse the message as JSON: {error}"))
+    })?;
+    let Some(members) = message.as_object_mut() else {
+        let text = "the body must be one message of JSON-RPC, an object";
+        return Err(RpcError::new(code::INVALID_REQUEST, text));
+    };
+    let id = members.remove("id");
+    let Some(Value::String(method)) = members.remove("method") else {
+        let is_answer = members.contains_key("result") || members.contains_key("error");
+        let error = RpcError::new(code::INVALID_REQUEST, "the message has no method");
+        return if is_answer { Ok(None) } else { Err(error) };
+    };
+    Ok(id.map(|id| (id, method, members.remove("params").unwrap_or_default())))
+}
+
+/// Refuses a request whose headers say something else than its body: a proxy may have looked only at them.
+fn checked(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), RpcError> {
+    let version = text(headers, VERSION);
+    let own = version_of(params);
+    let differs = |name: &str| {
+        let message = format!("the header {name} and the body of the request differ");
+        Err(RpcError::new(agent_code::HEADER_MISMATCH, message))
+    };
+    let is_modern = version.is_some_and(is_per_request);
+    if !is_modern && own.is_none() {
+        return Ok(());
+    }
+    if own.as_deref() != version {
+        return match (own, version) {
+            (None, _) => {
+                let message = "the request does not say its version in params._meta";
+                Err(RpcError::new(code::INVALID_PARAMS, message))
+            }
+            _ => differs("MCP-Protocol-Version"),
+        };
+    }
+    if text(headers, METHOD) != Some(method) {
+        return differs("Mcp-Method");
+    }
+    let name = params["name"].as_str().filter(|_| method == "tools/call");
+    if name.is_some() && text(headers, NAME).and_then(decoded).as_deref() != name {
+        return differs("Mcp-Name");
+    }
+    Ok(())
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Returns the value of a header, which is Base64 if it has more than a header can.
+fn decoded(value: &str) -> Option<String> {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+        None => Some(value.to_owned()),
+        Some(base64) => String::from_utf8(STANDARD.decode(base64).ok()?).ok(),
+    }
+}
+
+/// The response of an error. Since the requests say their versions, the status of HTTP tells it too.
+fn failed(id: Value, error: &RpcError, has_status: bool) -> Response {
+    let status = match error.code {
+        _ if !has_status => StatusCode::OK,
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code::INTERNAL => StatusCode::OK,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    answered(status, &json::response(id, Err(error.clone())))
+}
+
+fn answered(status: StatusCode, response: &Value) -> Response {
+    let json = HeaderValue::from_static("application/json");
+    (status, [(header::CONTENT_TYPE, json)], response.to_string()).into_response()
+}

@@ -1,0 +1,16 @@
+//! Subscriptions: what is followed, by whom, and from which place on. All followers of one thing share one
+//! reader of Redis; each has a place of its own, so a slow one costs no memory.
+
+mod feed;
+mod follower;
+mod hub;
+mod notice;
+mod place;
+mod read;
+mod topic;
+
+pub(crate) use follower::{Follower, NextNotice};
+pub(crate) use hub::FollowHub;
+pub(crate) use notice::{EventsNotice, JobNotice, LoggedLine, StatsNotice};
+pub(crate) use place::StreamPlace;
+pub(crate) use topic::{FollowTopic, Following};

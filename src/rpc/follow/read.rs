@@ -1,0 +1,132 @@
+//! The readers: one task for each thing that is followed.
+
+use std::time::Duration;
+
+use super::feed::{FeedEntry, SharedFeed};
+use super::place::StreamPlace;
+use super::topic::FollowTopic;
+use crate::client::{Client, ClientError};
+use crate::proto::job::JobId;
+use crate::store::LogLine;
+
+/// The time between two reads, in which lines gather: each costs a message to every follower.
+const PACE: Duration = Duration::from_millis(100);
+/// The time between two looks at the statistics.
+const STATS_PACE: Duration = Duration::from_secs(1);
+/// The time between two attempts while Redis cannot be reached.
+const AGAIN: Duration = Duration::from_secs(1);
+/// The bytes that an entry takes beside its texts.
+const ENTRY_BYTES: usize = 100;
+
+/// Reads what is followed until it ends; mostly it is aborted when the last follower has left.
+pub(super) async fn read(client: &Client, topic: &FollowTopic, feed: &SharedFeed) {
+    match topic {
+        FollowTopic::Job(id) => read_job(client, id, feed).await,
+        FollowTopic::Events => read_events(client, feed).await,
+        FollowTopic::Stats => read_stats(client, feed).await,
+    }
+}
+
+async fn trouble(feed: &SharedFeed, error: &ClientError) {
+    feed.trouble(&error.to_string());
+    tokio::time::sleep(AGAIN).await;
+}
+
+async fn read_job(client: &Client, id: &JobId, feed: &SharedFeed) {
+    let begin = loop {
+        match client.get_last_job_logs(id, 1).await {
+            Ok(last) => break last.first().map_or("0-0".to_owned(), |line| line.id.clone()),
+            Err(error) => trouble(feed, &error).await,
+        }
+    };
+    feed.change(|content| content.open(StreamPlace::of(&begin)));
+    let mut follower = client.follow_job(id, begin);
+    loop {
+        let news = match follower.next().await {
+            Ok(news) => news,
+            Err(error @ ClientError::NoSuchJob(_)) => {
+                feed.change(|content| content.ended = Some(Err(error.into())));
+                return;
+            }
+            Err(error) => {
+                trouble(feed, &error).await;
+                continue;
+            }
+        };
+        feed.change(|content| {
+            content.problem = None;
+            for line in news.lines {
+                add_line(content, line);
+            }
+            if news.is_last {
+                content.ended = Some(Ok(()));
+            }
+            if news.is_last || !news.status.is_terminal() {
+                content.status = Some(news.status);
+            }
+        });
+        if news.is_last {
+            return;
+        }
+        tokio::time::sleep(PACE).await;
+    }
+}
+
+fn add_line(content: &mut super::feed::FeedContent, line: LogLine) {
+    let (place, bytes) = (StreamPlace::of(&line.id), line.line.len() + ENTRY_BYTES);
+    content.add(place, bytes, FeedEntry::Line(line.into()));
+}
+
+async fn read_events(client: &Client, feed: &SharedFeed) {
+    let now = loop {
+        match client.now().await {
+            Ok(now) => break now,
+            Err(error) => trouble(feed, &error).await,
+        }
+    };
+    feed.change(|content| content.open(StreamPlace::of(&LogLine::place_before(now))));
+    let mut follower = client.follow_events(now);
+    loop {
+        match follower.next().await {
+            Ok(events) => feed.change(|content| {
+                content.problem = None;
+                for event in events {
+                    let texts = [&event.id, &event.script_type, &event.actor].map(String::len);
+                    let bytes = texts.iter().sum::<usize>() + ENTRY_BYTES;
+                    let place = StreamPlace::of(&event.place);
+                    content.add(place, bytes, FeedEntry::Event(event.into()));
+                }
+            }),
+            Err(error) => trouble(feed, &error).await,
+        }
+        tokio::time::sleep(PACE).await;
+    }
+}
+
+async fn read_stats(client: &Client, feed: &SharedFeed) {
+    let mut last = None;
+    loop {
+        let read = async {
+            let stats = client.stats().await?;
+            Ok((stats, LogLine::place_before(client.now().await?)))
+        };
+        match read.await {
+            Ok((stats, place)) => {
+                let was_away = feed.content().problem.is_some();
+                let is_news = last.as_ref() != Some(&stats);
+                if is_news || was_away {
+                    let entry = FeedEntry::Stats(std::sync::Arc::new(stats.clone()));
+                    last = Some(stats);
+                    feed.change(|content| {
+                        (content.is_open, content.problem) = (true, None);
+                        if is_news {
+                            content.replace(StreamPlace::of(&place), entry);
+                        }
+                    });
+                }
+            }
+            Err(error) => trouble(feed, &error).await,
+        }
+        tokio::time::sleep(STATS_PACE).await;
+    }
+}

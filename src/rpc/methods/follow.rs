@@ -1,0 +1,103 @@
+//! Subscriptions: `job.follow`, `events.follow`, `stats.follow` and `unsubscribe`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::super::caller::Scope;
+use super::super::error::{RpcError, code, shown};
+use super::super::follow::{
+    EventsNotice, FollowTopic, Following, JobNotice, StatsNotice, StreamPlace,
+};
+use super::super::method::{CallContext, Method};
+use super::params::Spelled;
+use crate::proto::job::JobId;
+
+/// The method that ends a subscription.
+pub(in crate::rpc) const UNSUBSCRIBE: &str = "unsubscribe";
+
+pub(super) fn methods() -> [Method; 4] {
+    [
+        Method::subscription::<_, JobNotice, _, _>(
+            "job.follow",
+            Scope::Read,
+            "Follows a job: its states, its progress and the lines of its log, until it has ended.",
+            job,
+        ),
+        Method::subscription::<_, EventsNotice, _, _>(
+            "events.follow",
+            Scope::Read,
+            "Follows the transitions of all jobs, from now on or from a sequence number; needs job.events.",
+            events,
+        ),
+        Method::subscription::<_, StatsNotice, _, _>(
+            "stats.follow",
+            Scope::Read,
+            "Follows the counters and times of each script type: as they are, then each change, once a second.",
+            stats,
+        ),
+        Method::new(
+            UNSUBSCRIBE,
+            None,
+            "Ends a subscription of this connection; false if it has ended before.",
+            async |_: CallContext, given: EndSubscription| -> Result<bool, RpcError> {
+                let EndSubscription { subscription } = given;
+                let message = format!(
+                    "there is no subscription {} here: subscriptions are of a WebSocket, at /rpc",
+                    shown(&subscription)
+                );
+                Err(RpcError::new(code::INVALID_REQUEST, message))
+            },
+        ),
+    ]
+}
+
+/// A subscription to end.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::rpc) struct EndSubscription {
+    /// The id of the subscription.
+    pub(in crate::rpc) subscription: String,
+}
+
+/// A job to follow.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FollowJob {
+    /// The id of the job.
+    id: Spelled<JobId>,
+    /// The sequence number of a notification, to get only what came after it. Without it the log is told from
+    /// its start.
+    since: Option<Spelled<StreamPlace>>,
+}
+
+async fn job(context: CallContext, given: FollowJob) -> Result<Following, RpcError> {
+    let Spelled(id) = given.id;
+    context.may_see(&id).await?;
+    context.client.get_job_status(&id).await?;
+    let since = given.since.map(|Spelled(place)| place);
+    Ok(Following { topic: FollowTopic::Job(id), since, types: None })
+}
+
+/// Where to begin.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FollowSince {
+    /// The sequence number of a notification, to get only what came after it. Without it, from now on.
+    since: Option<Spelled<StreamPlace>>,
+}
+
+async fn events(context: CallContext, given: FollowSince) -> Result<Following, RpcError> {
+    context.needs_no_bounds("follow the events of all jobs")?;
+    if !context.config.job.events {
+        let message = "cannot follow events: none are recorded; set job.events = true";
+        return Err(RpcError::new(code::CONFLICT, message));
+    }
+    let since = given.since.map(|Spelled(place)| place);
+    Ok(Following { topic: FollowTopic::Events, since, types: None })
+}
+
+async fn stats(context: CallContext, given: FollowSince) -> Result<Following, RpcError> {
+    let since = given.since.map(|Spelled(place)| place);
+    let types = context.caller.bounds.types.clone();
+    Ok(Following { topic: FollowTopic::Stats, since, types })
+}

@@ -1,0 +1,203 @@
+//! A small client of WebSockets, which sends frames byte by byte as a test wants them.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::http::{Answer, Link};
+
+/// An open WebSocket.
+pub(super) struct Socket {
+    link: Link,
+    last: u64,
+    /// Notifications that came before an answer.
+    early: Vec<Value>,
+}
+
+/// A frame of the server.
+#[derive(Debug, PartialEq)]
+pub(super) enum Frame {
+    Text(Value),
+    Ping,
+    Pong(Vec<u8>),
+    /// The code and the reason.
+    Close(u16, String),
+    /// The connection is closed.
+    Gone,
+}
+
+pub(super) const TEXT: u8 = 1;
+pub(super) const BINARY: u8 = 2;
+pub(super) const CLOSE: u8 = 8;
+pub(super) const PING: u8 = 9;
+pub(super) const PONG: u8 = 10;
+
+impl Socket {
+    /// Opens a WebSocket at `/rpc`.
+    #[track_caller]
+    pub(super) fn open(link: Link, headers: &[(&str, &str)]) -> Self {
+        let (answer, link) = Self::ask(link, headers);
+        assert_eq!(answer.status, 101, "{}", answer.text());
+        Self { link, last: 0, early: Vec::new() }
+    }
+
+    /// Asks for a WebSocket. Returns the answer, which may be a refusal.
+    #[track_caller]
+    pub(super) fn ask(mut link: Link, headers: &[(&str, &str)]) -> (Answer, Link) {
+        let key = STANDARD.encode([7; 16]);
+        let mut all = vec![
+            ("connection", "Upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-key", key.as_str()),
+            ("content-length", ""),
+        ];
+        all.extend(headers);
+        let answer = link.get("/rpc", &all);
+        if answer.status == 101 {
+            // The example of RFC 6455 has another key; this one's answer is as fixed.
+            assert!(answer.header("sec-websocket-accept").is_some_and(|text| text.len() == 28));
+        }
+        (answer, link)
+    }
+
+    /// Sends a whole frame, masked.
+    pub(super) fn frame(&mut self, opcode: u8, payload: &[u8]) -> std::io::Result<()> {
+        self.link.send(&frame(0x80 | opcode, payload))
+    }
+
+    /// Sends bytes as they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.link.send(bytes)
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.frame(TEXT, text.as_bytes()).expect("the server takes it");
+    }
+
+    /// Sends a request, and returns the result of its answer. Notifications that come before are kept.
+    #[track_caller]
+    pub(super) fn call(&mut self, method: &str, params: &Value) -> Value {
+        let mut answer = self.answer(method, params);
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    /// Sends a request, and returns its answer.
+    #[track_caller]
+    pub(super) fn answer(&mut self, method: &str, params: &Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.text(&request.to_string());
+        loop {
+            match self.next() {
+                Frame::Text(answer) if answer["id"] == id => return answer,
+                Frame::Text(notice) => self.early.push(notice),
+                Frame::Ping => {}
+                other => panic!("no answer to {method} but {other:?}"),
+            }
+        }
+    }
+
+    /// Returns the id of a new subscription.
+    #[track_caller]
+    pub(super) fn follow(&mut self, method: &str, params: &Value) -> String {
+        let opened = self.call(method, params);
+        opened["subscription"].as_str().expect("an id").to_owned()
+    }
+
+    /// Returns the parameters of the next notification.
+    #[track_caller]
+    pub(super) fn notice(&mut self) -> Value {
+        let mut notice = match self.early.is_empty() {
+            false => self.early.remove(0),
+            true => loop {
+                match self.next() {
+                    Frame::Text(text) => break text,
+                    Frame::Ping => {}
+                    other => panic!("no notification but {other:?}"),
+                }
+            },
+        };
+        assert!(notice["method"].is_string() && notice.get("id").is_none(), "{notice}");
+        notice["params"].take()
+    }
+
+    /// Returns the notifications of a job that is followed, to its end.
+    #[track_caller]
+    pub(super) fn to_the_end(&mut self) -> Vec<Value> {
+        let mut all = vec![self.notice()];
+        while all.last().is_some_and(|notice| notice["ended"] != true) {
+            all.push(self.notice());
+        }
+        all
+    }
+
+    /// Reads the next frame.
+    pub(super) fn next(&mut self) -> Frame {
+        let mut head = [0; 2];
+        if self.link.read(&mut head).is_err() {
+            return Frame::Gone;
+        }
+        let mut length = u64::from(head[1]);
+        let extended = match length {
+            126 => 2,
+            127 => 8,
+            _ => 0,
+        };
+        if extended > 0 {
+            let mut bytes = [0; 8];
+            if self.link.read(&mut bytes[8 - extended..]).is_err() {
+                return Frame::Gone;
+            }
+            length = u64::from_be_bytes(bytes);
+        }
+        let mut payload = vec![0; usize::try_from(length).expect("a length")];
+        if self.link.read(&mut payload).is_err() {
+            return Frame::Gone;
+        }
+        match head[0] & 15 {
+            TEXT => Frame::Text(serde_json::from_slice(&payload).expect("JSON")),
+            PING => Frame::Ping,
+            PONG => Frame::Pong(payload),
+            CLOSE if payload.len() >= 2 => {
+                let reason = String::from_utf8_lossy(&payload[2..]).into_owned();
+                Frame::Close(u16::from_be_bytes([payload[0], payload[1]]), reason)
+            }
+            _ => Frame::Close(1005, String::new()),
+        }
+    }
+
+    /// Reads until the server closes the connection; returns the code and the reason that it gave.
+    pub(super) fn closed(&mut self) -> (u16, String) {
+        let mut told = (1006, String::new());
+        loop {
+            match self.next() {
+                Frame::Close(code, reason) => told = (code, reason),
+                Frame::Gone => return told,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Returns the bytes of a masked frame with this first byte.
+pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    const MASK: [u8; 4] = [1, 2, 3, 4];
+    let mut bytes = vec![first];
+    match payload.len() {
+        short @ ..=125 => bytes.push(0x80 | u8::try_from(short).expect("short")),
+        middle @ ..=65_535 => {
+            bytes.push(0x80 | 126);
+            bytes.extend(u16::try_from(middle).expect("middle").to_be_bytes());
+        }
+        long => {
+            bytes.push(0x80 | 127);
+            bytes.extend((long as u64).to_be_bytes());
+        }
+    }
+    bytes.extend(MASK);
+    bytes.extend(payload.iter().zip(MASK.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+    bytes
+}
