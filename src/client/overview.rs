@@ -102,7 +102,8 @@ fn known_queues(types: &[TypeState], actors: &[PresenceOf]) -> BTreeSet<Queue> {
     of_types.chain(of_groups).map(queue).collect()
 }
 
-fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
+/// Counts live actors by their script type.
+pub(crate) fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
     let mut counts: BTreeMap<ScriptType, ActorCount> = BTreeMap::new();
     for PresenceOf { actor, presence } in actors {
         let count = counts.entry(actor.script_type.clone()).or_default();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Client, ClientError};
 use crate::proto::error_kind::error_kind;
 use crate::proto::job::JobStatus;
-use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
+use crate::store::{CancelledJobs, FoundJobs, JobSearch, JobSummary, ListQuery};
 
 /// The latest failures, by the kind of their error.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -51,6 +51,14 @@ impl Client {
         search: &JobSearch,
     ) -> Result<FoundJobs, ClientError> {
         Ok(self.store.find_jobs(query, search).await?)
+    }
+
+    /// Counts the jobs that were stopped, among the latest `most` that ended in error.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn count_cancelled(&self, most: usize) -> Result<CancelledJobs, ClientError> {
+        Ok(self.store.count_cancelled(most).await?)
     }
 
     /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds by the kind of their error,

@@ -87,8 +87,8 @@ fn run(config: watch::Receiver<Arc<Config>>, shutdown: watch::Receiver<Shutdown>
             }
         };
         let check = token_check(Tokens::new(client.clone()));
-        let service = ApiService::new(client, config, check, logins);
-        let pages = web::routes(site(&service, in_force));
+        let service = ApiService::new(client, config.clone(), check, logins);
+        let pages = web::routes(site(&service, config));
         listen::serve(service, pages, shutdown).await;
     });
     runtime.shutdown_background();
@@ -134,17 +134,14 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && differences == 0
 }
 
-fn site(service: &ApiService, config: Arc<Config>) -> Site {
+fn site(service: &ApiService, config: watch::Receiver<Arc<Config>>) -> Site {
     let of_token = service.clone();
     let check: TokenCheck = Arc::new(move |token: String| {
         let service = of_token.clone();
         Box::pin(async move { service.login().check(&token).await })
     });
-    let settings = SiteSettings {
-        path: config.api.path.clone(),
-        is_secure: config.api.tls_cert_file.is_some(),
-        config,
-    };
+    let path = config.borrow().api.path.clone();
+    let settings = SiteSettings { config, path };
     let (client, table) = (service.client().clone(), Arc::clone(service.table()));
     Site::new(client, Arc::clone(service.address()), table, check, settings)
 }

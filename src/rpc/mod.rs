@@ -5,6 +5,7 @@
 
 mod agent;
 mod agent_http;
+mod belongs;
 mod caller;
 mod error;
 mod follow;
@@ -27,6 +28,7 @@ mod table;
 mod tokens;
 
 pub use agent::AgentServer;
+pub(crate) use belongs::Belongs;
 pub use caller::{Bounds, Caller, Scope, Scopes};
 pub use error::{RpcError, code};
 pub use guard::Arrival;

@@ -72,7 +72,7 @@ pub use restore::RestoredPlace;
 pub use samples::CounterSample;
 pub use schedule::Dispatched;
 pub use scripts::{LuaSource, lua_sources};
-pub use search_jobs::{FoundJobs, JobSearch};
+pub use search_jobs::{CancelledJobs, FoundJobs, JobSearch};
 pub use status::{LastHour, TypeState};
 pub use submission::Submitted;
 pub use tokens::TokenAdded;

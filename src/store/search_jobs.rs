@@ -1,6 +1,6 @@
 //! Searches through jobs by what no index has: a bounded look at the latest.
 
-use super::listing::{Cursor, JobSummary, ListQuery};
+use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Store, StoreError};
 use crate::proto::job::JobStatus;
 
@@ -54,11 +54,30 @@ impl JobSearch {
     }
 }
 
+/// The jobs that were stopped, among the latest that ended in error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CancelledJobs {
+    /// The number of those that were stopped.
+    pub jobs: u64,
+    /// The number of failed jobs that were looked at.
+    pub looked: u64,
+    /// True if there are more.
+    pub more: bool,
+}
+
+/// The errors of jobs that were stopped.
+const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
+
+/// Returns true for the error of a job that was stopped.
+fn is_of_stop(error: Option<&str>) -> bool {
+    error.is_some_and(|error| STOP_ERRORS.contains(&error))
+}
+
 impl JobSummary {
     /// Returns true if the job ended because it was stopped.
     pub fn is_cancelled(&self) -> bool {
         let error = self.fields.get("error").map(String::as_str);
-        self.status == JobStatus::Error && matches!(error, Some("stopped" | "stopped_by_request"))
+        self.status == JobStatus::Error && is_of_stop(error)
     }
 }
 
@@ -99,5 +118,50 @@ impl Store {
             }
             page.cursor.clone_from(&found.next);
         }
+    }
+
+    /// Counts the jobs that were stopped, among the latest `most` that ended in error.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn count_cancelled(&self, most: usize) -> Result<CancelledJobs, StoreError> {
+        const DOING: &str = "counting cancelled jobs";
+        let indexes = self.indexes(JobStatus::Error, None).await?;
+        let mut latest = self.newest(&indexes, None, most + 1).await?;
+        let more = latest.len() > most;
+        latest.truncate(most);
+        if latest.is_empty() {
+            return Ok(CancelledJobs::default());
+        }
+        let looked = latest.len() as u64;
+        let keys: Vec<String> = latest.iter().map(|(_, id)| self.keys.job(id)).collect();
+        // Errors may be long: only those of the right length are read.
+        let lengths: Vec<Option<usize>> = self.errors_of(DOING, "HSTRLEN", &keys).await?;
+        let of_length =
+            |length: &Option<usize>| STOP_ERRORS.iter().any(|e| Some(e.len()) == *length);
+        let keys = keys.into_iter().zip(lengths).filter(|(_, length)| of_length(length));
+        let keys: Vec<String> = keys.map(|(key, _)| key).collect();
+        let errors: Vec<Option<String>> = self.errors_of(DOING, "HGET", &keys).await?;
+        let jobs = errors.iter().filter(|error| is_of_stop(error.as_deref())).count();
+        Ok(CancelledJobs { jobs: jobs as u64, looked, more })
+    }
+
+    /// Asks for the errors of jobs, or for their lengths, in one round trip.
+    async fn errors_of<T: redis::FromRedisValue>(
+        &self,
+        doing: &'static str,
+        command: &str,
+        keys: &[String],
+    ) -> Result<Vec<Option<T>>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.ignore_errors();
+        for key in keys {
+            pipeline.cmd(command).arg(key).arg("error");
+        }
+        let answers: Vec<redis::Value> = self.link.pipeline(doing, &pipeline).await?;
+        Ok(answers.into_iter().map(read).collect())
     }
 }

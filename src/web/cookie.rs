@@ -21,20 +21,26 @@ pub(super) struct SetCookie<'a> {
     pub(super) path: &'a str,
     /// Seconds until it is forgotten; 0 forgets it now.
     pub(super) max_age_s: u64,
-    /// True if it may travel over TLS only.
-    pub(super) secure: bool,
 }
 
 impl SetCookie<'_> {
     /// Returns the header.
     pub(super) fn header(&self) -> HeaderValue {
-        let Self { name, value, path, max_age_s, secure } = self;
+        let Self { name, value, path, max_age_s } = self;
         let (value, path) = (encoded(value), if path.is_empty() { "/" } else { path });
-        let secure = if *secure { "; Secure" } else { "" };
-        let text = format!(
-            "{name}={value}; Path={path}; Max-Age={max_age_s}; HttpOnly; SameSite=Strict{secure}"
-        );
+        let text =
+            format!("{name}={value}; Path={path}; Max-Age={max_age_s}; HttpOnly; SameSite=Strict");
         HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+    }
+}
+
+/// Lets the cookies of an answer travel over TLS only.
+pub(super) fn over_tls_only(headers: &mut HeaderMap) {
+    let all: Vec<HeaderValue> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
+    headers.remove(header::SET_COOKIE);
+    for cookie in all {
+        let secure = [cookie.as_bytes(), b"; Secure"].concat();
+        headers.append(header::SET_COOKIE, HeaderValue::from_bytes(&secure).unwrap_or(cookie));
     }
 }
 
@@ -70,12 +76,22 @@ mod tests {
     #[test]
     fn text_survives_a_cookie() {
         let text = "Stopped 3 jobs; 1 ran – ü";
-        let cookie =
-            SetCookie { name: "t", value: text, path: "", max_age_s: 10, secure: true }.header();
+        let cookie = SetCookie { name: "t", value: text, path: "", max_age_s: 10 }.header();
         let line = cookie.to_str().expect("ASCII").to_owned();
-        assert!(line.ends_with("Path=/; Max-Age=10; HttpOnly; SameSite=Strict; Secure"), "{line}");
+        assert!(line.ends_with("Path=/; Max-Age=10; HttpOnly; SameSite=Strict"), "{line}");
         let value = line.split(';').next().expect("a value").trim_start_matches("t=");
         assert_eq!(decoded(value).as_deref(), Some(text));
         assert_eq!(decoded("%f"), None);
+    }
+
+    #[test]
+    fn every_cookie_of_an_answer_is_for_tls_only() {
+        let mut headers = HeaderMap::new();
+        for cookie in ["a=1; Path=/", "b=2; Path=/"] {
+            headers.append(header::SET_COOKIE, HeaderValue::from_static(cookie));
+        }
+        over_tls_only(&mut headers);
+        let all: Vec<&HeaderValue> = headers.get_all(header::SET_COOKIE).iter().collect();
+        assert_eq!(all, ["a=1; Path=/; Secure", "b=2; Path=/; Secure"]);
     }
 }

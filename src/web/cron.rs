@@ -52,7 +52,7 @@ pub(super) async fn list(
     State(site): State<Site>,
     visitor: Visitor,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let seen = read(&site, &visitor).await?;
     let disabled = seen.jobs.iter().filter(|job| !is_enabled(job)).count() as u64;
     let line = html! {
@@ -129,7 +129,7 @@ pub(super) async fn show(
     visitor: Visitor,
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let job = find(&site, &visitor, &name).await?;
     let links = site.links();
     let ahead = if is_enabled(&job) { ahead(&site, &name, now.at).await } else { Vec::new() };

@@ -49,7 +49,7 @@ pub(super) async fn list(
     visitor: Visitor,
     Query(query): Query<DeadQuery>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let mut params = query.params();
     params.insert("limit".to_owned(), json!(ROWS));
     if !query.cursor.is_empty() {
@@ -60,7 +60,7 @@ pub(super) async fn list(
     let links = site.links();
     let next = next.map(|next| query.address(links, &next));
     let first = (!query.cursor.is_empty()).then(|| query.address(links, ""));
-    let line = html! { (things(now.dead(), "job")) " used up their attempts. Each keeps its script until it is retried or deleted." };
+    let line = html! { @if let Some(number) = now.dead() { (things(number, "job")) } @else { "Jobs" } " used up their attempts. Each keeps its script until it is retried or deleted." };
     let shown = things(letters.len() as u64, "dead letter");
     let main = html! {
         (head("Dead letters", &line, &html! {}))
@@ -212,7 +212,7 @@ async fn ask(
     ids: &[&str],
     all: bool,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(visitor).await?;
     let what = if all {
         "all dead letters that match".to_owned()
     } else {

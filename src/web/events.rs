@@ -19,6 +19,7 @@ use super::live::{LivePart, PERIOD, Picture};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::{actors, graph, job, jobs, layout, limits, overview, queues};
+use crate::rpc::Caller;
 
 /// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
@@ -40,7 +41,9 @@ pub(super) async fn follow(
     Query(EventsQuery { page }): Query<EventsQuery>,
 ) -> Result<Response, PageError> {
     // Pages differ by what their visitors may do.
-    let key = format!("{page} {:?} {:?}", visitor.caller.scopes, visitor.caller.bounds);
+    let Caller { name, scopes, bounds } = &*visitor.caller;
+    let name = if visitor.is_bound() { name } else { "" };
+    let key = format!("{page} {scopes:?} {bounds:?} {name}");
     let Some((pictures, renders)) = site.feeds().join(&key) else {
         return Err(PageError::away("Too many pages are open."));
     };
@@ -107,7 +110,7 @@ async fn send(mut pictures: watch::Receiver<Arc<Picture>>, events: &mpsc::Sender
 async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePart>, PageError> {
     let (path, query) = page.split_once('?').unwrap_or((page, ""));
     let names: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let now = site.snapshot().await?;
+    let now = site.snapshot(visitor).await?;
     let mut parts = layout::live_parts(&now);
     parts.extend(match names.as_slice() {
         [""] => overview::live(site, visitor, &now),

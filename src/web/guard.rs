@@ -9,12 +9,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::cookie::{decoded, read};
+use super::cookie::{decoded, over_tls_only, read};
 use super::error::PageError;
 use super::session::FoundSession;
 use super::site::Site;
 use super::visitor::{Visitor, forgery_subject};
-use crate::rpc::{Caller, Scope};
+use crate::rpc::{Arrival, Caller, Scope};
 
 const SECURITY: [(HeaderName, &str); 4] = [
     (
@@ -27,10 +27,14 @@ const SECURITY: [(HeaderName, &str); 4] = [
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// Adds the headers that bound what a browser may do.
+/// Adds the headers that bound what a browser may do. A cookie that came over TLS never travels without it.
 pub(super) async fn headers(request: Request, next: Next) -> Response {
+    let is_secure = request.extensions().get::<Arrival>().is_some_and(|arrival| arrival.is_secure);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
+    if is_secure {
+        over_tls_only(headers);
+    }
     for (name, value) in SECURITY {
         headers.insert(name, HeaderValue::from_static(value));
     }

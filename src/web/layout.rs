@@ -210,14 +210,19 @@ struct SideCounts {
 
 impl SideCounts {
     fn of(now: Option<&SiteSnapshot>) -> Self {
-        let dead = now.map(SiteSnapshot::dead);
+        let dead = now.and_then(SiteSnapshot::dead);
         let states = ShownState::ALL.map(|state| {
             let number = now.and_then(|now| now.count(state));
-            (state, number_of(state.class(), number, false))
+            let among = now.and_then(SiteSnapshot::cancelled_among);
+            let shown = match (state, among, number) {
+                (ShownState::Cancelled, Some(among), Some(number)) => at_least(number, among),
+                _ => number_of(state.class(), number, false),
+            };
+            (state, shown)
         });
         let len = |of: fn(&SiteSnapshot) -> usize| now.map(|now| of(now) as u64);
         Self {
-            jobs: number_of("jobs", now.map(SiteSnapshot::jobs), false),
+            jobs: number_of("jobs", now.and_then(SiteSnapshot::jobs), false),
             states: states.into(),
             queues: number_of("queues", len(|now| now.overview.queues.len()), false),
             actors: number_of("actors", len(|now| now.actors.len()), false),
@@ -231,6 +236,12 @@ impl SideCounts {
 fn number_of(name: &str, number: Option<u64>, is_bad: bool) -> Markup {
     let text = number.map_or_else(|| "–".to_owned(), count);
     html! { b id={ "n-" (name) } .bad[is_bad] { (text) } }
+}
+
+/// Returns the number of cancelled jobs, which were counted among the latest failed ones.
+fn at_least(number: u64, among: u64) -> Markup {
+    let title = format!("of the latest {} that ended in error", count(among));
+    html! { b #n-cancelled title=(title) { (count(number)) "+" } }
 }
 
 /// Returns the live parts of the side bar.

@@ -26,7 +26,7 @@ pub(super) async fn list(
     State(site): State<Site>,
     visitor: Visitor,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let limits = read(&site, &visitor).await?;
     let line =
         html! { "Bounds on concurrent jobs and on starts per time. A job without a slot is held." };

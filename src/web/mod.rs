@@ -32,7 +32,6 @@ mod submit;
 mod visitor;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
@@ -40,7 +39,7 @@ pub use site::{Site, SiteSettings};
 
 /// Returns the routes of the page, without a prefix.
 pub fn routes(site: Site) -> Router {
-    let body = DefaultBodyLimit::max(submit::body_size_max(&site));
+    let body = from_fn_with_state(site.clone(), submit::bound_body);
     let pages = Router::new()
         .route("/", get(overview::show))
         .route("/queues", get(queues::list).post(queues::change_many))

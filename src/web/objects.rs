@@ -32,7 +32,7 @@ pub(super) async fn list(
     visitor: Visitor,
     Query(query): Query<ObjectQuery>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let main = if query.object_type.is_empty() {
         types(&site, &visitor, &query).await?
     } else {

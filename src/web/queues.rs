@@ -140,7 +140,7 @@ pub(super) async fn list(
     State(site): State<Site>,
     visitor: Visitor,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let rows = rows(&site, &visitor, &now);
     let main = html! {
         (head("Queues", &headline(&rows), &html! {}))
@@ -243,7 +243,7 @@ pub(super) async fn show(
     visitor: Visitor,
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let row = find(&site, &visitor, &now, &name)?;
     let main = html! {
         p.crumb { a href=(site.links().to("/queues")) { "Queues" } }
@@ -338,7 +338,7 @@ pub(super) async fn ask_purge(
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
     visitor.needs(Scope::Admin, "purge a queue")?;
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let depth = find(&site, &visitor, &now, &name)?.state.depth;
     let address = site.links().queue(&name);
     let question = Confirm {

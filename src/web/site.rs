@@ -7,7 +7,8 @@ use std::time::Instant;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use ring::digest::{SHA256, digest};
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio::sync::watch;
 use tracing::info;
 
 use super::cookie::SetCookie;
@@ -16,20 +17,18 @@ use super::layout::{self, PageFrame, WebPage};
 use super::links::SiteLinks;
 use super::live::Feeds;
 use super::session::Sessions;
-use super::snapshot::{SiteSnapshot, SiteSnapshots};
+use super::snapshot::{SiteSnapshot, SnapshotReader};
 use super::visitor::Visitor;
 use crate::client::Client;
 use crate::config::Config;
-use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, TokenCheck};
+use crate::rpc::{CallContext, Caller, MethodTable, RpcError, TokenCheck};
 
 /// Settings of the pages.
 pub struct SiteSettings {
-    /// The configuration.
-    pub config: Arc<Config>,
+    /// The configuration. It may change while the pages are served.
+    pub config: watch::Receiver<Arc<Config>>,
     /// The path prefix of all addresses, as `/` or `/hero`.
     pub path: String,
-    /// True if browsers reach it over TLS.
-    pub is_secure: bool,
 }
 
 /// Everything that all pages work with. Cheap to clone.
@@ -46,7 +45,7 @@ struct SiteParts {
     settings: SiteSettings,
     links: SiteLinks,
     sessions: Sessions,
-    snapshots: SiteSnapshots,
+    snapshots: SnapshotReader,
     feeds: Feeds,
     session_cookie: String,
     toast_cookie: String,
@@ -67,11 +66,16 @@ impl Site {
         settings: SiteSettings,
     ) -> Self {
         // Cookies do not tell ports apart: sites of one machine need names of their own.
-        let own = short_hash(&format!("{address} {}", settings.config.redis.namespace));
+        let namespace = settings.config.borrow().redis.namespace.clone();
+        let own = short_hash(&format!("{address} {namespace}"));
         let parts = SiteParts {
             links: SiteLinks::new(&settings.path),
             sessions: Sessions::new(),
-            snapshots: SiteSnapshots::default(),
+            snapshots: SnapshotReader::new(
+                client.clone(),
+                address.clone(),
+                settings.config.clone(),
+            ),
             feeds: Feeds::default(),
             session_cookie: format!("hero_{own}"),
             toast_cookie: format!("hero_toast_{own}"),
@@ -91,7 +95,7 @@ impl Site {
 
     /// The configuration in force.
     pub(super) fn config(&self) -> Arc<Config> {
-        self.parts.settings.config.clone()
+        Arc::clone(&self.parts.settings.config.borrow())
     }
 
     pub(super) fn links(&self) -> &SiteLinks {
@@ -122,13 +126,13 @@ impl Site {
         Ok((self.parts.check_token)(token.to_owned()).await?)
     }
 
-    /// The state of the namespace, at most a second old, for all visitors.
+    /// The state of the namespace as the visitor may see it. All visitors without bounds share it.
     ///
     /// # Errors
     /// [`PageError`] with status 503 if Redis does not answer.
-    pub(super) async fn snapshot(&self) -> Result<Arc<SiteSnapshot>, PageError> {
-        let address = self.parts.address.as_ref();
-        self.parts.snapshots.get(&self.parts.client, address, &self.parts.settings.config).await
+    pub(super) async fn snapshot(&self, visitor: &Visitor) -> Result<Arc<SiteSnapshot>, PageError> {
+        let now = self.parts.snapshots.get().await?;
+        Ok(if visitor.is_bound() { Arc::new(now.within(&visitor.caller)) } else { now })
     }
 
     /// Makes the next page read the state again, after a change.
@@ -186,26 +190,11 @@ impl Site {
         Ok(self.parts.table.call(context, method, params).await?)
     }
 
-    /// Returns true if a visitor may see a job, as the API decides it.
-    ///
-    /// # Errors
-    /// [`PageError`] if Redis does not answer.
-    pub(super) async fn sees(&self, visitor: &Visitor, id: &str) -> Result<bool, PageError> {
-        if visitor.caller.bounds == Bounds::default() {
-            return Ok(true);
-        }
-        match self.ask(visitor, "job.get", json!({ "id": id })).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.status == StatusCode::SERVICE_UNAVAILABLE => Err(error),
-            Err(_) => Ok(false),
-        }
-    }
-
     fn context(&self, visitor: &Visitor) -> CallContext {
         CallContext {
             client: self.parts.client.clone(),
             address: self.parts.address.clone(),
-            config: self.parts.settings.config.clone(),
+            config: self.config(),
             caller: visitor.caller.clone(),
         }
     }
@@ -227,7 +216,7 @@ impl Site {
 
     /// Answers with a page that says why there is none.
     pub(super) fn error_page(&self, visitor: &Visitor, error: &PageError) -> Response {
-        let last = self.parts.snapshots.last();
+        let last = self.parts.snapshots.last().filter(|_| !visitor.is_bound());
         let page = layout::error_page(error, self.links());
         self.framed(error.status, visitor, last.as_deref(), &page)
     }
@@ -272,8 +261,7 @@ impl Site {
         max_age_s: u64,
     ) {
         let path = self.links().to("/");
-        let secure = self.parts.settings.is_secure;
-        let header = SetCookie { name, value, path: &path, max_age_s, secure }.header();
+        let header = SetCookie { name, value, path: &path, max_age_s }.header();
         append(response, header);
     }
 

@@ -7,7 +7,8 @@ use axum::http::request::Parts;
 use maud::{Markup, html};
 
 use super::error::PageError;
-use crate::rpc::{Caller, Scope};
+use crate::rpc::{Belongs, Bounds, Caller, Scope};
+use crate::store::JobSummary;
 
 /// The visitor of a page.
 #[derive(Debug, Clone)]
@@ -30,6 +31,16 @@ impl Visitor {
     /// Returns true if the visitor has a scope.
     pub(super) fn may(&self, scope: Scope) -> bool {
         self.caller.scopes.has(scope)
+    }
+
+    /// Returns true if the visitor sees a part of all jobs only.
+    pub(super) fn is_bound(&self) -> bool {
+        self.caller.bounds != Bounds::default()
+    }
+
+    /// Returns true if the visitor may see a job, as the API decides it.
+    pub(super) fn sees(&self, job: &JobSummary) -> bool {
+        Belongs::of_summary(job).is_within(&self.caller)
     }
 
     /// Refuses a visitor without a scope. `doing` is a verb: "retry", "purge a queue".

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use super::site::{OPERATOR, READER, Served};
-use crate::support::Redis;
+use super::site::{BOUND, OPERATOR, READER, Served};
+use crate::support::{Hero, Redis};
 
 /// The answer to a request.
 pub(super) struct Answer {
@@ -119,6 +119,59 @@ fn reader_may_not_change_and_is_told_which_scope_is_missing() {
     let answer = send(&site, "POST", "/queues/type:bash", &cookie, &form);
     assert_eq!(answer.status, 403);
     assert!(answer.body.contains("needs the scope admin"), "{}", answer.body);
+}
+
+#[test]
+fn cookies_that_came_over_tls_never_travel_without_it() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let sign_in = |headers: &str| {
+        let answer = send(&site, "POST", "/login", headers, &format!("token={READER}"));
+        answer.header("set-cookie").expect("a cookie").to_owned()
+    };
+    assert!(sign_in("X-Tls: 1\r\n").ends_with("; Secure"));
+    assert!(!sign_in("").contains("Secure"));
+}
+
+#[test]
+fn page_follows_a_changed_configuration() {
+    let redis = Redis::start();
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    let offers = |name: &str| {
+        let form = send(&site, "GET", "/submit", &cookie, "");
+        form.body.contains(&format!("<option value=\"{name}\""))
+    };
+    assert!(offers("bash"));
+    site.config.send_modify(|config| {
+        let mut changed = (**config).clone();
+        changed.types.retain(|name, _| name.as_str() != "bash");
+        *config = changed.into();
+    });
+    assert!(!offers("bash") && offers("python"));
+}
+
+#[test]
+fn visitor_who_is_bound_to_a_type_sees_its_queues_and_jobs_alone() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for (of, id) in [("bash", "own"), ("python", "other")] {
+        hero.run(&["submit", "-t", of, "--id", id, "-e", "1"]).code(0);
+    }
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, BOUND);
+    for page in ["/", "/queues", "/jobs"] {
+        let seen = send(&site, "GET", page, &cookie, "").body;
+        let seen = seen.split("<main").nth(1).expect("a page");
+        assert!(seen.contains("bash"), "{page}: {seen}");
+        assert!(!seen.contains("type:python") && !seen.contains("other"), "{page}: {seen}");
+    }
+    let overview = send(&site, "GET", "/", &cookie, "").body;
+    assert!(overview.contains("<b id=\"n-queued\">1</b>"), "{overview}");
+    assert!(overview.contains("<b id=\"n-jobs\">–</b>"), "{overview}");
+    assert_eq!(send(&site, "GET", "/queues/type:python", &cookie, "").status, 404);
+    let all = signed_in(&site, READER);
+    assert!(send(&site, "GET", "/queues", &all, "").body.contains("type:python"));
 }
 
 #[test]

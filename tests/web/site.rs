@@ -3,10 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
 use hero::client::Client;
 use hero::config::Config;
-use hero::rpc::{Bounds, Caller, MethodTable, Scope, Scopes, TokenCheck};
+use hero::rpc::{Arrival, Bounds, Caller, MethodTable, Scope, Scopes, TokenCheck};
 use hero::web::{Site, SiteSettings, routes};
+use tokio::sync::watch;
 
 use crate::support::Redis;
 
@@ -14,10 +18,14 @@ use crate::support::Redis;
 pub(crate) const OPERATOR: &str = "operator-token";
 /// The token that may only read.
 pub(crate) const READER: &str = "reader-token";
+/// The token that may only read what concerns jobs of the type bash.
+pub(crate) const BOUND: &str = "bound-token";
 
 /// Pages that are served until the end of the test.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
+    /// The configuration, as a reload changes it.
+    pub(crate) config: watch::Sender<Arc<Config>>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -26,8 +34,8 @@ impl Served {
     pub(crate) fn on(redis: &Redis, path: &str) -> Self {
         let config = Config { redis: redis.config("hero"), ..Config::default() };
         let client = Client::open(&config).expect("a client");
-        let settings =
-            SiteSettings { config: Arc::new(config), path: path.to_owned(), is_secure: false };
+        let (config, in_force) = watch::channel(Arc::new(config));
+        let settings = SiteSettings { config: in_force, path: path.to_owned() };
         let table = Arc::new(MethodTable::new());
         let check: TokenCheck = Arc::new(|token| Box::pin(async move { Ok(caller(&token)) }));
         let site = Site::new(client, "redis".into(), table, check, settings);
@@ -35,6 +43,7 @@ impl Served {
             "" => routes(site),
             path => axum::Router::new().nest(&format!("{path}/"), routes(site)),
         };
+        let pages = pages.layer(axum::middleware::from_fn(arrive));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
@@ -46,7 +55,7 @@ impl Served {
             // Open event streams end with the runtime.
             let _ = runtime.block_on(stopped);
         });
-        Self { address, stop: Some(stop), thread: Some(thread) }
+        Self { address, config, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Returns the address of a page.
@@ -55,13 +64,22 @@ impl Served {
     }
 }
 
+/// Tells the pages how a request arrived, as the listener does: over TLS with the header `X-Tls`.
+async fn arrive(mut request: Request, next: Next) -> Response {
+    let is_secure = request.headers().contains_key("x-tls");
+    request.extensions_mut().insert(Arrival { peer: "test".into(), is_secure });
+    next.run(request).await
+}
+
 fn caller(token: &str) -> Option<Arc<Caller>> {
-    let (name, scopes): (_, Scopes) = match token {
-        OPERATOR => ("operator", Scopes::all()),
-        READER => ("reader", [Scope::Read].into_iter().collect()),
+    let of_bash = || Bounds { types: Some(["bash".to_owned()].into()), ..Bounds::default() };
+    let (name, scopes, bounds): (_, Scopes, _) = match token {
+        OPERATOR => ("operator", Scopes::all(), Bounds::default()),
+        READER => ("reader", [Scope::Read].into_iter().collect(), Bounds::default()),
+        BOUND => ("bound", [Scope::Read].into_iter().collect(), of_bash()),
         _ => return None,
     };
-    Some(Arc::new(Caller { name: name.to_owned(), scopes, bounds: Bounds::default() }))
+    Some(Arc::new(Caller { name: name.to_owned(), scopes, bounds }))
 }
 
 impl Drop for Served {

@@ -2,71 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::caller::{Bounds, Caller, Scope};
+use super::super::belongs::{Belongs, Outside};
+use super::super::caller::{Bounds, Scope};
 use super::super::error::{RpcError, code};
 use super::super::method::CallContext;
 use crate::client::ClientError;
 use crate::proto::job::{InvalidJob, Job, JobId};
-use crate::proto::target::{Fallback, Group, ScriptType};
-
-/// Where a job belongs, as far as bounds look at it.
-pub(super) struct Belongs<'a> {
-    pub(super) script_type: Option<&'a str>,
-    pub(super) group: Option<&'a str>,
-    pub(super) caller: &'a str,
-    pub(super) context: &'a str,
-}
-
-/// A bound that does not admit a job.
-struct Outside<'a> {
-    bound: &'static str,
-    value: Option<&'a str>,
-    allowed: &'a BTreeSet<String>,
-}
-
-impl<'a> Belongs<'a> {
-    pub(super) fn of(job: &'a Job) -> Self {
-        let default = job.spec.instance.map(|_| "default");
-        Self {
-            script_type: job.spec.script_type.as_ref().map(ScriptType::as_str),
-            group: job.spec.group.as_ref().map(Group::as_str).or(default),
-            caller: &job.spec.caller_id,
-            context: &job.spec.context_id,
-        }
-    }
-
-    /// Reads the fields of a job in a list.
-    pub(super) fn of_fields(field: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let default = field("instance").map(|_| "default");
-        Self {
-            script_type: field("script_type"),
-            group: field("group").or(default),
-            caller: field("caller_id").unwrap_or_default(),
-            context: field("context_id").unwrap_or_default(),
-        }
-    }
-
-    fn outside(&self, caller: &'a Caller) -> Option<Outside<'a>> {
-        let Bounds { types, groups, callers, contexts } = &caller.bounds;
-        let own = self.caller == caller.name;
-        let checks = [
-            ("types", types, self.script_type, false),
-            ("groups", groups, self.group, false),
-            ("callers", callers, Some(self.caller), own),
-            ("contexts", contexts, Some(self.context), false),
-        ];
-        checks.into_iter().find_map(|(bound, allowed, value, is_free)| {
-            let allowed = allowed.as_ref()?;
-            let fits = is_free || value.is_some_and(|value| allowed.contains(value));
-            (!fits).then_some(Outside { bound, value, allowed })
-        })
-    }
-
-    /// Returns whether the caller may see the job.
-    pub(super) fn is_within(&self, caller: &'a Caller) -> bool {
-        self.outside(caller).is_none()
-    }
-}
+use crate::proto::target::{Fallback, ScriptType};
 
 impl CallContext {
     /// Returns whether the caller may change jobs of others.
@@ -93,9 +35,7 @@ impl CallContext {
 
     /// Refuses a script type or group beyond the caller's bounds.
     pub(super) fn admits(&self, script_type: &str, group: Option<&str>) -> Result<(), RpcError> {
-        let (caller, context) = (self.caller.name.as_str(), "");
-        let belongs = Belongs { script_type: Some(script_type), group, caller, context };
-        match belongs.outside(&self.caller).filter(|outside| outside.bound != "contexts") {
+        match self.caller.outside(script_type, group) {
             Some(outside) => Err(self.refusal(&outside)),
             None => Ok(()),
         }

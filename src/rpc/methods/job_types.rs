@@ -6,9 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::super::belongs::Belongs;
 use super::super::error::RpcError;
 use super::super::method::CallContext;
-use super::access::Belongs;
 use crate::proto::job::{FieldKind, Job, JobAttempt, JobStatus, SETTINGS};
 use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary, SUMMARY_FIELDS};
 
@@ -210,7 +210,7 @@ impl JsonSchema for ListedDead {
 
 impl ListedJob {
     pub(super) fn belongs(&self) -> Belongs<'_> {
-        Belongs::of_fields(|name| self.0.fields.get(name).map(String::as_str))
+        Belongs::of_summary(&self.0)
     }
 }
 

@@ -60,7 +60,7 @@ pub(in crate::web) async fn list(
     visitor: Visitor,
     Query(filter): Query<ActorFilter>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let links = site.links();
     let main = html! {
         (head("Actors", &headline(&now), &html! {}))

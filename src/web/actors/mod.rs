@@ -58,7 +58,7 @@ pub(super) async fn show(
     visitor: Visitor,
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let of = find(&now, &name)?;
     let links = site.links();
     let main = html! {
@@ -158,7 +158,7 @@ pub(super) async fn ask_stop(
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
     visitor.needs(Scope::Admin, "stop an actor")?;
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let running = find(&now, &name)?.presence.running;
     let address = site.links().actor(&name);
     let question = Confirm {

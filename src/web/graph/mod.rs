@@ -39,12 +39,8 @@ struct SeenGraph {
 async fn around(site: &Site, visitor: &Visitor, id: &str) -> Result<SeenGraph, PageError> {
     let named = id.parse().map_err(|_| PageError::not_found("No job has this id."))?;
     let graph = site.client().graph_around(&named, JOBS_MAX).await?;
-    let mut seen: Vec<GraphJob> = Vec::with_capacity(graph.jobs.len());
-    for job in graph.jobs {
-        if site.sees(visitor, job.job.id.as_str()).await? {
-            seen.push(job);
-        }
-    }
+    let mut seen = graph.jobs;
+    seen.retain(|of| visitor.sees(&of.job));
     Ok(of(&seen, graph.is_cut))
 }
 
@@ -70,7 +66,7 @@ pub(super) async fn show(
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let own = read(&site, &visitor, &id).await?;
     let graph = around(&site, &visitor, &id).await?;
     let links = site.links();

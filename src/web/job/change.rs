@@ -19,7 +19,7 @@ pub(in crate::web) async fn ask_delete(
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let job = read(&site, &visitor, &id).await?;
     let waiting = match job.list("dependents").len() {
         0 => String::new(),

@@ -58,7 +58,7 @@ pub(super) async fn show(
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let job = match (read(&site, &visitor, &id).await, id.strip_suffix(".json")) {
         (Err(_), Some(bare)) => return as_json(&read(&site, &visitor, bare).await?),
         (job, _) => job?,
@@ -276,14 +276,10 @@ async fn related(
 ) -> Result<HashMap<String, JobDoc>, PageError> {
     let shown = before.iter().take(RELATED_MAX).chain(behind.iter().take(RELATED_MAX));
     let ids: Vec<JobId> = shown.filter_map(|(id, _)| id.parse().ok()).collect();
-    let mut known = HashMap::new();
-    for summary in site.client().job_summaries(ids).await? {
-        let id = summary.id.to_string();
-        if site.sees(visitor, &id).await? {
-            known.insert(id, JobDoc::from(json!(summary)));
-        }
-    }
-    Ok(known)
+    let mut known = site.client().job_summaries(ids).await?;
+    known.retain(|job| visitor.sees(job));
+    let documents = known.into_iter().map(|job| (job.id.to_string(), JobDoc::from(json!(job))));
+    Ok(documents.collect())
 }
 
 fn as_json(job: &JobDoc) -> Result<Response, PageError> {

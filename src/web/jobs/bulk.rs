@@ -161,7 +161,7 @@ async fn ask(
     ids: &[String],
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(visitor).await?;
     let number = match ids.len() {
         1 => "1 job".to_owned(),
         many => format!("{} jobs", count(many as u64)),

@@ -38,7 +38,7 @@ pub(super) async fn list(
     visitor: Visitor,
     Query(filter): Query<JobFilter>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     if let Some(id) = named(&site, &visitor, &filter).await {
         return Ok(Redirect::to(&site.links().job(id.as_str())).into_response());
     }
@@ -97,7 +97,7 @@ pub(super) async fn live(
 
 fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Markup {
     let total = match filter.state() {
-        None => Some(now.jobs()),
+        None => now.jobs(),
         Some(state) => now.count(state),
     };
     let is_whole = filter.is_indexed() && filter.script_type.trim().is_empty();
@@ -117,6 +117,10 @@ fn actions(site: &Site, visitor: &Visitor) -> Markup {
     }
 }
 
+fn counted(number: Option<u64>) -> String {
+    number.map_or_else(|| "–".to_owned(), count)
+}
+
 /// Returns the strip of states of a narrow screen, where the side bar is closed.
 fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
     let of = |state: &str| JobFilter { state: state.to_owned(), ..filter.clone() };
@@ -126,7 +130,7 @@ fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
             ul.states {
                 li {
                     a href=(of("").address(links, "/jobs", &[])) aria-current=[current(None)] {
-                        "All" b { (count(now.jobs())) }
+                        "All" b { (counted(now.jobs())) }
                     }
                 }
                 @for state in ShownState::ALL {
@@ -135,7 +139,7 @@ fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
                             aria-current=[current(Some(state))]
                         {
                             (state.shown())
-                            b { (now.count(state).map_or_else(|| "–".to_owned(), count)) }
+                            b { (counted(now.count(state))) }
                         }
                     }
                 }
@@ -260,7 +264,7 @@ async fn all_matching(
     filter: &JobFilter,
     most: usize,
 ) -> Result<(JobListPage, Timestamp), PageError> {
-    let now = site.snapshot().await?.at;
+    let now = site.snapshot(visitor).await?.at;
     let first = JobFilter { cursor: String::new(), ..filter.clone() };
     let mut found = search::find(site, visitor, &first, now, most).await?;
     if found.jobs.len() > most {

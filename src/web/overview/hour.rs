@@ -80,13 +80,18 @@ fn without_history(now: &SiteSnapshot) -> Vec<Tile> {
         None => "nothing waits".to_owned(),
     };
     let failures = format!("{} of those that ended", percent_of(failed, finished + failed));
-    let dead = format!("{} new", things(sum(|hour| hour.dead), "dead letter"));
     let none = Vec::new;
+    let waiting = tile("Waiting in queues", count(waiting), "jobs", wait, "queued", none());
+    let Some(all_dead) = now.dead() else {
+        // The others count jobs that the visitor may not see.
+        return vec![waiting, busy(now, none())];
+    };
+    let dead = format!("{} new", things(sum(|hour| hour.dead), "dead letter"));
     vec![
-        tile("Waiting in queues", count(waiting), "jobs", wait, "queued", none()),
+        waiting,
         tile("Finished", count(finished), "jobs", "in this hour".to_owned(), "finished", none()),
         tile("Failed", count(failed), "jobs", failures, "error", none()),
-        tile("Dead letters", count(now.dead()), "", dead, "error", none()),
+        tile("Dead letters", count(all_dead), "", dead, "error", none()),
         busy(now, none()),
     ]
 }
@@ -106,7 +111,7 @@ fn sum(minutes: &[Minute], of: fn(&Minute) -> u64) -> u64 {
     minutes.iter().map(of).sum()
 }
 
-fn percent_of(part: u64, whole: u64) -> String {
+pub(super) fn percent_of(part: u64, whole: u64) -> String {
     percent(float(part), float(whole))
 }
 

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, ago, count, empty, id_link};
-use super::super::snapshot::SiteSnapshot;
+use super::super::snapshot::{LATEST, SiteSnapshot};
 use crate::store::JobSummary;
 
 /// Returns the jobs that failed last, with their errors.
@@ -27,7 +27,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                         }
                     }
                     tbody role="rowgroup" {
-                        @for job in &now.failed {
+                        @for job in now.failed.iter().take(LATEST) {
                             @let error = field(job, "error");
                             tr role="row" {
                                 td.cut.m1 role="cell" { (link(links, job)) }
@@ -46,11 +46,15 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 /// Returns the jobs that started last, with their progress.
 pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("state", "running")]);
-    let number = now.count(ShownState::Running).unwrap_or_default();
-    let small = format!("{} of {}, the newest first", now.running.len(), count(number));
+    let (shown, number) = (now.running.len().min(LATEST), now.count(ShownState::Running));
+    let small = match number {
+        _ if shown == 0 => String::new(),
+        Some(number) => format!("{shown} of {}, the newest first", count(number)),
+        None => "the newest first".to_owned(),
+    };
     html! {
         section #running-now {
-            (bar("Running now", if number == 0 { "" } else { &small }, Some(("Show all", &all))))
+            (bar("Running now", &small, Some(("Show all", &all))))
             @if now.running.is_empty() { (empty(&html! { "No job runs." })) }
             @else {
                 table.stack.nopick.fix.run role="table" {
@@ -63,7 +67,7 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                         }
                     }
                     tbody role="rowgroup" {
-                        @for job in &now.running {
+                        @for job in now.running.iter().take(LATEST) {
                             tr role="row" {
                                 td.cut.m1 role="cell" { (link(links, job)) }
                                 td.why.m5.cut role="cell" { (progress(job)) }

@@ -19,6 +19,8 @@ use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
 
+/// Numbers that are older are said to be, in seconds. A live page brings new ones within a second.
+const AGE_SHOWN_S: u64 = 2;
 /// The most queues on this page; those with problems and with jobs come first.
 const QUEUES_MAX: usize = 12;
 
@@ -30,7 +32,7 @@ pub(super) async fn show(
     State(site): State<Site>,
     visitor: Visitor,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let wrong = wrong::found(&now, &site.config(), site.links());
     let rows = chosen(queues::rows(&site, &visitor, &now));
     let all = format!("All {}", things(now.overview.queues.len() as u64, "queue"));
@@ -91,7 +93,14 @@ fn headline(now: &SiteSnapshot, wrong: usize) -> Markup {
         1 => "1 thing needs you.".to_owned(),
         number => format!("{number} things need you."),
     };
-    #[expect(clippy::cast_precision_loss, reason = "a short time")]
-    let millis = now.redis_took.as_micros() as f64 / 1000.0;
-    html! { (need) " " (supervisors) ", Redis answers in " (format!("{millis:.1}")) " ms." }
+    // Whole milliseconds: this line is sent to each open page when it changes.
+    let answers = match now.redis_took.as_millis() {
+        0 => "under 1 ms".to_owned(),
+        millis => format!("{millis} ms"),
+    };
+    let age = now.read.elapsed().as_secs();
+    html! {
+        (need) " " (supervisors) ", Redis answers in " (answers) "."
+        @if age >= AGE_SHOWN_S { " These numbers are " (age) " s old." }
+    }
 }

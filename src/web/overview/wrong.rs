@@ -2,7 +2,8 @@
 
 use super::super::links::SiteLinks;
 use super::super::parts::{PageProblem, Severity, count, duration, things};
-use super::super::snapshot::SiteSnapshot;
+use super::super::snapshot::{Minute, SiteSnapshot};
+use super::hour::percent_of;
 use crate::client::Overview;
 use crate::config::Config;
 use crate::store::QueueState;
@@ -14,6 +15,7 @@ pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> V
     supervisors(&now.overview, &mut found);
     redis(&now.overview, &mut found);
     queues(&now.overview, config, links, &mut found);
+    rising(&now.minutes, links, &mut found);
     dead(now, links, &mut found);
     holding(&now.overview, links, &mut found);
     // The order of one severity is that above.
@@ -110,12 +112,45 @@ fn many(
     }
 }
 
+/// The latest minutes, whose failures are held against those of the rest of the hour.
+const LATEST_MINUTES: usize = 10;
+/// Fewer failures in these minutes are no trend.
+const FAILURES_LEAST: u64 = 10;
+/// So many times the share of failures before is a rise.
+const RISE_TIMES: u64 = 2;
+
+fn rising(minutes: &[Minute], links: &SiteLinks, found: &mut Vec<PageProblem>) {
+    let (before, latest) = minutes.split_at(minutes.len().saturating_sub(LATEST_MINUTES));
+    let of = |minutes: &[Minute]| {
+        let failed: u64 = minutes.iter().map(|of| of.failed).sum();
+        (failed, failed + minutes.iter().map(|of| of.finished).sum::<u64>())
+    };
+    let ((failed_before, ended_before), (failed, ended)) = (of(before), of(latest));
+    // The shares as products: failed / ended >= times * failed before / ended before.
+    let has_risen = failed * ended_before >= RISE_TIMES * failed_before * ended;
+    if failed < FAILURES_LEAST || ended_before == 0 || !has_risen {
+        return;
+    }
+    let (share, share_before) =
+        (percent_of(failed, ended), percent_of(failed_before, ended_before));
+    let span = |minutes: &[Minute]| duration(minutes.iter().map(|of| of.length).sum());
+    let text = format!(
+        "{share} of the jobs that ended in the last {} failed, {share_before} in the {} before.",
+        span(latest),
+        span(before)
+    );
+    let errors = links.with("/jobs", &[("state", "error"), ("by", "error"), ("since", "15m")]);
+    let mut problem = plain(Severity::Warning, "Failures rise.", text);
+    problem.link = Some(("Show errors".to_owned(), errors));
+    found.push(problem);
+}
+
 fn dead(now: &SiteSnapshot, links: &SiteLinks, found: &mut Vec<PageProblem>) {
     let new: u64 = now.overview.types.iter().filter_map(|of| of.hour).map(|hour| hour.dead).sum();
     if new == 0 {
         return;
     }
-    let all = now.dead();
+    let all = now.dead().unwrap_or(new);
     let letters = if all == 1 { "dead letter," } else { "dead letters," };
     found.push(PageProblem {
         severity: Severity::Error,
@@ -200,6 +235,33 @@ mod tests {
         });
         assert_eq!(said.len(), 6);
         assert_eq!(said[5], "No actor for 3 more queues. ");
+    }
+
+    #[test]
+    fn failures_that_rise_are_said_with_both_shares() {
+        let minute = |finished, failed| Minute {
+            length: Duration::from_mins(1),
+            submitted: 0,
+            finished,
+            failed,
+            running: 0,
+            wait_p95: None,
+        };
+        let hour = |latest: &[(u64, u64)]| {
+            let before = std::iter::repeat_with(|| minute(98, 2)).take(20);
+            let latest = latest.iter().map(|(finished, failed)| minute(*finished, *failed));
+            said(|now| now.minutes = before.clone().chain(latest.clone()).collect())
+        };
+        assert_eq!(
+            hour(&[(95, 5); 10]),
+            [
+                "Failures rise. 5.0 % of the jobs that ended in the last 10 min failed, 2.0 % in the \
+                 20 min before."
+            ]
+        );
+        assert_eq!(hour(&[(97, 3); 10]), [] as [&str; 0], "less than twice as many");
+        assert_eq!(hour(&[(0, 0); 10]), [] as [&str; 0], "none at all");
+        assert_eq!(hour(&[(0, 9)]), [] as [&str; 0]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 mod form;
 
-use axum::extract::{Query, State};
+use axum::extract::{DefaultBodyLimit, Query, Request, State};
+use axum::middleware::Next;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -22,10 +23,16 @@ use form::{DraftError, JobDraft, inputs};
 /// The script type of an empty form, if it is configured.
 const FIRST_TYPE: &str = "osis";
 
-/// Returns the most bytes of a form: the script, whose bytes take up to three letters each, and the rest.
-pub(super) fn body_size_max(site: &Site) -> usize {
+/// Bounds a form: the script, whose bytes take up to three letters each, and the rest.
+pub(super) async fn bound_body(
+    State(site): State<Site>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let script = usize::try_from(site.config().job.script_size_max).unwrap_or(usize::MAX);
-    script.saturating_mul(3).saturating_add(1024 * 1024)
+    let most = script.saturating_mul(3).saturating_add(1024 * 1024);
+    DefaultBodyLimit::max(most).apply(&mut request);
+    next.run(request).await
 }
 
 /// The query of the form.
@@ -43,7 +50,7 @@ pub(super) async fn show(
     Query(SubmitQuery { from }): Query<SubmitQuery>,
 ) -> Result<Response, PageError> {
     visitor.needs(Scope::Submit, "submit jobs")?;
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let draft = if from.is_empty() {
         let has_first = site.config().types.keys().any(|name| name.as_str() == FIRST_TYPE);
         if has_first { JobDraft::of_type(FIRST_TYPE) } else { JobDraft::default() }
@@ -65,7 +72,7 @@ pub(super) async fn change(
     if fields.get("do") == "check" {
         return check(&site, &visitor, &draft).await;
     }
-    let now = site.snapshot().await?;
+    let now = site.snapshot(&visitor).await?;
     let refused = match draft.members(now.at) {
         Err(error) => error,
         Ok(job) => match site.call_or_why(&visitor, "job.submit", json!({ "job": job })).await {
@@ -98,7 +105,7 @@ async fn refuse(
     draft: &JobDraft,
     error: &DraftError,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(visitor).await?;
     let note = html! {
         div.note-err #why role="alert" {
             p { "The job was not submitted." @if !error.field.is_empty() { " The field: " (error.field) } }
@@ -110,7 +117,7 @@ async fn refuse(
 }
 
 async fn check(site: &Site, visitor: &Visitor, draft: &JobDraft) -> Result<Response, PageError> {
-    let now = site.snapshot().await?;
+    let now = site.snapshot(visitor).await?;
     let params = json!({
         "script": draft.text("script"), "script_type": draft.text("script_type").trim(),
         "extension": draft.text("extension").trim(),

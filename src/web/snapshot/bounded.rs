@@ -1,0 +1,109 @@
+//! The part of the state that a visitor with bounds may see: queues, actors and jobs of some types, groups, callers
+//! or contexts.
+
+use super::SiteSnapshot;
+use crate::client::overview::counted;
+use crate::proto::queue::Queue;
+use crate::rpc::{Belongs, Bounds, Caller};
+use crate::store::JobSummary;
+
+impl SiteSnapshot {
+    /// Returns the part that a caller may see. A number that counts more than that is left out.
+    pub(in crate::web) fn within(&self, caller: &Caller) -> Self {
+        let Bounds { types, groups, callers, contexts } = &caller.bounds;
+        let mut seen = self.clone();
+        let overview = &mut seen.overview;
+        overview.queues.retain(|(state, _)| admits_queue(caller, &state.queue));
+        seen.actors.retain(|of| {
+            caller.admits(of.actor.script_type.as_str(), Some(of.actor.group.as_str()))
+        });
+        overview.actors = counted(&seen.actors);
+        // Script types are counted as wholes.
+        let is_of_types = groups.is_none() && callers.is_none() && contexts.is_none();
+        overview.types.retain(|of| is_of_types && caller.admits(of.script_type.as_str(), None));
+        let may_see = |job: &JobSummary| Belongs::of_summary(job).is_within(caller);
+        seen.failed.retain(may_see);
+        seen.running.retain(may_see);
+        let due = self.due.iter().filter(|job| match (types, &job.script_type) {
+            (Some(types), Some(of)) => types.contains(of),
+            (Some(_), None) => false,
+            (None, _) => true,
+        });
+        seen.due = due.cloned().collect();
+        seen.minutes = [].into();
+        (seen.counts, seen.cancelled) = (None, None);
+        seen.periodic_jobs = self.periodic_jobs.filter(|_| types.is_none());
+        seen.is_whole = is_of_types;
+        seen
+    }
+}
+
+fn admits_queue(caller: &Caller, queue: &Queue) -> bool {
+    let target = queue.target.to_string();
+    caller.admits(queue.target.script_type().as_str(), target.split(':').nth(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::super::super::parts::ShownState;
+    use super::super::tests::snapshot;
+    use super::*;
+    use crate::proto::job::JobStatus;
+    use crate::rpc::{Scope, Scopes};
+
+    fn caller(bounds: Bounds) -> Caller {
+        let scopes: Scopes = [Scope::Read].into_iter().collect();
+        Caller { name: "alice".to_owned(), scopes, bounds }
+    }
+
+    fn names(all: &[&str]) -> Option<BTreeSet<String>> {
+        Some(all.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    fn job(id: &str, fields: &[(&'static str, &str)]) -> JobSummary {
+        let fields: BTreeMap<_, _> =
+            fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        JobSummary { id: id.parse().expect("legal"), status: JobStatus::Error, fields }
+    }
+
+    fn whole() -> SiteSnapshot {
+        let mut now = snapshot();
+        let mut other = now.overview.queues[0].clone();
+        other.0.queue = "type:python:group:io".parse().expect("legal");
+        now.overview.queues.push(other);
+        now.failed = vec![
+            job("j1", &[("script_type", "osis"), ("caller_id", "alice")]),
+            job("j2", &[("script_type", "python"), ("group", "io"), ("caller_id", "bob")]),
+        ];
+        now
+    }
+
+    fn seen(bounds: Bounds) -> (Vec<String>, Vec<String>, SiteSnapshot) {
+        let seen = whole().within(&caller(bounds));
+        let queues = seen.overview.queues.iter().map(|(state, _)| state.queue.to_string());
+        let jobs = seen.failed.iter().map(|job| job.id.to_string());
+        (queues.collect(), jobs.collect(), seen)
+    }
+
+    #[test]
+    fn caller_of_a_type_sees_its_queues_jobs_and_numbers_alone() {
+        let (queues, jobs, seen) = seen(Bounds { types: names(&["osis"]), ..Bounds::default() });
+        assert_eq!((queues, jobs), (vec!["type:osis".to_owned()], vec!["j1".to_owned()]));
+        assert_eq!((seen.jobs(), seen.dead()), (None, Some(0)));
+        assert_eq!(seen.count(ShownState::Queued), Some(3));
+        assert_eq!(seen.count(ShownState::Error), None);
+    }
+
+    #[test]
+    fn caller_of_a_group_or_of_itself_sees_no_numbers_of_others() {
+        let (queues, jobs, seen_) = seen(Bounds { groups: names(&["io"]), ..Bounds::default() });
+        assert_eq!(queues, ["type:python:group:io"]);
+        assert_eq!((jobs, seen_.dead()), (vec!["j2".to_owned()], None));
+        assert!(seen_.overview.types.is_empty());
+        let (_, jobs, own) = seen(Bounds { callers: names(&[]), ..Bounds::default() });
+        assert_eq!(jobs, ["j1"]);
+        assert_eq!(own.count(ShownState::Queued), None);
+    }
+}

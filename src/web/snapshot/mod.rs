@@ -1,0 +1,227 @@
+//! The state of the namespace at one moment, which all pages share.
+
+mod bounded;
+mod reader;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::parts::ShownState;
+use crate::client::{Client, ClientError, Overview, PeriodicJobDocument, SampleDocument};
+use crate::config::Config;
+use crate::proto::job::JobStatus;
+use crate::store::{CancelledJobs, JobSummary, ListQuery, PresenceOf};
+
+pub(super) use reader::SnapshotReader;
+
+/// The jobs in a list of the latest.
+pub(super) const LATEST: usize = 5;
+/// The jobs that are read for such a list: a visitor may see a part of them only.
+const LATEST_READ: usize = 20;
+/// The failed jobs among which the cancelled ones are counted.
+const CANCELLED_AMONG: usize = 1_000;
+
+/// The state of the namespace at one moment, or the part of it that a visitor may see.
+#[derive(Clone)]
+pub(super) struct SiteSnapshot {
+    /// The time of this machine at which it was read.
+    pub(super) read: Instant,
+    /// Redis's time.
+    pub(super) at: Timestamp,
+    /// The time that Redis took for one answer.
+    pub(super) redis_took: Duration,
+    pub(super) overview: Overview,
+    /// The live actors by name.
+    pub(super) actors: Vec<PresenceOf>,
+    /// The jobs of each stored state. `None` for a visitor with bounds: nothing counts the jobs of a part.
+    counts: Option<Vec<(JobStatus, u64)>>,
+    /// The jobs that were stopped, among the latest that ended in error.
+    cancelled: Option<CancelledJobs>,
+    /// True if the numbers of script types and queues are those of the visitor's jobs.
+    is_whole: bool,
+    /// The jobs that failed last, and those that started last.
+    pub(super) failed: Vec<JobSummary>,
+    pub(super) running: Vec<JobSummary>,
+    /// The last hour, the oldest minute first. Empty without samples.
+    pub(super) minutes: Arc<[Minute]>,
+    /// The number of periodic jobs, if the visitor sees all, and of limits.
+    pub(super) periodic_jobs: Option<u64>,
+    pub(super) limits: u64,
+    /// The periodic jobs that are due next.
+    pub(super) due: Arc<[PeriodicJobDocument]>,
+}
+
+/// The jobs of about a minute.
+pub(super) struct Minute {
+    pub(super) length: Duration,
+    pub(super) submitted: u64,
+    pub(super) finished: u64,
+    pub(super) failed: u64,
+    /// Jobs that ran at its end.
+    pub(super) running: u64,
+    /// The time below which 95 of 100 attempts waited.
+    pub(super) wait_p95: Option<Duration>,
+}
+
+impl Minute {
+    fn of(sample: &SampleDocument) -> Self {
+        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
+        Self {
+            length: seconds(sample.seconds),
+            submitted: sample.all.submitted,
+            finished: sample.all.finished,
+            failed: sample.all.failed,
+            running: sample.running,
+            wait_p95: sample.all.wait.p95_s.map(seconds),
+        }
+    }
+}
+
+impl SiteSnapshot {
+    async fn read(
+        client: &Client,
+        address: &str,
+        config: &Config,
+        slow: &SlowPart,
+    ) -> Result<Self, ClientError> {
+        let began = Instant::now();
+        let at = client.now().await?;
+        let redis_took = began.elapsed();
+        let overview = Overview::read(client, address.to_owned()).await?;
+        let actors = client.list_actors(None).await?;
+        let counts = Some(client.count_jobs().await?);
+        let latest = async |status| {
+            let query =
+                ListQuery { status: Some(status), limit: LATEST_READ, ..ListQuery::default() };
+            Ok::<_, ClientError>(client.list_jobs(&query).await?.items)
+        };
+        Ok(Self {
+            failed: latest(JobStatus::Error).await?,
+            running: latest(JobStatus::Started).await?,
+            minutes: slow.minutes.clone(),
+            limits: config.limits.len() as u64,
+            periodic_jobs: Some(slow.number),
+            due: slow.due.clone(),
+            cancelled: slow.cancelled,
+            is_whole: true,
+            read: began,
+            at,
+            redis_took,
+            overview,
+            actors,
+            counts,
+        })
+    }
+
+    /// Returns the number of jobs in a state; `None` if nothing counts them.
+    pub(super) fn count(&self, state: ShownState) -> Option<u64> {
+        let queues = || self.overview.queues.iter().map(|(queue, _)| queue);
+        let held: u64 = queues().map(|queue| queue.held).sum();
+        let Some(counts) = &self.counts else {
+            return match state {
+                ShownState::Held => self.is_whole.then_some(held),
+                ShownState::Queued => {
+                    self.is_whole.then(|| queues().map(|queue| queue.depth).sum())
+                }
+                _ => None,
+            };
+        };
+        let of = |status| counts.iter().find(|(of, _)| *of == status).map(|(_, n)| *n);
+        let cancelled = self.cancelled.map(|cancelled| cancelled.jobs);
+        match state {
+            ShownState::Held => Some(held),
+            ShownState::Cancelled => cancelled,
+            // The held ones are dispatched too, and the cancelled ones end in error.
+            ShownState::Queued => {
+                of(JobStatus::Dispatched).map(|number| number.saturating_sub(held))
+            }
+            ShownState::Error => of(JobStatus::Error)
+                .map(|number| number.saturating_sub(cancelled.unwrap_or_default())),
+            state => of(state.stored()),
+        }
+    }
+
+    /// Returns the number of failed jobs among which the cancelled ones were counted, if there are more.
+    pub(super) fn cancelled_among(&self) -> Option<u64> {
+        self.cancelled.filter(|cancelled| cancelled.more).map(|cancelled| cancelled.looked)
+    }
+
+    /// Returns the number of all jobs, if something counts them.
+    pub(super) fn jobs(&self) -> Option<u64> {
+        Some(self.counts.as_ref()?.iter().map(|(_, number)| *number).sum())
+    }
+
+    /// Returns the number of dead letters, if something counts them.
+    pub(super) fn dead(&self) -> Option<u64> {
+        self.is_whole.then(|| self.overview.types.iter().map(|of| of.dead).sum())
+    }
+}
+
+/// The parts that change slowly or cost more: the periodic jobs that are due next, the number of all, the samples,
+/// and the cancelled jobs.
+#[derive(Clone)]
+struct SlowPart {
+    number: u64,
+    due: Arc<[PeriodicJobDocument]>,
+    minutes: Arc<[Minute]>,
+    cancelled: Option<CancelledJobs>,
+}
+
+impl SlowPart {
+    async fn read(client: &Client, config: &Arc<Config>) -> Result<Self, ClientError> {
+        let (now, config) = (client.now().await?, config.clone());
+        let soonest = move || {
+            let mut table = config.crontab();
+            let number = table.entries.len() as u64;
+            table.entries.sort_by_cached_key(|entry| {
+                entry.schedule.next_after(now).unwrap_or(Timestamp::MAX)
+            });
+            table.entries.truncate(LATEST);
+            (number, table)
+        };
+        let (number, table) = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
+        let due = client.periodic_job_documents(&table).await?.into();
+        let minutes = client.samples().await?.samples.iter().map(Minute::of).collect();
+        let cancelled = Some(client.count_cancelled(CANCELLED_AMONG).await?);
+        Ok(Self { number, due, minutes, cancelled })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::client::overview::tests::overview;
+
+    /// A snapshot of a namespace with one queue, at the start of 2026.
+    pub(in crate::web) fn snapshot() -> SiteSnapshot {
+        SiteSnapshot {
+            at: "2026-01-31T13:00:00Z".parse().expect("a time"),
+            redis_took: Duration::from_micros(200),
+            overview: overview(),
+            actors: Vec::new(),
+            counts: Some(vec![(JobStatus::Dispatched, 3), (JobStatus::Error, 2)]),
+            cancelled: Some(CancelledJobs { jobs: 1, looked: 2, more: false }),
+            is_whole: true,
+            read: Instant::now(),
+            failed: Vec::new(),
+            running: Vec::new(),
+            minutes: Vec::new().into(),
+            periodic_jobs: None,
+            limits: 0,
+            due: Vec::new().into(),
+        }
+    }
+
+    #[test]
+    fn cancelled_and_held_jobs_are_counted_apart() {
+        let mut snapshot = snapshot();
+        snapshot.overview.queues[0].0.held = 1;
+        assert_eq!(snapshot.count(ShownState::Queued), Some(2));
+        assert_eq!(snapshot.count(ShownState::Held), Some(1));
+        assert_eq!(snapshot.count(ShownState::Cancelled), Some(1));
+        assert_eq!(snapshot.count(ShownState::Error), Some(1));
+        assert_eq!((snapshot.jobs(), snapshot.cancelled_among()), (Some(5), None));
+    }
+}

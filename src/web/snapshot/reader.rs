@@ -1,0 +1,183 @@
+//! Reads the state for all pages: one task, once a second, while somebody looks. A page is served at once with
+//! what was read last, while the next is read.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::super::error::PageError;
+use super::{SiteSnapshot, SlowPart};
+use crate::client::{Client, ClientError};
+use crate::config::Config;
+
+/// The time between two readings.
+const PERIOD: Duration = Duration::from_secs(1);
+/// A reading that takes long is followed by a pause of so many times its length.
+const PAUSE_TIMES: u32 = 4;
+/// The parts that change slowly are read once in this time.
+const SLOW_PERIOD: Duration = Duration::from_secs(5);
+/// The oldest reading that is served.
+const AGE_MAX: Duration = Duration::from_secs(5);
+/// The longest time that a page waits for a reading.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Nothing is read once nobody has looked for this time.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// The last reading of the state, and the task that reads the next.
+#[derive(Clone)]
+pub(in crate::web) struct SnapshotReader(Arc<Parts>);
+
+struct Parts {
+    client: Client,
+    address: Arc<str>,
+    config: watch::Receiver<Arc<Config>>,
+    last: watch::Sender<Option<Reading>>,
+    looks: Mutex<Looks>,
+    /// Ends the pause before the next reading.
+    changed: Notify,
+    /// The first failure since the last answer of Redis.
+    away_since: Mutex<Option<Timestamp>>,
+}
+
+/// A reading, which may have failed.
+struct Reading {
+    began: Instant,
+    result: Result<Arc<SiteSnapshot>, PageError>,
+}
+
+impl Reading {
+    /// Returns true if it may be served after a change that a visitor made.
+    fn serves(&self, changed: Instant) -> bool {
+        let most = if self.result.is_ok() { AGE_MAX } else { PERIOD };
+        self.began >= changed && self.began.elapsed() < most
+    }
+}
+
+/// Those who look.
+struct Looks {
+    /// The time of the last look, and of the last change by a visitor.
+    at: Instant,
+    changed: Instant,
+    task: Option<JoinHandle<()>>,
+}
+
+impl SnapshotReader {
+    /// Creates it. `address` is that of Redis, without a password.
+    pub(in crate::web) fn new(
+        client: Client,
+        address: Arc<str>,
+        config: watch::Receiver<Arc<Config>>,
+    ) -> Self {
+        let now = Instant::now();
+        Self(Arc::new(Parts {
+            client,
+            address,
+            config,
+            last: watch::Sender::new(None),
+            looks: Mutex::new(Looks { at: now, changed: now, task: None }),
+            changed: Notify::new(),
+            away_since: Mutex::default(),
+        }))
+    }
+
+    /// Returns the last reading, at most [`AGE_MAX`] old and read after the last change by a visitor.
+    ///
+    /// # Errors
+    /// [`PageError`] if Redis does not answer.
+    pub(in crate::web) async fn get(&self) -> Result<Arc<SiteSnapshot>, PageError> {
+        let changed = self.look();
+        let mut readings = self.0.last.subscribe();
+        let serves =
+            |last: &Option<Reading>| last.as_ref().is_some_and(|last| last.serves(changed));
+        let found = timeout(WAIT_MAX, readings.wait_for(serves)).await;
+        let found = found.ok().and_then(Result::ok);
+        let result = found.as_ref().and_then(|last| last.as_ref()).map(|last| last.result.clone());
+        result.unwrap_or_else(|| {
+            let text = format!("Redis has not answered within {} s.", WAIT_MAX.as_secs());
+            Err(PageError::away(text))
+        })
+    }
+
+    /// Returns the last reading that did not fail, however old it is.
+    pub(in crate::web) fn last(&self) -> Option<Arc<SiteSnapshot>> {
+        self.0.last.borrow().as_ref()?.result.clone().ok()
+    }
+
+    /// Makes the next page wait for a new reading, after a change by a visitor.
+    pub(in crate::web) fn forget(&self) {
+        lock(&self.0.looks).changed = Instant::now();
+        self.0.changed.notify_one();
+    }
+
+    /// Notes that somebody looks, and lets a task read. Returns the time of the last change.
+    fn look(&self) -> Instant {
+        let mut looks = lock(&self.0.looks);
+        looks.at = Instant::now();
+        if looks.task.as_ref().is_none_or(JoinHandle::is_finished) {
+            looks.task = Some(tokio::spawn(self.clone().read_on()));
+        }
+        looks.changed
+    }
+
+    /// Reads until nobody looks.
+    async fn read_on(self) {
+        let mut slow = None;
+        loop {
+            let began = Instant::now();
+            let result = self.read(&mut slow).await.map(Arc::new);
+            let result = result.map_err(|error| self.away(error));
+            if result.is_ok() {
+                *lock(&self.0.away_since) = None;
+            }
+            self.0.last.send_replace(Some(Reading { began, result }));
+            let pause = (began.elapsed() * PAUSE_TIMES).max(PERIOD.saturating_sub(began.elapsed()));
+            let _ = timeout(pause, self.0.changed.notified()).await;
+            if self.leaves() {
+                return;
+            }
+        }
+    }
+
+    async fn read(
+        &self,
+        slow: &mut Option<(Instant, SlowPart)>,
+    ) -> Result<SiteSnapshot, ClientError> {
+        let Parts { client, address, config, .. } = &*self.0;
+        let config = Arc::clone(&config.borrow());
+        let part = match slow {
+            Some((read, part)) if read.elapsed() < SLOW_PERIOD => part.clone(),
+            _ => {
+                let part = SlowPart::read(client, &config).await?;
+                slow.insert((Instant::now(), part)).1.clone()
+            }
+        };
+        SiteSnapshot::read(client, address, &config, &part).await
+    }
+
+    /// Returns true if nobody looks any more; the task then ends.
+    fn leaves(&self) -> bool {
+        let mut looks = lock(&self.0.looks);
+        let is_idle = looks.at.elapsed() >= IDLE;
+        if is_idle {
+            looks.task = None;
+        }
+        is_idle
+    }
+
+    fn away(&self, error: ClientError) -> PageError {
+        let since = *lock(&self.0.away_since).get_or_insert_with(Timestamp::now);
+        let mut page = PageError::from(error);
+        let since = since.strftime("%H:%M:%S");
+        page.text =
+            format!("{} It has not answered since {since} UTC. Hero tries again.", page.text);
+        page
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
