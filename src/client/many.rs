@@ -45,6 +45,16 @@ impl GraphNode {
         self.after_any.push(name.into());
         self
     }
+
+    /// Adds the prerequisites of a document: those that must finish, and those that must end, first.
+    pub(crate) fn waits_for<N: Into<String>>(
+        &mut self,
+        after: impl IntoIterator<Item = N>,
+        after_any: impl IntoIterator<Item = N>,
+    ) {
+        self.after.extend(after.into_iter().map(Into::into));
+        self.after_any.extend(after_any.into_iter().map(Into::into));
+    }
 }
 
 impl Graph {

@@ -41,7 +41,8 @@ pub struct ErrorGroupDocument {
 }
 
 impl Client {
-    /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query.
+    /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query. Only those are found that the
+    /// caller `sees`.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -49,8 +50,9 @@ impl Client {
         &self,
         query: &ListQuery,
         search: &JobSearch,
+        sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs, ClientError> {
-        Ok(self.store.find_jobs(query, search).await?)
+        Ok(self.store.find_jobs(query, search, sees).await?)
     }
 
     /// Counts the jobs that were stopped, among the latest `most` that ended in error.
@@ -61,8 +63,8 @@ impl Client {
         Ok(self.store.count_cancelled(most).await?)
     }
 
-    /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds by the kind of their error,
-    /// at most `most` groups.
+    /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds and the caller `sees`
+    /// by the kind of their error, at most `most` groups.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -70,6 +72,7 @@ impl Client {
         &self,
         query: &ListQuery,
         search: &JobSearch,
+        sees: impl Fn(&JobSummary) -> bool,
         most: usize,
     ) -> Result<ErrorGroupsDocument, ClientError> {
         let limit = ListQuery::LIMIT_MAX;
@@ -77,7 +80,7 @@ impl Client {
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
         let mut looked = 0;
         loop {
-            let found = self.store.find_jobs(&query, search).await?;
+            let found = self.store.find_jobs(&query, search, &sees).await?;
             looked += found.looked;
             for job in &found.items {
                 add(&mut groups, job);

@@ -1,8 +1,13 @@
 //! Searches through jobs by what no index has: a bounded look at the latest.
 
+use jiff::Timestamp;
+
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Store, StoreError};
+use crate::proto::error_kind::error_kind;
 use crate::proto::job::JobStatus;
+use crate::proto::queue::Queue;
+use crate::proto::target::Target;
 
 /// A search for jobs. A text matches if the field contains it, in capitals or not.
 #[derive(Debug, Clone, Default)]
@@ -13,8 +18,20 @@ pub struct JobSearch {
     pub name: Option<String>,
     /// Only jobs whose error contains this text in its first 200 characters.
     pub error: Option<String>,
+    /// Only jobs whose id begins with this text, or whose name or error contains it.
+    pub text: Option<String>,
+    /// Only jobs whose error is of this kind, as [`error_kind`] returns it.
+    pub error_kind: Option<String>,
+    /// Only jobs of this queue.
+    pub queue: Option<Queue>,
+    /// Only jobs that a limit holds, or, with `false`, only others.
+    pub held: Option<bool>,
     /// Only jobs that were stopped, or, with `false`, only others.
     pub cancelled: Option<bool>,
+    /// Only jobs that were created at this time or after it.
+    pub since: Option<Timestamp>,
+    /// Only jobs that were created at this time or before it.
+    pub until: Option<Timestamp>,
 }
 
 /// The jobs that a search has found.
@@ -34,23 +51,35 @@ impl JobSearch {
 
     /// Returns true if it asks for anything.
     pub fn is_wanted(&self) -> bool {
-        self.caller.is_some()
-            || self.name.is_some()
-            || self.error.is_some()
+        let texts = [&self.caller, &self.name, &self.error, &self.text, &self.error_kind];
+        texts.iter().any(|text| text.is_some())
+            || self.queue.is_some()
+            || self.held.is_some()
             || self.cancelled.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
     }
 
     /// Returns true if a job is one of those that are looked for.
     pub fn matches(&self, job: &JobSummary) -> bool {
         let field = |name: &str| job.fields.get(name).map(String::as_str).unwrap_or_default();
-        let has = |name: &str, text: &Option<String>| {
-            let wanted = text.as_ref().map(|text| text.to_lowercase());
-            wanted.is_none_or(|wanted| field(name).to_lowercase().contains(&wanted))
+        let has =
+            |name: &str, wanted: &str| field(name).to_lowercase().contains(&wanted.to_lowercase());
+        let of_text = |text: &str| {
+            let begins = job.id.as_str().to_lowercase().starts_with(&text.to_lowercase());
+            begins || has("name", text) || has("error", text)
         };
+        let created = || job.time("created_at");
         self.caller.as_ref().is_none_or(|caller| field("caller_id") == caller)
-            && has("name", &self.name)
-            && has("error", &self.error)
+            && self.name.as_ref().is_none_or(|name| has("name", name))
+            && self.error.as_ref().is_none_or(|error| has("error", error))
+            && self.text.as_ref().is_none_or(|text| of_text(text))
+            && self.queue.as_ref().is_none_or(|queue| job.queue().as_ref() == Some(queue))
+            && self.held.is_none_or(|wanted| job.fields.contains_key("held_by") == wanted)
             && self.cancelled.is_none_or(|wanted| job.is_cancelled() == wanted)
+            && self.since.is_none_or(|since| created().is_some_and(|at| at >= since))
+            && self.until.is_none_or(|until| created().is_some_and(|at| at <= until))
+            && self.error_kind.as_ref().is_none_or(|kind| error_kind(field("error")) == *kind)
     }
 }
 
@@ -79,10 +108,22 @@ impl JobSummary {
         let error = self.fields.get("error").map(String::as_str);
         self.status == JobStatus::Error && is_of_stop(error)
     }
+
+    /// Returns the queue of the job; `None` without a type.
+    pub fn queue(&self) -> Option<Queue> {
+        let field = |name: &str| self.fields.get(name);
+        let script_type = field("script_type")?.parse().ok()?;
+        let group = field("group").and_then(|group| group.parse().ok());
+        let instance = field("instance").and_then(|instance| instance.parse().ok());
+        let priority = field("priority").and_then(|priority| priority.parse().ok());
+        let target = Target::of(script_type, group, instance);
+        Some(Queue { target, priority: priority.unwrap_or_default() })
+    }
 }
 
 impl Store {
-    /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query.
+    /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query. Only those are found that the
+    /// caller `sees`.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -90,9 +131,15 @@ impl Store {
         &self,
         query: &ListQuery,
         search: &JobSearch,
+        sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs, StoreError> {
         let wanted = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let mut page = ListQuery { limit: ListQuery::LIMIT_MAX, ..query.clone() };
+        let of_type = |job: &JobSummary| match (&query.script_type, job.fields.get("script_type")) {
+            (Some(only), Some(own)) => own == only.as_str(),
+            _ => true,
+        };
+        // Often the first jobs are those that are wanted.
+        let mut page = ListQuery { limit: wanted, ..query.clone() };
         let mut found = FoundJobs::default();
         loop {
             let jobs = self.placed_jobs(&page).await?;
@@ -100,14 +147,8 @@ impl Store {
             for (place, job) in jobs {
                 found.looked += 1;
                 found.next = Some(place);
-                let of_type = |job: &JobSummary| {
-                    let own = job.fields.get("script_type");
-                    query
-                        .script_type
-                        .as_ref()
-                        .is_none_or(|only| own.is_none_or(|t| t == only.as_str()))
-                };
-                found.items.extend(job.filter(|job| of_type(job) && search.matches(job)));
+                let is_found = |job: &JobSummary| of_type(job) && search.matches(job) && sees(job);
+                found.items.extend(job.filter(is_found));
                 if found.items.len() == wanted || found.looked >= JobSearch::LOOKED_MAX {
                     return Ok(found);
                 }
@@ -117,6 +158,7 @@ impl Store {
                 return Ok(found);
             }
             page.cursor.clone_from(&found.next);
+            page.limit = (page.limit * 2).min(ListQuery::LIMIT_MAX);
         }
     }
 

@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::jobs::first_line;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{Confirm, ago, confirm, count, empty, pager, short_id, things};
+use super::parts::{Confirm, ago, bulk, count, empty, pager, pick, pick_all, short_id, things};
 use super::site::Site;
 use super::visitor::Visitor;
 use crate::rpc::Scope;
@@ -73,7 +73,7 @@ pub(super) async fn list(
                 input type="hidden" name="type" value=(query.script_type);
                 input type="hidden" name="q" value=(query.q);
                 (table(&letters, links, now.at, visitor.may(Scope::Operate)))
-                @if visitor.may(Scope::Operate) { (bulk(&visitor)) }
+                @if visitor.may(Scope::Operate) { (buttons(&visitor)) }
                 (pager(&shown, first.as_deref(), next.as_deref()))
             }
         }
@@ -101,18 +101,16 @@ fn filters(site: &Site, query: &DeadQuery) -> Markup {
     }
 }
 
-fn bulk(visitor: &Visitor) -> Markup {
-    html! {
-        div.bulk role="group" aria-label="Selected dead letters" {
-            strong { span data-picked {} " selected" }
-            button name="do" value="retry" { "Retry" }
-            button.danger name="do" value="delete" { "Delete…" }
-            label {
-                input type="checkbox" name="all" value="1";
-                @if visitor.may(Scope::Admin) { " all that match" } @else { " all that match (retry only)" }
-            }
+fn buttons(visitor: &Visitor) -> Markup {
+    let buttons = html! {
+        button name="do" value="retry" { "Retry" }
+        button.danger name="do" value="delete" { "Delete…" }
+        label {
+            input type="checkbox" name="all" value="1";
+            @if visitor.may(Scope::Admin) { " all that match" } @else { " all that match (retry only)" }
         }
-    }
+    };
+    bulk("dead letters", &buttons)
 }
 
 fn table(letters: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
@@ -121,11 +119,7 @@ fn table(letters: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: bool) -> 
             caption.sr { "Dead letters" }
             thead role="rowgroup" {
                 tr role="row" {
-                    @if picks {
-                        th.c-pick role="columnheader" {
-                            input type="checkbox" aria-label="Select all on this page" data-all;
-                        }
-                    }
+                    @if picks { (pick_all()) }
                     th.c-id role="columnheader" { "Job" }
                     th role="columnheader" { "Error" }
                     th.c-tg role="columnheader" { "Type, group" }
@@ -143,17 +137,10 @@ fn row(letter: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Marku
     let (id, error) = (letter.id(), letter.text("error"));
     html! {
         tr role="row" {
-            @if picks {
-                td.m0 role="cell" {
-                    input.pick type="checkbox" name="id" value=(id) aria-label={ "Select " (short_id(id)) };
-                }
-            }
-            td.cut.m1 role="cell" { a.id href=(links.job(id)) title=(id) { (letter.label()) } }
+            @if picks { (pick("id", id, short_id(id))) }
+            td.cut.m1 role="cell" { (letter.link(links)) }
             td.why.cut.m5.in role="cell" { span.err title=(error) { (first_line(error)) } }
-            td.dim.wide.cut role="cell" {
-                (letter.text("script_type"))
-                @if !letter.text("group").is_empty() { " " span.faint { "· " (letter.text("group")) } }
-            }
+            td.dim.wide.cut role="cell" { (letter.type_and_group()) }
             td.dim.wide.cut role="cell" { (letter.text("caller_id")) }
             td.num.dim.wide role="cell" { (letter.attempts()) }
             td.num.dim.mr role="cell" {
@@ -212,7 +199,6 @@ async fn ask(
     ids: &[&str],
     all: bool,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot(visitor).await?;
     let what = if all {
         "all dead letters that match".to_owned()
     } else {
@@ -234,8 +220,7 @@ async fn ask(
         fields,
         verb: "Delete them",
     };
-    let main = confirm(&question, &visitor.forgery_field());
-    Ok(site.page(visitor, &now, &WebPage::still("Delete dead letters", Nav::DeadLetters, main)))
+    site.question(visitor, Nav::DeadLetters, &question).await
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::links::SiteLinks;
 use super::parts::{ShownState, elapsed, short_id};
 use crate::proto::job::JobStatus;
 
@@ -92,6 +94,19 @@ impl JobDoc {
         match self.text("name") {
             "" => short_id(self.id()),
             name => name,
+        }
+    }
+
+    /// Returns the link to it.
+    pub(super) fn link(&self, links: &SiteLinks) -> Markup {
+        html! { a.id href=(links.job(self.id())) title=(self.id()) { (self.label()) } }
+    }
+
+    /// Returns its script type, and its group if it has one.
+    pub(super) fn type_and_group(&self) -> Markup {
+        html! {
+            (self.text("script_type"))
+            @if !self.text("group").is_empty() { " " span.faint { "· " (self.text("group")) } }
         }
     }
 

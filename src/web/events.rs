@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -23,6 +23,11 @@ use crate::rpc::Caller;
 
 /// A stream ends after this time; the browser opens the next one, as the one who is signed in then.
 const STREAM_MAX: Duration = Duration::from_mins(5);
+/// A rendering is followed by a pause of so many times its length at least.
+const PAUSE_TIMES: u32 = 4;
+/// After so many renderings without news the pause is a period longer, up to the most.
+const QUIET_PERIODS: u32 = 10;
+const PERIODS_MAX: u32 = 3;
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -61,6 +66,13 @@ pub(super) async fn follow(
     Ok(Sse::new(EventStream(receiver)).keep_alive(alive).into_response())
 }
 
+/// Returns the pause after a rendering. `took` is its time, `quiet` the number of renderings in a row without news:
+/// a page that costs much, or stays as it is, is rendered less often.
+fn pause(took: Duration, quiet: u32) -> Duration {
+    let calm = 1 + (quiet / QUIET_PERIODS).min(PERIODS_MAX - 1);
+    (PERIOD * calm).max(took * PAUSE_TIMES)
+}
+
 /// Renders a page each second while it has readers.
 async fn render(
     site: Site,
@@ -69,19 +81,22 @@ async fn render(
     key: String,
     pictures: watch::Sender<Arc<Picture>>,
 ) {
+    let mut quiet: u32 = 0;
     loop {
+        let began = Instant::now();
         let picture = match parts(&site, &visitor, &page).await {
             Ok(parts) => Picture::new(parts),
             Err(error) => pictures.borrow().away(error.text),
         };
-        pictures.send_if_modified(|last| {
+        let is_news = pictures.send_if_modified(|last| {
             let is_news = picture.since(Some(last)).is_some();
             if is_news {
                 *last = Arc::new(picture);
             }
             is_news
         });
-        tokio::time::sleep(PERIOD).await;
+        quiet = if is_news { 0 } else { quiet.saturating_add(1) };
+        tokio::time::sleep(pause(began.elapsed(), quiet)).await;
         if pictures.receiver_count() == 0 && site.feeds().leave(&key) {
             return;
         }
@@ -114,11 +129,11 @@ async fn parts(site: &Site, visitor: &Visitor, page: &str) -> Result<Vec<LivePar
     let mut parts = layout::live_parts(&now);
     parts.extend(match names.as_slice() {
         [""] => overview::live(site, visitor, &now),
-        ["jobs"] => jobs::live(site, visitor, &now, page).await?,
+        ["jobs"] => jobs::live(site, visitor, &now, query).await?,
         ["jobs", id, "graph"] => graph::live(site, visitor, &now, id).await?,
         ["jobs", id] => job::live(site, visitor, &now, id).await?,
         ["limits"] => limits::live(site, visitor).await?,
-        ["queues"] => queues::live(site, visitor, &now),
+        ["queues"] => queues::live(site, visitor, &now, query),
         ["queues", name] => queues::live_one(site, visitor, &now, name),
         ["actors"] => actors::live(site, visitor, &now, query),
         ["actors", name] => actors::live_one(site, &now, name),
@@ -135,5 +150,19 @@ impl Stream for EventStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(context).map(|event| event.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_that_stays_as_it_is_or_costs_much_is_rendered_less_often() {
+        let quick = Duration::from_millis(2);
+        assert_eq!(pause(quick, 0), PERIOD);
+        assert_eq!(pause(quick, 9), PERIOD);
+        assert_eq!((pause(quick, 10), pause(quick, u32::MAX)), (PERIOD * 2, PERIOD * 3));
+        assert_eq!(pause(Duration::from_secs(2), 0), Duration::from_secs(8));
     }
 }

@@ -17,6 +17,12 @@ impl Fields {
         self.0.iter().find(|(of, _)| of == name).map_or("", |(_, value)| value)
     }
 
+    /// Returns the verb and the thing of a row whose button was pressed: the button has the verb as its name.
+    pub(super) fn pressed<'a>(&'a self, verbs: &[&'a str]) -> Option<(&'a str, &'a str)> {
+        let named = verbs.iter().map(|verb| (*verb, self.get(verb)));
+        named.into_iter().find(|(_, thing)| !thing.is_empty())
+    }
+
     /// Returns all values of a field.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(of, _)| of == name).map(|(_, value)| value.as_str())

@@ -6,7 +6,10 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::extract::Query;
+use axum::http::Uri;
 use maud::Markup;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -86,6 +89,13 @@ fn without_ages(text: &str) -> impl Iterator<Item = &str> {
         is_time = piece.ends_with("data-ago>") || piece.ends_with("data-until>");
         own
     })
+}
+
+/// Returns the filters of a page from the query of its address; none if they cannot be parsed.
+pub(super) fn filters_of<T: DeserializeOwned + Default>(query: &str) -> T {
+    let uri: Option<Uri> = format!("/?{query}").parse().ok();
+    let filters = uri.and_then(|uri| Query::<T>::try_from_uri(&uri).ok());
+    filters.map(|Query(filters)| filters).unwrap_or_default()
 }
 
 /// The parts of a page at one moment.

@@ -60,7 +60,7 @@ pub fn routes(site: Site) -> Router {
         .route("/limits", get(limits::list))
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
-        .route("/objects", get(objects::list))
+        .route("/objects", get(objects::list).post(objects::change))
         .route("/events", get(events::follow))
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))

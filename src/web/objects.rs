@@ -1,4 +1,4 @@
-//! `/objects`: the objects that scripts store, by context and type.
+//! `/objects`: the objects that scripts store, by context and type; delete.
 
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -7,11 +7,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::error::PageError;
+use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{count, empty, pager, things};
+use super::parts::{Confirm, bulk, count, empty, pager, pick, pick_all, things};
 use super::site::Site;
 use super::visitor::Visitor;
+use crate::rpc::Scope;
 
 /// The longest text of an object in a row, in characters.
 const SHOWN_MAX: usize = 400;
@@ -105,7 +107,8 @@ async fn of_type(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<
     }
     let answer = site.ask(visitor, "object.list", params).await?;
     let (objects, links) = (array(&answer, "objects"), site.links());
-    let own = [("type", name), ("context", context)];
+    let own = address(name, context);
+    let picks = visitor.may(Scope::Operate);
     let next = text(&answer, "next");
     let next = (!next.is_empty())
         .then(|| links.with("/objects", &[&own[..], &[("after", next)]].concat()));
@@ -114,18 +117,34 @@ async fn of_type(site: &Site, visitor: &Visitor, query: &ObjectQuery) -> Result<
     Ok(html! {
         p.crumb { a href=(links.to("/objects")) { "Objects" } }
         (head(name, &line, &html! {}))
-        @if objects.is_empty() { (empty(&html! { "No objects of this type." })) }
-        @else { (object_table(&objects)) }
+        @if objects.is_empty() {
+            (empty(&html! { "No objects of this type." }))
+        } @else {
+            form method="post" action=(links.to("/objects")) {
+                (visitor.forgery_field())
+                input type="hidden" name="type" value=(name);
+                input type="hidden" name="context" value=(context);
+                (object_table(&objects, picks))
+                @if picks {
+                    (bulk("objects", &html! { button.danger name="do" value="delete" { "Delete…" } }))
+                }
+            }
+        }
         (pager(&things(objects.len() as u64, "object"), first.as_deref(), next.as_deref()))
     })
 }
 
-fn object_table(objects: &[Value]) -> Markup {
+fn address<'a>(object_type: &'a str, context: &'a str) -> [(&'static str, &'a str); 2] {
+    [("type", object_type), ("context", context)]
+}
+
+fn object_table(objects: &[Value], picks: bool) -> Markup {
     html! {
-        table.stack.nopick.fix role="table" {
+        table.stack.fix.nopick[!picks] role="table" {
             caption.sr { "Objects by id" }
             thead role="rowgroup" {
                 tr role="row" {
+                    @if picks { (pick_all()) }
                     th.c-tg role="columnheader" { "Id" }
                     th role="columnheader" { "Fields" }
                     th.num.c-at role="columnheader" { "Version" }
@@ -133,8 +152,10 @@ fn object_table(objects: &[Value]) -> Markup {
             }
             tbody role="rowgroup" {
                 @for object in objects {
+                    @let id = plain(object.get("id"));
                     tr role="row" {
-                        td.id.cut.m1 role="cell" title=(plain(object.get("id"))) { (plain(object.get("id"))) }
+                        @if picks { (pick("id", &id, &id)) }
+                        td.id.cut.m1 role="cell" title=(id) { (id) }
                         td.mono.cut.m5 role="cell" { (fields(object)) }
                         td.num.mr role="cell" { (plain(object.get("version"))) }
                     }
@@ -164,6 +185,42 @@ fn fields(object: &Value) -> String {
     Value::Object(others).to_string().chars().take(SHOWN_MAX).collect()
 }
 
+/// Deletes the objects that are ticked, after a question.
+pub(super) async fn change(
+    State(site): State<Site>,
+    visitor: Visitor,
+    fields: Fields,
+) -> Result<Response, PageError> {
+    if fields.get("do") != "delete" {
+        return Err(PageError::wrong("The form asks for nothing that objects can do."));
+    }
+    visitor.needs(Scope::Operate, "delete objects")?;
+    let (name, context) = (fields.get("type"), fields.get("context"));
+    let ids: Vec<&str> = fields.all("id").collect();
+    if ids.is_empty() {
+        return Err(PageError::wrong("The form names no object."));
+    }
+    let back = |links: &SiteLinks| links.with("/objects", &address(name, context));
+    if fields.get("sure") != "1" {
+        let what = things(ids.len() as u64, "object");
+        let given = [("type", name), ("context", context), ("do", "delete"), ("sure", "1")];
+        let given = given.into_iter().chain(ids.iter().map(|id| ("id", *id)));
+        let question = Confirm {
+            title: format!("Delete {what} of the type {name}?"),
+            text: "They are gone for good. Scripts that read them find nothing.".to_owned(),
+            back: back(site.links()),
+            action: site.links().to("/objects"),
+            fields: given.map(|(field, value)| (field, value.to_owned())).collect(),
+            verb: "Delete them",
+        };
+        return site.question(&visitor, Nav::Objects, &question).await;
+    }
+    let params = json!({ "type": name, "context": context, "ids": ids });
+    let answer = site.call(&visitor, "object.delete", params).await?;
+    let deleted = answer.get("deleted").and_then(Value::as_u64).unwrap_or_default();
+    Ok(site.done(&back(&SiteLinks::default()), &format!("Deleted {}.", things(deleted, "object"))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,7 +231,8 @@ mod tests {
         let object = json!({ "id": hostile, "version": 2, hostile: hostile.repeat(100) });
         let types = [json!({ "type": hostile, "context": hostile, "objects": 3 })];
         let links = SiteLinks::new("/");
-        let tables = [object_table(std::slice::from_ref(&object)), type_table(&types, &links)];
+        let tables =
+            [object_table(std::slice::from_ref(&object), true), type_table(&types, &links)];
         let text = tables.map(Markup::into_string).concat();
         assert!(!text.contains("<script"), "{text}");
         assert_eq!(fields(&object).chars().count(), SHOWN_MAX);

@@ -13,9 +13,10 @@ use tracing::info;
 
 use super::cookie::SetCookie;
 use super::error::PageError;
-use super::layout::{self, PageFrame, WebPage};
+use super::layout::{self, Nav, PageFrame, WebPage};
 use super::links::SiteLinks;
 use super::live::Feeds;
+use super::parts::{Confirm, confirm};
 use super::session::Sessions;
 use super::snapshot::{SiteSnapshot, SnapshotReader};
 use super::visitor::Visitor;
@@ -204,6 +205,21 @@ impl Site {
         self.framed(StatusCode::OK, visitor, Some(now), page)
     }
 
+    /// Answers with the question before something is destroyed.
+    ///
+    /// # Errors
+    /// [`PageError`] with status 503 if Redis does not answer.
+    pub(super) async fn question(
+        &self,
+        visitor: &Visitor,
+        nav: Nav,
+        question: &Confirm<'_>,
+    ) -> Result<Response, PageError> {
+        let now = self.snapshot(visitor).await?;
+        let main = confirm(question, &visitor.forgery_field());
+        Ok(self.page(visitor, &now, &WebPage::still(question.title.as_str(), nav, main)))
+    }
+
     /// Answers with a page of another status: a form that was refused.
     pub(super) fn refused(
         &self,
@@ -285,7 +301,7 @@ impl Site {
 
 /// Returns the name of the thing that a call is about, for the journal; never its script or environment.
 fn about(params: &Value) -> String {
-    let mut names = ["id", "queue", "actor", "name"].into_iter();
+    let mut names = ["id", "queue", "actor", "name", "type"].into_iter();
     let name = names.find_map(|of| params.get(of)?.as_str()).unwrap_or_default();
     let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
     if name.is_empty() { name } else { format!(" of {name}") }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
-use hero::store::{Cursor, JobSummary, ListQuery, Store, Verdict};
+use hero::store::{CancelledJobs, Cursor, JobSearch, JobSummary, ListQuery, Store, Verdict};
 use jiff::Timestamp;
 
 use crate::support::{Life, RETENTION, World, job, keys, queue, script_type};
@@ -166,4 +166,63 @@ async fn a_queue_list_of_another_type_hides_no_other_queue() {
     let states = world.store.queue_states().await;
     let states = states.expect("the other queues are listed");
     assert!(states.iter().any(|state| state.queue == queue("type:sal") && state.depth == 1));
+}
+
+#[tokio::test]
+async fn search_finds_jobs_by_each_filter_and_those_that_a_caller_sees() {
+    let world = World::new();
+    let builders = [
+        JobBuilder::new("python", "1").id("invoice-1").group("io").caller_id("billing"),
+        JobBuilder::new("osis", "1").id("other").name("load-Invoices"),
+        JobBuilder::new("osis", "1").id("third").priority(0),
+    ];
+    for builder in builders {
+        world.accepts(&[builder.build().expect("legal")]).await;
+    }
+    let found = async |search: JobSearch| {
+        let query = ListQuery { limit: 10, ..ListQuery::default() };
+        let found = world.store.find_jobs(&query, &search, |_| true).await.expect("searching");
+        let mut names: Vec<String> = found.items.iter().map(|job| job.id.to_string()).collect();
+        names.sort();
+        names.join(" ")
+    };
+    let none = JobSearch::default;
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(found(JobSearch { text: text("INVOICE"), ..none() }).await, "invoice-1 other");
+    assert_eq!(found(JobSearch { caller: text("billing"), ..none() }).await, "invoice-1");
+    let of = |name: &str| Some(name.parse().expect("legal"));
+    let io = of("type:python:group:io");
+    assert_eq!(found(JobSearch { queue: io, ..none() }).await, "invoice-1");
+    assert_eq!(found(JobSearch { queue: of("type:osis:prio:0"), ..none() }).await, "third");
+    assert_eq!(found(JobSearch { held: Some(true), ..none() }).await, "");
+    let now = Timestamp::now();
+    assert_eq!(found(JobSearch { since: Some(now + RETENTION), ..none() }).await, "");
+    assert_eq!(found(JobSearch { until: Some(now - RETENTION), ..none() }).await, "");
+    let since = Some(now - RETENTION);
+    assert_eq!(found(JobSearch { since, ..none() }).await, "invoice-1 other third");
+    let query = ListQuery { limit: 1, ..ListQuery::default() };
+    let sees = |job: &JobSummary| job.id.as_str() == "invoice-1";
+    let own = world.store.find_jobs(&query, &none(), sees).await.expect("searching");
+    assert_eq!((names(&own.items), own.looked), (vec!["invoice-1"], 3));
+}
+
+#[tokio::test]
+async fn cancelled_jobs_and_kinds_of_errors_are_found_among_the_latest_failures() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    appeared.expect("appearing");
+    for (name, error) in
+        [("a", "stopped"), ("b", "exit code 3"), ("c", "exit code 7"), ("d", "stopped twice")]
+    {
+        let error = error.to_owned();
+        world.ended(&life, name, Verdict::Error { error, exit_code: None, dead: false }).await;
+    }
+    let all = world.store.count_cancelled(10).await.expect("counting");
+    assert_eq!(all, CancelledJobs { jobs: 1, looked: 4, more: false });
+    let latest = world.store.count_cancelled(2).await.expect("counting");
+    assert_eq!(latest, CancelledJobs { jobs: 0, looked: 2, more: true });
+    let query = ListQuery { limit: 10, ..ListQuery::default() };
+    let kind = JobSearch { error_kind: Some("exit code N".to_owned()), ..JobSearch::default() };
+    let found = world.store.find_jobs(&query, &kind, |_| true).await.expect("searching");
+    assert_eq!(names(&found.items), ["c", "b"]);
 }

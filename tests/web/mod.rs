@@ -7,3 +7,5 @@ mod pages;
 mod requests;
 mod site;
 mod submit;
+mod visits;
+mod world;

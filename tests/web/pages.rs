@@ -2,27 +2,46 @@
 
 use std::path::PathBuf;
 
-use super::axe;
+use super::axe::{self, Rules};
 use super::browser::Browser;
 use super::site::{OPERATOR, READER, Served};
+use super::world::PageWorld;
 use crate::support::{Hero, Redis, needs};
 
-/// The pages that open without a job.
-const PAGES: [&str; 6] = [
+/// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
+const PAGES: [&str; 24] = [
     "/",
+    "/jobs",
+    "/jobs?state=error",
+    "/jobs?by=error",
+    "/jobs?q=nothing",
+    "/jobs/running",
+    "/jobs/dead-one",
+    "/jobs/dead-one/delete",
+    "/jobs/GRAPH/graph",
     "/queues",
     "/queues/type:bash",
     "/queues/type:bash/purge",
     "/actors",
     "/actors/bash:default:1",
+    "/actors/bash:default:1/stop",
+    "/submit",
+    "/submit?from=running",
+    "/dead",
+    "/cron",
+    "/cron/nightly",
+    "/limits",
+    "/objects",
+    "/objects?type=person&context=work",
+    "/nowhere",
 ];
 
-fn has_browser() -> bool {
+pub(super) fn has_browser() -> bool {
     needs("chromium", Browser::is_here)
 }
 
 fn picture(page: &str, name: &str) -> PathBuf {
-    let page = match page.trim_matches('/').replace(['/', ':', '?', '='], "-") {
+    let page = match page.trim_matches('/').replace(['/', ':', '?', '=', '&'], "-") {
         empty if empty.is_empty() => "overview".to_owned(),
         page => page,
     };
@@ -36,36 +55,41 @@ fn every_page_opens_without_errors_and_is_accessible() {
         return;
     }
     let has_axe = needs("axe-core", || axe::script().exists());
-    let violations =
-        |browser: &Browser| if has_axe { axe::violations(browser) } else { Vec::new() };
-    let redis = Redis::start();
-    let hero = Hero::on(&redis);
-    let _supervisor = hero.supervisor().start();
-    let _actor = hero.actor("bash-default-1").start();
-    for number in 0..3 {
-        let script = format!("echo {number}; exit {number}");
-        hero.run(&["submit", "-t", "bash", "-e", &script]).code(0);
-    }
-    hero.run(&["submit", "-t", "python", "-e", "1"]).code(0);
-    let site = Served::on(&redis, "");
-    let browser = Browser::start(redis.folder());
+    let world = PageWorld::start();
+    let graph = world.id_of("count");
+    let (site, browser) = (&world.site, Browser::start(world.redis.folder()));
     browser.open(&site.at(&format!("/?token={OPERATOR}")));
     assert_eq!(browser.address(), site.at("/"), "the token stays in the address");
     let mut found = Vec::new();
     for page in PAGES {
-        for (theme, width) in [("light", 1280), ("dark", 1280), ("light", 500), ("dark", 500)] {
+        for width in [1280, 500] {
             browser.size(width, 900);
-            browser.prefer(theme);
-            browser.open(&site.at(page));
-            let name = format!("{theme}-{width}");
+            browser.prefer("light");
+            browser.open(&site.at(&page.replace("GRAPH", &graph)));
             let mut said = browser.console();
-            said.extend(violations(&browser));
-            found.extend(said.into_iter().map(|said| format!("{page} {name}: {said}")));
-            browser.picture(&picture(page, &name));
+            // The server says that a page does not exist, and the browser says so too.
+            said.retain(|said| page != "/nowhere" || !said.contains("404"));
+            if has_axe {
+                said.extend(axe::violations(&browser, Rules::All));
+            }
+            browser.picture(&picture(page, &format!("light-{width}")));
+            browser.prefer("dark");
+            if has_axe {
+                said.extend(axe::violations(&browser, Rules::Colours));
+            }
+            browser.picture(&picture(page, &format!("dark-{width}")));
+            let wide = "return document.documentElement.scrollWidth > innerWidth";
+            if browser.run(wide) == true {
+                said.push("it scrolls sideways".to_owned());
+            }
+            found.extend(said.into_iter().map(|said| format!("{page} {width}: {said}")));
         }
     }
     browser.open(&site.at("/login"));
-    found.extend(violations(&browser).into_iter().map(|said| format!("/login: {said}")));
+    if has_axe {
+        let said = axe::violations(&browser, Rules::All);
+        found.extend(said.into_iter().map(|said| format!("/login: {said}")));
+    }
     browser.picture(&picture("/login", "dark-500"));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -12,7 +12,7 @@ use hero::rpc::{Arrival, Bounds, Caller, MethodTable, Scope, Scopes, TokenCheck}
 use hero::web::{Site, SiteSettings, routes};
 use tokio::sync::watch;
 
-use crate::support::Redis;
+use crate::support::{Hero, Redis};
 
 /// The token with all scopes.
 pub(crate) const OPERATOR: &str = "operator-token";
@@ -31,8 +31,18 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// Serves the pages of a namespace with the default settings.
     pub(crate) fn on(redis: &Redis, path: &str) -> Self {
-        let config = Config { redis: redis.config("hero"), ..Config::default() };
+        Self::with(Config { redis: redis.config("hero"), ..Config::default() }, path)
+    }
+
+    /// Serves the pages with the settings of a program.
+    pub(crate) fn of(hero: &Hero, path: &str) -> Self {
+        let config = Config::load(Some(&hero.config_file())).expect("a legal configuration");
+        Self::with(config, path)
+    }
+
+    fn with(config: Config, path: &str) -> Self {
         let client = Client::open(&config).expect("a client");
         let (config, in_force) = watch::channel(Arc::new(config));
         let settings = SiteSettings { config: in_force, path: path.to_owned() };

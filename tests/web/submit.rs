@@ -119,3 +119,34 @@ fn limits_periodic_jobs_and_objects_have_pages() {
         assert_eq!(send(&site, "POST", "/cron/none", &cookie, &form).status, 403, "{verb}");
     }
 }
+
+#[test]
+fn objects_are_deleted_after_a_question_by_those_who_may() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let object = |id: &str| {
+        format!("{{\"context\":\"\",\"type\":\"person\",\"object\":{{\"id\":\"{id}\"}}}}\n")
+    };
+    hero.run_with_input(&["osis", "import"], &["one", "two"].map(object).concat()).code(0);
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    let list = send(&site, "GET", "/objects?type=person", &cookie, "");
+    is_safe(&list, "objects");
+    let forgery = list.forgery();
+    let delete = |cookie: &str, form: &str| {
+        let form = format!("do=delete&type=person&context=&{form}");
+        send(&site, "POST", "/objects", cookie, &form)
+    };
+    let asked = delete(&cookie, &format!("id=one&csrf={forgery}"));
+    assert!(asked.body.contains("Delete 1 object of the type person?"), "{}", asked.body);
+    assert_eq!(delete(&cookie, "id=one&sure=1").status, 403, "without its token");
+    let done = delete(&cookie, &format!("id=one&sure=1&csrf={forgery}"));
+    assert_eq!((done.status, done.header("location")), (303, Some("/objects?type=person")));
+    let left = send(&site, "GET", "/objects?type=person", &cookie, "").body;
+    assert!(left.contains("value=\"two\"") && !left.contains("value=\"one\""), "{left}");
+    let reader = signed_in(&site, READER);
+    let page = send(&site, "GET", "/objects?type=person", &reader, "");
+    assert!(!page.body.contains("class=\"pick\""), "a reader ticks nothing: {}", page.body);
+    let form = format!("id=two&sure=1&csrf={}", page.forgery());
+    assert_eq!(delete(&reader, &form).status, 403);
+}

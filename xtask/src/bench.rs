@@ -7,6 +7,8 @@
 //! target/release/hero --config xtask/dual.toml dev -- target/release/xtask bench bridge
 //! ```
 
+mod pages;
+
 use std::error::Error;
 use std::fs;
 use std::future::Future;
@@ -55,6 +57,8 @@ pub(crate) enum Measure {
     Idle,
     /// The time that the API adds to a job, and the share of a core of a supervisor with many followers
     Api,
+    /// The time that the pages of a large namespace take, and the share of a core that open pages cost
+    Pages(pages::PageSizes),
 }
 
 impl Measure {
@@ -73,6 +77,7 @@ impl Measure {
                 Self::Bridge => bench.bridge().await,
                 Self::Idle => bench.idle().await,
                 Self::Api => bench_api::run(&bench.client).await,
+                Self::Pages(sizes) => bench.pages(sizes).await,
             }
         })
     }

@@ -35,7 +35,8 @@ impl JobErrors {
     pub(super) async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let query = ListQuery { script_type, ..ListQuery::default() };
-        let found = client.error_groups(&query, &JobSearch::default(), self.limit.into()).await?;
+        let found =
+            client.error_groups(&query, &JobSearch::default(), |_| true, self.limit.into()).await?;
         output::print(json, || json!(found), || table(&found.groups, Timestamp::now()))?;
         if found.more && !json {
             let looked = counted(found.looked as u64, "failed job", "failed jobs");

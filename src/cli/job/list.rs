@@ -61,7 +61,7 @@ impl JobList {
         };
         let search = self.search();
         let (items, next) = if search.is_wanted() {
-            let found = client.find_jobs(&query, &search).await?;
+            let found = client.find_jobs(&query, &search, |_| true).await?;
             if found.looked >= JobSearch::LOOKED_MAX {
                 output::note(&format!("hero: of the latest {} jobs", found.looked));
             }
@@ -88,6 +88,7 @@ impl JobList {
             name: self.name.clone(),
             error: self.error.clone(),
             cancelled: self.cancelled.then_some(true),
+            ..JobSearch::default()
         }
     }
 

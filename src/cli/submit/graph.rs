@@ -94,13 +94,9 @@ impl<'s> GraphFile<'s> {
             let mut job = Job::from(spec);
             delay_by(&mut job, delay, &table).map_err(refused)?;
             file.jobs.insert(table.name.clone(), table.span.clone());
+            let (after, after_any) = (keys.after.iter(), keys.after_any.iter());
             let node = graph.add(&table.name, job);
-            for prerequisite in &keys.after {
-                node.after(prerequisite.get_ref());
-            }
-            for prerequisite in &keys.after_any {
-                node.after_any(prerequisite.get_ref());
-            }
+            node.waits_for(after.map(Spanned::get_ref), after_any.map(Spanned::get_ref));
             for prerequisite in keys.after.into_iter().chain(keys.after_any) {
                 let span = prerequisite.span();
                 let key = (table.name.clone(), prerequisite.into_inner());

@@ -63,13 +63,7 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
             let message = format!("{name}: {}", error.message);
             RpcError { message, ..error }.with("name", name.as_str())
         })?;
-        let node = graph.add(name, job);
-        for name in after {
-            node.after(name);
-        }
-        for name in after_any {
-            node.after_any(name);
-        }
+        graph.add(name, job).waits_for(after, after_any);
     }
     context.check_new(&graph.jobs()?).await?;
     let ids = context.client.submit_graph(&graph).await?;

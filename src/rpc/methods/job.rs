@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
@@ -14,8 +16,9 @@ use super::job_types::{JobDocument, JobSettings, ListedJob};
 use super::params::{OneJob, Spelled, page_size, patience};
 use crate::client::ClientError;
 use crate::proto::job::{JobId, JobOutput, JobStatus};
+use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
-use crate::store::{Cursor, ListQuery};
+use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -42,7 +45,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "job.list",
             Scope::Read,
-            "Lists jobs by state, the newest first, page by page.",
+            "Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000.",
             list,
         ),
         Method::new(
@@ -184,15 +187,35 @@ struct ListJobs {
     limit: Option<usize>,
     /// The `next` of the page before.
     cursor: Option<Spelled<Cursor>>,
+    /// Only jobs of this caller.
+    caller: Option<String>,
+    /// Only jobs whose name contains this text.
+    name: Option<String>,
+    /// Only jobs whose error contains this text in its first 200 characters.
+    error: Option<String>,
+    /// Only jobs whose id begins with this text, or whose name or error contains it.
+    text: Option<String>,
+    /// Only jobs of this queue, as queue.list names it.
+    queue: Option<Spelled<Queue>>,
+    /// Only jobs that a limit holds; with false, only others.
+    held: Option<bool>,
+    /// Only jobs that were stopped; with false, only others.
+    cancelled: Option<bool>,
+    /// Only jobs that were created at this time or after it.
+    since: Option<Spelled<Timestamp>>,
+    /// Only jobs that were created at this time or before it.
+    until: Option<Spelled<Timestamp>>,
 }
 
 /// A page of jobs.
 #[derive(Serialize, JsonSchema)]
 struct JobPage {
-    /// The jobs. A caller with bounds may get less than a page with more to come.
+    /// The jobs. There may be less than a page with more to come.
     jobs: Vec<ListedJob>,
     /// The cursor of the next page, if there may be one.
     next: Option<String>,
+    /// The number of jobs that were looked at for this page, up to 10 000.
+    looked: usize,
 }
 
 async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
@@ -202,10 +225,25 @@ async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError
         limit: page_size(given.limit, ListQuery::LIMIT_MAX)?,
         cursor: given.cursor.map(|Spelled(cursor)| cursor),
     };
-    let page = context.client.list_jobs(&query).await?;
-    let mut jobs: Vec<ListedJob> = page.items.into_iter().map(ListedJob).collect();
-    jobs.retain(|job| job.belongs().is_within(&context.caller));
-    Ok(JobPage { jobs, next: page.next.map(|cursor| cursor.to_string()) })
+    let search = JobSearch {
+        caller: given.caller,
+        name: given.name,
+        error: given.error,
+        text: given.text,
+        queue: given.queue.map(|Spelled(queue)| queue),
+        held: given.held,
+        cancelled: given.cancelled,
+        since: given.since.map(|Spelled(time)| time),
+        until: given.until.map(|Spelled(time)| time),
+        error_kind: None,
+    };
+    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let found = context.client.find_jobs(&query, &search, sees).await?;
+    Ok(JobPage {
+        jobs: found.items.into_iter().map(ListedJob).collect(),
+        next: found.next.map(|cursor| cursor.to_string()),
+        looked: found.looked,
+    })
 }
 
 /// A job to wait for.

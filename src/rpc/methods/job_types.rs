@@ -208,12 +208,6 @@ impl JsonSchema for ListedDead {
     }
 }
 
-impl ListedJob {
-    pub(super) fn belongs(&self) -> Belongs<'_> {
-        Belongs::of_summary(&self.0)
-    }
-}
-
 impl ListedDead {
     pub(super) fn belongs(&self) -> Belongs<'_> {
         let fields = &self.0.fields;

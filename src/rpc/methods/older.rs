@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
@@ -12,7 +13,7 @@ use super::job::{cleared, created, deleted, output_of, stopped, submitted};
 use super::job_types::JobSettings;
 use super::params::{Nothing, Spelled, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
-use crate::store::{Cursor, ListQuery};
+use crate::store::{Cursor, JobSummary, ListQuery};
 
 /// The most lines of a log that one call returns.
 const LOG_LINES_MAX: usize = 10_000;
@@ -271,9 +272,8 @@ async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, 
         ..ListQuery::default()
     };
     let page = context.client.list_jobs(&query).await?;
-    let within = page.items.into_iter().map(super::job_types::ListedJob);
-    let within = within.filter(|job| job.belongs().is_within(&context.caller));
-    Ok(within.map(|job| job.0.id.to_string()).collect())
+    let sees = |job: &&JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    Ok(page.items.iter().filter(sees).map(|job| job.id.to_string()).collect())
 }
 
 async fn stop_job(

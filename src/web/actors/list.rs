@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::super::error::PageError;
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
-use super::super::live::LivePart;
-use super::super::parts::{ago, count, elapsed, empty_row, meter, things};
+use super::super::live::{LivePart, filters_of};
+use super::super::parts::{Paged, ago, bulk, count, elapsed, empty_row, meter, pick, things};
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
@@ -31,9 +31,15 @@ pub(in crate::web) struct ActorFilter {
     script_type: String,
     host: String,
     state: String,
+    page: String,
 }
 
 impl ActorFilter {
+    fn address(&self, links: &SiteLinks, page: &str) -> String {
+        let (of_type, host) = (("type", self.script_type.as_str()), ("host", self.host.as_str()));
+        links.with("/actors", &[of_type, host, ("state", &self.state), ("page", page)])
+    }
+
     fn takes(&self, of: &PresenceOf) -> bool {
         let is = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
         is(&self.script_type, of.actor.script_type.as_str())
@@ -67,6 +73,7 @@ pub(in crate::web) async fn list(
         (machines(links, &now))
         (filters(links, &now, &filter))
         (table(links, &visitor, &now, &filter))
+        (chosen(&now, &filter).1.line("actor", |page| filter.address(links, page)))
     };
     Ok(site.page(&visitor, &now, &WebPage::live("Actors", Nav::Actors, main)))
 }
@@ -78,9 +85,7 @@ pub(in crate::web) fn live(
     now: &SiteSnapshot,
     query: &str,
 ) -> Vec<LivePart> {
-    let asked = format!("/?{query}").parse().ok();
-    let filter = asked.and_then(|uri| Query::<ActorFilter>::try_from_uri(&uri).ok());
-    let filter = filter.map(|Query(filter)| filter).unwrap_or_default();
+    let filter: ActorFilter = filters_of(query);
     let may_operate = visitor.may(Scope::Operate);
     vec![
         LivePart::whole("headline", html! { p #headline { (headline(now)) } }),
@@ -191,14 +196,25 @@ fn table(links: &SiteLinks, visitor: &Visitor, now: &SiteSnapshot, filter: &Acto
                 }
             }
             @if may_operate {
-                div.bulk role="group" aria-label="Selected actors" {
-                    strong { span data-picked { "0" } " selected" }
+                (bulk("actors", &html! {
                     button name="do" value="drain" { "Drain" }
                     button name="do" value="resume" { "Resume" }
-                }
+                }))
             }
         }
     }
+}
+
+fn is_of(of: &PresenceOf, script_type: &str) -> bool {
+    of.actor.script_type.as_str() == script_type
+}
+
+/// Returns the actors that the filters take, by type, and the page of them.
+fn chosen<'a>(now: &'a SiteSnapshot, filter: &ActorFilter) -> (Vec<&'a PresenceOf>, Paged) {
+    let mut all: Vec<&PresenceOf> = now.actors.iter().filter(|of| filter.takes(of)).collect();
+    all.sort_by(|a, b| a.actor.script_type.as_str().cmp(b.actor.script_type.as_str()));
+    let paged = Paged::of(&filter.page, all.len());
+    (all, paged)
 }
 
 fn rows(
@@ -207,12 +223,9 @@ fn rows(
     filter: &ActorFilter,
     may_operate: bool,
 ) -> Vec<(String, Markup)> {
-    let mut types: BTreeMap<&str, Vec<&PresenceOf>> = BTreeMap::new();
-    for of in now.actors.iter().filter(|of| filter.takes(of)) {
-        types.entry(of.actor.script_type.as_str()).or_default().push(of);
-    }
+    let (all, paged) = chosen(now, filter);
     let mut rows = Vec::new();
-    if types.is_empty() {
+    if all.is_empty() {
         let text = if filter.is_off() {
             html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
         } else {
@@ -220,9 +233,11 @@ fn rows(
         };
         rows.push(empty_row("no-actor", 10, &text));
     }
-    for (name, actors) in types {
-        let (busy, tasks) = busy(actors.iter().copied());
-        let number = things(actors.len() as u64, "actor");
+    for actors in all[paged.range()].chunk_by(|a, b| a.actor.script_type == b.actor.script_type) {
+        let Some(name) = actors.first().map(|of| of.actor.script_type.as_str()) else { continue };
+        // The whole type, of which this page may have a part.
+        let (busy, tasks) = busy(all.iter().copied().filter(|of| is_of(of, name)));
+        let number = things(all.iter().filter(|of| is_of(of, name)).count() as u64, "actor");
         let id = format!("type-{name}");
         let span = if may_operate { "10" } else { "9" };
         let head = html! {
@@ -234,7 +249,7 @@ fn rows(
             }
         };
         rows.push((id, head));
-        rows.extend(actors.into_iter().map(|of| row(links, now, of, may_operate)));
+        rows.extend(actors.iter().map(|of| row(links, now, of, may_operate)));
     }
     rows
 }
@@ -253,11 +268,7 @@ fn row(
     };
     let markup = html! {
         tr role="row" id=(id) {
-            @if may_operate {
-                td.m0 role="cell" {
-                    input.pick type="checkbox" name="actor" value=(name) aria-label={ "Select " (name) };
-                }
-            }
+            @if may_operate { (pick("actor", &name, &name)) }
             td.m1 role="cell" { a.id href=(links.actor(&name)) { (name) } }
             td.mr role="cell" { (state_sign(of)) }
             td.wide role="cell" { span.why { (reason(of)) } }

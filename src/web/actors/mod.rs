@@ -14,7 +14,7 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{Confirm, ago, confirm, meter, sign, things};
+use super::parts::{Confirm, ago, meter, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -175,8 +175,7 @@ pub(super) async fn ask_stop(
         fields: vec![("do", "stop".to_owned())],
         verb: "Stop the actor",
     };
-    let main = confirm(&question, &visitor.forgery_field());
-    Ok(site.page(&visitor, &now, &WebPage::still("Stop an actor", Nav::Actors, main)))
+    site.question(&visitor, Nav::Actors, &question).await
 }
 
 /// Drains, resumes or stops one actor.
@@ -198,9 +197,8 @@ pub(super) async fn change_many(
     visitor: Visitor,
     fields: Fields,
 ) -> Result<Response, PageError> {
-    let pressed = ["drain", "resume"].into_iter().find(|verb| !fields.get(verb).is_empty());
-    if let Some(verb) = pressed {
-        let said = tell(&site, &visitor, verb, fields.get(verb)).await?;
+    if let Some((verb, name)) = fields.pressed(&["drain", "resume"]) {
+        let said = tell(&site, &visitor, verb, name).await?;
         return Ok(site.done("/actors", &said));
     }
     let names: Vec<&str> = fields.all("actor").collect();

@@ -203,7 +203,7 @@ fn row(graph: &SeenGraph, place: usize, id: &str, links: &SiteLinks, now: Timest
         .collect();
     html! {
         tr.at[job.id() == id] role="row" {
-            td.m1.cut role="cell" { a.id href=(links.job(job.id())) title=(job.id()) { (job.label()) } }
+            td.m1.cut role="cell" { (job.link(links)) }
             td.m4 role="cell" { (job.state().shown()) }
             td.dim.wide role="cell" { (job.text("script_type")) }
             td.dim.m5 role="cell" {

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::super::error::PageError;
 use super::super::fields::Fields;
-use super::super::layout::{Nav, WebPage};
+use super::super::layout::Nav;
 use super::super::links::encoded;
-use super::super::parts::{Confirm, confirm};
+use super::super::parts::Confirm;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::{parsed, read};
@@ -19,7 +19,6 @@ pub(in crate::web) async fn ask_delete(
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
     let job = read(&site, &visitor, &id).await?;
     let waiting = match job.list("dependents").len() {
         0 => String::new(),
@@ -34,8 +33,7 @@ pub(in crate::web) async fn ask_delete(
         fields: vec![("do", "delete".to_owned())],
         verb: "Delete the job",
     };
-    let main = confirm(&question, &visitor.forgery_field());
-    Ok(site.page(&visitor, &now, &WebPage::still("Delete a job", Nav::Jobs(None), main)))
+    site.question(&visitor, Nav::Jobs(None), &question).await
 }
 
 /// Changes a job.

@@ -169,7 +169,7 @@ fn related_job(of: &RelatedJob, links: &SiteLinks, now: Timestamp) -> Markup {
         @match &of.job {
             Some(job) => {
                 (job.state().shown())
-                a.id href=(links.job(&of.id)) title=(of.id) { (job.label()) }
+                (job.link(links))
                 span.faint { (note(job)) }
             }
             None => {

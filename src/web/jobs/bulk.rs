@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::super::error::PageError;
 use super::super::fields::Fields;
-use super::super::layout::{Nav, WebPage};
-use super::super::parts::{Confirm, confirm, count};
+use super::super::layout::Nav;
+use super::super::parts::{Confirm, bulk, count, things};
 use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::JobFilter;
@@ -65,18 +65,16 @@ impl Verb {
 
 /// Returns the bar that appears once a row is ticked.
 pub(super) fn bar() -> Markup {
-    html! {
-        div.bulk role="group" aria-label="Selected jobs" {
-            strong { span data-picked {} " selected" }
-            button name="do" value="retry" data-key="retry" { "Retry" }
-            button name="do" value="stop" data-key="stop" { "Stop…" }
-            button.danger name="do" value="delete" { "Delete…" }
-            label {
-                input type="checkbox" name="all" value="1";
-                " all that match, up to " (count(JOBS_MAX as u64))
-            }
+    let buttons = html! {
+        button name="do" value="retry" data-key="retry" { "Retry" }
+        button name="do" value="stop" data-key="stop" { "Stop…" }
+        button.danger name="do" value="delete" { "Delete…" }
+        label {
+            input type="checkbox" name="all" value="1";
+            " all that match, up to " (count(JOBS_MAX as u64))
         }
-    }
+    };
+    bulk("jobs", &buttons)
 }
 
 /// Changes the jobs of a form.
@@ -119,6 +117,7 @@ fn filter_of(fields: &Fields) -> JobFilter {
         caller: of("caller"),
         since: of("since"),
         until: of("until"),
+        kind: of("kind"),
         ..JobFilter::default()
     }
 }
@@ -144,12 +143,9 @@ async fn change_all(
 }
 
 fn tally(verb: Verb, done: u64, left: u64, reason: Option<&str>) -> String {
-    let jobs = |number: u64| {
-        if number == 1 { "1 job".to_owned() } else { format!("{} jobs", count(number)) }
-    };
-    let first = format!("{} {}.", verb.done(), jobs(done));
+    let first = format!("{} {}.", verb.done(), things(done, "job"));
     match reason {
-        Some(reason) => format!("{first} {} stayed as before: {reason}", jobs(left)),
+        Some(reason) => format!("{first} {} stayed as before: {reason}", things(left, "job")),
         None => first,
     }
 }
@@ -161,11 +157,7 @@ async fn ask(
     ids: &[String],
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
-    let now = site.snapshot(visitor).await?;
-    let number = match ids.len() {
-        1 => "1 job".to_owned(),
-        many => format!("{} jobs", count(many as u64)),
-    };
+    let number = things(ids.len() as u64, "job");
     let text = match verb {
         Verb::Delete => {
             "Their scripts, outputs and logs are gone for good. Jobs that wait for one of them end in error. \
@@ -188,8 +180,7 @@ async fn ask(
         fields: hidden,
         verb: &verb_text,
     };
-    let main = confirm(&question, &visitor.forgery_field());
-    Ok(site.page(visitor, &now, &WebPage::still(verb_text.as_str(), Nav::Jobs(None), main)))
+    site.question(visitor, Nav::Jobs(None), &question).await
 }
 
 #[cfg(test)]

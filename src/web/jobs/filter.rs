@@ -1,13 +1,15 @@
 //! The filters of the list of jobs, as the address has them.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::super::doc::JobDoc;
+use super::super::error::PageError;
 use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
+use crate::store::{JobSearch, ListQuery};
 
 /// The sizes of a page that a visitor may choose; the first is the default.
 const SIZES: [usize; 3] = [25, 50, 100];
@@ -38,6 +40,8 @@ pub(in crate::web) struct JobFilter {
     pub(super) since: String,
     /// Created until: the same.
     pub(super) until: String,
+    /// The kind of the error, as failures are grouped.
+    pub(super) kind: String,
     /// `error` groups failures by their errors.
     pub(super) by: String,
     pub(super) limit: String,
@@ -56,19 +60,11 @@ impl JobFilter {
         if SIZES.contains(&asked) { asked } else { SIZES[0] }
     }
 
-    /// Returns true if an index answers it: each row that is read is shown.
-    pub(super) fn is_indexed(&self) -> bool {
-        let others = [&self.q, &self.queue, &self.caller, &self.since, &self.until];
-        let is_derived = matches!(
-            self.state(),
-            Some(ShownState::Held | ShownState::Queued | ShownState::Cancelled | ShownState::Error)
-        );
-        others.iter().all(|text| text.trim().is_empty()) && !is_derived
-    }
-
-    /// Returns true if it shows all jobs.
-    pub(super) fn is_empty(&self) -> bool {
-        self.fields().is_empty()
+    /// Returns true if the first page of it costs little: most jobs that are read are shown.
+    pub(super) fn is_plain(&self) -> bool {
+        let others = [&self.q, &self.queue, &self.caller, &self.since, &self.until, &self.kind];
+        let is_rare = self.state() == Some(ShownState::Cancelled);
+        others.iter().all(|text| text.trim().is_empty()) && !is_rare
     }
 
     /// Returns its filters, without the place in the list.
@@ -81,6 +77,7 @@ impl JobFilter {
             ("caller", &self.caller),
             ("since", &self.since),
             ("until", &self.until),
+            ("kind", &self.kind),
         ];
         all.into_iter()
             .map(|(name, value)| (name, value.trim()))
@@ -96,46 +93,54 @@ impl JobFilter {
         links.with(path, &query)
     }
 
-    /// Returns the test of a job for all of the filters.
-    pub(super) fn test(&self, now: Timestamp) -> JobTest<'_> {
-        JobTest {
-            filter: self,
-            state: self.state(),
-            text: self.q.trim().to_lowercase(),
+    /// Returns the query and the search that these filters mean.
+    ///
+    /// # Errors
+    /// [`PageError`] for a text that is no value of its filter.
+    pub(super) fn search(&self, now: Timestamp) -> Result<(ListQuery, JobSearch), PageError> {
+        let state = self.state();
+        let query = ListQuery {
+            status: state.map(ShownState::stored),
+            script_type: parsed("script type", &self.script_type)?,
+            cursor: parsed("place in the list", &self.cursor)?,
+            ..ListQuery::default()
+        };
+        let given = |text: &String| {
+            let text = text.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let search = JobSearch {
+            text: given(&self.q),
+            caller: given(&self.caller),
+            error_kind: given(&self.kind),
+            queue: parsed("queue", &self.queue)?,
+            held: match state {
+                Some(ShownState::Held) => Some(true),
+                Some(ShownState::Queued) => Some(false),
+                _ => None,
+            },
+            cancelled: match state {
+                Some(ShownState::Cancelled) => Some(true),
+                Some(ShownState::Error) => Some(false),
+                _ => None,
+            },
             since: moment(&self.since, now),
             until: moment(&self.until, now),
-        }
-    }
-}
-
-/// The filters, ready to test jobs.
-pub(super) struct JobTest<'a> {
-    filter: &'a JobFilter,
-    state: Option<ShownState>,
-    text: String,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-}
-
-impl JobTest<'_> {
-    /// Returns true if a job passes.
-    pub(super) fn passes(&self, job: &JobDoc) -> bool {
-        let Self { filter, state, text, since, until } = self;
-        let created = job.time("created_at");
-        let is_of = |asked: &str, own: &str| asked.trim().is_empty() || asked.trim() == own;
-        let has_text = || {
-            let holds = |field: &str| job.text(field).to_lowercase().contains(text.as_str());
-            job.id().to_lowercase().starts_with(text.as_str()) || holds("error") || holds("name")
+            ..JobSearch::default()
         };
-        state.is_none_or(|state| job.state() == state)
-            && is_of(&filter.script_type, job.text("script_type"))
-            && is_of(&filter.caller, job.text("caller_id"))
-            && (filter.queue.trim().is_empty()
-                || job.queue().is_some_and(|queue| queue == filter.queue.trim()))
-            && since.is_none_or(|since| created.is_some_and(|created| created >= since))
-            && until.is_none_or(|until| created.is_some_and(|created| created <= until))
-            && (text.is_empty() || has_text())
+        Ok((query, search))
     }
+}
+
+/// Parses the text of a filter; an empty one filters nothing.
+fn parsed<T: FromStr>(what: &str, text: &str) -> Result<Option<T>, PageError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong =
+        |_| PageError::wrong(format!("No {what} has the name {text:?}. Clear this filter."));
+    text.parse().map(Some).map_err(wrong)
 }
 
 /// Returns the time of a text: an age such as `15m`, `24h` or `7d`, or a time with its zone.
@@ -161,49 +166,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::proto::job::JobStatus;
 
     fn now() -> Timestamp {
         "2026-01-31T13:00:00Z".parse().expect("a time")
     }
 
-    fn passes(filter: &JobFilter) -> bool {
-        let job = JobDoc::from(json!({
-            "id": "invoice-7", "status": "error", "error": "HTTP Error 503", "script_type": "python",
-            "group": "io", "caller_id": "billing", "created_at": "2026-01-31T12:30:00Z",
-        }));
-        filter.test(now()).passes(&job)
-    }
-
     #[test]
-    fn job_passes_each_filter_or_not() {
-        let of = |name: &str, value: &str| {
-            let filter: JobFilter =
-                serde_json::from_value(json!({ name: value })).expect("a filter");
-            passes(&filter)
+    fn filters_become_a_search() {
+        let filter = |name: &str, value: &str| -> JobFilter {
+            serde_json::from_value(json!({ name: value })).expect("a filter")
         };
-        for (name, value) in [
-            ("q", "invoice"),
-            ("q", "error 50"),
-            ("state", "error"),
-            ("type", "python"),
-            ("queue", "type:python:group:io"),
-            ("caller", "billing"),
-            ("since", "1h"),
-            ("until", "2026-01-31T12:45:00Z"),
-            ("since", "nonsense"),
-        ] {
-            assert!(of(name, value), "{name}={value}");
-        }
-        for (name, value) in [
-            ("q", "7"),
-            ("state", "cancelled"),
-            ("type", "osis"),
-            ("queue", "type:python"),
-            ("caller", "bill"),
-            ("since", "15m"),
-            ("until", "1h"),
-        ] {
-            assert!(!of(name, value), "{name}={value}");
+        let of = |name: &str, value: &str| filter(name, value).search(now());
+        let (query, search) = of("state", "held").expect("a search");
+        assert_eq!((query.status, search.held), (Some(JobStatus::Dispatched), Some(true)));
+        let (query, search) = of("state", "error").expect("a search");
+        assert_eq!((query.status, search.cancelled), (Some(JobStatus::Error), Some(false)));
+        let (_, search) = of("since", "1h").expect("a search");
+        assert_eq!(search.since, "2026-01-31T12:00:00Z".parse().ok());
+        assert!(!of("since", "nonsense").expect("a search").1.is_wanted());
+        for (name, value) in [("type", "<b>"), ("queue", "none"), ("cursor", "x")] {
+            assert!(of(name, value).is_err(), "{name}={value}");
         }
     }
 
@@ -217,7 +200,7 @@ mod tests {
         };
         let address = filter.address(&SiteLinks::new("/"), "/jobs", &[("cursor", "y")]);
         assert_eq!(address, "/jobs?state=error&q=a%26b&cursor=y");
-        assert!(!filter.is_indexed() && JobFilter::default().is_indexed());
+        assert!(!filter.is_plain() && JobFilter::default().is_plain());
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod rows;
 mod search;
 
 use axum::extract::{Query, State};
-use axum::http::Uri;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -17,7 +16,7 @@ use serde_json::json;
 use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::live::LivePart;
+use super::live::{LivePart, filters_of};
 use super::parts::{ShownState, count, empty, pager, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -70,7 +69,7 @@ async fn named(site: &Site, visitor: &Visitor, filter: &JobFilter) -> Option<Job
 
 /// Returns true if the list costs little to read each second.
 fn is_live(filter: &JobFilter) -> bool {
-    filter.is_indexed() && filter.cursor.is_empty()
+    filter.is_plain() && filter.cursor.is_empty()
 }
 
 /// Returns the live parts of the list.
@@ -78,17 +77,15 @@ pub(super) async fn live(
     site: &Site,
     visitor: &Visitor,
     now: &SiteSnapshot,
-    page: &str,
+    query: &str,
 ) -> Result<Vec<LivePart>, PageError> {
-    let uri: Uri = page.parse().map_err(|_| PageError::not_found("No page has this address."))?;
-    let Ok(Query(filter)) = Query::<JobFilter>::try_from_uri(&uri) else { return Ok(Vec::new()) };
+    let filter: JobFilter = filters_of(query);
     if !is_live(&filter) || filter.by == "error" {
         return Ok(Vec::new());
     }
     let found = search::find(site, visitor, &filter, now.at, filter.size()).await?;
     let picks = visitor.may(Scope::Submit) || visitor.may(Scope::Operate);
-    let all = found.jobs.iter();
-    let rows = all.map(|job| (rows::row_id(job), rows::row(job, site.links(), now.at, picks)));
+    let rows = rows::rows(&found.jobs, site.links(), now.at, picks);
     Ok(vec![
         LivePart::whole("headline", html! { p #headline { (headline(now, &filter, &found)) } }),
         LivePart::rows("job-rows", rows),
@@ -100,13 +97,17 @@ fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Mark
         None => now.jobs(),
         Some(state) => now.count(state),
     };
-    let is_whole = filter.is_indexed() && filter.script_type.trim().is_empty();
+    let is_whole = filter.is_plain() && filter.script_type.trim().is_empty();
+    let order = match filter.state() {
+        None => "by state, the newest of each first",
+        Some(_) => "the newest first",
+    };
     html! {
-        @if let (true, Some(total)) = (is_whole || filter.is_empty(), total) {
-            (count(total)) ", by state, the newest of each first"
+        @if let (true, Some(total)) = (is_whole, total) {
+            (things(total, "job")) ", " (order)
         } @else {
             (count(found.jobs.len() as u64)) " found among "
-            (count(found.looked_at as u64)) " jobs, by state, the newest of each first"
+            (things(found.looked_at as u64, "job")) ", " (order)
         }
     }
 }
@@ -148,6 +149,9 @@ fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
     }
 }
 
+/// More queues are no choice but a text.
+const QUEUES_MAX: usize = 50;
+
 fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
     let types: Vec<String> = site.config().types.keys().map(ToString::to_string).collect();
     let queues: Vec<String> =
@@ -168,11 +172,21 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
             }
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
             label.opt { "Type " (choice("type", &filter.script_type, any(types))) }
-            label.opt { "Queue " (choice("queue", &filter.queue, any(queues))) }
+            label.opt {
+                "Queue "
+                @if queues.len() > QUEUES_MAX {
+                    input name="queue" size="14" placeholder="any" value=(filter.queue);
+                } @else {
+                    (choice("queue", &filter.queue, any(queues)))
+                }
+            }
             label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(filter.caller); }
             label.opt { "Created " (choice("since", &filter.since, ages)) }
             @if !filter.until.is_empty() {
                 label.opt { "until " input name="until" size="18" value=(filter.until); }
+            }
+            @if !filter.kind.is_empty() {
+                label.opt { "Error is " input name="kind" size="24" value=(filter.kind); }
             }
             button.opt { "Filter" }
         }
@@ -210,7 +224,6 @@ fn body(
                 (visitor.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
                 (rows::table(&found.jobs, links, now.at, picks))
-                @if found.jobs.is_empty() { (empty(&html! { "No jobs." })) }
                 @if picks { (bulk::bar()) }
                 (foot(links, filter, found))
             }
@@ -246,14 +259,13 @@ async fn by_error(
     filter: &JobFilter,
 ) -> Result<Response, PageError> {
     let failed = JobFilter { state: ShownState::Error.class().to_owned(), ..filter.clone() };
-    let found = search::find(site, visitor, &failed, now.at, search::LOOKED_AT_MAX).await?;
-    let line = html! {
-        (count(found.jobs.len() as u64)) " failed jobs, grouped by their errors without numbers, ids and quoted words"
-    };
+    let (query, search) = failed.search(now.at)?;
+    let sees = |job: &_| visitor.sees(job);
+    let found = site.client().error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
     let main = html! {
         p.crumb { a href=(failed.address(site.links(), "/jobs", &[])) { "Jobs" } " / Failures" }
-        (head("Failures", &line, &html! {}))
-        (failures::table(&found.jobs, &failed, site.links()))
+        (head("Failures", &failures::headline(&found), &html! {}))
+        (failures::table(&found, &failed, site.links(), now.at))
     };
     Ok(site.page(visitor, now, &WebPage::still("Failures", Nav::Jobs(failed.state()), main)))
 }

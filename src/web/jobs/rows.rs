@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
-use super::super::parts::{ago, duration, percent, short_id, until};
+use super::super::parts::{ago, duration, empty_row, percent, pick, pick_all, short_id, until};
 use crate::proto::job::JobStatus;
 
 /// Returns why a job is where it is: its progress, error, limit or wait.
@@ -48,32 +48,35 @@ pub(in crate::web) fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
+/// Returns the rows with their ids, or the one that says that there are none.
+pub(super) fn rows(
+    jobs: &[JobDoc],
+    links: &SiteLinks,
+    now: Timestamp,
+    picks: bool,
+) -> Vec<(String, Markup)> {
+    if jobs.is_empty() {
+        return vec![empty_row("no-job", 10, &html! { "No jobs." })];
+    }
+    jobs.iter().map(|job| (row_id(job), row(job, links, now, picks))).collect()
+}
+
 /// Returns the id of the row of a job.
-pub(super) fn row_id(job: &JobDoc) -> String {
+fn row_id(job: &JobDoc) -> String {
     format!("j-{}", job.id())
 }
 
 /// Returns the row of a job. `picks` is true if the visitor may tick it.
-pub(super) fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
+fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, picks: bool) -> Markup {
     let (id, state) = (job.id(), job.state());
     let dash = || html! { span.faint { "–" } };
     html! {
         tr #(row_id(job)) role="row" {
-            @if picks {
-                td.m0 role="cell" {
-                    input.pick type="checkbox" name="id" value=(id)
-                        aria-label={ "Select " (short_id(id)) };
-                }
-            }
-            td.cut.m1 role="cell" {
-                a.id href=(links.job(id)) title=(id) { (job.label()) }
-            }
+            @if picks { (pick("id", id, short_id(id))) }
+            td.cut.m1 role="cell" { (job.link(links)) }
             td.m4.in role="cell" { (state.shown()) }
             td.why.cut.m5 role="cell" { (what_it_is_at(job, links, now)) }
-            td.dim.wide.cut role="cell" {
-                (job.text("script_type"))
-                @if !job.text("group").is_empty() { " " span.faint { "· " (job.text("group")) } }
-            }
+            td.dim.wide.cut role="cell" { (job.type_and_group()) }
             td.dim.wide.cut role="cell" { (job.text("caller_id")) }
             td.wide.xl.cut.mono.faint role="cell" { (job.text("actor")) }
             td.num.dim.wide role="cell" { (job.attempts()) }
@@ -94,11 +97,7 @@ pub(super) fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: b
             caption.sr { "Jobs" }
             thead role="rowgroup" {
                 tr role="row" {
-                    @if picks {
-                        th.c-pick role="columnheader" {
-                            input type="checkbox" aria-label="Select all on this page" data-all;
-                        }
-                    }
+                    @if picks { (pick_all()) }
                     th.c-id role="columnheader" { "Job" }
                     th.c-st role="columnheader" { "State" }
                     th role="columnheader" { "What it is at" }
@@ -111,7 +110,7 @@ pub(super) fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: b
                 }
             }
             tbody #job-rows role="rowgroup" {
-                @for job in jobs { (row(job, links, now, picks)) }
+                @for (_, row) in rows(jobs, links, now, picks) { (row) }
             }
         }
     }

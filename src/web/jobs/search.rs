@@ -1,19 +1,14 @@
-//! Finds the jobs that pass the filters. What no index answers is read in portions, up to a bound; the next page
-//! goes on where this one ended.
+//! Finds the jobs of a page or a file: searches of the client, one after the other, up to a bound.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::super::doc::JobDoc;
 use super::super::error::PageError;
 use super::super::site::Site;
 use super::super::visitor::Visitor;
 use super::filter::JobFilter;
-
-/// The most jobs that one page looks at.
-pub(super) const LOOKED_AT_MAX: usize = 5_000;
-/// The largest portion.
-const PORTION_MAX: usize = 500;
+use crate::store::{JobSearch, ListQuery};
 
 /// The jobs of a page.
 #[derive(Debug, Clone, Default)]
@@ -21,11 +16,11 @@ pub(super) struct JobListPage {
     pub(super) jobs: Vec<JobDoc>,
     /// The cursor of the next page, if there may be one.
     pub(super) next: Option<String>,
-    /// The number of jobs that were read.
+    /// The number of jobs that were looked at.
     pub(super) looked_at: usize,
 }
 
-/// Finds at least `wanted` jobs, or all there are among those that one page looks at.
+/// Finds `wanted` jobs, or all there are among those that are looked at.
 pub(super) async fn find(
     site: &Site,
     visitor: &Visitor,
@@ -33,51 +28,20 @@ pub(super) async fn find(
     now: Timestamp,
     wanted: usize,
 ) -> Result<JobListPage, PageError> {
-    let test = filter.test(now);
-    let mut portion = wanted.min(PORTION_MAX);
-    let least = portion;
-    let cursor = filter.cursor.trim();
+    let (mut query, search) = filter.search(now)?;
     let mut found = JobListPage::default();
-    let mut next = (!cursor.is_empty()).then(|| cursor.to_owned());
     loop {
-        let (jobs, after) = portion_of(site, visitor, filter, next.as_deref(), portion).await?;
-        let looked_at = jobs.len();
-        let passing: Vec<JobDoc> = jobs.into_iter().filter(|job| test.passes(job)).collect();
-        if found.jobs.len() + passing.len() > wanted * 2 && portion > least {
-            // A part of it is enough for this page.
-            portion = (portion / 4).max(least);
-            continue;
-        }
-        found.looked_at += looked_at;
-        found.jobs.extend(passing);
-        next = after;
-        let is_full = found.jobs.len() >= wanted || found.looked_at >= LOOKED_AT_MAX.max(wanted);
-        if is_full || next.is_none() {
-            found.next = next;
+        query.limit = (wanted - found.jobs.len()).min(ListQuery::LIMIT_MAX);
+        let sees = |job: &_| visitor.sees(job);
+        let part = site.client().find_jobs(&query, &search, sees).await?;
+        found.looked_at += part.looked;
+        found.jobs.extend(part.items.iter().map(|job| JobDoc::from(json!(job))));
+        query.cursor = part.next;
+        let is_full =
+            found.jobs.len() >= wanted || found.looked_at >= JobSearch::LOOKED_MAX.max(wanted);
+        if is_full || query.cursor.is_none() {
+            found.next = query.cursor.map(|cursor| cursor.to_string());
             return Ok(found);
         }
-        portion = (portion * 2).min(PORTION_MAX);
     }
-}
-
-async fn portion_of(
-    site: &Site,
-    visitor: &Visitor,
-    filter: &JobFilter,
-    cursor: Option<&str>,
-    limit: usize,
-) -> Result<(Vec<JobDoc>, Option<String>), PageError> {
-    let mut params = Map::new();
-    params.insert("limit".to_owned(), json!(limit));
-    if let Some(state) = filter.state() {
-        params.insert("status".to_owned(), json!(state.stored()));
-    }
-    if !filter.script_type.trim().is_empty() {
-        params.insert("script_type".to_owned(), json!(filter.script_type.trim()));
-    }
-    if let Some(cursor) = cursor {
-        params.insert("cursor".to_owned(), json!(cursor));
-    }
-    let answer = site.ask(visitor, "job.list", Value::Object(params)).await?;
-    Ok(JobDoc::page(answer))
 }

@@ -47,7 +47,7 @@ pub(super) async fn show(
         (tiles(&hour::tiles_of(&now)))
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
-            (queues::table(site.links(), &visitor, &rows, "/"))
+            (queues::table(site.links(), &visitor, &rows, "/", &queues::no_queue()))
         }
         div.cols.half.gap {
             div.stacked { (latest::errors(site.links(), &now)) (types::table(site.links(), &now)) }
@@ -65,7 +65,7 @@ pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<Li
         LivePart::whole("headline", html! { p #headline { (headline(now, wrong.len())) } }),
         LivePart::whole("problems", problems(&wrong)),
         LivePart::whole("tiles", tiles(&hour::tiles_of(now))),
-        queues::part_of(site, &rows),
+        queues::part_of(site, &rows, &queues::no_queue()),
         LivePart::whole("latest-errors", latest::errors(site.links(), now)),
         LivePart::whole("by-type", types::table(site.links(), now)),
         LivePart::whole("due-next", due::table(site.links(), now)),

@@ -1,6 +1,10 @@
 //! Parts of lists: ids, the line with the next page, and the sentence of an empty one.
 
+use std::ops::Range;
+
 use maud::{Markup, html};
+
+use super::number::things;
 
 /// Returns a link to a job: 8 characters of a UUID, an id of one's own whole.
 pub(in crate::web) fn id_link(id: &str, href: &str) -> Markup {
@@ -28,6 +32,46 @@ pub(in crate::web) fn pager(shown: &str, first: Option<&str>, next: Option<&str>
     }
 }
 
+/// The rows of a page of a list that is known as a whole.
+const PAGE_ROWS: usize = 100;
+
+/// A page of a list that is known as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) struct Paged {
+    /// From 1 on.
+    page: usize,
+    all: usize,
+}
+
+impl Paged {
+    /// Takes the page that an address names; the nearest one if it does not exist.
+    pub(in crate::web) fn of(asked: &str, all: usize) -> Self {
+        let last = all.div_ceil(PAGE_ROWS).max(1);
+        Self { page: asked.parse().unwrap_or(1).clamp(1, last), all }
+    }
+
+    /// Returns the places of its rows in the list.
+    pub(in crate::web) fn range(self) -> Range<usize> {
+        let first = (self.page - 1) * PAGE_ROWS;
+        first..(first + PAGE_ROWS).min(self.all)
+    }
+
+    /// Returns the line below the list, with links to the pages around; nothing if all rows are shown.
+    pub(in crate::web) fn line(self, noun: &str, address: impl Fn(&str) -> String) -> Markup {
+        let Range { start, end } = self.range();
+        let to = |page: usize| address(&page.to_string());
+        html! {
+            @if self.all > PAGE_ROWS {
+                div.pager {
+                    span { (start + 1) " to " (end) " of " (things(self.all as u64, noun)) }
+                    @if start > 0 { a href=(to(self.page - 1)) rel="prev" { "Previous" } }
+                    @if end < self.all { a href=(to(self.page + 1)) rel="next" { "Next" } }
+                }
+            }
+        }
+    }
+}
+
 /// Returns the sentence of an empty list: what there is not, and what to do.
 pub(in crate::web) fn empty(text: &Markup) -> Markup {
     html! { p.empty { (text) } }
@@ -44,6 +88,18 @@ pub(in crate::web) fn empty_row(id: &str, columns: u8, text: &Markup) -> (String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_list_has_pages_and_every_row_is_on_one() {
+        let of = |asked, all| Paged::of(asked, all).range();
+        assert_eq!((of("", 250), of("2", 250), of("3", 250)), (0..100, 100..200, 200..250));
+        assert_eq!((of("9", 250), of("0", 250), of("x", 0)), (200..250, 0..100, 0..0));
+        let line = |asked| Paged::of(asked, 250).line("queue", |page| format!("/q{page}"));
+        let shown = line("2").into_string();
+        assert!(shown.contains("101 to 200 of 250 queues"), "{shown}");
+        assert!(shown.contains("\"/q1\"") && shown.contains("\"/q3\""), "{shown}");
+        assert_eq!(Paged::of("", 100).line("queue", str::to_owned).into_string(), "");
+    }
 
     #[test]
     fn only_a_uuid_is_cut() {

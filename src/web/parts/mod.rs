@@ -3,14 +3,16 @@
 mod confirm;
 mod list;
 mod number;
+mod pick;
 mod problem;
 mod state;
 mod tile;
 mod time;
 
 pub(super) use confirm::{Confirm, confirm};
-pub(super) use list::{empty, empty_row, id_link, pager, short_id};
+pub(super) use list::{Paged, empty, empty_row, id_link, pager, short_id};
 pub(super) use number::{count, meter, percent, rate, things};
+pub(super) use pick::{bulk, pick, pick_all};
 pub(super) use problem::{PageProblem, Severity, problems};
 pub(super) use state::{ShownState, glyph, sign};
 pub(super) use tile::{Tile, tiles};

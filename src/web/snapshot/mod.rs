@@ -20,8 +20,6 @@ pub(super) use reader::SnapshotReader;
 pub(super) const LATEST: usize = 5;
 /// The jobs that are read for such a list: a visitor may see a part of them only.
 const LATEST_READ: usize = 20;
-/// The failed jobs among which the cancelled ones are counted.
-const CANCELLED_AMONG: usize = 1_000;
 
 /// The state of the namespace at one moment, or the part of it that a visitor may see.
 #[derive(Clone)]
@@ -85,6 +83,7 @@ impl SiteSnapshot {
         address: &str,
         config: &Config,
         slow: &SlowPart,
+        cancelled: Option<CancelledJobs>,
     ) -> Result<Self, ClientError> {
         let began = Instant::now();
         let at = client.now().await?;
@@ -104,7 +103,7 @@ impl SiteSnapshot {
             limits: config.limits.len() as u64,
             periodic_jobs: Some(slow.number),
             due: slow.due.clone(),
-            cancelled: slow.cancelled,
+            cancelled,
             is_whole: true,
             read: began,
             at,
@@ -159,14 +158,12 @@ impl SiteSnapshot {
     }
 }
 
-/// The parts that change slowly or cost more: the periodic jobs that are due next, the number of all, the samples,
-/// and the cancelled jobs.
+/// The parts that change slowly: the periodic jobs that are due next, the number of all, and the samples.
 #[derive(Clone)]
 struct SlowPart {
     number: u64,
     due: Arc<[PeriodicJobDocument]>,
     minutes: Arc<[Minute]>,
-    cancelled: Option<CancelledJobs>,
 }
 
 impl SlowPart {
@@ -184,8 +181,7 @@ impl SlowPart {
         let (number, table) = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
         let due = client.periodic_job_documents(&table).await?.into();
         let minutes = client.samples().await?.samples.iter().map(Minute::of).collect();
-        let cancelled = Some(client.count_cancelled(CANCELLED_AMONG).await?);
-        Ok(Self { number, due, minutes, cancelled })
+        Ok(Self { number, due, minutes })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Queues: the list, and one queue with its jobs; pause, resume, purge.
 
+mod list;
+
 use std::time::Duration;
 
 use axum::extract::{Path, State};
@@ -12,13 +14,15 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{Confirm, confirm, count, duration, empty_row, rate, sign, things};
+use super::parts::{Confirm, count, duration, rate, sign, things};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::store::QueueState;
+
+pub(super) use list::{list, live, no_queue, part_of, table};
 
 /// One queue as a row shows it.
 pub(super) struct QueueRow<'a> {
@@ -109,90 +113,18 @@ pub(super) fn rows<'a>(site: &Site, visitor: &Visitor, now: &'a SiteSnapshot) ->
         .collect()
 }
 
-/// Returns the table of queues as a form whose buttons pause and resume.
-pub(super) fn table(links: &SiteLinks, visitor: &Visitor, rows: &[QueueRow], back: &str) -> Markup {
-    html! {
-        form method="post" action=(links.to("/queues")) {
-            (visitor.forgery_field())
-            input type="hidden" name="back" value=(back);
-            table.stack.nopick role="table" {
-                caption.sr { "Queues" }
-                thead role="rowgroup" {
-                    tr role="row" {
-                        th role="columnheader" { "Queue" }
-                        th role="columnheader" { "State" }
-                        th.num role="columnheader" { "Depth" }
-                        th.num role="columnheader" { "Held" }
-                        th.num role="columnheader" { "First has waited" }
-                        th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
-                        th.num role="columnheader" { "Actors" }
-                        th role="columnheader" { span.sr { "Action" } }
-                    }
-                }
-                tbody #queue-rows role="rowgroup" { @for (_, row) in table_rows(links, rows) { (row) } }
-            }
-        }
-    }
-}
-
-/// Shows all queues.
-pub(super) async fn list(
-    State(site): State<Site>,
-    visitor: Visitor,
-) -> Result<Response, PageError> {
-    let now = site.snapshot(&visitor).await?;
-    let rows = rows(&site, &visitor, &now);
-    let main = html! {
-        (head("Queues", &headline(&rows), &html! {}))
-        (table(site.links(), &visitor, &rows, "/queues"))
-    };
-    Ok(site.page(&visitor, &now, &WebPage::live("Queues", Nav::Queues, main)))
-}
-
-fn headline(rows: &[QueueRow]) -> Markup {
-    let depth: u64 = rows.iter().map(|row| row.state.depth).sum();
-    let held: u64 = rows.iter().map(|row| row.state.held).sum();
-    let paused = rows.iter().filter(|row| row.state.paused).count() as u64;
-    html! {
-        (things(rows.len() as u64, "queue")) " with " (things(depth, "job")) ". "
-        (things(held, "job")) " held by limits, " (things(paused, "queue")) " paused."
-    }
-}
-
-/// Returns the live parts of the list.
-pub(super) fn live(site: &Site, visitor: &Visitor, now: &SiteSnapshot) -> Vec<LivePart> {
-    let rows = rows(site, visitor, now);
-    vec![
-        LivePart::whole("headline", html! { p #headline { (headline(&rows)) } }),
-        part_of(site, &rows),
-    ]
-}
-
-/// Returns the rows as a live part.
-pub(super) fn part_of(site: &Site, rows: &[QueueRow]) -> LivePart {
-    LivePart::rows("queue-rows", table_rows(site.links(), rows))
-}
-
-/// Returns the rows, or the one that says that there are none.
-fn table_rows(links: &SiteLinks, rows: &[QueueRow]) -> Vec<(String, Markup)> {
-    if rows.is_empty() {
-        return vec![empty_row("no-queue", 8, &html! { "No queue has jobs, and none is paused." })];
-    }
-    rows.iter().map(|row| (row.id(), row.markup(links))).collect()
-}
-
 /// Pauses or resumes the queue of the button that was pressed.
 pub(super) async fn change_many(
     State(site): State<Site>,
     visitor: Visitor,
     fields: Fields,
 ) -> Result<Response, PageError> {
-    let pressed = ["pause", "resume"].into_iter().find(|verb| !fields.get(verb).is_empty());
-    let Some(verb) = pressed else {
+    let Some((verb, name)) = fields.pressed(&["pause", "resume"]) else {
         return Err(PageError::wrong("The form names no queue."));
     };
-    let back = if fields.get("back") == "/" { "/" } else { "/queues" };
-    change_one(&site, &visitor, verb, fields.get(verb), back).await
+    let back = fields.get("back");
+    let back = if site.links().safe(back).is_some() { back } else { "/queues" };
+    change_one(&site, &visitor, verb, name, back).await
 }
 
 async fn change_one(
@@ -353,8 +285,7 @@ pub(super) async fn ask_purge(
         fields: vec![("do", "purge".to_owned())],
         verb: "Purge the queue",
     };
-    let main = confirm(&question, &visitor.forgery_field());
-    Ok(site.page(&visitor, &now, &WebPage::still("Purge a queue", Nav::Queues, main)))
+    site.question(&visitor, Nav::Queues, &question).await
 }
 
 /// Pauses, resumes or purges one queue.

@@ -1,0 +1,180 @@
+//! The list of queues: its filters, its pages and its rows.
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::super::error::PageError;
+use super::super::layout::{Nav, WebPage, head};
+use super::super::links::SiteLinks;
+use super::super::live::{LivePart, filters_of};
+use super::super::parts::{Paged, empty_row, things};
+use super::super::site::Site;
+use super::super::snapshot::SiteSnapshot;
+use super::super::visitor::Visitor;
+use super::{QueueRow, rows};
+
+/// The choices of queues, by their words in the address.
+const SHOW: [(&str, &str); 4] = [
+    ("", "any"),
+    ("jobs", "with jobs"),
+    ("paused", "paused"),
+    ("trouble", "no actor or long wait"),
+];
+
+/// The filters of the list, and its page; empty ones are off.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::web) struct QueueFilter {
+    /// A part of the name.
+    q: String,
+    /// One of [`SHOW`].
+    show: String,
+    page: String,
+}
+
+impl QueueFilter {
+    fn takes(&self, row: &QueueRow) -> bool {
+        let state = row.state;
+        let is_chosen = match self.show.as_str() {
+            "jobs" => state.depth + state.held > 0,
+            "paused" => state.paused,
+            "trouble" => row.lacks_actor() || row.is_long_wait(),
+            _ => true,
+        };
+        is_chosen && (self.q.trim().is_empty() || state.queue.to_string().contains(self.q.trim()))
+    }
+
+    /// Returns the rows of the page, and its place in the list.
+    fn page<'a>(&self, mut rows: Vec<QueueRow<'a>>) -> (Vec<QueueRow<'a>>, Paged) {
+        rows.retain(|row| self.takes(row));
+        let paged = Paged::of(&self.page, rows.len());
+        (rows.drain(paged.range()).collect(), paged)
+    }
+
+    fn none(&self, links: &SiteLinks) -> Markup {
+        if self.q.trim().is_empty() && self.show.is_empty() {
+            return no_queue();
+        }
+        html! { "No queue matches. " a href=(links.to("/queues")) { "Clear the filters." } }
+    }
+
+    fn address(&self, links: &SiteLinks, page: &str) -> String {
+        links.with("/queues", &[("q", self.q.trim()), ("show", &self.show), ("page", page)])
+    }
+}
+
+/// Shows the queues.
+pub(in crate::web) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(filter): Query<QueueFilter>,
+) -> Result<Response, PageError> {
+    let now = site.snapshot(&visitor).await?;
+    let (links, rows) = (site.links(), rows(&site, &visitor, &now));
+    let line = headline(&rows);
+    let (rows, paged) = filter.page(rows);
+    let back = filter.address(&SiteLinks::default(), &filter.page);
+    let main = html! {
+        (head("Queues", &line, &html! {}))
+        (filters(links, &filter))
+        (table(links, &visitor, &rows, &back, &filter.none(links)))
+        (paged.line("queue", |page| filter.address(links, page)))
+    };
+    Ok(site.page(&visitor, &now, &WebPage::live("Queues", Nav::Queues, main)))
+}
+
+fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
+    html! {
+        form.filters action=(links.to("/queues")) role="search" aria-label="Filter queues" {
+            label.grow {
+                span.sr { "Name" }
+                input.w type="search" name="q" value=(filter.q) placeholder="Name contains";
+            }
+            label {
+                "Show "
+                select name="show" data-submit {
+                    @for (value, text) in SHOW {
+                        option value=(value) selected[value == filter.show] { (text) }
+                    }
+                }
+            }
+            button { "Filter" }
+        }
+    }
+}
+
+/// Returns the table of queues as a form whose buttons pause and resume. `back` is the address to return to,
+/// without the prefix; `none` stands in place of rows.
+pub(in crate::web) fn table(
+    links: &SiteLinks,
+    visitor: &Visitor,
+    rows: &[QueueRow],
+    back: &str,
+    none: &Markup,
+) -> Markup {
+    html! {
+        form method="post" action=(links.to("/queues")) {
+            (visitor.forgery_field())
+            input type="hidden" name="back" value=(back);
+            table.stack.nopick role="table" {
+                caption.sr { "Queues" }
+                thead role="rowgroup" {
+                    tr role="row" {
+                        th role="columnheader" { "Queue" }
+                        th role="columnheader" { "State" }
+                        th.num role="columnheader" { "Depth" }
+                        th.num role="columnheader" { "Held" }
+                        th.num role="columnheader" { "First has waited" }
+                        th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
+                        th.num role="columnheader" { "Actors" }
+                        th role="columnheader" { span.sr { "Action" } }
+                    }
+                }
+                tbody #queue-rows role="rowgroup" { @for (_, row) in table_rows(links, rows, none) { (row) } }
+            }
+        }
+    }
+}
+
+fn headline(rows: &[QueueRow]) -> Markup {
+    let depth: u64 = rows.iter().map(|row| row.state.depth).sum();
+    let held: u64 = rows.iter().map(|row| row.state.held).sum();
+    let paused = rows.iter().filter(|row| row.state.paused).count() as u64;
+    html! {
+        (things(rows.len() as u64, "queue")) " with " (things(depth, "job")) ". "
+        (things(held, "job")) " held by limits, " (things(paused, "queue")) " paused."
+    }
+}
+
+/// Returns the live parts of the list.
+pub(in crate::web) fn live(
+    site: &Site,
+    visitor: &Visitor,
+    now: &SiteSnapshot,
+    query: &str,
+) -> Vec<LivePart> {
+    let filter: QueueFilter = filters_of(query);
+    let rows = rows(site, visitor, now);
+    let headline = LivePart::whole("headline", html! { p #headline { (headline(&rows)) } });
+    vec![headline, part_of(site, &filter.page(rows).0, &filter.none(site.links()))]
+}
+
+/// Returns the rows as a live part.
+pub(in crate::web) fn part_of(site: &Site, rows: &[QueueRow], none: &Markup) -> LivePart {
+    LivePart::rows("queue-rows", table_rows(site.links(), rows, none))
+}
+
+/// Returns the sentence for the time when no queue has jobs.
+pub(in crate::web) fn no_queue() -> Markup {
+    html! { "No queue has jobs, and none is paused." }
+}
+
+/// Returns the rows, or the one that says that there are none.
+fn table_rows(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> Vec<(String, Markup)> {
+    if rows.is_empty() {
+        return vec![empty_row("no-queue", 8, none)];
+    }
+    rows.iter().map(|row| (row.id(), row.markup(links))).collect()
+}

@@ -1,0 +1,196 @@
+//! The pages of a large namespace: how long a page takes, and what open pages cost the supervisor.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use hero::client::JobBuilder;
+use hero::proto::job::{BootId, Job};
+use hero::proto::message::{ActorState, Presence};
+use hero::proto::queue::Queue;
+use hero::proto::target::ActorId;
+
+use super::{Bench, Done, cpu_time, millis, per_second, print, quantile};
+
+/// The groups of a script type, each with a queue.
+const GROUPS: usize = 20;
+/// Jobs in one call of a bulk submission.
+const BULK: usize = 1000;
+/// Repetitions of a request.
+const TIMES: usize = 100;
+/// Longer than the task that reads for the pages goes on after the last visitor.
+const PAUSE: Duration = Duration::from_secs(6);
+/// The time for which open pages are watched.
+const WATCHED: Duration = Duration::from_secs(10);
+const LEASE: Duration = Duration::from_hours(1);
+
+/// The size of the namespace.
+#[derive(Debug, Args)]
+pub(crate) struct PageSizes {
+    #[arg(long, default_value_t = 1_000_000)]
+    jobs: usize,
+    #[arg(long, default_value_t = 500)]
+    queues: usize,
+    #[arg(long, default_value_t = 200)]
+    actors: usize,
+    /// The pages that are open at once
+    #[arg(long, default_value_t = 200)]
+    open: usize,
+}
+
+impl Bench {
+    pub(super) async fn pages(&self, sizes: &PageSizes) -> Done {
+        let visitor = PageVisitor::sign_in()?;
+        self.fill(sizes).await?;
+        tokio::time::sleep(PAUSE).await;
+        let (took, _) = visitor.get("/")?;
+        print("/, when nobody has looked before", millis(took), "ms");
+        for page in ["/", "/queues", "/actors", "/jobs", "/jobs?state=error", "/limits"] {
+            let (mut times, mut size) = (Vec::new(), 0);
+            for _ in 0..TIMES {
+                let (took, body) = visitor.get(page)?;
+                times.push(took);
+                size = body;
+            }
+            for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
+                print(&format!("{page}, {name}"), millis(quantile(&mut times, q)), "ms");
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+            print(&format!("{page}, size"), size as f64 / 1024.0, "KiB");
+        }
+        self.open_pages(&visitor, sizes.open).await
+    }
+
+    /// Measures the supervisor while pages are open.
+    async fn open_pages(&self, visitor: &PageVisitor, open: usize) -> Done {
+        let supervisors = self.client.list_supervisors().await?;
+        let pid = supervisors.first().ok_or("no supervisor is live")?.pid;
+        tokio::time::sleep(PAUSE).await;
+        let alone = share_of(pid).await?;
+        print("supervisor, no page open", alone, "% of a core");
+        // Readers of streams end with this process.
+        for _ in 0..open {
+            let mut stream = visitor.ask("/events?page=/")?;
+            std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
+        }
+        tokio::time::sleep(PAUSE).await;
+        let with = share_of(pid).await?;
+        print(&format!("supervisor, {open} pages open"), with, "% of a core");
+        Ok(())
+    }
+
+    async fn fill(&self, sizes: &PageSizes) -> Done {
+        let began = Instant::now();
+        let target =
+            |number: usize| (format!("page{}", number / GROUPS), format!("g{}", number % GROUPS));
+        for first in (0..sizes.jobs).step_by(BULK) {
+            let numbers = first..sizes.jobs.min(first + BULK);
+            let job = |number: usize| -> Done<Job> {
+                let (script_type, group) = target(number % sizes.queues);
+                Ok(JobBuilder::new(&script_type, "1").group(&group).caller_id("bench").build()?)
+            };
+            let jobs = numbers.map(job).collect::<Done<Vec<_>>>()?;
+            for submitted in self.client.submit_all(&jobs).await? {
+                submitted?;
+            }
+        }
+        // The jobs of a tenth of the queues end in error.
+        for number in 0..sizes.queues / 10 {
+            let (script_type, group) = target(number * 10);
+            let queue: Queue = format!("type:{script_type}:group:{group}").parse()?;
+            self.client.purge_queue(&queue).await?;
+        }
+        let url = self.config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
+        let mut link = redis::Client::open(url)?.get_connection()?;
+        for number in 0..sizes.actors {
+            let (script_type, group) = target(number % sizes.queues);
+            let actor: ActorId = format!("{script_type}:{group}:{}", number + 1).parse()?;
+            self.store.appear(&actor, &presence(number), LEASE, None).await?;
+            // They send no heartbeats.
+            redis::cmd("PERSIST").arg(self.store.keys().presence(&actor)).exec(&mut link)?;
+        }
+        print("filled with", per_second(sizes.jobs, began.elapsed()), "jobs/s");
+        Ok(())
+    }
+}
+
+fn presence(number: usize) -> Presence {
+    Presence {
+        pid: 7,
+        hostname: format!("machine-{}", number / 8),
+        machine: format!("machine-{}", number / 8),
+        boot_id: Some(BootId::random()),
+        started_at: "2026-01-31T12:00:00.000Z".to_owned(),
+        version: "0".to_owned(),
+        capabilities: vec!["osis".to_owned()],
+        last_heartbeat: "2026-01-31T12:00:00.000Z".to_owned(),
+        beat: String::new(),
+        tasks: 4,
+        running: 0,
+        state: ActorState::Ready,
+        holding: None,
+    }
+}
+
+/// Returns the share of a core that a process uses, in percent.
+async fn share_of(pid: u32) -> Done<f64> {
+    let (before, began) = (cpu_time(pid)?, Instant::now());
+    tokio::time::sleep(WATCHED).await;
+    let used = cpu_time(pid)?.saturating_sub(before);
+    Ok(100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64())
+}
+
+/// A visitor of the page of `hero dev`, with its session.
+struct PageVisitor {
+    host: String,
+    cookie: String,
+}
+
+impl PageVisitor {
+    fn sign_in() -> Done<Self> {
+        let page = std::env::var("HERO_PAGE")
+            .map_err(|_| "HERO_PAGE is not set; run this as `hero dev -- xtask bench pages`")?;
+        let rest = page.strip_prefix("http://").ok_or("the page is not served over http")?;
+        let (host, path) = rest.split_once('/').ok_or("the address of the page has no path")?;
+        let mut visitor = Self { host: host.to_owned(), cookie: String::new() };
+        let (head, _) = visitor.exchange(&format!("/{path}"))?;
+        let cookie = head.lines().find_map(|line| {
+            line.to_lowercase().starts_with("set-cookie: ").then(|| line[12..].to_owned())
+        });
+        let cookie = cookie.ok_or("the page gives no session")?;
+        visitor.cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        Ok(visitor)
+    }
+
+    /// Sends a request.
+    fn ask(&self, path: &str) -> Done<TcpStream> {
+        let mut stream = TcpStream::connect(&self.host)?;
+        let Self { host, cookie } = self;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/html\r\nCookie: {cookie}\r\n\
+             Connection: close\r\n\r\n"
+        )?;
+        Ok(stream)
+    }
+
+    /// Sends a request. Returns the head of the answer, and the length of its body in bytes.
+    fn exchange(&self, path: &str) -> Done<(String, usize)> {
+        let mut reader = BufReader::new(self.ask(path)?);
+        let mut head = String::new();
+        while reader.read_line(&mut head)? > 2 {}
+        let mut body = Vec::new();
+        reader.read_to_end(&mut body)?;
+        Ok((head, body.len()))
+    }
+
+    /// Loads a page. Returns the time that it took, and its size in bytes.
+    fn get(&self, path: &str) -> Done<(Duration, usize)> {
+        let began = Instant::now();
+        let (head, size) = self.exchange(path)?;
+        let took = began.elapsed();
+        let is_page = head.starts_with("HTTP/1.1 200");
+        if is_page { Ok((took, size)) } else { Err(format!("{path}: {head}").into()) }
+    }
+}
