@@ -11,7 +11,7 @@ use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, encoded};
-use super::parts::{ShownState, ago, count, empty, id_link, sign, things, until};
+use super::parts::{ShownState, ago, count, empty, id_link, sign, things, until, was};
 use super::site::Site;
 use super::visitor::Visitor;
 use crate::proto::job::JobStatus;
@@ -118,7 +118,7 @@ fn last(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         @if let Some(due) = last.time("due") {
             @if let Some(status) = status { (ShownState::of(status, false, false).shown()) " " }
-            (id_link(id, &links.job(id))) " " span.faint { (ago(due, now)) " ago" }
+            (id_link(id, &links.job(id))) " " span.faint { (was(due, now)) }
         } @else { span.faint { "never" } }
     }
 }
@@ -159,7 +159,7 @@ pub(super) async fn show(
         section {
             (bar("Next", "", None))
             @if ahead.is_empty() { p.dim { "It does not fire while it is disabled." } }
-            ul { @for at in &ahead { li { (until(*at, now.at)) " " span.faint { (at.to_string()) } } } }
+            ul { @for at in &ahead { li { (until(*at, now.at)) } } }
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))

@@ -11,11 +11,11 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
 use serde::Deserialize;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::error::PageError;
-use super::live::{LivePart, PERIOD, Picture};
+use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
 use super::site::Site;
 use super::visitor::Visitor;
 use super::{actors, graph, job, jobs, layout, limits, overview, queues};
@@ -25,6 +25,8 @@ use crate::rpc::Caller;
 const STREAM_MAX: Duration = Duration::from_mins(5);
 /// A rendering is followed by a pause of so many times its length at least.
 const PAUSE_TIMES: u32 = 4;
+/// The pause after a rendering if others join meanwhile.
+const PAUSE_LEAST: Duration = Duration::from_millis(100);
 /// After so many renderings without news the pause is a period longer, up to the most.
 const QUIET_PERIODS: u32 = 10;
 const PERIODS_MAX: u32 = 3;
@@ -49,17 +51,18 @@ pub(super) async fn follow(
     let Caller { name, scopes, bounds } = &*visitor.caller;
     let name = if visitor.is_bound() { name } else { "" };
     let key = format!("{page} {scopes:?} {bounds:?} {name}");
-    let Some((pictures, renders)) = site.feeds().join(&key) else {
+    let loaded = Instant::now();
+    let Some((pictures, feed)) = site.feeds().join(&key) else {
         return Err(PageError::away("Too many pages are open."));
     };
-    if let Some(sender) = renders {
-        tokio::spawn(render(site, visitor, page, key, sender));
+    if let Some(feed) = feed {
+        tokio::spawn(render(site, visitor, page, key, feed));
     }
     let (events, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         tokio::select! {
             () = events.closed() => {}
-            _ = timeout(STREAM_MAX, send(pictures, &events)) => {}
+            _ = timeout(STREAM_MAX, send(pictures, loaded, &events)) => {}
         }
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
@@ -73,30 +76,22 @@ fn pause(took: Duration, quiet: u32) -> Duration {
     (PERIOD * calm).max(took * PAUSE_TIMES)
 }
 
-/// Renders a page each second while it has readers.
-async fn render(
-    site: Site,
-    visitor: Visitor,
-    page: String,
-    key: String,
-    pictures: watch::Sender<Arc<Picture>>,
-) {
+/// Renders a page each second while it has readers, and for each who joins.
+async fn render(site: Site, visitor: Visitor, page: String, key: String, feed: Feed) {
+    let Feed { pictures, joined } = feed;
     let mut quiet: u32 = 0;
     loop {
         let began = Instant::now();
         let picture = match parts(&site, &visitor, &page).await {
-            Ok(parts) => Picture::new(parts),
-            Err(error) => pictures.borrow().away(error.text),
+            Ok(parts) => Picture::new(parts, began),
+            Err(error) => pictures.borrow().away(error.text, began),
         };
-        let is_news = pictures.send_if_modified(|last| {
-            let is_news = picture.since(Some(last)).is_some();
-            if is_news {
-                *last = Arc::new(picture);
-            }
-            is_news
-        });
+        let mut is_news = false;
+        pictures.send_modify(|last| is_news = picture.replace(last));
         quiet = if is_news { 0 } else { quiet.saturating_add(1) };
-        tokio::time::sleep(pause(began.elapsed(), quiet)).await;
+        let pause = pause(began.elapsed(), quiet);
+        tokio::time::sleep(PAUSE_LEAST).await;
+        let _ = timeout(pause.saturating_sub(PAUSE_LEAST), joined.notified()).await;
         if pictures.receiver_count() == 0 && site.feeds().leave(&key) {
             return;
         }
@@ -104,17 +99,19 @@ async fn render(
 }
 
 /// Sends one reader each change. A slow reader gets the next change late, and all in between at once.
-async fn send(mut pictures: watch::Receiver<Arc<Picture>>, events: &mpsc::Sender<Event>) {
+async fn send(mut pictures: Pictures, loaded: Instant, events: &mpsc::Sender<Event>) {
     let mut last: Option<Arc<Picture>> = None;
     loop {
         let picture = pictures.borrow_and_update().clone();
-        if let Some(message) = picture.since(last.as_deref()) {
-            let event = Event::default().data(message.to_string());
-            if events.send(event).await.is_err() {
-                return;
+        if picture.is_after(loaded) {
+            if let Some(message) = picture.since(last.as_deref()) {
+                let event = Event::default().data(message.to_string());
+                if events.send(event).await.is_err() {
+                    return;
+                }
             }
+            last = Some(picture);
         }
-        last = Some(picture);
         if pictures.changed().await.is_err() {
             return;
         }

@@ -235,7 +235,7 @@ impl SideCounts {
 
 fn number_of(name: &str, number: Option<u64>, is_bad: bool) -> Markup {
     let text = number.map_or_else(|| "–".to_owned(), count);
-    html! { b id={ "n-" (name) } .bad[is_bad] { (text) } }
+    html! { b id={ "n-" (name) } class=[is_bad.then_some("bad")] { (text) } }
 }
 
 /// Returns the number of cancelled jobs, which were counted among the latest failed ones.

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::Query;
 use axum::http::Uri;
 use maud::Markup;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// The time between two renderings.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
@@ -101,18 +101,33 @@ pub(super) fn filters_of<T: DeserializeOwned + Default>(query: &str) -> T {
 /// The parts of a page at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
-    parts: Vec<LivePart>,
+    parts: Arc<[LivePart]>,
     /// Why there are no new parts; they are then those before.
-    pub(super) away: Option<String>,
+    away: Option<String>,
+    /// The time at which its rendering began; `None` before the first.
+    at: Option<Instant>,
 }
 
 impl Picture {
-    pub(super) fn new(parts: Vec<LivePart>) -> Self {
-        Self { parts, away: None }
+    pub(super) fn new(parts: Vec<LivePart>, at: Instant) -> Self {
+        Self { parts: parts.into(), away: None, at: Some(at) }
+    }
+
+    /// Returns true if it is newer than a page that was loaded at a time: an older one would undo what the page
+    /// shows.
+    pub(super) fn is_after(&self, loaded: Instant) -> bool {
+        self.at.is_some_and(|at| at >= loaded)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.parts, &other.parts) && self.away == other.away
     }
 
     /// Returns the message that brings a browser from an older picture to this one; `None` if nothing changed.
     pub(super) fn since(&self, old: Option<&Self>) -> Option<Value> {
+        if old.is_some_and(|old| self.is_same(old)) {
+            return None;
+        }
         let old_parts = old.map_or(&[][..], |old| &old.parts);
         let mut changes = Vec::new();
         for (at, part) in self.parts.iter().enumerate() {
@@ -128,36 +143,56 @@ impl Picture {
     }
 
     /// Returns the same parts with a reason why there are no new ones.
-    pub(super) fn away(&self, reason: String) -> Self {
-        Self { parts: self.parts.clone(), away: Some(reason) }
+    pub(super) fn away(&self, reason: String, at: Instant) -> Self {
+        Self { parts: Arc::clone(&self.parts), away: Some(reason), at: Some(at) }
+    }
+
+    /// Takes the place of an older picture. Returns true if anything changed.
+    pub(super) fn replace(mut self, old: &mut Arc<Self>) -> bool {
+        let is_news = self.since(Some(old)).is_some();
+        if !is_news {
+            // Readers see by the address that nothing changed.
+            self.parts = Arc::clone(&old.parts);
+        }
+        *old = Arc::new(self);
+        is_news
     }
 }
 
 /// The pictures of a page, as its readers get them.
 pub(super) type Pictures = watch::Receiver<Arc<Picture>>;
 
+/// A page that somebody has open.
+#[derive(Clone)]
+pub(super) struct Feed {
+    pub(super) pictures: watch::Sender<Arc<Picture>>,
+    /// Ends the pause before the next rendering: somebody joined.
+    pub(super) joined: Arc<Notify>,
+}
+
 /// The pages that are open, each with the picture of all who look at it.
 #[derive(Default)]
 pub(super) struct Feeds {
-    open: Mutex<HashMap<String, watch::Sender<Arc<Picture>>>>,
+    open: Mutex<HashMap<String, Feed>>,
 }
 
 impl Feeds {
-    /// Joins those who look at a page. Returns a sender too if nobody renders it yet: the caller then starts a
+    /// Joins those who look at a page. Returns the feed too if nobody renders it yet: the caller then starts a
     /// task that does. `None` if too many pages are open.
-    pub(super) fn join(
-        &self,
-        page: &str,
-    ) -> Option<(Pictures, Option<watch::Sender<Arc<Picture>>>)> {
+    pub(super) fn join(&self, page: &str) -> Option<(Pictures, Option<Feed>)> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let number = open.len();
         match open.entry(page.to_owned()) {
-            Entry::Occupied(feed) => Some((feed.get().subscribe(), None)),
+            Entry::Occupied(feed) => {
+                feed.get().joined.notify_one();
+                Some((feed.get().pictures.subscribe(), None))
+            }
             Entry::Vacant(_) if number >= FEEDS_MAX => None,
             Entry::Vacant(place) => {
-                let (sender, receiver) = watch::channel(Arc::new(Picture::default()));
-                place.insert(sender.clone());
-                Some((receiver, Some(sender)))
+                let (pictures, receiver) = watch::channel(Arc::new(Picture::default()));
+                let feed = Feed { pictures, joined: Arc::default() };
+                place.insert(feed.clone());
+                Some((receiver, Some(feed)))
             }
         }
     }
@@ -165,7 +200,7 @@ impl Feeds {
     /// Ends a page that nobody looks at. Returns false if one joined meanwhile.
     pub(super) fn leave(&self, page: &str) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_unused = open.get(page).is_none_or(|feed| feed.receiver_count() == 0);
+        let is_unused = open.get(page).is_none_or(|feed| feed.pictures.receiver_count() == 0);
         if is_unused {
             open.remove(page);
         }
@@ -185,7 +220,7 @@ mod tests {
 
     fn rows(all: &[(&str, &str)]) -> Picture {
         let rows = all.iter().map(|(id, row)| ((*id).to_owned(), text(row)));
-        Picture::new(vec![LivePart::rows("list", rows)])
+        Picture::new(vec![LivePart::rows("list", rows)], Instant::now())
     }
 
     fn changes(new: &Picture, old: &Picture) -> Value {
@@ -194,8 +229,10 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_sent() {
-        let of =
-            |a, b| Picture::new(vec![LivePart::whole("a", text(a)), LivePart::whole("b", text(b))]);
+        let of = |a, b| {
+            let parts = vec![LivePart::whole("a", text(a)), LivePart::whole("b", text(b))];
+            Picture::new(parts, Instant::now())
+        };
         assert_eq!(changes(&of("1", "2"), &of("1", "3")), json!([["set", "b", "2"]]));
         assert_eq!(of("1", "2").since(Some(&of("1", "2"))), None);
         let first = of("1", "2").since(None).expect("all of it");
@@ -217,10 +254,25 @@ mod tests {
     fn words_of_a_relative_time_are_no_change() {
         let of = |age: &str, name: &str| {
             let row = format!("<td>{name}</td><time datetime=\"x\" data-ago>{age}</time><b>1</b>");
-            Picture::new(vec![LivePart::whole("a", text(&row))])
+            Picture::new(vec![LivePart::whole("a", text(&row))], Instant::now())
         };
         assert_eq!(of("1 s", "n").since(Some(&of("2 s", "n"))), None);
         assert!(of("1 s", "n").since(Some(&of("1 s", "m"))).is_some());
+    }
+
+    #[test]
+    fn picture_that_is_older_than_a_page_is_known_and_one_without_news_keeps_its_parts() {
+        let began = Instant::now();
+        let loaded = began + Duration::from_millis(1);
+        let mut last = Arc::new(Picture::default());
+        assert!(!last.is_after(began));
+        let of = |number: &str, at| Picture::new(vec![LivePart::whole("a", text(number))], at);
+        assert!(of("1", began).replace(&mut last));
+        assert!(last.is_after(began) && !last.is_after(loaded));
+        let before = Arc::clone(&last);
+        assert!(!of("1", loaded).replace(&mut last));
+        assert!(last.is_after(loaded) && last.is_same(&before));
+        assert!(of("2", loaded).replace(&mut last));
     }
 
     #[test]

@@ -156,8 +156,8 @@ fn object_table(objects: &[Value], picks: bool) -> Markup {
                     tr role="row" {
                         @if picks { (pick("id", &id, &id)) }
                         td.id.cut.m1 role="cell" title=(id) { (id) }
-                        td.mono.cut.m5 role="cell" { (fields(object)) }
-                        td.num.mr role="cell" { (plain(object.get("version"))) }
+                        td.mono.cut.m5.in[picks] role="cell" { (fields(object)) }
+                        td.num.mr role="cell" { span.only-n.faint { "version " } (plain(object.get("version"))) }
                     }
                 }
             }

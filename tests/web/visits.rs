@@ -69,6 +69,7 @@ fn job_is_submitted_watched_to_its_end_retried_and_stopped() {
     browser.waits_for("#state", "Running");
     browser.waits_for("#job-actions", "Stop");
     browser.click("[data-key=stop]");
+    browser.waits_for(".toast", "told to stop");
     browser.waits_for("#state", "Cancelled");
     assert_eq!(browser.console(), [] as [&str; 0]);
     let (name, log) = download(&browser, "/jobs/watched/log");

@@ -283,7 +283,7 @@ fn row(
             td.num.wide role="cell" { (heartbeat(now, of)) }
             td.num.m6 role="cell" {
                 @if may_operate && presence.state != ActorState::Foreign {
-                    button.plain name=(verb) value=(name) { (word) span.sr { " " (name) } }
+                    button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
                 }
             }
         }

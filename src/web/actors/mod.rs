@@ -14,7 +14,7 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{Confirm, ago, meter, sign, things};
+use super::parts::{Confirm, meter, sign, things, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -84,7 +84,7 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     let presence = &of.presence;
     let age = |text: &str| {
         if let Ok(at) = text.parse() {
-            ago(at, now.at)
+            was(at, now.at)
         } else {
             html! { (text) }
         }
@@ -97,8 +97,8 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
                 dt { "Machine" }
                 dd { a href=(links.with("/actors", &[("host", &presence.hostname)])) { (presence.hostname) } }
                 dt { "PID" } dd { (presence.pid) }
-                dt { "Started" } dd { (age(&presence.started_at)) " ago" }
-                dt { "Heartbeat" } dd { (age(&presence.last_heartbeat)) " ago" }
+                dt { "Started" } dd { (age(&presence.started_at)) }
+                dt { "Heartbeat" } dd { (age(&presence.last_heartbeat)) }
                 dt { "Version" } dd { (presence.version) }
                 dt { "Boot" }
                 dd.mono { @match &presence.boot_id { Some(id) => (id), None => "–" } }

@@ -16,7 +16,7 @@ use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage, bar};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{ShownState, ago, duration, glyph};
+use super::parts::{ShownState, duration, glyph, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -120,7 +120,7 @@ fn headline(graph: &SeenGraph, own: &JobDoc, now: Timestamp) -> Markup {
             }
             span { (ended) " ended, " (running) " running, " (all - ended - running) " to go" }
             @if !own.text("caller_id").is_empty() { span { "from " (own.text("caller_id")) } }
-            @if let Some(created) = own.time("created_at") { span { "submitted " (ago(created, now)) " ago" } }
+            @if let Some(created) = own.time("created_at") { span { "submitted " (was(created, now)) } }
         }
     }
 }

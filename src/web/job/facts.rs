@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{ago, duration, until};
+use super::super::parts::{duration, until, was};
 
 /// The most jobs of a list of prerequisites or dependents.
 pub(super) const RELATED_MAX: usize = 20;
@@ -88,13 +88,13 @@ fn settings(job: &JobDoc) -> Markup {
 fn times(job: &JobDoc, now: Timestamp) -> Markup {
     let past = |name: &str, field: &str| {
         html! {
-            @if let Some(at) = job.time(field) { dt { (name) } dd { (ago(at, now)) " ago" } }
+            @if let Some(at) = job.time(field) { dt { (name) } dd { (was(at, now)) } }
         }
     };
     html! {
         (past("Created", "created_at"))
         @if let Some(at) = job.time("run_at") {
-            dt { "Due" } dd { @if at > now { (until(at, now)) } @else { (ago(at, now)) " ago" } }
+            dt { "Due" } dd { @if at > now { (until(at, now)) } @else { (was(at, now)) } }
         }
         (past("Started", "started_at"))
         (past("Ended", "finished_at"))

@@ -25,7 +25,7 @@ use super::jobs::attachment;
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{ago, duration, percent};
+use super::parts::{duration, percent, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -166,7 +166,7 @@ fn headline(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
             @if !caller.is_empty() {
                 span { "from " a href=(links.with("/jobs", &[("caller", caller)])) { (caller) } }
             }
-            @if let Some(created) = job.time("created_at") { span { "created " (ago(created, now)) " ago" } }
+            @if let Some(created) = job.time("created_at") { span { "created " (was(created, now)) } }
         }
     }
 }
@@ -212,8 +212,9 @@ fn buttons(job: &JobDoc, links: &SiteLinks, may_change: bool) -> Markup {
     html! {
         span #job-actions .actions {
             @if may_change {
-                @if is_over { button name="do" value="retry" data-key="retry" { "Retry" } }
-                @else { button name="do" value="stop" data-key="stop" { "Stop" } }
+                // With ids of their own one never turns into the other under the pointer.
+                @if is_over { button #do-retry name="do" value="retry" data-key="retry" { "Retry" } }
+                @else { button #do-stop name="do" value="stop" data-key="stop" { "Stop" } }
                 @if job.status() == JobStatus::Started {
                     button.danger type="button" disabled aria-describedby="why-del" title="Stop the job first" {
                         "Delete…"

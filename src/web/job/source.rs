@@ -16,10 +16,10 @@ pub(super) fn script(job: &JobDoc) -> Markup {
     let (text, kind) = (job.text("script"), job.text("script_type"));
     let (shown, is_cut) = cut(text);
     let failed = failed_line(job.text("error"));
-    let lines = text.lines().count() as u64;
+    let lines = things(text.lines().count() as u64, "line");
     let small = match failed {
-        Some(line) => format!("{kind}, {}, line {line} failed last", things(lines, "line")),
-        None => format!("{kind}, {}", things(lines, "line")),
+        Some(line) => format!("{kind}, {lines}, line {line} failed last"),
+        None => format!("{kind}, {lines}"),
     };
     let language = ScriptLanguage::of(kind, job.text("extension"));
     html! {

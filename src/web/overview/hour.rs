@@ -81,16 +81,24 @@ fn without_history(now: &SiteSnapshot) -> Vec<Tile> {
     };
     let failures = format!("{} of those that ended", percent_of(failed, finished + failed));
     let none = Vec::new;
-    let waiting = tile("Waiting in queues", count(waiting), "jobs", wait, "queued", none());
+    let jobs = |number| if number == 1 { "job" } else { "jobs" };
+    let waiting = tile("Waiting in queues", count(waiting), jobs(waiting), wait, "queued", none());
     let Some(all_dead) = now.dead() else {
         // The others count jobs that the visitor may not see.
         return vec![waiting, busy(now, none())];
     };
-    let dead = format!("{} new", things(sum(|hour| hour.dead), "dead letter"));
+    let dead = format!("{} new", count(sum(|hour| hour.dead)));
     vec![
         waiting,
-        tile("Finished", count(finished), "jobs", "in this hour".to_owned(), "finished", none()),
-        tile("Failed", count(failed), "jobs", failures, "error", none()),
+        tile(
+            "Finished",
+            count(finished),
+            jobs(finished),
+            "in this hour".to_owned(),
+            "finished",
+            none(),
+        ),
+        tile("Failed", count(failed), jobs(failed), failures, "error", none()),
         tile("Dead letters", count(all_dead), "", dead, "error", none()),
         busy(now, none()),
     ]

@@ -16,4 +16,4 @@ pub(super) use pick::{bulk, pick, pick_all};
 pub(super) use problem::{PageProblem, Severity, problems};
 pub(super) use state::{ShownState, glyph, sign};
 pub(super) use tile::{Tile, tiles};
-pub(super) use time::{ago, duration, elapsed, instant, until};
+pub(super) use time::{ago, duration, elapsed, instant, until, was};

@@ -31,6 +31,9 @@ pub(in crate::web) fn elapsed(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
+/// Longer ages are dates.
+const RELATIVE_MAX: Duration = Duration::from_hours(24);
+
 /// Returns an age in one unit: `14 s`, `2 min`, `3 h`; after 24 h the date.
 fn age(age: Duration, at: Timestamp) -> String {
     match age.as_secs() {
@@ -46,10 +49,16 @@ pub(in crate::web) fn ago(at: Timestamp, now: Timestamp) -> Markup {
     html! { time datetime=(rfc3339(at)) title=(rfc3339(at)) data-ago { (age(elapsed(at, now), at)) } }
 }
 
-/// Returns how far a time is away, as `in 17 min`; `now` for one that has passed.
+/// Returns how long ago a time was as a part of a sentence: `2 min ago`, and after 24 h the date.
+pub(in crate::web) fn was(at: Timestamp, now: Timestamp) -> Markup {
+    html! { (ago(at, now)) @if elapsed(at, now) < RELATIVE_MAX { " ago" } }
+}
+
+/// Returns how far a time is away, as `in 17 min`; `now` for one that has passed, the date after 24 h.
 pub(in crate::web) fn until(at: Timestamp, now: Timestamp) -> Markup {
     let text = match elapsed(now, at) {
         Duration::ZERO => "now".to_owned(),
+        left if left >= RELATIVE_MAX => age(left, at),
         left => format!("in {}", age(left, at)),
     };
     html! { time datetime=(rfc3339(at)) title=(rfc3339(at)) data-until { (text) } }
@@ -95,5 +104,8 @@ mod tests {
         assert!(ago(at(100), at(90_000)).into_string().contains(">1970-01-01 00:01<"));
         assert!(until(at(1120), at(100)).into_string().contains(">in 17 min<"));
         assert!(until(at(100), at(120)).into_string().contains(">now<"));
+        assert!(until(at(90_000), at(100)).into_string().contains(">1970-01-02 01:00<"));
+        assert!(was(at(100), at(240)).into_string().ends_with(">2 min</time> ago"));
+        assert!(was(at(100), at(90_000)).into_string().ends_with("00:01</time>"));
     }
 }

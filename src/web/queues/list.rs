@@ -16,12 +16,8 @@ use super::super::visitor::Visitor;
 use super::{QueueRow, rows};
 
 /// The choices of queues, by their words in the address.
-const SHOW: [(&str, &str); 4] = [
-    ("", "any"),
-    ("jobs", "with jobs"),
-    ("paused", "paused"),
-    ("trouble", "no actor or long wait"),
-];
+const SHOW: [(&str, &str); 4] =
+    [("", "any"), ("jobs", "with jobs"), ("paused", "paused"), ("trouble", "in trouble")];
 
 /// The filters of the list, and its page; empty ones are off.
 #[derive(Debug, Clone, Default, Deserialize)]

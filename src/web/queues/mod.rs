@@ -88,14 +88,17 @@ impl QueueRow<'_> {
                 td.num.wide role="cell" {
                     @if state.held == 0 { span.faint { "0" } } @else { (count(state.held)) }
                 }
-                td.num.m6 role="cell" { span.only-n.faint { "first for " } (self.wait()) }
+                td.num.m6 role="cell" {
+                    @if state.oldest_wait.is_some() { span.only-n.faint { "first for " } }
+                    (self.wait())
+                }
                 td.num.wide role="cell" {
                     (state.type_throughput_per_s.map_or_else(|| "–".to_owned(), rate))
                 }
                 td.num.wide role="cell" { (count(self.actors)) }
                 td.num.wide role="cell" {
                     @if self.may_operate {
-                        button.plain name=(action) value=(name) { (verb) span.sr { " " (name) } }
+                        button.plain id={ (action) "-" (name) } name=(action) value=(name) { (verb) span.sr { " " (name) } }
                     }
                 }
             }

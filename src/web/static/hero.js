@@ -98,7 +98,7 @@
     });
     all("time[data-until]", from).forEach((time) => {
       const at = new Date(time.dateTime);
-      time.textContent = at <= now ? "now" : `in ${age(at - now, at)}`;
+      time.textContent = at <= now ? "now" : (at - now < 86400000 ? "in " : "") + age(at - now, at);
     });
     all("time[data-clock]", from).forEach((time) => {
       time.textContent = new Date(time.dateTime).toLocaleTimeString("en-GB");

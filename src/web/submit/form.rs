@@ -267,8 +267,8 @@ fn placeholder(setting: &Setting) -> &'static str {
     match setting.kind {
         FieldKind::List => "job ids",
         FieldKind::Time => "now",
-        FieldKind::Number => "0",
         _ if matches!(setting.field, "group" | "instance") => "any",
+        FieldKind::Number => "0",
         _ => "",
     }
 }
@@ -276,7 +276,8 @@ fn placeholder(setting: &Setting) -> &'static str {
 fn hint_of(setting: &Setting) -> String {
     match setting.field {
         "run_at" => "10m, or a time with its zone".to_owned(),
-        "priority" => String::new(),
+        // A choice says all.
+        "priority" | "script_type" => String::new(),
         _ if setting.kind == FieldKind::Flag => String::new(),
         _ => setting.doc.split_whitespace().collect::<Vec<_>>().join(" "),
     }
