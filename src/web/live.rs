@@ -162,11 +162,11 @@ impl Picture {
 /// The pictures of a page, as its readers get them.
 pub(super) type Pictures = watch::Receiver<Arc<Picture>>;
 
-/// A page that somebody has open.
+/// A page that is open in a browser.
 #[derive(Clone)]
 pub(super) struct Feed {
     pub(super) pictures: watch::Sender<Arc<Picture>>,
-    /// Ends the pause before the next rendering: somebody joined.
+    /// Ends the pause before the next rendering, for a reader who joined.
     pub(super) joined: Arc<Notify>,
 }
 

@@ -23,6 +23,11 @@ fn job_is_submitted_awaited_read_and_deleted_as_by_the_command_line() {
     assert_eq!(api.call("job.output", json!(["a"])), printed(&api, &["job", "output", "a"]));
     let list = api.call("job.list", json!({ "status": "finished", "script_type": "osis" }));
     assert_eq!(list, printed(&api, &["job", "list"]));
+    let found = |filter: Value| api.call("job.list", filter)["jobs"].as_array().map(Vec::len);
+    let queue = "type:osis";
+    assert_eq!(found(json!({ "text": "A", "caller": "root", "queue": queue })), Some(1));
+    assert_eq!(found(json!({ "since": "2100-01-01T00:00:00Z" })), Some(0));
+    assert_eq!(found(json!({ "cancelled": true })), Some(0));
     let log = api.call("job.log", json!({ "id": "a" }));
     assert_eq!(log["lines"], printed(&api, &["job", "logs", "a"])["lines"]);
     assert_eq!(log["next"], Value::Null);

@@ -2,23 +2,18 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
-use super::job_log;
-use super::job_types::{JobDocument, JobSettings, ListedJob};
-use super::params::{OneJob, Spelled, page_size, patience};
+use super::job_types::{JobDocument, JobSettings};
+use super::params::{OneJob, Spelled, patience};
+use super::{job_list, job_log};
 use crate::client::ClientError;
-use crate::proto::job::{JobId, JobOutput, JobStatus};
-use crate::proto::queue::Queue;
-use crate::proto::target::ScriptType;
-use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
+use crate::proto::job::{JobId, JobOutput};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -46,7 +41,7 @@ pub(super) fn methods() -> Vec<Method> {
             "job.list",
             Scope::Read,
             "Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000.",
-            list,
+            job_list::list,
         ),
         Method::new(
             "job.wait",
@@ -173,77 +168,6 @@ async fn get(
 ) -> Result<JobDocument, RpcError> {
     context.may_see(&id).await?;
     Ok(JobDocument::of(&context, context.client.job_document(&id).await?))
-}
-
-/// A page of jobs to list.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListJobs {
-    /// Only jobs in this state.
-    status: Option<JobStatus>,
-    /// Only jobs of this script type.
-    script_type: Option<Spelled<ScriptType>>,
-    /// The size of the page, up to 1000; 50 without it.
-    limit: Option<usize>,
-    /// The `next` of the page before.
-    cursor: Option<Spelled<Cursor>>,
-    /// Only jobs of this caller.
-    caller: Option<String>,
-    /// Only jobs whose name contains this text.
-    name: Option<String>,
-    /// Only jobs whose error contains this text in its first 200 characters.
-    error: Option<String>,
-    /// Only jobs whose id begins with this text, or whose name or error contains it.
-    text: Option<String>,
-    /// Only jobs of this queue, as queue.list names it.
-    queue: Option<Spelled<Queue>>,
-    /// Only jobs that a limit holds; with false, only others.
-    held: Option<bool>,
-    /// Only jobs that were stopped; with false, only others.
-    cancelled: Option<bool>,
-    /// Only jobs that were created at this time or after it.
-    since: Option<Spelled<Timestamp>>,
-    /// Only jobs that were created at this time or before it.
-    until: Option<Spelled<Timestamp>>,
-}
-
-/// A page of jobs.
-#[derive(Serialize, JsonSchema)]
-struct JobPage {
-    /// The jobs. There may be less than a page with more to come.
-    jobs: Vec<ListedJob>,
-    /// The cursor of the next page, if there may be one.
-    next: Option<String>,
-    /// The number of jobs that were looked at for this page, up to 10 000.
-    looked: usize,
-}
-
-async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
-    let query = ListQuery {
-        status: given.status,
-        script_type: given.script_type.map(|Spelled(name)| name),
-        limit: page_size(given.limit, ListQuery::LIMIT_MAX)?,
-        cursor: given.cursor.map(|Spelled(cursor)| cursor),
-    };
-    let search = JobSearch {
-        caller: given.caller,
-        name: given.name,
-        error: given.error,
-        text: given.text,
-        queue: given.queue.map(|Spelled(queue)| queue),
-        held: given.held,
-        cancelled: given.cancelled,
-        since: given.since.map(|Spelled(time)| time),
-        until: given.until.map(|Spelled(time)| time),
-        error_kind: None,
-    };
-    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
-    let found = context.client.find_jobs(&query, &search, sees).await?;
-    Ok(JobPage {
-        jobs: found.items.into_iter().map(ListedJob).collect(),
-        next: found.next.map(|cursor| cursor.to_string()),
-        looked: found.looked,
-    })
 }
 
 /// A job to wait for.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::super::links::SiteLinks;
-use super::super::parts::{ago, count, empty, short_id};
+use super::super::parts::{ago, count, empty, short_id, things};
 use super::filter::JobFilter;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
@@ -35,7 +35,7 @@ pub(super) fn table(
             caption.sr { "Failures by error, the most frequent first" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th.num.c-at role="columnheader" { "Jobs" }
+                    th.c-ca role="columnheader" { "Jobs" }
                     th role="columnheader" { "Error" }
                     th.c-ca role="columnheader" { "Types" }
                     th.c-tg role="columnheader" { "The latest" }
@@ -60,13 +60,13 @@ fn row(
     let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
     html! {
         tr role="row" {
-            td.num.m4 role="cell" { (count(group.jobs)) span.only-n.faint { " jobs" } }
+            td.m4 role="cell" { (things(group.jobs, "job")) }
             td.cut.m1 role="cell" {
                 @if group.kind.is_empty() { "no error text" }
                 @else { a.err href=(jobs) title=(group.last_error) { (group.kind) } }
             }
             td.dim.wide.cut role="cell" { (types.join(", ")) }
-            td.cut.m5 role="cell" {
+            td.wide.cut role="cell" {
                 a.id href=(links.job(&group.last_job)) title=(group.last_job) { (short_id(&group.last_job)) }
             }
             td.num.mr role="cell" { @if let Some(at) = ended { (ago(at, now)) } @else { "–" } }

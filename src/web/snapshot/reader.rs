@@ -1,4 +1,4 @@
-//! Reads the state for all pages: one task, once a second, while somebody looks. A page is served at once with
+//! Reads the state for all pages: one task, once a second, while pages are open. A page is served at once with
 //! what was read last, while the next is read.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,14 +28,14 @@ const CANCELLED_AMONG: usize = 1_000;
 const AGE_MAX: Duration = Duration::from_secs(5);
 /// The longest time that a page waits for a reading.
 const WAIT_MAX: Duration = Duration::from_secs(10);
-/// Nothing is read once nobody has looked for this time.
+/// Nothing is read once no page was asked for in this time.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// The last reading of the state, and the task that reads the next.
 #[derive(Clone)]
-pub(in crate::web) struct SnapshotReader(Arc<Parts>);
+pub(in crate::web) struct SnapshotReader(Arc<ReaderParts>);
 
-struct Parts {
+struct ReaderParts {
     client: Client,
     address: Arc<str>,
     config: watch::Receiver<Arc<Config>>,
@@ -61,9 +61,9 @@ impl Reading {
     }
 }
 
-/// Those who look.
+/// The visits of pages, and the task that reads for them.
 struct Looks {
-    /// The time of the last look, and of the last change by a visitor.
+    /// The time of the last visit, and of the last change by a visitor.
     at: Instant,
     changed: Instant,
     task: Option<JoinHandle<()>>,
@@ -77,7 +77,7 @@ impl SnapshotReader {
         config: watch::Receiver<Arc<Config>>,
     ) -> Self {
         let now = Instant::now();
-        Self(Arc::new(Parts {
+        Self(Arc::new(ReaderParts {
             client,
             address,
             config,
@@ -117,7 +117,7 @@ impl SnapshotReader {
         self.0.changed.notify_one();
     }
 
-    /// Notes that somebody looks, and lets a task read. Returns the time of the last change.
+    /// Notes a visit, and lets a task read. Returns the time of the last change.
     fn look(&self) -> Instant {
         let mut looks = lock(&self.0.looks);
         looks.at = Instant::now();
@@ -127,7 +127,7 @@ impl SnapshotReader {
         looks.changed
     }
 
-    /// Reads until nobody looks.
+    /// Reads until pages are visited no more.
     async fn read_on(self) {
         let mut slow = None;
         let mut cancelled = (None, self.last().and_then(|last| last.cancelled));
@@ -158,7 +158,7 @@ impl SnapshotReader {
         slow: &mut Option<(Instant, SlowPart)>,
         cancelled: Option<CancelledJobs>,
     ) -> Result<SiteSnapshot, ClientError> {
-        let Parts { client, address, config, .. } = &*self.0;
+        let ReaderParts { client, address, config, .. } = &*self.0;
         let config = Arc::clone(&config.borrow());
         let part = match slow {
             Some((read, part)) if read.elapsed() < SLOW_PERIOD => part.clone(),
@@ -170,7 +170,7 @@ impl SnapshotReader {
         SiteSnapshot::read(client, address, &config, &part, cancelled).await
     }
 
-    /// Returns true if nobody looks any more; the task then ends.
+    /// Returns true if pages are visited no more; the task then ends.
     fn leaves(&self) -> bool {
         let mut looks = lock(&self.0.looks);
         let is_idle = looks.at.elapsed() >= IDLE;

@@ -330,7 +330,7 @@ class JobAttempt(_JobAttemptRequired, total=False):
 class JobPage(TypedDict):
     """A page of jobs."""
     jobs: List[ListedJob]
-    """The jobs. A caller with bounds may get less than a page with more to come."""
+    """The jobs. There may be less than a page with more to come."""
     next: Optional[str]
     """The cursor of the next page, if there may be one."""
 
@@ -856,9 +856,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> JobPage:
-        """Lists jobs by state, the newest first, page by page."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}))
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+        """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1073,9 +1073,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> JobPage:
-        """Lists jobs by state, the newest first, page by page."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor}))
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+        """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:

@@ -1,0 +1,83 @@
+//! `job.list`: a page of jobs, by state and type, or by what no index has.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::belongs::Belongs;
+use super::super::error::RpcError;
+use super::super::method::CallContext;
+use super::job_types::ListedJob;
+use super::params::{Spelled, page_size};
+use crate::proto::job::JobStatus;
+use crate::proto::queue::Queue;
+use crate::proto::target::ScriptType;
+use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
+
+/// A page of jobs to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListJobs {
+    /// Only jobs in this state.
+    status: Option<JobStatus>,
+    /// Only jobs of this script type.
+    script_type: Option<Spelled<ScriptType>>,
+    /// The size of the page, up to 1000; 50 without it.
+    limit: Option<usize>,
+    /// The `next` of the page before.
+    cursor: Option<Spelled<Cursor>>,
+    /// Only jobs of this caller.
+    caller: Option<String>,
+    /// Only jobs whose name contains this text.
+    name: Option<String>,
+    /// Only jobs whose error contains this text in its first 200 characters.
+    error: Option<String>,
+    /// Only jobs whose id begins with this text, or whose name or error contains it.
+    text: Option<String>,
+    /// Only jobs of this queue, as queue.list names it.
+    queue: Option<Spelled<Queue>>,
+    /// Only jobs that a limit holds; with false, only others.
+    held: Option<bool>,
+    /// Only jobs that were stopped; with false, only others.
+    cancelled: Option<bool>,
+    /// Only jobs that were created at this time or after it.
+    since: Option<Spelled<Timestamp>>,
+    /// Only jobs that were created at this time or before it.
+    until: Option<Spelled<Timestamp>>,
+}
+
+/// A page of jobs.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct JobPage {
+    /// The jobs. There may be less than a page with more to come.
+    jobs: Vec<ListedJob>,
+    /// The cursor of the next page, if there may be one.
+    next: Option<String>,
+}
+
+pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
+    let query = ListQuery {
+        status: given.status,
+        script_type: given.script_type.map(|Spelled(name)| name),
+        limit: page_size(given.limit, ListQuery::LIMIT_MAX)?,
+        cursor: given.cursor.map(|Spelled(cursor)| cursor),
+    };
+    let search = JobSearch {
+        caller: given.caller,
+        name: given.name,
+        error: given.error,
+        text: given.text,
+        queue: given.queue.map(|Spelled(queue)| queue),
+        held: given.held,
+        cancelled: given.cancelled,
+        since: given.since.map(|Spelled(time)| time),
+        until: given.until.map(|Spelled(time)| time),
+        error_kind: None,
+    };
+    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let found = context.client.find_jobs(&query, &search, sees).await?;
+    Ok(JobPage {
+        jobs: found.items.into_iter().map(ListedJob).collect(),
+        next: found.next.map(|cursor| cursor.to_string()),
+    })
+}
