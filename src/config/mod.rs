@@ -34,6 +34,9 @@ mod unit;
 mod units;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+pub use crate::proto::units::{
+    AmountError, format_duration, format_size, parse_duration, parse_size,
+};
 pub use amqp::{
     AckMode, AmqpConfig, AmqpMode, AmqpUrl, BrokerName, BuiltInName, Node, QueueKind, RouteConfig,
     Span,
@@ -61,4 +64,3 @@ pub(crate) use source::Source;
 pub use thresholds::CheckConfig;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
-pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};
