@@ -12,7 +12,8 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 # The prefix of commands that need root.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-# Installs a Debian package, unless its test succeeds: $(call package,NAME,TEST,PURPOSE)
+# Installs a Debian package, unless its test succeeds: $(call package,NAME,TEST,PURPOSE,ENVIRONMENT)
+# With RUNLEVEL=1 the package starts no server.
 define package
 	@if $(2) > /dev/null 2>&1; then \
 	    echo "$(1): found"; \
@@ -21,7 +22,7 @@ define package
 	else \
 	    echo "$(1) is missing ($(3)): installing Debian's package with $(ROOT) apt-get"; \
 	    $(ROOT) apt-get update -q && \
-	    $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); \
+	    $(ROOT) env $(4) DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); \
 	fi
 endef
 
@@ -63,6 +64,7 @@ deps-test: deps ## get the Debian packages that only tests use
 	    apt-get download -q -o APT::Sandbox::User=root prometheus prometheus-node-exporter && \
 	    for package in prometheus*_*.deb; do dpkg-deb -x $$package . && rm $$package; done; \
 	fi
+	$(call package,mariadb-server,[ -x /usr/sbin/mariadbd ],tests of rel.* of brokers,RUNLEVEL=1)
 	$(call package,curl,command -v curl,tests of downloads by scripts)
 	$(call package,chromium-driver,command -v chromium && command -v chromedriver,tests of the page in a browser)
 	@if [ -e $(TOOLS)/axe-core/axe.min.js ]; then \

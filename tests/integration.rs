@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed, and says where"
 )]
 
+mod amqp;
 mod chaos;
 mod clients;
 mod e2e;

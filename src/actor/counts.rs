@@ -28,9 +28,7 @@ pub(super) fn of_invalid() -> Counts {
 
 fn reason(failure: &Failure) -> &'static str {
     match failure {
-        // One that is postponed does not end.
-        Failure::Script { .. } | Failure::Postponed { .. } => "script",
-        Failure::Discarded { .. } => "discarded",
+        Failure::Script { .. } => "script",
         Failure::Invalid { .. } => "invalid",
         Failure::Timeout => "timeout",
         Failure::Stopped(_) => "stopped",

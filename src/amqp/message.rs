@@ -200,7 +200,8 @@ pub enum Answer {
 }
 
 /// The reason why a message was not served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     /// A word for programs: `invalid_message`, `no_route`, `not_found`, …
     pub code: String,

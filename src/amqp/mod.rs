@@ -2,7 +2,9 @@
 //! a built-in or to a job.
 
 pub mod builtin;
+pub mod logs;
 pub mod message;
 pub mod pattern;
+pub mod relational;
 pub mod route;
 pub mod topology;

@@ -1,6 +1,7 @@
 //! The command line: one file per noun, each a thin layer over the client library.
 
 mod actor;
+mod amqp;
 mod backup;
 mod bench;
 mod check;
@@ -105,6 +106,8 @@ enum Command {
     #[command(subcommand)]
     Osis(osis::OsisCommand),
     #[command(subcommand)]
+    Amqp(amqp::AmqpCommand),
+    #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     #[command(subcommand)]
     Script(script_doc::ScriptCommand),
@@ -155,6 +158,7 @@ impl Cli {
             Command::Events(events) => block_on(events.run(global)),
             Command::Token(token) => block_on(token.run(global)),
             Command::Osis(osis) => block_on(osis.run(global)),
+            Command::Amqp(amqp) => block_on(amqp.run(global)),
             Command::Migrate(migrate) => block_on(migrate.run(global)),
             Command::Script(script) => script.run(global),
             Command::Backup(backup) => block_on(backup.run(global)),

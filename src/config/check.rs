@@ -13,9 +13,9 @@ use super::limits::LimitConfig;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 use super::types::{EngineKind, RhaiLimits, TypeConfig};
 use super::unit::TASKS;
+use super::units::{format_duration, format_size};
 use crate::proto::keys::Keys;
 use crate::proto::target::ScriptType;
-use crate::proto::units::{format_duration, format_size};
 
 /// Checks a whole configuration, all files merged.
 ///
@@ -166,6 +166,15 @@ fn check_amqp(amqp: &AmqpConfig) -> Result<(), Fault> {
     number(key("max_retries"), amqp.max_retries, 0..=1000)?;
     size(key("message_size_max"), amqp.message_size_max, 1024..=64 << 20)?;
     duration(key("consumer_timeout"), amqp.consumer_timeout, SECOND..=DAY)?;
+    let (relational, logs) = (&amqp.relational, &amqp.logs);
+    let key_of = |table, name| KeyPath::of(&["amqp", table, name]);
+    let of = |name| key_of("relational", name);
+    number(of("connections"), relational.connections, 1..=1000)?;
+    duration(of("timeout"), relational.timeout, Duration::from_millis(100)..=HOUR)?;
+    size(of("result_size_max"), relational.result_size_max, 1024..=64 << 20)?;
+    let of = |name| key_of("logs", name);
+    number(of("records_max"), logs.records_max, 1..=1_000_000_000_000)?;
+    duration(of("keep"), logs.keep, Duration::ZERO..=TEN_YEARS)?;
     amqp.retry_delays.iter().try_for_each(|delay| {
         duration(key("retry_delays"), delay.0, Duration::from_millis(10)..=DAY)
     })

@@ -77,7 +77,7 @@ impl Layer {
 }
 
 fn resolve(layer: Layer) -> Result<Config, Fault> {
-    let config = Config {
+    let mut config = Config {
         log: layer.log,
         redis: layer.redis,
         supervisor: layer.supervisor,
@@ -94,6 +94,10 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         units: layer.units,
     };
     check(&config)?;
+    // Supervisors remove an index that they do not find declared.
+    if !config.amqp.url.is_empty() {
+        config.amqp.logs.declare(&mut config.osis);
+    }
     Ok(config)
 }
 

@@ -34,12 +34,10 @@ mod unit;
 mod units;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
-pub use crate::proto::units::{
-    AmountError, format_duration, format_size, parse_duration, parse_size,
-};
 pub use amqp::{
-    AckMode, AmqpConfig, AmqpMode, AmqpUrl, BrokerName, BuiltInName, Node, QueueKind, RouteConfig,
-    Span,
+    AckMode, AmqpConfig, AmqpMode, AmqpUrl, BrokerName, BuiltInName, ColumnType, LogsConfig, Node,
+    QueueKind, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, RouteConfig,
+    Span, SqlName, TableConfig,
 };
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use command::{CommandOptions, DependenciesConfig, is_python};
@@ -64,3 +62,4 @@ pub(crate) use source::Source;
 pub use thresholds::CheckConfig;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
+pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

@@ -90,7 +90,10 @@ impl RedisUrl {
         }
         let db: u32 =
             db.parse().map_err(|_| format!("has a database that is not a number: {FORM}"))?;
-        let sentinels = hosts.split(',').map(host_and_port).collect::<Option<Vec<_>>>();
+        let sentinels = hosts
+            .split(',')
+            .map(|host| host_and_port(host, SENTINEL_PORT))
+            .collect::<Option<Vec<_>>>();
         let sentinels = sentinels.ok_or_else(|| format!("has an illegal sentinel: {FORM}"))?;
         let at = if login.is_empty() { "" } else { "@" };
         let login = Self(format!("{scheme}://{login}{at}sentinel/{db}"));
@@ -109,8 +112,9 @@ pub struct SentinelUrl {
     pub login: RedisUrl,
 }
 
-/// Parses `HOST`, `HOST:PORT`, or the same with an IPv6 address in brackets.
-fn host_and_port(text: &str) -> Option<(String, u16)> {
+/// Parses `HOST`, `HOST:PORT`, or the same with an IPv6 address in brackets. `usual` is the port where
+/// none is named.
+pub(super) fn host_and_port(text: &str, usual: u16) -> Option<(String, u16)> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':')?)),
@@ -119,7 +123,7 @@ fn host_and_port(text: &str) -> Option<(String, u16)> {
             None => (text, None),
         },
     };
-    let port = port.map_or(Some(SENTINEL_PORT), |port| port.parse().ok().filter(|p| *p > 0))?;
+    let port = port.map_or(Some(usual), |port| port.parse().ok().filter(|p| *p > 0))?;
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 

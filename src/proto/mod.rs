@@ -17,4 +17,3 @@ pub mod script_reply;
 pub mod target;
 pub mod text;
 pub mod times;
-pub mod units;

@@ -2,7 +2,6 @@
 //! reading side of every list.
 
 mod atomic_batch;
-mod attempt_ends;
 mod attempts;
 mod backoff;
 mod backup;
@@ -43,8 +42,7 @@ mod submission;
 mod tokens;
 
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
-pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
-pub use attempts::{Attempt, Claim, Claimed};
+pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Counts, Recorded, Verdict};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
 pub use connection::{Blocking, Reach, Waker};

@@ -56,6 +56,8 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("osis export", Some(&["note"])),
     ("osis import", Some(&["LINES"])),
     ("osis reindex", Some(&[])),
+    ("amqp logs", Some(&[])),
+    ("amqp purge-logs", Some(&["--root", "a"])),
     ("migrate status", Some(&[])),
     ("script doc", None),
     ("script check", None),

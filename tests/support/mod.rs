@@ -3,6 +3,7 @@
 
 mod hero;
 pub(crate) mod keys;
+mod mariadb;
 #[path = "../../src/test_support.rs"]
 mod needs;
 pub(crate) mod proxy;
@@ -14,6 +15,7 @@ mod world;
 
 pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
+pub(crate) use mariadb::{MariaDb, needs_mariadb};
 pub(crate) use needs::needs;
 pub(crate) use pypi::pypi;
 pub(crate) use redis::Redis;

@@ -1,10 +1,17 @@
 //! `[amqp]`: the RabbitMQ from which brokers take messages, and who serves them.
 
+mod logs;
 mod nodes;
+mod relational;
 mod route;
 mod url;
 
+pub use logs::LogsConfig;
 pub use nodes::{AmqpMode, BrokerName, Node};
+pub use relational::{
+    ColumnType, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, SqlName,
+    TableConfig,
+};
 pub use route::{AckMode, BuiltInName, RouteConfig, Span};
 pub use url::AmqpUrl;
 
@@ -71,6 +78,10 @@ pub struct AmqpConfig {
     pub trace_on: bool,
     /// Deletes the messages of the queues when a broker starts; for tags of development only.
     pub purge_on_start: bool,
+    /// `[amqp.logs]`.
+    pub logs: LogsConfig,
+    /// `[amqp.relational]`.
+    pub relational: RelationalConfig,
     /// `[[amqp.route]]`: who serves which messages.
     #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<RouteConfig>,
@@ -108,6 +119,8 @@ impl Default for AmqpConfig {
             context: String::new(),
             trace_on: false,
             purge_on_start: false,
+            logs: LogsConfig::default(),
+            relational: RelationalConfig::default(),
             routes: Vec::new(),
         }
     }
@@ -179,6 +192,8 @@ impl AmqpConfig {
             return Err(Fault::new(key("purge_on_start"), message).or(key("queue_tag")));
         }
         self.check_brokers()?;
+        self.relational.check()?;
+        self.logs.check()?;
         if !(1..=LANES_MAX).contains(&self.retry_delays.len()) {
             let message = format!("must have from 1 to {LANES_MAX} durations");
             return Err(Fault::new(key("retry_delays"), message));

@@ -19,8 +19,6 @@ pub enum AttemptOutcome {
     Crashed,
     /// Its actor stopped and gave the job back.
     GivenBack,
-    /// Its script asked to be run again later.
-    Postponed,
 }
 
 impl AttemptOutcome {
@@ -32,7 +30,6 @@ impl AttemptOutcome {
             Self::Error => "error",
             Self::Crashed => "crashed",
             Self::GivenBack => "given_back",
-            Self::Postponed => "postponed",
         }
     }
 }

@@ -1,0 +1,286 @@
+//! The collection of log records behind the template `Logger`: objects with indexes on time, level,
+//! root and chain.
+
+mod query;
+mod record;
+mod spool;
+
+pub use query::RecordQuery;
+pub use record::{Beside, LEVELS, LogRecord};
+pub use spool::{Spool, SpoolBatch, SpoolError};
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tracing::{info, warn};
+
+use self::query::{RECORDS_MAX, cursor};
+use super::message::Failure;
+use crate::client::{Client, ClientError};
+use crate::config::{LogsConfig, OsisConfig};
+use crate::proto::object::{
+    Answer, Ask, Change, Context, Object, ObjectError, ObjectId, ObjectType, Write,
+};
+use crate::proto::text::{counted, shown};
+
+/// The records that one step of a purge deletes, and the steps of one purge.
+const PURGED_PER_STEP: usize = RECORDS_MAX;
+const STEPS_MAX: usize = 100;
+/// The least time between two purges by age of one process.
+const PURGE_EVERY_SECONDS: i64 = 3600;
+
+/// The collection.
+#[derive(Clone)]
+pub struct LogCollection {
+    client: Client,
+    context: Context,
+    collection: ObjectType,
+    /// Its bounds and indexes.
+    objects: OsisConfig,
+    /// The age at which records are deleted; zero for never.
+    keep: Duration,
+    /// The time of the next purge by age, in seconds since 1970.
+    next_purge: Arc<AtomicI64>,
+}
+
+/// A page of records in the order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogPage {
+    /// The records.
+    pub records: Vec<LogRecord>,
+    /// Where the next page begins; `None` behind the last one.
+    pub next: Option<String>,
+}
+
+/// The records to delete: of a root, or older than a time, or both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogPurge {
+    /// The root.
+    pub root: Option<String>,
+    /// The time before which they are, in RFC 3339.
+    pub before: Option<String>,
+}
+
+/// The result of a purge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PurgedLogs {
+    /// The number of deleted records.
+    pub deleted: u64,
+    /// False if there are more: one purge has a bound.
+    pub is_complete: bool,
+}
+
+impl LogCollection {
+    /// Creates the collection of a legal configuration; `None` for an illegal one.
+    pub fn new(client: Client, config: &LogsConfig, osis: &OsisConfig) -> Option<Self> {
+        Some(Self {
+            client,
+            context: config.context.parse().ok()?,
+            collection: LogsConfig::collection()?,
+            objects: config.objects(osis),
+            keep: config.keep,
+            next_purge: Arc::default(),
+        })
+    }
+
+    /// Serves a message of the template `Logger`, or of the key `log`: `write`, `fetch` or `delete`.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn serve(
+        &self,
+        operation: &str,
+        data: &Value,
+        beside: Beside<'_>,
+    ) -> Result<Value, Failure> {
+        match operation {
+            "write" => {
+                let record = LogRecord::of(data, beside, Timestamp::now())?;
+                self.store(&record).await?;
+                self.purge_by_age(Timestamp::now());
+                Ok(json!({ "id": record.id.as_str() }))
+            }
+            "fetch" | "read" => {
+                let page = self.fetch(&RecordQuery::of(data)?).await?;
+                let records: Vec<Value> = page.records.iter().map(LogRecord::document).collect();
+                Ok(json!({ "records": records, "next": page.next }))
+            }
+            "delete" => {
+                let illegal =
+                    |error| Failure::invalid(format!("the data of delete is illegal: {error}"));
+                let purge = data.is_object().then(|| LogPurge::deserialize(data));
+                let purge = purge.transpose().map_err(illegal)?.unwrap_or_default();
+                let PurgedLogs { deleted, is_complete } = self.purge(&purge).await?;
+                Ok(json!({ "deleted": deleted, "complete": is_complete }))
+            }
+            other => {
+                let message = format!(
+                    "the template Logger has no operation `{}`; it has write, fetch, delete",
+                    shown(other)
+                );
+                Err(Failure::lasting("unknown_operation", message))
+            }
+        }
+    }
+
+    /// Stores a record. Returns false if one with its id is stored already. If the collection is full,
+    /// deletes the oldest records.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn store(&self, record: &LogRecord) -> Result<bool, Failure> {
+        match self.store_once(record).await {
+            Err(ObjectError::Full { max }) => {
+                let number = PURGED_PER_STEP.min(oldest_of(max));
+                let oldest = self.find(&RecordQuery::default(), number).await?;
+                self.delete(&oldest).await?;
+                self.store_once(record).await
+            }
+            stored => stored,
+        }
+        .map_err(|error| failure("storing a log record", &error))
+    }
+
+    async fn store_once(&self, record: &LogRecord) -> Result<bool, ObjectError> {
+        let write = Write {
+            object_type: self.collection.clone(),
+            id: record.id.clone(),
+            // A record that is there stays as it is.
+            expected: Some(0),
+            change: Change::Set { body: record.fields.clone(), created_ms: None },
+        };
+        match self.ask(Ask::Write(vec![write])).await {
+            Ok(_) => Ok(true),
+            Err(ObjectError::Stale { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns a page of the records that meet a query, in the order of time.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn fetch(&self, query: &RecordQuery) -> Result<LogPage, Failure> {
+        let limit = query.limit()?;
+        // One more shows if there is a next page.
+        let mut records = self.find(query, limit + 1).await?;
+        let has_next = records.len() > limit;
+        records.truncate(limit);
+        let last = records.last().filter(|_| has_next);
+        let next = last.map(|record| cursor(&record.id, &record.fields));
+        Ok(LogPage { records, next })
+    }
+
+    /// Deletes records, the oldest first.
+    ///
+    /// # Errors
+    /// [`Failure`]; what was deleted before it stays so.
+    pub async fn purge(&self, purge: &LogPurge) -> Result<PurgedLogs, Failure> {
+        if *purge == LogPurge::default() {
+            return Err(Failure::invalid("a purge of log records needs `root` or `before`"));
+        }
+        let (root, until) = (purge.root.clone(), purge.before.clone());
+        let query = RecordQuery { root, until, ..RecordQuery::default() };
+        let mut deleted = 0;
+        for _ in 0..STEPS_MAX {
+            let records = self.find(&query, PURGED_PER_STEP).await?;
+            deleted += records.len() as u64;
+            self.delete(&records).await?;
+            if records.len() < PURGED_PER_STEP {
+                return Ok(PurgedLogs { deleted, is_complete: true });
+            }
+        }
+        Ok(PurgedLogs { deleted, is_complete: false })
+    }
+
+    /// Begins to delete the records that are too old, at most once in an hour.
+    fn purge_by_age(&self, now: Timestamp) {
+        let (second, due) = (now.as_second(), self.next_purge.load(Ordering::Relaxed));
+        let next = second.saturating_add(PURGE_EVERY_SECONDS);
+        let mine =
+            self.next_purge.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
+        let oldest = now.checked_sub(self.keep).ok().filter(|_| !self.keep.is_zero());
+        let (Some(oldest), true) = (oldest, second >= due && mine.is_ok()) else { return };
+        let logs = self.clone();
+        tokio::spawn(async move {
+            let purge = LogPurge { root: None, before: Some(oldest.to_string()) };
+            match logs.purge(&purge).await {
+                Ok(PurgedLogs { deleted: 0, .. }) => {}
+                Ok(PurgedLogs { deleted, .. }) => {
+                    let records = counted(deleted, "log record", "log records");
+                    info!("deleted {records} from before {oldest}: amqp.logs.keep");
+                }
+                Err(failure) => warn!("cannot delete log records that are too old: {failure}"),
+            }
+        });
+    }
+
+    async fn find(&self, query: &RecordQuery, limit: usize) -> Result<Vec<LogRecord>, Failure> {
+        let ask = Ask::Find {
+            object_type: self.collection.clone(),
+            query: query.query()?,
+            after: query.place()?,
+            limit,
+        };
+        let found = self.ask(ask).await;
+        match found.map_err(|error| failure("looking up log records", &error))? {
+            Answer::Objects(objects) => Ok(objects.into_iter().map(record_of).collect()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn delete(&self, records: &[LogRecord]) -> Result<(), Failure> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let write = |record: &LogRecord| Write {
+            object_type: self.collection.clone(),
+            id: record.id.clone(),
+            expected: None,
+            change: Change::Delete,
+        };
+        let deleted = self.ask(Ask::Write(records.iter().map(write).collect())).await;
+        deleted.map(drop).map_err(|error| failure("deleting log records", &error))
+    }
+
+    async fn ask(&self, ask: Ask) -> Result<Answer, ObjectError> {
+        let answer = self.client.objects(&self.context, ask, &self.objects).await;
+        answer.map_err(|error| match error {
+            ClientError::Object(error) => error,
+            other => ObjectError::Unavailable(other.to_string()),
+        })
+    }
+}
+
+/// Returns how many of the oldest records make room in a collection of this size: a twentieth.
+fn oldest_of(records_max: u64) -> usize {
+    usize::try_from(records_max / 20).unwrap_or(usize::MAX).max(1)
+}
+
+impl std::fmt::Debug for LogCollection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LogCollection({} in {})", self.collection, self.context)
+    }
+}
+
+fn record_of(object: Object) -> LogRecord {
+    let Object { id, body, .. } = object;
+    let id: ObjectId = id;
+    LogRecord { id, fields: body }
+}
+
+fn failure(doing: &str, error: &ObjectError) -> Failure {
+    let message = format!("{doing}: {error}");
+    match error {
+        ObjectError::Unavailable(_) | ObjectError::Building { .. } | ObjectError::Full { .. } => {
+            Failure::passing("unavailable", message)
+        }
+        ObjectError::NotPermitted(_) => Failure::lasting("denied", message),
+        _ => Failure::lasting("refused", message),
+    }
+}

@@ -1,0 +1,64 @@
+//! The failures of MariaDB, as a message's answer has them.
+
+use sqlx::mysql::MySqlDatabaseError;
+
+use crate::amqp::message::Failure;
+
+/// Duplicate keys: the two numbers of MariaDB.
+const DUPLICATE: [u16; 2] = [1062, 1586];
+/// Lock waits, deadlocks, and statements that the server ended for their time.
+const CONFLICTS: [u16; 3] = [1205, 1213, 1969];
+/// Too many connections, a server that stops, a connection or statement that an operator ended.
+const UNAVAILABLE: [u16; 6] = [1040, 1053, 1203, 1226, 1317, 1927];
+/// Logins that are denied: the operator mends the password or the rights.
+const DENIED_LOGIN: [u16; 4] = [1044, 1045, 1049, 1698];
+/// Statements that are denied.
+const DENIED: [u16; 3] = [1142, 1143, 1370];
+
+/// Returns the failure of an operation, which begins with what was being done.
+pub(super) fn failure(doing: &str, error: &sqlx::Error) -> Failure {
+    let sqlx::Error::Database(database) = error else {
+        return match error {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolClosed => Failure::passing(
+                "unavailable",
+                format!("{doing}: MariaDB cannot be reached: {error}"),
+            ),
+            _ => Failure::lasting("database", format!("{doing}: {error}")),
+        };
+    };
+    let Some(said) = database.try_downcast_ref::<MySqlDatabaseError>() else {
+        return Failure::lasting("database", format!("{doing}: {database}"));
+    };
+    let message = format!("{doing}: MariaDB says: {}", said.message());
+    let number = said.number();
+    let class = said.code().unwrap_or_default().get(..2).unwrap_or_default();
+    match (number, class) {
+        (number, _) if DUPLICATE.contains(&number) => Failure::lasting("exists", message),
+        (number, _) if CONFLICTS.contains(&number) => Failure::passing("conflict", message),
+        (number, _) if UNAVAILABLE.contains(&number) => Failure::passing("unavailable", message),
+        (number, _) if DENIED_LOGIN.contains(&number) => {
+            let hint = "check amqp.relational.url, its password and the rights of its user";
+            Failure::passing("unavailable", format!("{message}; {hint}"))
+        }
+        (number, _) if DENIED.contains(&number) => Failure::lasting("denied", message),
+        (_, "08") => Failure::passing("unavailable", message),
+        (_, "40") => Failure::passing("conflict", message),
+        // 1366: a value of the wrong form. 1364: a column without a value.
+        (1364 | 1366, _) | (_, "22" | "23") => Failure::lasting("refused", message),
+        (_, "42") => {
+            let hint = "does [amqp.relational.table] declare the table as it is?";
+            Failure::lasting("database", format!("{message}; {hint}"))
+        }
+        _ => Failure::lasting("database", message),
+    }
+}
+
+/// Returns whether a connection is as good after an error as before: the server answered, and goes on.
+pub(super) fn leaves_connection(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(database) = error else { return false };
+    let number = database.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
+    number.is_some_and(|number| ![1053, 1927].contains(&number))
+}

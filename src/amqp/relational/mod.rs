@@ -1,0 +1,196 @@
+//! `rel.*`: rows of declared tables in a MariaDB.
+//!
+//! A message names a template, which is a declared table, and an operation. `statement` makes SQL of
+//! it, `value` converts values by the declared types, `pool` has the connections, `run` does the work.
+
+mod error;
+mod pool;
+mod run;
+mod statement;
+mod value;
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use self::error::failure;
+use self::pool::SqlPool;
+use self::run::{Broken, LedgerEntry, Named, SqlWork};
+use self::statement::{ROWS_MAX, data_of};
+use super::message::Failure;
+use crate::config::{ConfigError, RelationalConfig, TableConfig};
+use crate::proto::text::{did_you_mean, nearest, shown};
+
+/// The routing keys, and the operations that each serves: a user of RabbitMQ who may write to one key
+/// cannot do what belongs to another.
+const READ: (&str, &[&str]) = ("rel.read", &["fetch", "read"]);
+const WRITE: (&str, &[&str]) = ("rel.write", &["write", "update", "delete"]);
+const BULK: (&str, &[&str]) = ("rel.obj", &["bulk"]);
+/// The most changes of one `bulk`.
+const CHANGES_MAX: usize = ROWS_MAX;
+
+/// Serves `rel.*`.
+pub struct Relational {
+    config: RelationalConfig,
+    pool: SqlPool,
+}
+
+/// The data of a `bulk`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BulkData {
+    changes: Vec<BulkChange>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BulkChange {
+    operation: String,
+    /// That of the message without one.
+    template: Option<String>,
+    data: Value,
+}
+
+impl Relational {
+    /// Creates the server of a legal configuration. It connects with its first message.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`] if the password cannot be read.
+    pub fn new(config: &RelationalConfig) -> Result<Self, ConfigError> {
+        Ok(Self { config: config.clone(), pool: SqlPool::new(config)? })
+    }
+
+    /// Serves one message: its routing key, operation, template, data, and its id if it has one. Takes
+    /// at most the configured timeout.
+    ///
+    /// # Errors
+    /// [`Failure`]: `invalid_message`, `unknown_template`, `unknown_operation`, `exists`, `refused`, `denied`,
+    /// `database`; these may pass: `unavailable`, `conflict`, `timeout`.
+    pub async fn serve(
+        &self,
+        key: &str,
+        operation: &str,
+        template: &str,
+        data: &Value,
+        message_id: Option<&str>,
+    ) -> Result<Value, Failure> {
+        let known = [READ, WRITE, BULK].into_iter().find(|(known, _)| *known == key);
+        let operations = known.map(|(_, operations)| operations).unwrap_or_default();
+        if !operations.contains(&operation) {
+            let message = format!(
+                "{key} has no operation `{}`; it has {}",
+                shown(operation),
+                operations.join(", ")
+            );
+            return Err(Failure::lasting("unknown_operation", message));
+        }
+        match operation {
+            "fetch" | "read" => {
+                let doing = format!("fetching from {}", shown(template));
+                let fetch = statement::fetch(self.table(template)?, data)?;
+                self.within_time(&doing, SqlWork::RowFetch(fetch)).await
+            }
+            "bulk" => {
+                let changes = self.bulk(template, data)?;
+                let work = SqlWork::Changes { changes, ledger: self.entry(message_id) };
+                let results = self.within_time("making changes", work).await?;
+                Ok(json!({ "results": results }))
+            }
+            _ => {
+                let change = self.change(operation, template, data)?;
+                let doing = change.name.clone();
+                let work =
+                    SqlWork::Changes { changes: vec![change], ledger: self.entry(message_id) };
+                let results = self.within_time(&doing, work).await?;
+                Ok(results.get(0).cloned().unwrap_or_default())
+            }
+        }
+    }
+
+    fn entry(&self, message_id: Option<&str>) -> Option<LedgerEntry> {
+        let (ledger, message_id) = (self.config.ledger.clone()?, message_id?.to_owned());
+        Some(LedgerEntry { ledger, message_id })
+    }
+
+    fn table(&self, template: &str) -> Result<&TableConfig, Failure> {
+        self.config.tables.get(template).ok_or_else(|| {
+            let near = nearest(template, self.config.tables.keys().map(String::as_str));
+            let hint = did_you_mean(near);
+            let message = format!(
+                "unknown template `{}`{hint}; templates of rel.* are declared in \
+                 [amqp.relational.table]",
+                shown(template)
+            );
+            Failure::lasting("unknown_template", message)
+        })
+    }
+
+    fn change(&self, operation: &str, template: &str, data: &Value) -> Result<Named, Failure> {
+        let table = self.table(template)?;
+        let change = match operation {
+            "write" => statement::write(table, data)?,
+            "update" => statement::update(table, data)?,
+            "delete" => statement::delete(table, data)?,
+            other => {
+                let message = format!("a bulk has no operation `{}`", shown(other));
+                return Err(Failure::lasting("unknown_operation", message));
+            }
+        };
+        Ok(Named { name: format!("{operation} of {template}"), change })
+    }
+
+    fn bulk(&self, template: &str, data: &Value) -> Result<Vec<Named>, Failure> {
+        let data: BulkData = data_of("bulk", data)?;
+        if !(1..=CHANGES_MAX).contains(&data.changes.len()) {
+            let message = format!("`changes` of a bulk must be from 1 to {CHANGES_MAX}");
+            return Err(Failure::invalid(message));
+        }
+        let each = data.changes.iter().enumerate().map(|(place, change)| {
+            let template = change.template.as_deref().unwrap_or(template);
+            let named = self.change(&change.operation, template, &change.data);
+            let named = named.map_err(|failure| Failure {
+                message: format!("changes[{place}]: {}", failure.message),
+                ..failure
+            })?;
+            Ok(Named { name: format!("changes[{place}], {}", named.name), ..named })
+        });
+        each.collect()
+    }
+
+    /// Does the work on a connection. One that has timed out, or is in doubt, is closed; MariaDB then
+    /// undoes what was not committed.
+    async fn within_time(&self, doing: &str, work: SqlWork) -> Result<Value, Failure> {
+        let timeout = self.config.timeout;
+        let deadline = Instant::now() + timeout;
+        let lease = timeout_at(deadline, self.pool.lease()).await;
+        let mut lease = lease
+            .map_err(|_| timed_out(doing, "no connection to MariaDB was free", timeout))?
+            .map_err(|error| failure(doing, &error))?;
+        let size_max = self.config.result_size_max;
+        let done = timeout_at(deadline, work.run(&mut lease.connection, doing, size_max)).await;
+        match done.map_err(|_| timed_out(doing, "MariaDB has not answered", timeout))? {
+            Ok(result) => {
+                lease.give_back();
+                Ok(result)
+            }
+            Err(Broken { failure, leaves_connection }) => {
+                if leaves_connection {
+                    lease.give_back();
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Relational {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Relational({})", self.config.url)
+    }
+}
+
+fn timed_out(doing: &str, why: &str, timeout: Duration) -> Failure {
+    Failure::passing("timeout", format!("{doing}: {why} within {} ms", timeout.as_millis()))
+}

@@ -1,0 +1,140 @@
+//! `hero amqp logs` and `hero amqp purge-logs`: the log records that brokers store.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery};
+use crate::amqp::message::Failure;
+use crate::cli::table::TextTable;
+use crate::cli::{Global, output};
+use crate::config::parse_duration;
+use crate::error::{Error, Exit};
+
+/// Print log records in the order of time
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero amqp logs --root 6a0b…\n  \
+                        hero amqp logs --level error --newest-first --limit 20\n\n\
+                        The command for the next page, if there is one, is on standard error.")]
+pub(in crate::cli) struct PrintLogs {
+    /// Only records of this root
+    #[arg(long, value_name = "ID")]
+    root: Option<String>,
+    /// Only records of this chain
+    #[arg(long, value_name = "ID")]
+    chain: Option<String>,
+    /// Only records of this level
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
+    /// Only records since this time, in RFC 3339
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only records before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// The latest first
+    #[arg(long)]
+    newest_first: bool,
+    /// The page that begins here, as the previous one prints it
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// The page size, up to 1000
+    #[arg(long, default_value_t = 100, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+}
+
+/// Delete log records
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero amqp purge-logs --older-than 30d\n  \
+                        hero amqp purge-logs --root 6a0b…")]
+#[group(required = true, multiple = true)]
+pub(in crate::cli) struct PurgeLogs {
+    /// The records of this root
+    #[arg(long, value_name = "ID")]
+    root: Option<String>,
+    /// The records older than this, such as 30d
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    older_than: Option<Duration>,
+}
+
+fn logs(global: &Global) -> Result<LogCollection, Error> {
+    let (client, config) = (global.client()?, global.config()?);
+    let logs = LogCollection::new(client, &config.amqp.logs, &config.osis);
+    logs.ok_or_else(|| Error::new(Exit::Config, "amqp.logs.context is illegal".to_owned()))
+}
+
+fn failed(failure: Failure) -> Error {
+    let exit = match (failure.code.as_str(), failure.retryable) {
+        ("denied", _) => Exit::NotPermitted,
+        (_, true) => Exit::Unavailable,
+        _ => Exit::Data,
+    };
+    Error::new(exit, failure.message)
+}
+
+impl PrintLogs {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let limit = self.limit;
+        let query = RecordQuery {
+            root: self.root,
+            chain: self.chain,
+            level: self.level,
+            since: self.since,
+            until: self.until,
+            limit: Some(limit.into()),
+            after: self.after,
+            newest_first: self.newest_first,
+        };
+        let LogPage { records, next } = logs(global)?.fetch(&query).await.map_err(failed)?;
+        let documents = || records.iter().map(LogRecord::document).collect::<Vec<_>>();
+        output::print(
+            global.json,
+            || json!({ "records": documents(), "next": next }),
+            || table(&records),
+        )?;
+        if let Some(next) = next.as_ref().filter(|_| !global.json) {
+            output::note(&format!("more: the same command with --after '{next}'"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl PurgeLogs {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let before = self.older_than.map(|age| {
+            let time = Timestamp::now().checked_sub(age).unwrap_or(Timestamp::MIN);
+            time.to_string()
+        });
+        let (logs, purge) = (logs(global)?, LogPurge { root: self.root, before });
+        let mut deleted = 0;
+        loop {
+            let purged = logs.purge(&purge).await.map_err(failed)?;
+            deleted += purged.deleted;
+            if purged.is_complete {
+                break;
+            }
+        }
+        output::print(
+            global.json,
+            || json!({ "deleted": deleted }),
+            || format!("{deleted} deleted\n"),
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(records: &[LogRecord]) -> String {
+    let mut table = TextTable::new(&["TIME", "LEVEL", "CHAIN", "MESSAGE"]);
+    for record in records {
+        let text = |name: &str| {
+            let value = record.fields.get(name);
+            value.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        table.row([text("time"), text("level"), text("chain"), text("message")]);
+    }
+    table.render()
+}

@@ -1,0 +1,73 @@
+//! `[amqp.logs]`: the records of the template `Logger`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::error::{Fault, KeyPath};
+use crate::config::osis::OsisConfig;
+use crate::config::units;
+use crate::proto::object::{Context, ObjectType};
+
+/// The type of the objects that are log records.
+const COLLECTION: &str = "msLogs";
+/// Their indexed fields.
+const INDEXED: [&str; 4] = ["time", "level", "root", "chain"];
+
+/// `[amqp.logs]`: the collection of log records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct LogsConfig {
+    /// The context of the objects.
+    pub context: String,
+    /// The most records; beyond that the oldest are deleted.
+    pub records_max: u64,
+    /// The age at which records are deleted; zero for never.
+    #[serde(with = "units::duration")]
+    pub keep: Duration,
+}
+
+impl Default for LogsConfig {
+    fn default() -> Self {
+        Self {
+            context: "logs".to_owned(),
+            records_max: 1_000_000,
+            keep: Duration::from_hours(30 * 24),
+        }
+    }
+}
+
+impl LogsConfig {
+    /// Returns the type of the objects.
+    pub fn collection() -> Option<ObjectType> {
+        COLLECTION.parse().ok()
+    }
+
+    /// Declares the indexes of the collection. Supervisors remove those that no configuration declares.
+    pub fn declare(&self, osis: &mut OsisConfig) {
+        if let Some(collection) = Self::collection() {
+            let fields = INDEXED.iter().filter_map(|field| field.parse().ok());
+            osis.index.entry(collection).or_default().extend(fields);
+        }
+    }
+
+    /// Returns the bounds and indexes of the collection.
+    pub fn objects(&self, osis: &OsisConfig) -> OsisConfig {
+        let mut objects = OsisConfig {
+            object_size_max: osis.object_size_max,
+            objects_max: self.records_max,
+            ..OsisConfig::default()
+        };
+        self.declare(&mut objects);
+        objects
+    }
+
+    pub(in crate::config) fn check(&self) -> Result<(), Fault> {
+        let key = |name| KeyPath::of(&["amqp", "logs", name]);
+        if self.context.parse::<Context>().is_err() {
+            let message = format!("must have at most {} bytes", Context::TEXT_BYTES_MAX);
+            return Err(Fault::new(key("context"), message));
+        }
+        Ok(())
+    }
+}

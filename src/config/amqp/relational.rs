@@ -1,0 +1,390 @@
+//! `[amqp.relational]`: the MariaDB behind `rel.*`, and the declared tables, one per template.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::connection::{Password, empty_is_none, password_of};
+use crate::config::error::{ConfigError, Fault, KeyPath};
+use crate::config::units;
+use crate::proto::target::{IllegalName, name};
+
+const TCP_SCHEME: &str = "mysql://";
+const TLS_SCHEME: &str = "mysqls://";
+const UNIX_SCHEME: &str = "mysql+unix://";
+const FORM: &str =
+    "the form is mysql://USER@HOST:PORT/DATABASE, or mysql+unix://USER@/PATH?db=DATABASE";
+const PORT: u16 = 3306;
+/// The most declared tables, and the most columns of one.
+const TABLES_MAX: usize = 256;
+const COLUMNS_MAX: usize = 256;
+/// The most columns of a key.
+const KEY_MAX: usize = 16;
+
+name!(
+    /// The name of a table or column. It can be written between backticks as it is.
+    SqlName,
+    "name of a table or column",
+    "a letter or _, then at most 63 of A-Z, a-z, 0-9 and _",
+    |name| matches!(name.first(), Some(b'A'..=b'Z' | b'a'..=b'z' | b'_'))
+        && name.len() <= 64
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+);
+
+/// `[amqp.relational]`: the MariaDB behind `rel.*`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct RelationalConfig {
+    /// The address: `mysql://USER@HOST:PORT/DATABASE`, with `mysqls` through TLS, or
+    /// `mysql+unix://USER@/PATH?db=DATABASE`. Empty for no database.
+    pub url: RelationalUrl,
+    /// The file with the password; the systemd credential `relational-password` without one.
+    #[serde(with = "empty_is_none")]
+    pub password_file: Option<PathBuf>,
+    /// The certificate authority of MariaDB, in PEM; those of the system without one.
+    #[serde(with = "empty_is_none")]
+    pub tls_ca_file: Option<PathBuf>,
+    /// The most connections of one process.
+    pub connections: usize,
+    /// The longest time of one operation, the wait for a connection included.
+    #[serde(with = "units::duration")]
+    pub timeout: Duration,
+    /// The largest result of one `fetch`, in bytes of JSON; the rest is on the next page.
+    #[serde(with = "units::size")]
+    pub result_size_max: u64,
+    /// The table of the messages that were served, by which a second delivery changes nothing; none
+    /// without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<SqlName>,
+    /// The declared tables, by template.
+    #[serde(rename = "table", skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, TableConfig>,
+}
+
+impl Default for RelationalConfig {
+    fn default() -> Self {
+        Self {
+            url: RelationalUrl::default(),
+            password_file: None,
+            tls_ca_file: None,
+            connections: 4,
+            timeout: Duration::from_secs(10),
+            result_size_max: 1 << 20,
+            ledger: None,
+            tables: BTreeMap::new(),
+        }
+    }
+}
+
+/// `[amqp.relational.table.TEMPLATE]`: one table, which exists in the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `key` and `columns`")]
+pub struct TableConfig {
+    /// Its name in the database.
+    pub name: SqlName,
+    /// The columns of its primary key.
+    pub key: Vec<SqlName>,
+    /// Its columns that messages may name, each with its type.
+    pub columns: BTreeMap<SqlName, ColumnType>,
+}
+
+/// The type of a column: the JSON values that it takes and gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColumnType {
+    /// A whole number.
+    Int,
+    /// A number; SQL's DOUBLE.
+    Float,
+    /// A number with exact decimals, as text.
+    Decimal,
+    /// True or false; SQL's BOOLEAN.
+    Bool,
+    /// Text.
+    Text,
+    /// Bytes, as text in base64.
+    Bytes,
+    /// A time in RFC 3339; SQL's DATETIME or TIMESTAMP, in UTC.
+    Time,
+    /// A date, `2026-01-31`.
+    Date,
+    /// Any JSON value.
+    Json,
+}
+
+impl RelationalConfig {
+    /// Returns whether a database is configured.
+    pub fn is_on(&self) -> bool {
+        !self.url.0.is_empty()
+    }
+
+    /// Reads the password from `password_file`, else from the systemd credential
+    /// `relational-password`; `None` without either.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`].
+    pub fn password(&self) -> Result<Option<Password>, ConfigError> {
+        let what = "the password of MariaDB from";
+        password_of(what, self.password_file.as_deref(), "relational-password")
+    }
+
+    pub(in crate::config) fn check(&self) -> Result<(), Fault> {
+        let key = |name| KeyPath::of(&["amqp", "relational", name]);
+        if !self.is_on() {
+            return match self.tables.keys().next() {
+                Some(_) => Err(Fault::new(key("table"), "needs amqp.relational.url")),
+                None => Ok(()),
+            };
+        }
+        let server = self.url.server().map_err(|reason| Fault::new(key("url"), reason))?;
+        for (name, file) in
+            [("password_file", &self.password_file), ("tls_ca_file", &self.tls_ca_file)]
+        {
+            if file.as_ref().is_some_and(|file| !file.is_absolute()) {
+                return Err(Fault::new(key(name), "must be an absolute path"));
+            }
+        }
+        if self.tls_ca_file.is_some() && !server.tls {
+            let message = "is for TLS, but amqp.relational.url does not begin with mysqls";
+            return Err(Fault::new(key("tls_ca_file"), message));
+        }
+        if self.tables.len() > TABLES_MAX {
+            return Err(Fault::new(key("table"), format!("must have at most {TABLES_MAX} tables")));
+        }
+        for (template, table) in &self.tables {
+            table.check(&key("table").then(template.as_str()))?;
+        }
+        Ok(())
+    }
+}
+
+impl TableConfig {
+    fn check(&self, table: &KeyPath) -> Result<(), Fault> {
+        if !(1..=COLUMNS_MAX).contains(&self.columns.len()) {
+            let message = format!("must have from 1 to {COLUMNS_MAX} columns");
+            return Err(Fault::new(table.then("columns"), message));
+        }
+        if !(1..=KEY_MAX).contains(&self.key.len()) {
+            let message = format!("must have from 1 to {KEY_MAX} columns");
+            return Err(Fault::new(table.then("key"), message));
+        }
+        match self.key.iter().find(|column| !self.columns.contains_key(*column)) {
+            Some(column) => {
+                let message = format!("has {column}, which is not in `columns`");
+                Err(Fault::new(table.then("key"), message))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The address of MariaDB. A password in it is rejected, and never printed.
+#[derive(Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(transparent)]
+pub struct RelationalUrl(String);
+
+/// A parsed [`RelationalUrl`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelationalServer {
+    /// The user.
+    pub user: String,
+    /// The server.
+    pub address: RelationalAddress,
+    /// The database.
+    pub database: String,
+    /// Set for TLS with a verified certificate.
+    pub tls: bool,
+}
+
+/// The place of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RelationalAddress {
+    /// Host and port.
+    Tcp(String, u16),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl RelationalUrl {
+    /// Parses the url.
+    ///
+    /// # Errors
+    /// The mistake, which follows the key in a message and does not repeat the value.
+    pub fn server(&self) -> Result<RelationalServer, String> {
+        let wrong = |what: &str| format!("{what}: {FORM}");
+        let schemes = [(TCP_SCHEME, false), (TLS_SCHEME, true), (UNIX_SCHEME, false)];
+        let found = schemes
+            .iter()
+            .find_map(|(scheme, tls)| Some((*scheme, *tls, self.0.strip_prefix(scheme)?)));
+        let (scheme, tls, rest) = found.ok_or_else(|| wrong("has an unknown scheme"))?;
+        let (user, rest) = rest.rsplit_once('@').ok_or_else(|| wrong("has no user"))?;
+        if user.contains(':') {
+            let instead = "put it into the file of amqp.relational.password_file";
+            return Err(format!("must have no password: {instead}"));
+        }
+        let is_plain = |text: &str| {
+            !text.is_empty()
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+        };
+        if !is_plain(user) {
+            return Err(wrong("has an illegal user"));
+        }
+        let (address, database) = if scheme == UNIX_SCHEME {
+            let parts = rest.split_once("?db=").ok_or_else(|| wrong("has no database"))?;
+            let is_path = parts.0.starts_with('/') && !parts.0.contains(['?', '#', '\0']);
+            let path = is_path.then(|| RelationalAddress::Unix(parts.0.into()));
+            (path, parts.1)
+        } else {
+            let (host, database) = rest.split_once('/').ok_or_else(|| wrong("has no database"))?;
+            let host = crate::config::redis_url::host_and_port(host, PORT);
+            (host.map(|(host, port)| RelationalAddress::Tcp(host, port)), database)
+        };
+        let address = address.ok_or_else(|| wrong("has an illegal address"))?;
+        if !is_plain(database) {
+            return Err(wrong("has an illegal database"));
+        }
+        Ok(RelationalServer { user: user.to_owned(), address, database: database.to_owned(), tls })
+    }
+
+    /// Returns the url if it is legal, as it has no password then, else `***`.
+    pub fn redacted(&self) -> &str {
+        if self.0.is_empty() || self.server().is_ok() { &self.0 } else { "***" }
+    }
+}
+
+impl From<String> for RelationalUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+impl From<&str> for RelationalUrl {
+    fn from(url: &str) -> Self {
+        Self(url.to_owned())
+    }
+}
+
+impl fmt::Display for RelationalUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.redacted())
+    }
+}
+
+impl fmt::Debug for RelationalUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RelationalUrl({})", self.redacted())
+    }
+}
+
+impl Serialize for RelationalUrl {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.redacted())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn server(url: &str) -> Result<RelationalServer, String> {
+        RelationalUrl::from(url).server()
+    }
+
+    #[test]
+    fn urls_of_mariadb_are_parsed() {
+        let of = |address, tls| RelationalServer {
+            user: "hero".to_owned(),
+            address,
+            database: "beds".to_owned(),
+            tls,
+        };
+        let tcp = |host: &str, port| RelationalAddress::Tcp(host.to_owned(), port);
+        for (url, expected) in [
+            ("mysql://hero@db/beds", of(tcp("db", 3306), false)),
+            ("mysqls://hero@[::1]:3307/beds", of(tcp("::1", 3307), true)),
+            (
+                "mysql+unix://hero@/run/mysqld/mysqld.sock?db=beds",
+                of(RelationalAddress::Unix("/run/mysqld/mysqld.sock".into()), false),
+            ),
+        ] {
+            assert_eq!(server(url), Ok(expected), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_illegal_url_is_rejected_and_not_printed() {
+        for (url, expected) in [
+            ("mysql://hero:hunter2@db/beds", "must have no password"),
+            ("mysql://hero@hunter2:x@db/beds", "must have no password"),
+            ("postgres://hunter2@db/beds", "unknown scheme"),
+            ("mysql://db/hunter2", "has no user"),
+            ("mysql://hero@db", "has no database"),
+            ("mysql://hero@db:0/beds", "illegal address"),
+            ("mysql://hero@db/a`b", "illegal database"),
+            ("mysql://he ro@db/beds", "illegal user"),
+            ("mysql+unix://hero@run/x?db=beds", "illegal address"),
+            ("mysql+unix://hero@/run/x", "has no database"),
+        ] {
+            let error = server(url).expect_err(url);
+            let url = RelationalUrl::from(url);
+            assert!(error.contains(expected), "{error}");
+            assert!(!format!("{error} {url} {url:?}").contains("hunter2"), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_the_tables_is_rejected_with_its_place() {
+        let url = "[amqp.relational]\nurl = \"mysql://hero@db/beds\"\n";
+        let table = "[amqp.relational.table.P]\nname = \"p\"\n";
+        for (text, expected) in [
+            (
+                format!("{table}key = [\"id\"]\ncolumns = {{ id = \"int\" }}"),
+                "needs amqp.relational.url",
+            ),
+            (
+                format!("{url}{table}key = [\"id\"]\ncolumns = {{ a = \"int\" }}"),
+                "5:7: amqp.relational.table.P.key has id, which is not in `columns`",
+            ),
+            (
+                format!("{url}{table}key = []\ncolumns = {{ a = \"int\" }}"),
+                "must have from 1 to 16",
+            ),
+            (format!("{url}{table}key = [\"a\"]\ncolumns = {{}}"), "must have from 1 to 256"),
+            (
+                format!("{url}{table}key = [\"a\"]\ncolumns = {{ a = \"blob\" }}"),
+                "expected one of `int`",
+            ),
+            (format!("{url}{table}key = [\"a`\"]\ncolumns = {{}}"), "`a`` is not legal"),
+            (format!("{url}connections = 0"), "amqp.relational.connections must be"),
+            (format!("{url}tls_ca_file = \"/ca.pem\""), "does not begin with mysqls"),
+            (format!("{url}password_file = \"secret\""), "must be an absolute path"),
+            (
+                "amqp.relational.url = \"mysql://hero:x@db/beds\"".to_owned(),
+                "1:23: amqp.relational.url",
+            ),
+        ] {
+            let error =
+                Config::from_toml("hero.toml".as_ref(), &text).expect_err(&text).to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn supervisors_know_the_indexes_of_log_records_where_there_is_a_rabbitmq() {
+        let indexes = |text: &str| {
+            let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");
+            let again = Config::from_toml("hero.toml".as_ref(), &config.to_toml().expect("text"));
+            assert_eq!(again.as_ref(), Ok(&config));
+            let collection = crate::config::LogsConfig::collection().expect("legal");
+            config.osis.indexes(&collection).map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(indexes("").is_empty());
+        let declared = indexes("amqp.url = \"amqp://hero@localhost\"");
+        assert_eq!(declared, ["chain", "level", "root", "time"]);
+    }
+}

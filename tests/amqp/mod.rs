@@ -1,0 +1,5 @@
+//! RabbitMQ, and what brokers serve.
+
+mod builtins;
+mod logs;
+mod relational;
