@@ -125,8 +125,9 @@ struct SocketServer {
     /// The bytes of messages that are being answered, and of answers that wait.
     asked: Arc<AtomicUsize>,
     unread: Arc<AtomicUsize>,
-    /// The time of the last message or pong.
+    /// The time of the last message or pong, and of the last ping.
     heard: Instant,
+    asked_at: Option<Instant>,
 }
 
 async fn serve(service: ApiService, sender: Sender, kept: KeptConnection, socket: WebSocket) {
@@ -143,6 +144,7 @@ async fn serve(service: ApiService, sender: Sender, kept: KeptConnection, socket
         asked: Arc::default(),
         unread: Arc::default(),
         heard: Instant::now(),
+        asked_at: None,
     };
     let end = server.run(kept.shutdown).await;
     subscriptions.end_all();
@@ -242,19 +244,23 @@ impl SocketServer {
         self.send(Message::text(text)).await
     }
 
-    /// Asks a silent client for a sign, and ends the connection of one that gave none.
+    /// Pings a silent client, and ends the connection of one that gave none.
     async fn tick(&mut self, within: Duration, is_busy: bool) -> Result<(), SocketEnd> {
         if is_busy {
             // Nothing is read meanwhile.
             self.heard = Instant::now();
         }
-        let silent = self.heard.elapsed();
-        if silent > within {
+        let unanswered = self.asked_at.filter(|asked_at| *asked_at > self.heard);
+        if unanswered.is_some_and(|asked_at| asked_at.elapsed() >= within) {
             let reason = "it answers no ping (api.client_timeout)";
             log_disconnected(&self.sender.peer, reason);
             return Err(SocketEnd::Told(close_code::POLICY, reason.to_owned()));
         }
-        if silent > within / 3 { self.send(Message::Ping(Bytes::new())).await } else { Ok(()) }
+        if unanswered.is_some() || self.heard.elapsed() < within / 3 {
+            return Ok(());
+        }
+        self.asked_at = Some(Instant::now());
+        self.send(Message::Ping(Bytes::new())).await
     }
 
     async fn send(&mut self, message: Message) -> Result<(), SocketEnd> {

@@ -27,16 +27,27 @@ pub(super) async fn read(client: &Client, topic: &FollowTopic, feed: &SharedFeed
     }
 }
 
-async fn trouble(feed: &SharedFeed, error: &ClientError) {
+/// Tells why nothing can be read. Returns once another attempt makes sense.
+async fn trouble(client: &Client, feed: &SharedFeed, error: &ClientError) {
     feed.trouble(&error.to_string());
-    tokio::time::sleep(AGAIN).await;
+    let is_away = matches!(error, ClientError::Store(error) if error.is_transient());
+    loop {
+        tokio::time::sleep(AGAIN).await;
+        if !is_away {
+            return;
+        }
+        if client.ping().await.is_ok() {
+            feed.change(|content| content.problem = None);
+            return;
+        }
+    }
 }
 
 async fn read_job(client: &Client, id: &JobId, feed: &SharedFeed) {
     let begin = loop {
         match client.get_last_job_logs(id, 1).await {
             Ok(last) => break last.first().map_or("0-0".to_owned(), |line| line.id.clone()),
-            Err(error) => trouble(feed, &error).await,
+            Err(error) => trouble(client, feed, &error).await,
         }
     };
     feed.change(|content| content.open(StreamPlace::of(&begin)));
@@ -49,7 +60,7 @@ async fn read_job(client: &Client, id: &JobId, feed: &SharedFeed) {
                 return;
             }
             Err(error) => {
-                trouble(feed, &error).await;
+                trouble(client, feed, &error).await;
                 continue;
             }
         };
@@ -81,7 +92,7 @@ async fn read_events(client: &Client, feed: &SharedFeed) {
     let now = loop {
         match client.now().await {
             Ok(now) => break now,
-            Err(error) => trouble(feed, &error).await,
+            Err(error) => trouble(client, feed, &error).await,
         }
     };
     feed.change(|content| content.open(StreamPlace::of(&LogLine::place_before(now))));
@@ -97,7 +108,7 @@ async fn read_events(client: &Client, feed: &SharedFeed) {
                     content.add(place, bytes, FeedEntry::Event(event.into()));
                 }
             }),
-            Err(error) => trouble(feed, &error).await,
+            Err(error) => trouble(client, feed, &error).await,
         }
         tokio::time::sleep(PACE).await;
     }
@@ -125,7 +136,7 @@ async fn read_stats(client: &Client, feed: &SharedFeed) {
                     });
                 }
             }
-            Err(error) => trouble(feed, &error).await,
+            Err(error) => trouble(client, feed, &error).await,
         }
         tokio::time::sleep(STATS_PACE).await;
     }

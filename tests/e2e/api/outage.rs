@@ -39,7 +39,7 @@ fn valid_token_is_not_refused_while_redis_is_away() {
 #[test]
 fn connection_is_kept_for_further_requests_until_it_is_idle() {
     let redis = Redis::start();
-    let api = Api::with(Hero::on(&redis).set("api.client_timeout", "\"1s\""), &redis);
+    let api = Api::with(Hero::on(&redis).set("api.client_timeout", "\"3s\""), &redis);
     let info = request("system.info", &json!({}));
     let mut link = api.unix();
     for _ in 0..3 {

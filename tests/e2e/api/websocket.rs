@@ -94,7 +94,7 @@ impl Socket {
             match self.next() {
                 Frame::Text(answer) if answer["id"] == id => return answer,
                 Frame::Text(notice) => self.early.push(notice),
-                Frame::Ping => {}
+                Frame::Ping => drop(self.frame(PONG, b"")),
                 other => panic!("no answer to {method} but {other:?}"),
             }
         }
@@ -115,7 +115,7 @@ impl Socket {
             true => loop {
                 match self.next() {
                     Frame::Text(text) => break text,
-                    Frame::Ping => {}
+                    Frame::Ping => drop(self.frame(PONG, b"")),
                     other => panic!("no notification but {other:?}"),
                 }
             },
