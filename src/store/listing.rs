@@ -221,7 +221,11 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         let mut entries: Vec<Entry> = Vec::new();
-        let mut open: Vec<&String> = indexes.iter().collect();
+        let mut open: Vec<&String> = if indexes.len() > 2 * limit {
+            self.with_newest(indexes, after, limit).await?
+        } else {
+            indexes.iter().collect()
+        };
         let mut offset = 0;
         // Once is enough for an index unless more than a page of it share the cursor's very score.
         while !open.is_empty() {
@@ -255,6 +259,37 @@ impl Store {
         entries.dedup();
         entries.truncate(limit);
         Ok(entries)
+    }
+
+    /// Returns the indexes that may have one of the newest entries, by the first entry of each: an index whose
+    /// first is older than those of enough others has none.
+    async fn with_newest<'i>(
+        &self,
+        indexes: &'i [String],
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Vec<&'i String>, StoreError> {
+        let mut pipeline = redis::pipe();
+        for index in indexes {
+            let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
+            let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(index).arg(most).arg("-inf");
+            command.arg("WITHSCORES").arg("LIMIT").arg(0).arg(1);
+        }
+        let firsts: Vec<Vec<(String, f64)>> = self.link.pipeline("listing jobs", &pipeline).await?;
+        let firsts = indexes.iter().zip(firsts);
+        let first = |(index, page): (_, Vec<(String, f64)>)| {
+            let (id, score) = page.into_iter().next()?;
+            #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
+            let score = score as i64;
+            // An entry of the page before may hide what comes after it.
+            let is_hidden = after.is_some_and(|cursor| cursor.score == score);
+            Some((is_hidden, score, id, index))
+        };
+        let mut firsts: Vec<(bool, i64, String, &String)> = firsts.filter_map(first).collect();
+        firsts.sort_unstable_by(|a, b| b.cmp(a));
+        let hidden = firsts.iter().filter(|(is_hidden, ..)| *is_hidden).count();
+        // A job that moves may stand in two indexes.
+        Ok(firsts.into_iter().take(hidden + 2 * limit).map(|(.., index)| index).collect())
     }
 
     /// Reads jobs as lists show them, in one round trip; `None` for one that does not exist.

@@ -1,6 +1,7 @@
 //! Pages of jobs, and the state of queues.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
@@ -225,4 +226,29 @@ async fn cancelled_jobs_and_kinds_of_errors_are_found_among_the_latest_failures(
     let kind = JobSearch { error_kind: Some("exit code N".to_owned()), ..JobSearch::default() };
     let found = world.store.find_jobs(&query, &kind, |_| true).await.expect("searching");
     assert_eq!(names(&found.items), ["c", "b"]);
+}
+
+#[tokio::test]
+async fn pages_that_are_shorter_than_the_number_of_queues_cover_every_job_once() {
+    let world = World::new();
+    let at = Timestamp::now() + RETENTION;
+    let mut jobs = Vec::new();
+    for n in 0..60 {
+        let kind = format!("kind{}", n % 20);
+        // Some share a score, within an index and across indexes.
+        let due = at + Duration::from_secs(n / 7);
+        jobs.push(typed(&kind, &format!("later{n:02}"), due));
+        jobs.push(JobBuilder::new(&kind, "1").id(&format!("now{n:02}")).build().expect("legal"));
+    }
+    world.store.submit(&jobs, true, RETENTION).await.expect("submitting");
+    for status in [JobStatus::Scheduled, JobStatus::Dispatched] {
+        let status = Some(status);
+        let whole = ListQuery { status, limit: 1000, ..ListQuery::default() };
+        let whole = names(&all(&world.store, &whole).await).join(" ");
+        for limit in [1, 2, 7, 19] {
+            let query = ListQuery { status, limit, ..ListQuery::default() };
+            let pages = names(&all(&world.store, &query).await).join(" ");
+            assert_eq!(pages, whole, "pages of {limit}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Problems of the namespace now, as sentences.
 
+use std::time::Duration;
+
 use super::super::links::SiteLinks;
 use super::super::parts::{PageProblem, Severity, count, duration, things};
 use super::super::snapshot::{Minute, SiteSnapshot};
@@ -133,7 +135,11 @@ fn rising(minutes: &[Minute], links: &SiteLinks, found: &mut Vec<PageProblem>) {
     }
     let (share, share_before) =
         (percent_of(failed, ended), percent_of(failed_before, ended_before));
-    let span = |minutes: &[Minute]| duration(minutes.iter().map(|of| of.length).sum());
+    // A sample comes some milliseconds early or late.
+    let span = |minutes: &[Minute]| {
+        let seconds = minutes.iter().map(|of| of.length).sum::<Duration>().as_secs();
+        duration(Duration::from_mins((seconds + 30) / 60))
+    };
     let text = format!(
         "{share} of the jobs that ended in the last {} failed, {share_before} in the {} before.",
         span(latest),
@@ -178,8 +184,6 @@ fn holding(overview: &Overview, links: &SiteLinks, found: &mut Vec<PageProblem>)
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::super::snapshot::tests::snapshot;
     use super::*;
 

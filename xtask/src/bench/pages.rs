@@ -19,6 +19,8 @@ const GROUPS: usize = 20;
 const BULK: usize = 1000;
 /// Repetitions of a request.
 const TIMES: usize = 100;
+/// Repetitions of a search.
+const SEARCHES: usize = 5;
 /// Longer than the task that reads for the pages goes on after the last visitor.
 const PAUSE: Duration = Duration::from_secs(6);
 /// The time for which open pages are watched.
@@ -46,20 +48,12 @@ impl Bench {
         tokio::time::sleep(PAUSE).await;
         let (took, _) = visitor.get("/")?;
         print("/, when nobody has looked before", millis(took), "ms");
-        for page in ["/", "/queues", "/actors", "/jobs", "/jobs?state=error", "/limits"] {
-            let (mut times, mut size) = (Vec::new(), 0);
-            for _ in 0..TIMES {
-                let (took, body) = visitor.get(page)?;
-                times.push(took);
-                size = body;
-            }
-            for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
-                print(&format!("{page}, {name}"), millis(quantile(&mut times, q)), "ms");
-            }
-            #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-            print(&format!("{page}, size"), size as f64 / 1024.0, "KiB");
+        for page in ["/", "/queues", "/actors", "/jobs", "/jobs?state=cancelled", "/limits"] {
+            visitor.measure(page, TIMES)?;
         }
-        self.open_pages(&visitor, sizes.open).await
+        self.open_pages(&visitor, sizes.open).await?;
+        // It looks at as many jobs as a search may.
+        visitor.measure("/jobs?q=nothing", SEARCHES)
     }
 
     /// Measures the supervisor while pages are open.
@@ -183,6 +177,22 @@ impl PageVisitor {
         let mut body = Vec::new();
         reader.read_to_end(&mut body)?;
         Ok((head, body.len()))
+    }
+
+    /// Measures a page so many times.
+    fn measure(&self, page: &str, times: usize) -> Done {
+        let (mut taken, mut size) = (Vec::new(), 0);
+        for _ in 0..times {
+            let (took, body) = self.get(page)?;
+            taken.push(took);
+            size = body;
+        }
+        for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
+            print(&format!("{page}, {name}"), millis(quantile(&mut taken, q)), "ms");
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+        print(&format!("{page}, size"), size as f64 / 1024.0, "KiB");
+        Ok(())
     }
 
     /// Loads a page. Returns the time that it took, and its size in bytes.
