@@ -279,7 +279,7 @@ fn hint_of(setting: &Setting) -> String {
         // A choice says all.
         "priority" | "script_type" => String::new(),
         _ if setting.kind == FieldKind::Flag => String::new(),
-        _ => setting.doc.split_whitespace().collect::<Vec<_>>().join(" "),
+        _ => setting.doc.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', ""),
     }
 }
 
