@@ -3,11 +3,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use hero::cli::{Cli, print_error};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::of_args(std::env::args_os()) {
         Ok(cli) => cli,
         // `--help` and `--version` arrive here too, with exit code 0.
         Err(usage) => {

@@ -66,10 +66,12 @@ impl ActorCommand {
         let client = global.client()?;
         match self {
             Self::List(list) => list.run(&client, global.json).await,
-            Self::Drain(which) => which.tell(&client, &Control::Drain, global.json).await,
-            Self::Resume(which) => which.tell(&client, &Control::Resume, global.json).await,
+            Self::Drain(which) => which.tell(&client, &Control::Drain, "drain", global.json).await,
+            Self::Resume(which) => {
+                which.tell(&client, &Control::Resume, "resume", global.json).await
+            }
             Self::Ping(ping) => ping.run(&client, global.json).await,
-            Self::Stop(which) => which.tell(&client, &Control::Shutdown, global.json).await,
+            Self::Stop(which) => which.tell(&client, &Control::Shutdown, "stop", global.json).await,
         }
     }
 }
@@ -97,6 +99,7 @@ impl ActorNames {
         &self,
         client: &Client,
         message: &Control,
+        verb: &str,
         json: bool,
     ) -> Result<ExitCode, Error> {
         let named = self.ids()?;
@@ -104,7 +107,7 @@ impl ActorNames {
         for id in &named {
             client.tell_actor(id, message).await?;
             if !json {
-                output::line(&format!("{id} notified"))?;
+                output::line(&format!("{id} told to {verb}"))?;
             }
         }
         if json {

@@ -16,8 +16,8 @@ use crate::proto::text::counted;
 /// Copy all jobs, schedules, logs and objects to a file, while they are in use
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero backup /var/backups/hero.jsonl\n\n\
-                        Only its owner can read the file, which replaces one of that name. The state \
-                        of periodic jobs is that of the ones in supervisor.cron_dir of this machine. \
+                        Only its owner can read the file, which replaces one of that name. It has \
+                        the state of the periodic jobs in supervisor.cron_dir of this machine. \
                         See docs/operations.md.")]
 pub(super) struct Backup {
     /// The file

@@ -26,7 +26,7 @@ pub(super) enum CronCommand {
     /// Let disabled periodic jobs fire again; what they missed is not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
     Enable(CronNames),
-    /// Let periodic jobs not fire until they are enabled, on no machine; their files stay as they are
+    /// Stop periodic jobs from firing, on every machine, until they are enabled; their files stay as they are
     #[command(after_help = "Example:\n  hero cron disable nightly")]
     Disable(CronNames),
 }

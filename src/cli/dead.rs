@@ -193,7 +193,7 @@ fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error
     output::print(
         global.json,
         || json!({ done: number, "left": left }),
-        || format!("{number} {done}\n"),
+        || format!("{} {done}\n", counted(number, "dead letter", "dead letters")),
     )?;
     if left == 0 {
         return Ok(ExitCode::SUCCESS);

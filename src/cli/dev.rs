@@ -20,8 +20,9 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
 /// Run everything on a private Redis until Ctrl-C, or until COMMAND ends
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n\n\
-                        COMMAND finds `hero` in its PATH, the private Redis by HERO_CONFIG and the \
-                        address of the page in HERO_PAGE; its exit code is that of hero.\nEverything is removed afterwards, including the jobs.")]
+                        COMMAND finds this program as `hero` in its PATH, the private Redis by HERO_CONFIG, and the\n\
+                        address of the page in HERO_PAGE. The exit code is that of COMMAND.\n\
+                        Everything is removed afterwards, including the jobs.")]
 pub(super) struct Dev {
     /// Print the log of the daemons
     #[arg(short, long)]

@@ -56,18 +56,22 @@ async fn report_hindrances(client: &Client, id: &JobId) -> Infallible {
         let Some(hindrance) = hindrance.filter(|found| reported.as_ref() != Some(found)) else {
             continue;
         };
-        let reason = match &hindrance {
-            Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero queue list"),
-            Hindrance::Pause(queue) => {
-                format!("its queue, which is paused: hero queue resume {queue}")
-            }
-            Hindrance::NoActor(queue) => {
-                format!("an actor: no live one claims jobs of {queue}: hero actor list")
-            }
-        };
-        output::note(&format!("hero: job {id} waits for {reason}"));
+        report_hindrance(id, &hindrance);
         reported = Some(hindrance);
     }
+}
+
+fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
+    let reason = match hindrance {
+        Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero queue list"),
+        Hindrance::Pause(queue) => {
+            format!("its queue, which is paused: hero queue resume {queue}")
+        }
+        Hindrance::NoActor(queue) => {
+            format!("an actor: no live one claims jobs of {queue}: hero actor list")
+        }
+    };
+    output::note(&format!("hero: job {id} waits for {reason}"));
 }
 
 /// Waits for the end of a job and prints its output; a view shows its log meanwhile.
@@ -91,6 +95,13 @@ pub(super) async fn wait(
             return Ok(ExitCode::from(SIGNALLED + signal));
         }
     };
+    // Who gives up early has not been told yet why the job does not start.
+    if matches!(ended, Err(ClientError::GaveUp { .. }))
+        && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
+        && let Ok(Some(hindrance)) = client.hindrance(id).await
+    {
+        report_hindrance(id, &hindrance);
+    }
     if json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
         output::json(&client.get_job(id).await?.to_json())?;
     } else if let Ok(result) = &ended {
@@ -126,7 +137,7 @@ async fn end(
 }
 
 /// Adds the id of the job to the error.
-fn explained(id: &JobId, error: ClientError) -> Error {
+pub(super) fn explained(id: &JobId, error: ClientError) -> Error {
     match error {
         ClientError::JobFailed { error, .. } => {
             Error::new(Exit::JobError, format!("job {id} failed: {error}"))

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{Global, output};
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::metrics::{Format, Metrics};
 
 /// Print metrics as Prometheus reads them
@@ -24,6 +24,11 @@ pub(super) struct MetricsCommand {
 
 impl MetricsCommand {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        if global.json {
+            let message =
+                "hero metrics prints no JSON; hero status --json and hero stats --json do";
+            return Err(Error::new(Exit::Usage, message));
+        }
         let config = global.config()?;
         let client = Client::open(&config)?;
         let address = config.redis.redacted_url();

@@ -39,7 +39,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::client::Client;
 use crate::config::{Config, parse_duration};
@@ -69,11 +70,11 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 struct Global {
-    /// The configuration file; by default /etc/hero/hero.toml
-    #[arg(long, global = true, value_name = "FILE", env = "HERO_CONFIG", hide_env_values = true)]
+    /// The configuration file; by default that of `HERO_CONFIG`, else /etc/hero/hero.toml
+    #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     config: Option<OsString>,
     /// Print one JSON document instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 901)]
     json: bool,
 }
 
@@ -129,12 +130,39 @@ struct RunUnit {
 }
 
 impl Cli {
+    /// Parses arguments, of which the first is the program.
+    ///
+    /// # Errors
+    /// The help or the version, if they are asked for; the fault of the arguments. One that is a
+    /// command of `hero job`, such as `logs`, is named as such.
+    pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let args: Vec<OsString> = args.into_iter().collect();
+        Self::try_parse_from(&args).map_err(|mut error| {
+            let first = args.iter().skip(1).find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
+            let word = first.and_then(|arg| arg.to_str()).unwrap_or_default();
+            let is_unknown = matches!(
+                error.get(ContextKind::InvalidSubcommand),
+                Some(ContextValue::String(unknown)) if unknown == word
+            );
+            let command = Self::command();
+            let job = command.find_subcommand("job");
+            if is_unknown && job.is_some_and(|job| job.find_subcommand(word).is_some()) {
+                let meant = ContextValue::Strings(vec![format!("job {word}")]);
+                error.insert(ContextKind::SuggestedSubcommand, meant);
+            }
+            error
+        })
+    }
+
     /// Runs the command. Blocks; creates its own runtime.
     ///
     /// # Errors
     /// [`Error`] with a message and an exit code. The message is empty if standard output was
     /// closed by its reader.
-    pub fn run(self) -> Result<ExitCode, Error> {
+    pub fn run(mut self) -> Result<ExitCode, Error> {
+        // Not by clap: it would show --config as a required option in messages on usage.
+        let file = self.global.config.take();
+        self.global.config = file.or_else(|| std::env::var_os("HERO_CONFIG"));
         let global = &self.global;
         match self.command {
             Command::Run(RunUnit { unit, wait }) => {
@@ -197,7 +225,6 @@ fn block_on<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Err
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn command_line_has_no_conflicting_options() {
@@ -213,6 +240,20 @@ mod tests {
             command.get_subcommands().for_each(|sub| check(sub, &path));
         }
         check(&Cli::command(), "");
+    }
+
+    #[test]
+    fn command_of_jobs_without_its_noun_is_named() {
+        let fault = |line: &str| {
+            let args = line.split(' ').map(OsString::from);
+            Cli::of_args(args).expect_err(line).to_string()
+        };
+        let wrong = fault("hero logs 7f9c2ba4");
+        assert!(wrong.contains("a similar subcommand exists: 'job logs'"), "{wrong}");
+        let wrong = fault("hero --json list");
+        assert!(wrong.contains("'job list'") && !wrong.contains("'limit'"), "{wrong}");
+        let wrong = fault("hero queue retry");
+        assert!(!wrong.contains("job"), "{wrong}");
     }
 
     #[test]

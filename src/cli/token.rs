@@ -43,9 +43,9 @@ pub(super) enum TokenCommand {
                         many jobs. The name becomes caller_id of the jobs."
 )]
 pub(super) struct NewTokenCommand {
-    /// Its name
+    /// The name of the token
     name: String,
-    /// Its rights: read, submit, operate, admin, several by commas
+    /// Its rights: read, submit, operate, admin; several are separated by commas
     #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPE")]
     scope: Vec<String>,
     /// Refuse it after this time; by default it holds until it is revoked

@@ -41,6 +41,42 @@ fn exit_codes_are_those_of_the_help() {
 }
 
 #[test]
+fn errors_say_what_failed_and_what_to_do() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "--id", "bad", "-e", "throw \"no\""]).code(1);
+    let file = redis.folder().join("other");
+    std::fs::write(&file, "no backup\n").expect("a file");
+    let file = file.to_str().expect("a path of text");
+    for (args, said) in [
+        (vec!["job", "output", "bad"], "job bad failed: no (line 1"),
+        (vec!["logs", "bad"], "a similar subcommand exists: 'job logs'"),
+        (vec!["metrics", "--json"], "hero status --json"),
+        (vec!["restore", file], "it is no backup of Hero"),
+        (
+            vec!["submit", "-t", "osis", "--retention", "100000d", "-e", "1"],
+            "--retention: `8640000000` is more than 315360000 seconds, the limit",
+        ),
+        (
+            vec!["exec", "--wait", "10ms", "-t", "sal", "-e", "1"],
+            "waits for an actor: no live one claims jobs of type:sal",
+        ),
+    ] {
+        hero.run(&args).says(said);
+    }
+    // The variable HERO_CONFIG, which is set here, does not make an option of messages on usage.
+    let usage = hero.run(&["dead", "retry"]).code(2).stderr;
+    assert!(
+        usage.contains("Usage: hero dead retry <ID>...") && !usage.contains("--config"),
+        "{usage}"
+    );
+    hero.run(&["actor", "drain", "osis-default-1"])
+        .code(0)
+        .stdout("osis:default:1 told to drain\n");
+}
+
+#[test]
 fn unreachable_redis_is_named_and_exits_with_69() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);

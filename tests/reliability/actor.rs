@@ -83,7 +83,9 @@ fn dead_letters_are_listed_shown_retried_and_deleted_by_the_command_line() {
     hero.run(&["dead", "show", "c"]).code(65).says("job c is not a dead letter: it is finished");
     hero.run(&["dead", "retry", "a"]).code(0).stdout("a retried\n");
     hero.run(&["dead", "retry", "a", "x"]).code(65).says("no such job: x");
-    hero.run(&["dead", "retry", "--all", "--error", "luck"]).code(0).stdout("1 retried\n");
+    hero.run(&["dead", "retry", "--all", "--error", "luck"])
+        .code(0)
+        .stdout("1 dead letter retried\n");
     assert_eq!(
         (status(&redis, "a"), status(&redis, "b")),
         ("dispatched".into(), "dispatched".into())

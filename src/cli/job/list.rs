@@ -23,9 +23,12 @@ use crate::store::{JobSearch, JobSummary, ListQuery};
                         hero job list --type python --json\n\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
-    /// Only jobs in this state: created, `waiting_for_prerequisites`, scheduled, dispatched, started,
-    /// finished or error
-    #[arg(long)]
+    // Not by a doc comment, in which the longest name would need backticks.
+    #[arg(
+        long,
+        help = "Only jobs in this state: created, waiting_for_prerequisites, scheduled, dispatched, \
+                started, finished or error"
+    )]
     status: Option<String>,
     /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]

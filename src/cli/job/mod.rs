@@ -11,13 +11,14 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::exec::{parsed, wait};
+use super::exec::{explained, parsed, wait};
 use super::progress::View;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::job::{JobId, JobStatus};
+use crate::proto::text::counted;
 use crate::store::LogLine;
 
 /// List jobs, wait for them, stop, retry, clone or delete them
@@ -197,7 +198,7 @@ impl JobCommand {
                 output::print(
                     global.json,
                     || json!({ "deleted": deleted }),
-                    || format!("{deleted} deleted\n"),
+                    || format!("{} deleted\n", counted(deleted, "job", "jobs")),
                 )?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -206,7 +207,8 @@ impl JobCommand {
 }
 
 async fn write_output(client: &Client, id: &JobId, json: bool) -> Result<ExitCode, Error> {
-    let Some(result) = client.get_job_output(id).await? else {
+    let Some(result) = client.get_job_output(id).await.map_err(|error| explained(id, error))?
+    else {
         let message = format!("job {id} has no output yet; wait for it: hero job wait {id}");
         return Err(Error::new(Exit::Data, message));
     };

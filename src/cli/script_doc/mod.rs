@@ -53,7 +53,7 @@ pub(super) struct Doc {
                         hero script check -t sal -e 'file_raed(\"/etc/hostname\")'\n  \
                         hero script check -t bash deploy.sh\n\n\
                         A Rhai script is parsed with the modules that it imports, and unknown functions are reported.\n\
-                        Other scripts are checked\nby the `check` command of their type in the configuration.")]
+                        Other scripts are checked by the `check` command of their type in the configuration.")]
 pub(super) struct ScriptCheck {
     #[command(flatten)]
     source: ScriptSource,

@@ -90,6 +90,8 @@ pub struct BackupReader<R> {
     line_bytes: usize,
 }
 
+const NO_BACKUP: &str = "it is no backup of Hero";
+
 impl<R: BufRead> BackupReader<R> {
     /// Reads nothing yet.
     pub fn new(from: R) -> Self {
@@ -108,7 +110,7 @@ impl<R: BufRead> BackupReader<R> {
                  hero {} or a later version",
                 head.format, head.version
             ))),
-            _ => Err(BackupError::Rejected("it is no backup of Hero".to_owned())),
+            _ => Err(BackupError::Rejected(NO_BACKUP.to_owned())),
         }
     }
 
@@ -138,8 +140,10 @@ impl<R: BufRead> BackupReader<R> {
         if bytes.last() != Some(&b'\n') {
             return Err(reject("the file is cut off here".to_owned()));
         }
-        let line: BackupLine =
-            serde_json::from_slice(&bytes).map_err(|error| reject(error.to_string()))?;
+        let line: BackupLine = serde_json::from_slice(&bytes).map_err(|error| match number {
+            1 => BackupError::Rejected(format!("{NO_BACKUP}: line 1: {error}")),
+            _ => reject(error.to_string()),
+        })?;
         if let BackupLine::End(end) = &line {
             if *end != self.sum.end() {
                 return Err(BackupError::Rejected(

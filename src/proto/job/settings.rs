@@ -46,8 +46,8 @@ macro_rules! job_settings {
             context_id as context_id(name: &str): String = String::new() => {
                 word: "context", value_name: "TEXT",
             }
-            /// The script type; without it the file's extension tells: .rhai osis, .py python, .v
-            /// and .vsh v, or what the configuration says
+            /// The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash,
+            /// .js node, .v and .vsh v, .hero heroscript, or what the configuration says
             script_type as script_type(name: &str): Option<ScriptType> = None => {
                 word: "type", short: Some('t'), value_name: "TYPE",
             }

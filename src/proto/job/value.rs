@@ -170,6 +170,9 @@ fn is_legal(seconds: f64) -> bool {
 }
 
 fn no_duration(text: &str) -> String {
+    if text.parse().is_ok_and(|seconds: f64| seconds > SECONDS_MAX && seconds.is_finite()) {
+        return format!("`{}` is more than {SECONDS_MAX} seconds, the limit", shown(text));
+    }
     format!("`{}` is not a number of seconds above 0", shown(text))
 }
 

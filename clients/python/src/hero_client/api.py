@@ -94,8 +94,8 @@ class DeadLetter(_DeadLetterRequired, total=False):
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
     script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .v and .vsh v, or what the
-    configuration says."""
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or what the configuration says."""
 
 
 class DeadLetters(TypedDict):
@@ -291,8 +291,8 @@ class Job(_JobRequired, total=False):
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .v and .vsh v, or what the
-    configuration says."""
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or what the configuration says."""
     signal: int
     """The signal that ended its process."""
     started_at: str
@@ -339,8 +339,8 @@ class _JobSettingsRequired(TypedDict):
     script: str
     """The text to run."""
     script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .v and .vsh v, or what the
-    configuration says."""
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or what the configuration says."""
 
 
 class JobSettings(_JobSettingsRequired, total=False):
@@ -480,8 +480,8 @@ class ListedJob(_ListedJobRequired, total=False):
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     script_type: str
-    """The script type; without it the file's extension tells: .rhai osis, .py python, .v and .vsh v, or what the
-    configuration says."""
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or what the configuration says."""
     started_at: str
     """The start of its last attempt."""
     status: JobStatus
