@@ -239,14 +239,15 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     submit(&api.hero, 3, "osis", "throw \"no\"");
     prometheus.until_alert("HeroQueueWithoutActor", ("queue", "type:python"));
     prometheus.until_alert("HeroJobsWaitLong", ("queue", "type:bash"));
+    // An actor dies with its jobs. Its presence ends meanwhile.
+    wait_until("all its tasks are busy", || redis.count("bash", "started") == 12);
+    bash.kill();
     prometheus.until_alert("HeroJobsFail", ("type", "osis"));
     prometheus.until_alert("HeroDeadLetters", ("type", "osis"));
     prometheus.until_alert("HeroActorsHold", ("type", "sal"));
     fill_redis(&redis, prometheus);
     every_query_of_the_package_has_series(prometheus);
 
-    // An actor dies with its jobs.
-    bash.kill();
     prometheus.until_alert("HeroJobsRecovered", ("type", "bash"));
     prometheus.until_alert("HeroQueueWithoutActor", ("queue", "type:bash"));
 
