@@ -66,6 +66,8 @@ deps-test: deps ## get the Debian packages that only tests use
 	fi
 	$(call package,mariadb-server,[ -x /usr/sbin/mariadbd ],tests of rel.* of brokers,RUNLEVEL=1)
 	$(call package,curl,command -v curl,tests of downloads by scripts)
+	$(call package,rabbitmq-server,test -x /usr/lib/rabbitmq/bin/rabbitmq-server,tests of brokers,RUNLEVEL=1)
+	$(call package,python3-pika,/usr/bin/python3 -c 'import pika',tests with a client of RabbitMQ in Python)
 	$(call package,chromium-driver,command -v chromium && command -v chromedriver,tests of the page in a browser)
 	@if [ -e $(TOOLS)/axe-core/axe.min.js ]; then \
 	    echo "axe-core: found"; \
@@ -105,9 +107,11 @@ fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
 	FUZZ_SECONDS=$(or $(SECONDS),60) SEED=$${SEED:-random} \
 	    $(CARGO) test --locked --test integration fuzz:: -- --nocapture
 
-chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) SEED=random
+chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) MESSAGES=20000 SEED=random
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} SEED=$${SEED:-random} \
 	    $(CARGO) test --locked --test integration chaos::storm -- --nocapture
+	AMQP_MESSAGES=$${MESSAGES:-20000} \
+	    $(CARGO) test --locked --test integration amqp::storm -- --nocapture
 	FIRINGS=$${FIRINGS:-60} \
 	    $(CARGO) test --locked --test integration e2e::cron::three_supervisors -- --nocapture
 	SEED=$${SEED:-random} SEQUENCES=$${SEQUENCES:-50} \

@@ -46,7 +46,7 @@ pub struct Properties {
     pub message_id: Option<String>,
     /// The queue of the answer.
     pub reply_to: Option<String>,
-    /// What an answer repeats.
+    /// The text that an answer repeats.
     pub correlation_id: Option<String>,
     /// The headers that are text or numbers.
     pub headers: BTreeMap<String, String>,
@@ -54,7 +54,7 @@ pub struct Properties {
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Message {
+pub struct AmqpMessage {
     /// The queue from which it came.
     pub queue: String,
     /// Its routing key.
@@ -73,7 +73,7 @@ pub struct Message {
     /// The queue of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// What an answer repeats.
+    /// The text that an answer repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
     /// The root of the chain of messages.
@@ -106,18 +106,18 @@ struct Body {
     data: Value,
 }
 
-impl Message {
+impl AmqpMessage {
     /// Parses a delivery. An empty body counts as one without a template and data.
     ///
     /// # Errors
-    /// [`Failure`] with the code `invalid_message`: the body is too large, or not an object in JSON, or
+    /// [`MessageFailure`] with the code `invalid_message`: the body is too large, or not an object in JSON, or
     /// there is no operation.
-    pub fn parse(delivered: Delivered<'_>, body_bytes_max: u64) -> Result<Self, Failure> {
+    pub fn parse(delivered: Delivered<'_>, body_bytes_max: u64) -> Result<Self, MessageFailure> {
         let Delivered { queue, key, is_direct, body, properties } = delivered;
         let size = body.len() as u64;
         if size > body_bytes_max {
             let reason = format!("the body has {size} bytes, more than {body_bytes_max}");
-            return Err(Failure::invalid(reason));
+            return Err(MessageFailure::invalid(reason));
         }
         let header = |name: &str| {
             properties.headers.get(name).filter(|text| text.len() <= HEADER_BYTES_MAX).cloned()
@@ -125,13 +125,13 @@ impl Message {
         let operation = properties.kind.clone().unwrap_or_default();
         if operation.is_empty() || operation.len() > NAME_BYTES_MAX {
             let reason = "the property type is missing: it is the operation, such as ping";
-            return Err(Failure::invalid(reason));
+            return Err(MessageFailure::invalid(reason));
         }
         let body: Body = if body.iter().all(u8::is_ascii_whitespace) {
             Body { template: None, data: Value::Null }
         } else {
             let wrong = |error: String| {
-                Failure::invalid(format!(
+                MessageFailure::invalid(format!(
                     "the body is not {{\"template\": …, \"data\": …}} in JSON: {error}"
                 ))
             };
@@ -143,7 +143,9 @@ impl Message {
         };
         let template = body.template.unwrap_or_default();
         if template.len() > NAME_BYTES_MAX {
-            return Err(Failure::invalid(format!("the template is longer than {NAME_BYTES_MAX}")));
+            return Err(MessageFailure::invalid(format!(
+                "the template is longer than {NAME_BYTES_MAX}"
+            )));
         }
         let own_key = header(KEY).filter(|_| is_direct);
         Ok(Self {
@@ -192,17 +194,17 @@ impl Message {
 
 /// The answer to a message.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum MessageAnswer {
     /// It was served, with this result.
     Done(Value),
     /// It failed.
-    Failed(Failure),
+    Failed(MessageFailure),
 }
 
 /// The reason why a message was not served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
+pub struct MessageFailure {
     /// A word for programs: `invalid_message`, `no_route`, `not_found`, …
     pub code: String,
     /// A sentence for people.
@@ -211,7 +213,7 @@ pub struct Failure {
     pub retryable: bool,
 }
 
-impl Failure {
+impl MessageFailure {
     /// Returns a failure that no repetition mends.
     pub fn lasting(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), retryable: false }
@@ -228,7 +230,7 @@ impl Failure {
     }
 }
 
-impl Answer {
+impl MessageAnswer {
     /// Returns the body of the reply: `{"ok": true, "result": …}` or `{"ok": false, "error": …}`.
     pub fn body(&self) -> Vec<u8> {
         let body = match self {
@@ -251,8 +253,8 @@ impl Answer {
     }
 }
 
-impl From<Result<Value, Failure>> for Answer {
-    fn from(result: Result<Value, Failure>) -> Self {
+impl From<Result<Value, MessageFailure>> for MessageAnswer {
+    fn from(result: Result<Value, MessageFailure>) -> Self {
         match result {
             Ok(result) => Self::Done(result),
             Err(failure) => Self::Failed(failure),
@@ -275,9 +277,13 @@ mod tests {
         }
     }
 
-    fn parse(body: &[u8], properties: &Properties, is_direct: bool) -> Result<Message, Failure> {
+    fn parse(
+        body: &[u8],
+        properties: &Properties,
+        is_direct: bool,
+    ) -> Result<AmqpMessage, MessageFailure> {
         let (queue, key) = ("prod_rec.read", "rec.read");
-        Message::parse(Delivered { queue, key, is_direct, body, properties }, 100)
+        AmqpMessage::parse(Delivered { queue, key, is_direct, body, properties }, 100)
     }
 
     #[test]
@@ -290,7 +296,7 @@ mod tests {
         assert_eq!((message.key.as_str(), message.attempt), ("log", 2));
         assert_eq!((message.root.as_deref(), message.chain.as_deref()), (Some("r"), Some("c")));
         let text = serde_json::to_string(&message).expect("text");
-        assert_eq!(serde_json::from_str::<Message>(&text).expect("read"), message);
+        assert_eq!(serde_json::from_str::<AmqpMessage>(&text).expect("read"), message);
         let again = parse(&message.body(), &message.properties(), true).expect("legal");
         assert_eq!(again, message);
     }
@@ -321,14 +327,14 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_it_was_written() {
         for answer in [
-            Answer::Done(json!({"id": "x"})),
-            Answer::Done(Value::Null),
-            Answer::Failed(Failure::passing("unavailable", "redis is away")),
+            MessageAnswer::Done(json!({"id": "x"})),
+            MessageAnswer::Done(Value::Null),
+            MessageAnswer::Failed(MessageFailure::passing("unavailable", "redis is away")),
         ] {
-            assert_eq!(Answer::parse(&answer.body()), Some(answer));
+            assert_eq!(MessageAnswer::parse(&answer.body()), Some(answer));
         }
         for other in [&b"pong"[..], b"{}", br#"{"ok":1}"#, br#"{"ok":false,"error":"no"}"#] {
-            assert_eq!(Answer::parse(other), None);
+            assert_eq!(MessageAnswer::parse(other), None);
         }
     }
 }

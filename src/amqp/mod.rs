@@ -1,7 +1,9 @@
 //! Brokers: they take messages from RabbitMQ, by the topology of one topic exchange, and give each to
 //! a built-in or to a job.
 
+pub mod broker;
 pub mod builtin;
+pub mod link;
 pub mod logs;
 pub mod message;
 pub mod pattern;

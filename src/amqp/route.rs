@@ -1,6 +1,6 @@
-//! Who serves a message: a route of the configuration, else a built-in by the key.
+//! The choice of the part that serves a message: a route of the configuration, else a built-in by the key.
 
-use super::message::{Failure, Message};
+use super::message::{AmqpMessage, MessageFailure};
 use super::pattern;
 use crate::config::{AmqpConfig, BrokerName, BuiltInName, RouteConfig};
 
@@ -25,12 +25,12 @@ pub enum Served<'a> {
 /// Returns who serves a message that a broker got; in the unified mode there is no broker.
 ///
 /// # Errors
-/// [`Failure`] with the code `no_route`.
+/// [`MessageFailure`] with the code `no_route`.
 pub fn serves<'a>(
     config: &'a AmqpConfig,
     broker: Option<BrokerName>,
-    message: &Message,
-) -> Result<Served<'a>, Failure> {
+    message: &AmqpMessage,
+) -> Result<Served<'a>, MessageFailure> {
     if message.operation == SHUTDOWN {
         return Ok(Served::Shutdown);
     }
@@ -49,7 +49,7 @@ pub fn serves<'a>(
         ("rec", _) if message.template == LOGGER => Ok(Served::BuiltIn(BuiltInName::Logger)),
         ("rec", _) => Ok(Served::BuiltIn(BuiltInName::Objects)),
         ("rel", _) => Ok(Served::BuiltIn(BuiltInName::Relational)),
-        _ => Err(Failure::lasting(
+        _ => Err(MessageFailure::lasting(
             "no_route",
             format!(
                 "no [[amqp.route]] takes the key {}, the operation {} and the template {}",
@@ -61,7 +61,7 @@ pub fn serves<'a>(
     }
 }
 
-fn is_for(route: &RouteConfig, broker: Option<BrokerName>, message: &Message) -> bool {
+fn is_for(route: &RouteConfig, broker: Option<BrokerName>, message: &AmqpMessage) -> bool {
     let is = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
     pattern::takes(&route.key, &message.key)
         && is(&route.operation, &message.operation)
@@ -82,7 +82,7 @@ mod tests {
         Config::from_toml("hero.toml".as_ref(), text).expect(text).amqp
     }
 
-    fn message(key: &str, operation: &str, template: &str) -> Message {
+    fn message(key: &str, operation: &str, template: &str) -> AmqpMessage {
         let text = format!(
             r#"{{"queue":"q","key":"{key}","operation":"{operation}","template":"{template}"}}"#
         );

@@ -54,7 +54,7 @@ pub enum Argument {
 
 /// A durable queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queue {
+pub struct AmqpQueue {
     /// Its name.
     pub name: String,
     /// Its arguments.
@@ -67,11 +67,11 @@ pub struct Queue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
     /// The queue of the work.
-    pub queue: Queue,
+    pub queue: AmqpQueue,
     /// The retry lanes, from the shortest delay on.
-    pub lanes: Vec<Queue>,
+    pub lanes: Vec<AmqpQueue>,
     /// The queue of the dead letters.
-    pub dead: Queue,
+    pub dead: AmqpQueue,
     /// The routing key of its dead letters, in the exchange of dead letters.
     pub dead_key: String,
     /// True if lanes return to the queue itself, since another queue has its key too.
@@ -81,12 +81,12 @@ pub struct Work {
 impl Work {
     /// Returns its queues in the order in which they are declared: the dead letters before all that may
     /// send them something.
-    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+    pub fn queues(&self) -> impl Iterator<Item = &AmqpQueue> {
         [&self.dead].into_iter().chain(&self.lanes).chain([&self.queue])
     }
 
     /// Returns the lane of a failed delivery, counted from 0.
-    pub fn lane(&self, attempt: u32) -> Option<&Queue> {
+    pub fn lane(&self, attempt: u32) -> Option<&AmqpQueue> {
         let last = self.lanes.len().saturating_sub(1);
         self.lanes.get(usize::try_from(attempt).unwrap_or(last).min(last))
     }
@@ -177,7 +177,7 @@ fn work(config: &AmqpConfig, name: &str, key: &str, is_direct: bool, is_bounded:
         arguments.insert("x-overflow", text("reject-publish"));
     }
     let queue =
-        Queue { name: queue_name.clone(), arguments, binding: Some((EVENTS, key.to_owned())) };
+        AmqpQueue { name: queue_name.clone(), arguments, binding: Some((EVENTS, key.to_owned())) };
     let back = if is_direct { ("", queue_name.as_str()) } else { (EVENTS, key) };
     let lane = |(number, delay): (usize, Duration)| {
         let suffix = if number == 0 { String::new() } else { format!(".{}", number + 1) };
@@ -188,13 +188,13 @@ fn work(config: &AmqpConfig, name: &str, key: &str, is_direct: bool, is_bounded:
             ("x-message-ttl", Argument::Number(millis)),
         ]);
         kind(&mut arguments);
-        Queue { name: format!("{queue_name}.retry{suffix}"), arguments, binding: None }
+        AmqpQueue { name: format!("{queue_name}.retry{suffix}"), arguments, binding: None }
     };
     let lanes = config.retry_delays.iter().map(|delay| delay.0).enumerate().map(lane).collect();
     let mut arguments = BTreeMap::new();
     kind(&mut arguments);
     let binding = Some((DEAD_LETTERS, dead_key.clone()));
-    let dead = Queue { name: format!("{queue_name}.dlq"), arguments, binding };
+    let dead = AmqpQueue { name: format!("{queue_name}.dlq"), arguments, binding };
     Work { queue, lanes, dead, dead_key, is_direct }
 }
 
@@ -324,7 +324,7 @@ mod tests {
     fn quorum_queues_are_asked_for_by_their_type_alone() {
         let config = config("[amqp]\nqueue_type = \"quorum\"\n");
         let pools = pools(&config, None);
-        let is_quorum = |queue: &Queue| {
+        let is_quorum = |queue: &AmqpQueue| {
             queue.arguments.get("x-queue-type") == Some(&Argument::Text("quorum".to_owned()))
         };
         assert!(pools[0].work.queues().all(is_quorum));

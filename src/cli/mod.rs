@@ -118,11 +118,11 @@ enum Command {
     Bench(bench::Bench),
 }
 
-/// Run one unit, as systemd does: an actor or the supervisor
+/// Run one unit, as systemd does: an actor, the supervisor or a broker
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero run supervisor\n  hero run osis-default-1 --wait 30s")]
 struct RunUnit {
-    /// `supervisor`, an actor as TYPE-GROUP-INSTANCE, or a `[unit.NAME]` of the configuration
+    /// `supervisor`, `broker` or `broker-NODE`, an actor as TYPE-GROUP-INSTANCE, or a `[unit.NAME]` of the configuration
     unit: String,
     /// Give up if Redis does not answer within this time; by default, keep trying
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]

@@ -35,9 +35,9 @@ mod units;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use amqp::{
-    AckMode, AmqpConfig, AmqpMode, AmqpUrl, BrokerName, BuiltInName, ColumnType, LogsConfig, Node,
-    QueueKind, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, RouteConfig,
-    Span, SqlName, TableConfig,
+    AckMode, AmqpConfig, AmqpDelay, AmqpMode, AmqpUrl, BrokerName, BuiltInName, ColumnType,
+    LogsConfig, Node, QueueKind, RelationalAddress, RelationalConfig, RelationalServer,
+    RelationalUrl, RouteConfig, SqlName, TableConfig,
 };
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use command::{CommandOptions, DependenciesConfig, is_python};

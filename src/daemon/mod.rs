@@ -25,6 +25,9 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::actor::{ActorError, Actors};
+use crate::amqp::broker::{Broker, BrokerError};
+use crate::amqp::link::LinkError;
+use crate::client::Client;
 use crate::config::{Config, ConfigError, EngineKind, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
@@ -36,7 +39,7 @@ use durability::check_durability;
 use logging::Logging;
 pub(crate) use logging::reads_journal;
 use reload::{LiveSettings, Reload};
-use settings::{actor_settings, supervisor_settings};
+use settings::{actor_settings, broker_settings, supervisor_settings};
 
 /// Runs one unit until a signal or a control message ends it. Blocks, on a runtime of its own. `file`
 /// is the file of `config` if it is not the default one, for a reload. `wait` limits the time until
@@ -104,6 +107,7 @@ pub fn run(
             match role {
                 PreparedRole::Supervisor(supervisor) => supervisor.run(shutdown).await,
                 PreparedRole::Actors(actors) => actors.run(shutdown).await?,
+                PreparedRole::Broker(broker) => broker.run(shutdown).await?,
             }
         }
         if let Some(api) = api {
@@ -124,6 +128,7 @@ fn runs_processes(config: &Config, unit: &Unit) -> bool {
 enum PreparedRole {
     Supervisor(Supervisor),
     Actors(Actors),
+    Broker(Box<Broker>),
 }
 
 /// Prepares the role with its slice of the configuration, and returns the sender of new settings.
@@ -149,8 +154,12 @@ fn prepare(
             let role = Supervisor { store, unit, settings, report, beat_within };
             (PreparedRole::Supervisor(role), LiveSettings::Supervisor(live))
         }
-        Unit::Broker(_) => {
-            return Err(Error::new(Exit::Config, format!("cannot start {unit}: no broker yet")));
+        Unit::Broker(node) => {
+            let client = Client::open(config)?;
+            let settings = Arc::new(broker_settings(config)?);
+            let (store, unit) = (store.clone(), unit.to_owned());
+            let broker = Broker { store, client, unit, node, settings, report, beat_within };
+            (PreparedRole::Broker(Box::new(broker)), LiveSettings::Broker)
         }
         Unit::Actors(actors) => {
             let (live, settings) =
@@ -203,6 +212,23 @@ impl From<ActorError> for Error {
     fn from(error: ActorError) -> Self {
         let exit = match &error {
             ActorError::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
+            _ => Exit::Unavailable,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<BrokerError> for Error {
+    fn from(error: BrokerError) -> Self {
+        let exit = match &error {
+            BrokerError::Store(StoreError::NotPermitted { .. })
+            | BrokerError::Link(LinkError::NotPermitted { .. } | LinkError::NoVhost { .. }) => {
+                Exit::NotPermitted
+            }
+            BrokerError::Config(_)
+            | BrokerError::Link(LinkError::Settings(_) | LinkError::OtherArguments { .. }) => {
+                Exit::Config
+            }
             _ => Exit::Unavailable,
         };
         Self::new(exit, error.to_string())

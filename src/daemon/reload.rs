@@ -21,6 +21,8 @@ use crate::supervisor::SupervisorSettings;
 pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<ActorSettings>>),
+    /// Every change needs a restart.
+    Broker,
 }
 
 /// Reloads one unit.
@@ -85,6 +87,7 @@ impl Reload {
                 };
                 settings.send_replace(Arc::new(actor_settings(&config, actors, &self.store)?));
             }
+            (LiveSettings::Broker, Unit::Broker(_)) => {}
             _ => restart.push("the unit's role"),
         }
         self.logging.set(&config.log);
@@ -92,9 +95,10 @@ impl Reload {
         // Keys that need a restart keep their old values, so that the next reload names them again.
         let (redis, actor) = (self.config.redis.clone(), self.config.actor.clone());
         let (supervisor, api) = (self.config.supervisor.clone(), self.config.api.clone());
-        let events = self.config.job.events;
+        let (events, amqp) = (self.config.job.events, self.config.amqp.clone());
         self.config = config;
         self.config.redis = redis;
+        self.config.amqp = amqp;
         self.config.job.events = events;
         self.config.supervisor.migration = supervisor.migration;
         self.config.supervisor.legacy_queues = supervisor.legacy_queues;
@@ -176,6 +180,9 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     }
     if old.actor.sandbox != new.actor.sandbox {
         keys.push("actor.sandbox");
+    }
+    if old.amqp != new.amqp {
+        keys.push("[amqp]");
     }
     for (key, is_same) in [
         ("api.listen", old.api.listen == new.api.listen),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tracing::{error, info};
 
 use crate::actor;
-use crate::config::{ActorUnit, Config};
+use crate::amqp::broker::BrokerSettings;
+use crate::config::{ActorUnit, Config, RouteConfig};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
-use crate::error::{Error, Exit};
+use crate::error::{Error, Exit, reason};
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
 use crate::store::{ClaimLimits, ExternalRedis, Store};
@@ -69,6 +70,25 @@ pub(super) fn actor_settings(
     let limits = ClaimLimits::new(&config.limits);
     let redact = config.log.redact.clone();
     Ok(actor::ActorSettings { actors, job, actor, redact, limits, engines })
+}
+
+/// Returns the settings of a broker, with the scripts of its routes.
+///
+/// # Errors
+/// [`Exit::Config`] if the file of a script cannot be read.
+pub(super) fn broker_settings(config: &Config) -> Result<BrokerSettings, Error> {
+    let script = |route: &RouteConfig| -> Result<Arc<str>, Error> {
+        let Some(file) = &route.script_file else { return Ok(route.script.as_str().into()) };
+        let read = std::fs::read_to_string(file).map_err(|error| {
+            let (file, reason) = (file.display(), reason(&error));
+            let message = format!("cannot read the script {file} of an [[amqp.route]]: {reason}");
+            Error::new(Exit::Config, message)
+        });
+        read.map(Arc::from)
+    };
+    let scripts = config.amqp.routes.iter().map(script).collect::<Result<_, _>>()?;
+    let (amqp, job, osis) = (config.amqp.clone(), config.job.clone(), config.osis.clone());
+    Ok(BrokerSettings { amqp, job, osis, scripts })
 }
 
 /// Returns the services that scripts call through this process. A connection is opened when a script

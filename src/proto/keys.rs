@@ -5,6 +5,7 @@
 //!
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
+mod amqp;
 mod batches;
 mod fixed;
 mod legacy;
@@ -309,6 +310,10 @@ impl Keys {
             ("WRONG_TYPES", "meta:key:wrong_types"),
             ("CRON", "meta:cron:"),
             ("TOKENS", "meta:api:tokens"),
+            ("AMQP_ENDED", "meta:amqp:ended:"),
+            ("AMQP_BELL", "meta:amqp:bell:"),
+            ("AMQP_SHUTDOWN", "meta:amqp:shutdown:"),
+            ("AMQP_REASON", "meta:amqp:reason:"),
             ("EVENTS", "meta:job:events"),
             ("OSIS_CONTEXTS", "meta:osis:contexts"),
             ("OSIS_COUNT", "meta:osis:count:"),
@@ -416,6 +421,10 @@ mod tests {
             (keys.slow_queues(), "hero:meta:queue:slow"),
             (keys.events(), "hero:meta:job:events"),
             (keys.tokens(), "hero:meta:api:tokens"),
+            (keys.amqp_ended("prod_@/"), "hero:meta:amqp:ended:prod_@/"),
+            (keys.amqp_bell("prod_@/"), "hero:meta:amqp:bell:prod_@/"),
+            (keys.amqp_shutdown("prod_@/"), "hero:meta:amqp:shutdown:prod_@/"),
+            (keys.amqp_reason("prod_@/", "m1"), "hero:meta:amqp:reason:prod_@/:m1"),
             (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),

@@ -1,6 +1,7 @@
 //! The only module that talks to Redis: connections, the atomic operations on jobs, and the
 //! reading side of every list.
 
+mod amqp;
 mod atomic_batch;
 mod attempts;
 mod backoff;
@@ -41,6 +42,7 @@ mod status;
 mod submission;
 mod tokens;
 
+pub use amqp::{MessageEnd, TakenEnds};
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Counts, Recorded, Verdict};
 pub use backoff::Backoff;

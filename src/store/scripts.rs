@@ -52,7 +52,7 @@ macro_rules! scripts {
 }
 
 scripts! {
-    add_token adopt_queued adopt_unqueued appear backup_job claim commit cron_state delete disappear
+    add_token adopt_queued adopt_unqueued amqp_answered amqp_shutdown amqp_take appear backup_job claim commit cron_state delete disappear
     dispatch_due enable_cron fall_back fan_out finish fire heartbeat keep_sample
     inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token
@@ -70,7 +70,7 @@ macro_rules! shared {
 }
 
 shared! {
-    adoption attempts claim_legacy claim_limits control counters cron dependents ending events
+    adoption amqp attempts claim_legacy claim_limits control counters cron dependents ending events
     foreign_actors foreign_end foreign_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
     pushed_again queue queue_front reserved rhailib routing stop_job submit_jobs sweep time unique
     waiting wrong_type

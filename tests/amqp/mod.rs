@@ -1,5 +1,88 @@
-//! RabbitMQ, and what brokers serve.
+//! Brokers against a real RabbitMQ, as real processes.
 
+mod broker_message_flow_test;
+mod broker_pool_test;
 mod builtins;
+mod failures;
+mod isolation;
 mod logs;
+mod patterns;
 mod relational;
+mod storm;
+
+use serde_json::Value;
+
+use crate::support::{Hero, Redis, rabbitmq};
+
+/// The program on a private Redis and a vhost of its own.
+struct Broker {
+    hero: Hero,
+    _redis: Redis,
+}
+
+impl Broker {
+    /// Returns one in the unified mode, with these tables.
+    fn with(tables: &str) -> Self {
+        Self::at(&rabbitmq::vhost(), tables)
+    }
+
+    fn at(url: &str, tables: &str) -> Self {
+        let redis = Redis::start();
+        let hero = on(&redis, url, tables);
+        Self { hero, _redis: redis }
+    }
+
+    /// Publishes a message, waits for its answer and returns it.
+    #[track_caller]
+    fn ask(&self, key: &str, operation: &str, template: &str, data: &str) -> Value {
+        let args = ["--json", "amqp", "publish", key, "--type", operation, "--template", template];
+        let done = self.hero.run(&[&args[..], &["--data", data, "--wait"]].concat());
+        let parsed = serde_json::from_str(&done.stdout);
+        parsed.unwrap_or_else(|_| panic!("{key} {operation}: {} {}", done.stdout, done.stderr))
+    }
+
+    /// Returns the result of an answer that is no error.
+    #[track_caller]
+    fn result(&self, key: &str, operation: &str, template: &str, data: &str) -> Value {
+        let mut answer = self.ask(key, operation, template, data);
+        assert_eq!(answer["ok"], true, "{answer}");
+        answer["result"].take()
+    }
+
+    /// Returns the document of a command.
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
+        let done = self.hero.run(&[&["--json"], args].concat());
+        let parsed = serde_json::from_str(&done.stdout);
+        parsed.unwrap_or_else(|_| panic!("{args:?}: {} {}", done.stdout, done.stderr))
+    }
+
+    /// Returns the queues of the topology that exist, with their consumers.
+    #[track_caller]
+    fn consumers(&self) -> Vec<(String, u64)> {
+        let topology = self.json(&["amqp", "topology"]);
+        let queues = topology["queues"].as_array().expect("queues").iter();
+        let exist = queues.filter(|queue| queue["exists"] == true);
+        exist
+            .map(|queue| {
+                let name = queue["queue"].as_str().expect("a name").to_owned();
+                (name, queue["consumers"].as_u64().expect("a number"))
+            })
+            .collect()
+    }
+
+    /// Returns the ids of the dead letters.
+    #[track_caller]
+    fn dead(&self) -> Vec<String> {
+        let list = self.json(&["amqp", "dlq", "list"]);
+        let letters = list["dead_letters"].as_array().expect("a list").iter();
+        letters.map(|one| one["message_id"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+fn on(redis: &Redis, url: &str, tables: &str) -> Hero {
+    Hero::on(redis)
+        .set("amqp.url", &format!("{url:?}"))
+        .set("amqp.retry_delays", "[\"20ms\"]")
+        .add(tables)
+}

@@ -2,6 +2,7 @@
 //! with nothing of Hero in them.
 
 mod acl;
+mod amqp;
 mod bridge;
 mod documents;
 mod groups;

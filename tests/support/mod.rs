@@ -8,6 +8,7 @@ mod mariadb;
 mod needs;
 pub(crate) mod proxy;
 mod pypi;
+pub(crate) mod rabbitmq;
 mod redis;
 mod seed;
 mod wait;

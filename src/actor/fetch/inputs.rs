@@ -1,5 +1,5 @@
-//! The inputs of claimed jobs: the outputs of their prerequisites. Jobs without prerequisites cost
-//! nothing here.
+//! The inputs of claimed jobs: the outputs of their prerequisites, and the message that a job was. Jobs
+//! without either cost nothing here.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -26,8 +26,9 @@ pub(super) async fn fetch(
         .filter_map(|attempt| attempt.job.as_ref().ok())
         .filter(|job| job.spec.waits_for().next().is_some())
         .collect();
+    let messages = attempts.iter().filter_map(|attempt| message_of(attempt.job.as_ref().ok()?));
     if jobs.is_empty() {
-        return Ok(InputsOf::new());
+        return Ok(messages.collect());
     }
     let prerequisites: Vec<Vec<JobId>> = jobs
         .iter()
@@ -38,7 +39,14 @@ pub(super) async fn fetch(
         let inputs = outputs.map(|outputs| named(job, outputs));
         (job.id.clone(), inputs.ok_or_else(|| too_large(config)))
     });
-    Ok(inputs.collect())
+    Ok(inputs.chain(messages).collect())
+}
+
+/// The input of a job that was a message of RabbitMQ.
+fn message_of(job: &Job) -> Option<(JobId, Result<Inputs, InvalidJob>)> {
+    job.extra.get("amqp_scope")?;
+    let message: Arc<str> = job.extra.get("message")?.as_str().into();
+    Some((job.id.clone(), Ok(Inputs::from([("message".to_owned(), Some(message))]))))
 }
 
 /// Names the outputs by job id and, in a graph, by name as well.

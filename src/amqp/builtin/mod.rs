@@ -1,20 +1,25 @@
 //! The parts of Hero that answer a message without a job, one file each.
 
+mod journal;
 mod logger;
+mod objects;
 mod ping;
 mod relational;
 
 use std::sync::Arc;
 
 use super::logs::LogCollection;
-use super::message::{Answer, Failure, Message};
+use super::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use super::relational::Relational;
+use super::route::LOG_KEY;
 use crate::client::Client;
 use crate::config::{AmqpConfig, BuiltInName, ConfigError, OsisConfig};
+use objects::RecObjects;
 
 /// The built-ins of one process.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct BuiltIns {
+    objects: RecObjects,
     logs: Option<LogCollection>,
     relational: Option<Arc<Relational>>,
 }
@@ -32,22 +37,26 @@ impl BuiltIns {
         let relational = &config.relational;
         let relational = relational.is_on().then(|| Relational::new(relational).map(Arc::new));
         Ok(Self {
+            objects: RecObjects::new(client.clone(), osis.clone(), &config.context),
             logs: LogCollection::new(client.clone(), &config.logs, osis),
             relational: relational.transpose()?,
         })
     }
 
     /// Serves a message.
-    pub async fn serve(&self, name: BuiltInName, message: &Message) -> Answer {
+    pub async fn serve(&self, name: BuiltInName, message: &AmqpMessage) -> MessageAnswer {
         let served = match (name, &self.logs) {
             (BuiltInName::Ping, _) => Ok(ping::serve(message)),
+            (BuiltInName::Journal, _) => Ok(journal::serve(message)),
+            (BuiltInName::Objects, _) => self.objects.serve(message).await,
             (BuiltInName::Logger, Some(logs)) => logger::serve(logs, message).await,
+            (BuiltInName::Logger, None) if message.key == LOG_KEY => Ok(journal::serve(message)),
             (BuiltInName::Relational, _) => {
                 relational::serve(self.relational.as_deref(), message).await
             }
-            (other, _) => {
-                let reason = format!("the built-in {} is not configured", other.as_str());
-                Err(Failure::lasting("not_configured", reason))
+            (BuiltInName::Logger, None) => {
+                let reason = format!("the built-in {} is not configured", name.as_str());
+                Err(MessageFailure::lasting("not_configured", reason))
             }
         };
         served.into()

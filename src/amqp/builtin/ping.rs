@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::amqp::message::Message;
+use crate::amqp::message::AmqpMessage;
 
-pub(super) fn serve(message: &Message) -> Value {
+pub(super) fn serve(message: &AmqpMessage) -> Value {
     json!({ "pong": format!("{:.3}", Timestamp::now()), "key": message.key, "data": message.data })
 }

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use crate::amqp::message::{Failure, Message};
+use crate::amqp::message::{AmqpMessage, MessageFailure};
 use crate::amqp::relational::Relational;
 
 pub(super) async fn serve(
     relational: Option<&Relational>,
-    message: &Message,
-) -> Result<Value, Failure> {
+    message: &AmqpMessage,
+) -> Result<Value, MessageFailure> {
     let Some(relational) = relational else {
         let reason = "rel.* needs a database: set amqp.relational.url, or give it a route";
-        return Err(Failure::lasting("not_configured", reason));
+        return Err(MessageFailure::lasting("not_configured", reason));
     };
-    let Message { key, operation, template, data, message_id, .. } = message;
+    let AmqpMessage { key, operation, template, data, message_id, .. } = message;
     relational.serve(key, operation, template, data, message_id.as_deref()).await
 }

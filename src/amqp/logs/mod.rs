@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use self::query::{RECORDS_MAX, cursor};
-use super::message::Failure;
+use super::message::MessageFailure;
 use crate::client::{Client, ClientError};
 use crate::config::{LogsConfig, OsisConfig};
 use crate::proto::object::{
@@ -91,13 +91,13 @@ impl LogCollection {
     /// Serves a message of the template `Logger`, or of the key `log`: `write`, `fetch` or `delete`.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`MessageFailure`].
     pub async fn serve(
         &self,
         operation: &str,
         data: &Value,
         beside: Beside<'_>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, MessageFailure> {
         match operation {
             "write" => {
                 let record = LogRecord::of(data, beside, Timestamp::now())?;
@@ -111,8 +111,9 @@ impl LogCollection {
                 Ok(json!({ "records": records, "next": page.next }))
             }
             "delete" => {
-                let illegal =
-                    |error| Failure::invalid(format!("the data of delete is illegal: {error}"));
+                let illegal = |error| {
+                    MessageFailure::invalid(format!("the data of delete is illegal: {error}"))
+                };
                 let purge = data.is_object().then(|| LogPurge::deserialize(data));
                 let purge = purge.transpose().map_err(illegal)?.unwrap_or_default();
                 let PurgedLogs { deleted, is_complete } = self.purge(&purge).await?;
@@ -123,7 +124,7 @@ impl LogCollection {
                     "the template Logger has no operation `{}`; it has write, fetch, delete",
                     shown(other)
                 );
-                Err(Failure::lasting("unknown_operation", message))
+                Err(MessageFailure::lasting("unknown_operation", message))
             }
         }
     }
@@ -132,8 +133,8 @@ impl LogCollection {
     /// deletes the oldest records.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub async fn store(&self, record: &LogRecord) -> Result<bool, Failure> {
+    /// [`MessageFailure`].
+    pub async fn store(&self, record: &LogRecord) -> Result<bool, MessageFailure> {
         match self.store_once(record).await {
             Err(ObjectError::Full { max }) => {
                 let number = PURGED_PER_STEP.min(oldest_of(max));
@@ -164,8 +165,8 @@ impl LogCollection {
     /// Returns a page of the records that meet a query, in the order of time.
     ///
     /// # Errors
-    /// [`Failure`].
-    pub async fn fetch(&self, query: &RecordQuery) -> Result<LogPage, Failure> {
+    /// [`MessageFailure`].
+    pub async fn fetch(&self, query: &RecordQuery) -> Result<LogPage, MessageFailure> {
         let limit = query.limit()?;
         // One more shows if there is a next page.
         let mut records = self.find(query, limit + 1).await?;
@@ -179,10 +180,10 @@ impl LogCollection {
     /// Deletes records, the oldest first.
     ///
     /// # Errors
-    /// [`Failure`]; what was deleted before it stays so.
-    pub async fn purge(&self, purge: &LogPurge) -> Result<PurgedLogs, Failure> {
+    /// [`MessageFailure`]; what was deleted before it stays so.
+    pub async fn purge(&self, purge: &LogPurge) -> Result<PurgedLogs, MessageFailure> {
         if *purge == LogPurge::default() {
-            return Err(Failure::invalid("a purge of log records needs `root` or `before`"));
+            return Err(MessageFailure::invalid("a purge of log records needs `root` or `before`"));
         }
         let (root, until) = (purge.root.clone(), purge.before.clone());
         let query = RecordQuery { root, until, ..RecordQuery::default() };
@@ -220,7 +221,11 @@ impl LogCollection {
         });
     }
 
-    async fn find(&self, query: &RecordQuery, limit: usize) -> Result<Vec<LogRecord>, Failure> {
+    async fn find(
+        &self,
+        query: &RecordQuery,
+        limit: usize,
+    ) -> Result<Vec<LogRecord>, MessageFailure> {
         let ask = Ask::Find {
             object_type: self.collection.clone(),
             query: query.query()?,
@@ -234,7 +239,7 @@ impl LogCollection {
         }
     }
 
-    async fn delete(&self, records: &[LogRecord]) -> Result<(), Failure> {
+    async fn delete(&self, records: &[LogRecord]) -> Result<(), MessageFailure> {
         if records.is_empty() {
             return Ok(());
         }
@@ -274,13 +279,13 @@ fn record_of(object: Object) -> LogRecord {
     LogRecord { id, fields: body }
 }
 
-fn failure(doing: &str, error: &ObjectError) -> Failure {
+fn failure(doing: &str, error: &ObjectError) -> MessageFailure {
     let message = format!("{doing}: {error}");
     match error {
         ObjectError::Unavailable(_) | ObjectError::Building { .. } | ObjectError::Full { .. } => {
-            Failure::passing("unavailable", message)
+            MessageFailure::passing("unavailable", message)
         }
-        ObjectError::NotPermitted(_) => Failure::lasting("denied", message),
-        _ => Failure::lasting("refused", message),
+        ObjectError::NotPermitted(_) => MessageFailure::lasting("denied", message),
+        _ => MessageFailure::lasting("refused", message),
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::record::{chain_of, level_of, time_text};
-use crate::amqp::message::Failure;
+use crate::amqp::message::MessageFailure;
 use crate::proto::object::{ObjectId, Query};
 
 /// The records of a page without its own limit, and the most.
@@ -42,12 +42,14 @@ impl RecordQuery {
     ///
     /// # Errors
     /// The mistake, as an invalid message.
-    pub fn of(data: &Value) -> Result<Self, Failure> {
+    pub fn of(data: &Value) -> Result<Self, MessageFailure> {
         if data.is_null() {
             return Ok(Self::default());
         }
         let illegal = |error: &str| {
-            Failure::invalid(format!("the data of a look-up of log records is illegal: {error}"))
+            MessageFailure::invalid(format!(
+                "the data of a look-up of log records is illegal: {error}"
+            ))
         };
         if !data.is_object() {
             return Err(illegal("expected an object"));
@@ -56,7 +58,7 @@ impl RecordQuery {
     }
 
     /// Returns the query of objects, in the order of time.
-    pub(super) fn query(&self) -> Result<Query, Failure> {
+    pub(super) fn query(&self) -> Result<Query, MessageFailure> {
         let mut conditions = Vec::new();
         for (name, value) in [("root", &self.root), ("chain", &self.chain)] {
             if let Some(value) = value {
@@ -71,26 +73,26 @@ impl RecordQuery {
         for (name, operator, time) in [("since", ">=", &self.since), ("until", "<", &self.until)] {
             if let Some(time) = time {
                 let time: Timestamp = time.parse().map_err(|_| {
-                    Failure::invalid(format!("`{name}` must be a time in RFC 3339"))
+                    MessageFailure::invalid(format!("`{name}` must be a time in RFC 3339"))
                 })?;
                 conditions.push(format!("time {operator} '{}'", time_text(time)));
             }
         }
         let direction = if self.newest_first { "desc" } else { "asc" };
         let text = format!("{} order by time {direction}", conditions.join(" and "));
-        Query::parse(&text).map_err(|error| Failure::invalid(error.to_string()))
+        Query::parse(&text).map_err(|error| MessageFailure::invalid(error.to_string()))
     }
 
-    pub(super) fn limit(&self) -> Result<usize, Failure> {
+    pub(super) fn limit(&self) -> Result<usize, MessageFailure> {
         let limit = self.limit.unwrap_or(RECORDS);
         if (1..=RECORDS_MAX).contains(&limit) {
             Ok(limit)
         } else {
-            Err(Failure::invalid(format!("`limit` must be from 1 to {RECORDS_MAX}")))
+            Err(MessageFailure::invalid(format!("`limit` must be from 1 to {RECORDS_MAX}")))
         }
     }
 
-    pub(super) fn place(&self) -> Result<Option<Place>, Failure> {
+    pub(super) fn place(&self) -> Result<Option<Place>, MessageFailure> {
         let Some(after) = &self.after else { return Ok(None) };
         let parsed = after.split_once(' ').and_then(|(time, id)| {
             time.parse::<Timestamp>().ok()?;
@@ -98,7 +100,7 @@ impl RecordQuery {
             Some((id.parse().ok()?, time))
         });
         let message = "`after` must be the `next` of a page";
-        parsed.map(Some).ok_or_else(|| Failure::invalid(message))
+        parsed.map(Some).ok_or_else(|| MessageFailure::invalid(message))
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::amqp::message::Failure;
+use crate::amqp::message::MessageFailure;
 use crate::proto::object::{OWN_FIELDS, ObjectId};
 use crate::proto::text::shown;
 
@@ -40,18 +40,18 @@ impl LogRecord {
     ///
     /// # Errors
     /// The mistake, as an invalid message.
-    pub fn of(data: &Value, beside: Beside<'_>, now: Timestamp) -> Result<Self, Failure> {
+    pub fn of(data: &Value, beside: Beside<'_>, now: Timestamp) -> Result<Self, MessageFailure> {
         let Some(given) = data.as_object() else {
-            return Err(Failure::invalid("a log record must be an object"));
+            return Err(MessageFailure::invalid("a log record must be an object"));
         };
         let mut fields = given.clone();
         let id = match fields.remove("id") {
             Some(Value::String(id)) => id,
-            Some(_) => return Err(Failure::invalid("the id of a log record must be text")),
+            Some(_) => return Err(MessageFailure::invalid("the id of a log record must be text")),
             None => beside.id.map_or_else(random_id, str::to_owned),
         };
         let id = id.parse().map_err(|error| {
-            Failure::invalid(format!("the id of a log record is illegal: {error}"))
+            MessageFailure::invalid(format!("the id of a log record is illegal: {error}"))
         })?;
         // The store sets these itself.
         for own in OWN_FIELDS {
@@ -60,7 +60,7 @@ impl LogRecord {
         let time = match fields.get("time") {
             None | Some(Value::Null) => now,
             Some(time) => time.as_str().and_then(|time| time.parse().ok()).ok_or_else(|| {
-                Failure::invalid("the time of a log record must be a time in RFC 3339")
+                MessageFailure::invalid("the time of a log record must be a time in RFC 3339")
             })?,
         };
         fields.insert("time".to_owned(), time_text(time).into());
@@ -98,12 +98,12 @@ fn random_id() -> String {
 ///
 /// # Errors
 /// An invalid message with the known levels.
-pub(super) fn level_of(text: &str) -> Result<&'static str, Failure> {
+pub(super) fn level_of(text: &str) -> Result<&'static str, MessageFailure> {
     let text = if text.eq_ignore_ascii_case(WARN) { "warning" } else { text };
     let found = LEVELS.into_iter().find(|known| known.eq_ignore_ascii_case(text));
     found.ok_or_else(|| {
         let known = LEVELS.join(", ");
-        Failure::invalid(format!("unknown level `{}`; known are {known}", shown(text)))
+        MessageFailure::invalid(format!("unknown level `{}`; known are {known}", shown(text)))
     })
 }
 
@@ -111,7 +111,7 @@ pub(super) fn level_of(text: &str) -> Result<&'static str, Failure> {
 ///
 /// # Errors
 /// An invalid message with the expected form.
-pub(super) fn chain_of(name: &str, text: &str) -> Result<(), Failure> {
+pub(super) fn chain_of(name: &str, text: &str) -> Result<(), MessageFailure> {
     let is_legal = (1..=CHAIN_BYTES_MAX).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"'\"\\".contains(&byte));
     let message = || {
@@ -119,7 +119,7 @@ pub(super) fn chain_of(name: &str, text: &str) -> Result<(), Failure> {
             "the {name} of a log record must be 1 to {CHAIN_BYTES_MAX} letters, digits and signs, as a GUID is"
         )
     };
-    if is_legal { Ok(()) } else { Err(Failure::invalid(message())) }
+    if is_legal { Ok(()) } else { Err(MessageFailure::invalid(message())) }
 }
 
 /// Writes a time so that the order of texts is that of times.

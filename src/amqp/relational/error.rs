@@ -2,7 +2,7 @@
 
 use sqlx::mysql::MySqlDatabaseError;
 
-use crate::amqp::message::Failure;
+use crate::amqp::message::MessageFailure;
 
 /// Duplicate keys: the two numbers of MariaDB.
 const DUPLICATE: [u16; 2] = [1062, 1586];
@@ -16,43 +16,45 @@ const DENIED_LOGIN: [u16; 4] = [1044, 1045, 1049, 1698];
 const DENIED: [u16; 3] = [1142, 1143, 1370];
 
 /// Returns the failure of an operation, which begins with what was being done.
-pub(super) fn failure(doing: &str, error: &sqlx::Error) -> Failure {
+pub(super) fn failure(doing: &str, error: &sqlx::Error) -> MessageFailure {
     let sqlx::Error::Database(database) = error else {
         return match error {
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)
-            | sqlx::Error::PoolClosed => Failure::passing(
+            | sqlx::Error::PoolClosed => MessageFailure::passing(
                 "unavailable",
                 format!("{doing}: MariaDB cannot be reached: {error}"),
             ),
-            _ => Failure::lasting("database", format!("{doing}: {error}")),
+            _ => MessageFailure::lasting("database", format!("{doing}: {error}")),
         };
     };
     let Some(said) = database.try_downcast_ref::<MySqlDatabaseError>() else {
-        return Failure::lasting("database", format!("{doing}: {database}"));
+        return MessageFailure::lasting("database", format!("{doing}: {database}"));
     };
     let message = format!("{doing}: MariaDB says: {}", said.message());
     let number = said.number();
     let class = said.code().unwrap_or_default().get(..2).unwrap_or_default();
     match (number, class) {
-        (number, _) if DUPLICATE.contains(&number) => Failure::lasting("exists", message),
-        (number, _) if CONFLICTS.contains(&number) => Failure::passing("conflict", message),
-        (number, _) if UNAVAILABLE.contains(&number) => Failure::passing("unavailable", message),
+        (number, _) if DUPLICATE.contains(&number) => MessageFailure::lasting("exists", message),
+        (number, _) if CONFLICTS.contains(&number) => MessageFailure::passing("conflict", message),
+        (number, _) if UNAVAILABLE.contains(&number) => {
+            MessageFailure::passing("unavailable", message)
+        }
         (number, _) if DENIED_LOGIN.contains(&number) => {
             let hint = "check amqp.relational.url, its password and the rights of its user";
-            Failure::passing("unavailable", format!("{message}; {hint}"))
+            MessageFailure::passing("unavailable", format!("{message}; {hint}"))
         }
-        (number, _) if DENIED.contains(&number) => Failure::lasting("denied", message),
-        (_, "08") => Failure::passing("unavailable", message),
-        (_, "40") => Failure::passing("conflict", message),
+        (number, _) if DENIED.contains(&number) => MessageFailure::lasting("denied", message),
+        (_, "08") => MessageFailure::passing("unavailable", message),
+        (_, "40") => MessageFailure::passing("conflict", message),
         // 1366: a value of the wrong form. 1364: a column without a value.
-        (1364 | 1366, _) | (_, "22" | "23") => Failure::lasting("refused", message),
+        (1364 | 1366, _) | (_, "22" | "23") => MessageFailure::lasting("refused", message),
         (_, "42") => {
             let hint = "does [amqp.relational.table] declare the table as it is?";
-            Failure::lasting("database", format!("{message}; {hint}"))
+            MessageFailure::lasting("database", format!("{message}; {hint}"))
         }
-        _ => Failure::lasting("database", message),
+        _ => MessageFailure::lasting("database", message),
     }
 }
 

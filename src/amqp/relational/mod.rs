@@ -19,7 +19,7 @@ use self::error::failure;
 use self::pool::SqlPool;
 use self::run::{Broken, LedgerEntry, Named, SqlWork};
 use self::statement::{ROWS_MAX, data_of};
-use super::message::Failure;
+use super::message::MessageFailure;
 use crate::config::{ConfigError, RelationalConfig, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
@@ -66,7 +66,7 @@ impl Relational {
     /// at most the configured timeout.
     ///
     /// # Errors
-    /// [`Failure`]: `invalid_message`, `unknown_template`, `unknown_operation`, `exists`, `refused`, `denied`,
+    /// [`MessageFailure`]: `invalid_message`, `unknown_template`, `unknown_operation`, `exists`, `refused`, `denied`,
     /// `database`; these may pass: `unavailable`, `conflict`, `timeout`.
     pub async fn serve(
         &self,
@@ -75,7 +75,7 @@ impl Relational {
         template: &str,
         data: &Value,
         message_id: Option<&str>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, MessageFailure> {
         let known = [READ, WRITE, BULK].into_iter().find(|(known, _)| *known == key);
         let operations = known.map(|(_, operations)| operations).unwrap_or_default();
         if !operations.contains(&operation) {
@@ -84,7 +84,7 @@ impl Relational {
                 shown(operation),
                 operations.join(", ")
             );
-            return Err(Failure::lasting("unknown_operation", message));
+            return Err(MessageFailure::lasting("unknown_operation", message));
         }
         match operation {
             "fetch" | "read" => {
@@ -114,7 +114,7 @@ impl Relational {
         Some(LedgerEntry { ledger, message_id })
     }
 
-    fn table(&self, template: &str) -> Result<&TableConfig, Failure> {
+    fn table(&self, template: &str) -> Result<&TableConfig, MessageFailure> {
         self.config.tables.get(template).ok_or_else(|| {
             let near = nearest(template, self.config.tables.keys().map(String::as_str));
             let hint = did_you_mean(near);
@@ -123,11 +123,16 @@ impl Relational {
                  [amqp.relational.table]",
                 shown(template)
             );
-            Failure::lasting("unknown_template", message)
+            MessageFailure::lasting("unknown_template", message)
         })
     }
 
-    fn change(&self, operation: &str, template: &str, data: &Value) -> Result<Named, Failure> {
+    fn change(
+        &self,
+        operation: &str,
+        template: &str,
+        data: &Value,
+    ) -> Result<Named, MessageFailure> {
         let table = self.table(template)?;
         let change = match operation {
             "write" => statement::write(table, data)?,
@@ -135,22 +140,22 @@ impl Relational {
             "delete" => statement::delete(table, data)?,
             other => {
                 let message = format!("a bulk has no operation `{}`", shown(other));
-                return Err(Failure::lasting("unknown_operation", message));
+                return Err(MessageFailure::lasting("unknown_operation", message));
             }
         };
         Ok(Named { name: format!("{operation} of {template}"), change })
     }
 
-    fn bulk(&self, template: &str, data: &Value) -> Result<Vec<Named>, Failure> {
+    fn bulk(&self, template: &str, data: &Value) -> Result<Vec<Named>, MessageFailure> {
         let data: BulkData = data_of("bulk", data)?;
         if !(1..=CHANGES_MAX).contains(&data.changes.len()) {
             let message = format!("`changes` of a bulk must be from 1 to {CHANGES_MAX}");
-            return Err(Failure::invalid(message));
+            return Err(MessageFailure::invalid(message));
         }
         let each = data.changes.iter().enumerate().map(|(place, change)| {
             let template = change.template.as_deref().unwrap_or(template);
             let named = self.change(&change.operation, template, &change.data);
-            let named = named.map_err(|failure| Failure {
+            let named = named.map_err(|failure| MessageFailure {
                 message: format!("changes[{place}]: {}", failure.message),
                 ..failure
             })?;
@@ -161,7 +166,7 @@ impl Relational {
 
     /// Does the work on a connection. One that has timed out, or is in doubt, is closed; MariaDB then
     /// undoes what was not committed.
-    async fn within_time(&self, doing: &str, work: SqlWork) -> Result<Value, Failure> {
+    async fn within_time(&self, doing: &str, work: SqlWork) -> Result<Value, MessageFailure> {
         let timeout = self.config.timeout;
         let deadline = Instant::now() + timeout;
         let lease = timeout_at(deadline, self.pool.lease()).await;
@@ -191,6 +196,6 @@ impl std::fmt::Debug for Relational {
     }
 }
 
-fn timed_out(doing: &str, why: &str, timeout: Duration) -> Failure {
-    Failure::passing("timeout", format!("{doing}: {why} within {} ms", timeout.as_millis()))
+fn timed_out(doing: &str, why: &str, timeout: Duration) -> MessageFailure {
+    MessageFailure::passing("timeout", format!("{doing}: {why} within {} ms", timeout.as_millis()))
 }

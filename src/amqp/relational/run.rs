@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySql, Row as _};
 use super::error::{failure, leaves_connection};
 use super::statement::{RowChange, RowFetch, RowKey, Statement};
 use super::value::{SqlValue, from_bytes, from_text};
-use crate::amqp::message::Failure;
+use crate::amqp::message::MessageFailure;
 use crate::config::{ColumnType, SqlName};
 
 /// The work of a message on one connection.
@@ -35,7 +35,7 @@ pub(super) struct Named {
 
 /// The failure of work, and whether its connection can be used again.
 pub(super) struct Broken {
-    pub(super) failure: Failure,
+    pub(super) failure: MessageFailure,
     pub(super) leaves_connection: bool,
 }
 
@@ -164,7 +164,10 @@ async fn fetch_rows(
                 "{doing}: the value of {column} has not its declared type; correct \
                  [amqp.relational.table]"
             );
-            Broken { failure: Failure::lasting("database", message), leaves_connection: true }
+            Broken {
+                failure: MessageFailure::lasting("database", message),
+                leaves_connection: true,
+            }
         })?;
         size += row.to_string().len() as u64;
         if size > size_max {
@@ -179,7 +182,7 @@ async fn fetch_rows(
              allows; name fewer columns"
         );
         return Err(Broken {
-            failure: Failure::lasting("refused", message),
+            failure: MessageFailure::lasting("refused", message),
             leaves_connection: true,
         });
     }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::value::{SqlValue, to_sql};
-use crate::amqp::message::Failure;
+use crate::amqp::message::MessageFailure;
 use crate::config::{ColumnType, SqlName, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
@@ -88,9 +88,13 @@ struct DeleteData {
 }
 
 /// Reads the data of an operation.
-pub(super) fn data_of<T: DeserializeOwned>(operation: &str, data: &Value) -> Result<T, Failure> {
-    let illegal =
-        |error: &str| Failure::invalid(format!("the data of {operation} is illegal: {error}"));
+pub(super) fn data_of<T: DeserializeOwned>(
+    operation: &str,
+    data: &Value,
+) -> Result<T, MessageFailure> {
+    let illegal = |error: &str| {
+        MessageFailure::invalid(format!("the data of {operation} is illegal: {error}"))
+    };
     // Serde would take an array for a struct.
     if !data.is_object() {
         return Err(illegal("expected an object"));
@@ -100,16 +104,16 @@ pub(super) fn data_of<T: DeserializeOwned>(operation: &str, data: &Value) -> Res
 
 /// Returns the statement of a `fetch`. It reads one row more than the page has, to see if there is a
 /// next one.
-pub(super) fn fetch(table: &TableConfig, data: &Value) -> Result<RowFetch, Failure> {
+pub(super) fn fetch(table: &TableConfig, data: &Value) -> Result<RowFetch, MessageFailure> {
     let data: FetchData =
         if data.is_null() { FetchData::default() } else { data_of("fetch", data)? };
     let limit = data.limit.unwrap_or(ROWS);
     if !(1..=ROWS_MAX).contains(&limit) {
-        return Err(Failure::invalid(format!("`limit` must be from 1 to {ROWS_MAX}")));
+        return Err(MessageFailure::invalid(format!("`limit` must be from 1 to {ROWS_MAX}")));
     }
     if data.offset > OFFSET_MAX {
         let message = format!("`offset` must be at most {OFFSET_MAX}; narrow it by a condition");
-        return Err(Failure::invalid(message));
+        return Err(MessageFailure::invalid(message));
     }
     let columns: Vec<(SqlName, ColumnType)> = if data.columns.is_empty() {
         table.columns.iter().map(|(name, of)| (name.clone(), *of)).collect()
@@ -139,10 +143,10 @@ pub(super) fn fetch(table: &TableConfig, data: &Value) -> Result<RowFetch, Failu
 }
 
 /// Returns the statement of a `write`: a new row.
-pub(super) fn write(table: &TableConfig, data: &Value) -> Result<RowChange, Failure> {
+pub(super) fn write(table: &TableConfig, data: &Value) -> Result<RowChange, MessageFailure> {
     let row: Map<String, Value> = data_of("write", data)?;
     if row.is_empty() {
-        return Err(Failure::invalid("the data of write has no column"));
+        return Err(MessageFailure::invalid("the data of write has no column"));
     }
     let mut statement = Statement::default();
     let _ = write!(statement.sql, "INSERT INTO `{}` (", table.name);
@@ -169,10 +173,10 @@ pub(super) fn write(table: &TableConfig, data: &Value) -> Result<RowChange, Fail
 }
 
 /// Returns the statement of an `update` of the rows that meet its conditions.
-pub(super) fn update(table: &TableConfig, data: &Value) -> Result<RowChange, Failure> {
+pub(super) fn update(table: &TableConfig, data: &Value) -> Result<RowChange, MessageFailure> {
     let data: UpdateData = data_of("update", data)?;
     if data.set.is_empty() {
-        return Err(Failure::invalid("`set` of an update has no column"));
+        return Err(MessageFailure::invalid("`set` of an update has no column"));
     }
     let mut statement = Statement::default();
     let _ = write!(statement.sql, "UPDATE `{}` SET ", table.name);
@@ -187,7 +191,7 @@ pub(super) fn update(table: &TableConfig, data: &Value) -> Result<RowChange, Fai
 }
 
 /// Returns the statement of a `delete` of the rows that meet its conditions.
-pub(super) fn delete(table: &TableConfig, data: &Value) -> Result<RowChange, Failure> {
+pub(super) fn delete(table: &TableConfig, data: &Value) -> Result<RowChange, MessageFailure> {
     let data: DeleteData = data_of("delete", data)?;
     let mut statement = Statement::default();
     let _ = write!(statement.sql, "DELETE FROM `{}`", table.name);
@@ -200,8 +204,13 @@ impl Statement {
         self.sql.push_str(sql);
     }
 
-    fn value(&mut self, name: &SqlName, of: ColumnType, value: &Value) -> Result<(), Failure> {
-        let wrong = |form| Failure::invalid(format!("the value of {name} must be {form}"));
+    fn value(
+        &mut self,
+        name: &SqlName,
+        of: ColumnType,
+        value: &Value,
+    ) -> Result<(), MessageFailure> {
+        let wrong = |form| MessageFailure::invalid(format!("the value of {name} must be {form}"));
         self.values.push(to_sql(of, value).map_err(wrong)?);
         Ok(())
     }
@@ -211,11 +220,11 @@ impl Statement {
         table: &TableConfig,
         operation: &str,
         conditions: &Map<String, Value>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), MessageFailure> {
         if conditions.is_empty() {
             let message =
                 format!("{operation} needs a condition in `where`: it changes no whole table");
-            return Err(Failure::invalid(message));
+            return Err(MessageFailure::invalid(message));
         }
         self.conditions(table, conditions)
     }
@@ -225,18 +234,18 @@ impl Statement {
         &mut self,
         table: &TableConfig,
         conditions: &Map<String, Value>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), MessageFailure> {
         let mut number = 0;
         for (name, condition) in conditions {
             let (name, of) = column(table, name)?;
             if of == ColumnType::Json {
                 let message = format!("{name} has the type json, which has no conditions");
-                return Err(Failure::invalid(message));
+                return Err(MessageFailure::invalid(message));
             }
             let equal = Map::from_iter([("eq".to_owned(), condition.clone())]);
             let operators = condition.as_object().unwrap_or(&equal);
             if operators.is_empty() {
-                return Err(Failure::invalid(format!("the condition on {name} is empty")));
+                return Err(MessageFailure::invalid(format!("the condition on {name} is empty")));
             }
             for (operator, value) in operators {
                 self.push(if number == 0 { " WHERE " } else { " AND " });
@@ -245,7 +254,7 @@ impl Statement {
             }
         }
         if number > CONDITIONS_MAX {
-            return Err(Failure::invalid(format!("more than {CONDITIONS_MAX} conditions")));
+            return Err(MessageFailure::invalid(format!("more than {CONDITIONS_MAX} conditions")));
         }
         Ok(())
     }
@@ -256,9 +265,10 @@ impl Statement {
         of: ColumnType,
         operator: &str,
         value: &Value,
-    ) -> Result<(), Failure> {
-        let wrong =
-            |message: &str| Err(Failure::invalid(format!("the condition on {name} {message}")));
+    ) -> Result<(), MessageFailure> {
+        let wrong = |message: &str| {
+            Err(MessageFailure::invalid(format!("the condition on {name} {message}")))
+        };
         let sql = match operator {
             "eq" => "<=>",
             "ne" => {
@@ -294,12 +304,17 @@ impl Statement {
         self.value(name, of, value)
     }
 
-    fn list(&mut self, name: &SqlName, of: ColumnType, values: &[Value]) -> Result<(), Failure> {
+    fn list(
+        &mut self,
+        name: &SqlName,
+        of: ColumnType,
+        values: &[Value],
+    ) -> Result<(), MessageFailure> {
         if values.len() > VALUES_MAX || values.iter().any(Value::is_null) {
             let message = format!(
                 "`in` on {name} takes at most {VALUES_MAX} values, and none of them is null"
             );
-            return Err(Failure::invalid(message));
+            return Err(MessageFailure::invalid(message));
         }
         if values.is_empty() {
             self.push("FALSE");
@@ -311,9 +326,11 @@ impl Statement {
     }
 
     /// Adds the order, with the key as its last part: pages of equal rows do not overlap.
-    fn order(&mut self, table: &TableConfig, order: &[String]) -> Result<(), Failure> {
+    fn order(&mut self, table: &TableConfig, order: &[String]) -> Result<(), MessageFailure> {
         if order.len() > ORDER_MAX {
-            return Err(Failure::invalid(format!("`order` has more than {ORDER_MAX} columns")));
+            return Err(MessageFailure::invalid(format!(
+                "`order` has more than {ORDER_MAX} columns"
+            )));
         }
         let mut parts = Vec::new();
         for part in order {
@@ -326,7 +343,7 @@ impl Statement {
                         "`order` has `{}`; the form is \"COLUMN\" or \"COLUMN desc\"",
                         shown(part)
                     );
-                    return Err(Failure::invalid(message));
+                    return Err(MessageFailure::invalid(message));
                 }
             };
             parts.push((column(table, name)?.0, direction));
@@ -344,12 +361,15 @@ impl Statement {
 }
 
 /// Returns a declared column.
-fn column<'a>(table: &'a TableConfig, name: &str) -> Result<(&'a SqlName, ColumnType), Failure> {
+fn column<'a>(
+    table: &'a TableConfig,
+    name: &str,
+) -> Result<(&'a SqlName, ColumnType), MessageFailure> {
     let found = table.columns.iter().find(|(known, _)| known.as_str() == name);
     found.map(|(name, of)| (name, *of)).ok_or_else(|| {
         let near = nearest(name, table.columns.keys().map(SqlName::as_str));
         let hint = did_you_mean(near);
-        Failure::invalid(format!("unknown column `{}`{hint}", shown(name)))
+        MessageFailure::invalid(format!("unknown column `{}`{hint}", shown(name)))
     })
 }
 
@@ -410,7 +430,7 @@ mod tests {
 
     #[test]
     fn illegal_data_is_rejected() {
-        type Operation = fn(&TableConfig, &Value) -> Result<Statement, Failure>;
+        type Operation = fn(&TableConfig, &Value) -> Result<Statement, MessageFailure>;
         let of_fetch: Operation = |table, data| fetch(table, data).map(|fetch| fetch.statement);
         let of_write: Operation = |table, data| write(table, data).map(|change| change.statement);
         let of_update: Operation = |table, data| update(table, data).map(|change| change.statement);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery};
-use crate::amqp::message::Failure;
+use crate::amqp::message::MessageFailure;
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::config::parse_duration;
@@ -67,7 +67,7 @@ fn logs(global: &Global) -> Result<LogCollection, Error> {
     logs.ok_or_else(|| Error::new(Exit::Config, "amqp.logs.context is illegal".to_owned()))
 }
 
-fn failed(failure: Failure) -> Error {
+fn failed(failure: MessageFailure) -> Error {
     let exit = match (failure.code.as_str(), failure.retryable) {
         ("denied", _) => Exit::NotPermitted,
         (_, true) => Exit::Unavailable,

@@ -1,27 +1,235 @@
-//! `hero amqp …`: RabbitMQ, and what brokers keep.
+//! `hero amqp …`: publishes messages to RabbitMQ, shows its topology, and looks after dead letters.
 
+mod dlq;
 mod logs;
+mod look;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 
-use super::Global;
-use crate::error::Error;
+use super::{Global, output};
+use crate::amqp::broker::end_brokers;
+use crate::amqp::link::{Link, LinkError, Outgoing};
+use crate::amqp::message::{MessageAnswer, Properties};
+use crate::amqp::topology::EVENTS;
+use crate::config::{AmqpConfig, Config, Node, parse_duration};
+use crate::error::{Error, Exit};
+use crate::store::Store;
 
-/// Look at what brokers of RabbitMQ keep
+/// Publish messages to RabbitMQ, show its queues, and look after dead letters
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  hero amqp logs --level error --newest-first")]
+#[command(after_help = "Examples:\n  hero amqp publish rec.read --type ping --wait\n  \
+                        hero amqp topology\n  hero amqp dlq list")]
 pub(super) enum AmqpCommand {
+    Publish(Publish),
+    Topology(look::AmqpTopology),
+    Status(look::AmqpStatus),
+    Check(look::CheckQueues),
+    #[command(subcommand)]
+    Dlq(dlq::DlqCommand),
+    Shutdown(ShutdownBrokers),
+    DeleteQueue(DeleteQueue),
     Logs(logs::PrintLogs),
     PurgeLogs(logs::PurgeLogs),
+}
+
+/// Publish a message, persistent and confirmed
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero amqp publish rec.read --type ping --wait\n  \
+                        hero amqp publish rec.write --type write --template person \
+                        --data '{\"name\": \"Ann\"}' --wait 5s\n\n\
+                        Exit codes: 1 the answer is an error, 65 no queue takes the key, 69 RabbitMQ \
+                        cannot be reached, 75 no answer came in time.")]
+pub(super) struct Publish {
+    /// The routing key, such as rec.read
+    key: String,
+    /// The operation: ping, fetch, write, update, delete, shutdown, …
+    #[arg(long = "type", value_name = "OPERATION")]
+    operation: String,
+    /// The template: the type of the object, or the name of the table
+    #[arg(long, value_name = "NAME", default_value = "")]
+    template: String,
+    /// The data, JSON
+    #[arg(long, value_name = "JSON")]
+    data: Option<String>,
+    /// The id by which a second delivery is known; a random one without it
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Wait for the answer, for 30s unless a time is given, and print its result
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, num_args = 0..=1,
+          default_missing_value = "30s", require_equals = false)]
+    wait: Option<Duration>,
+}
+
+/// Tell the brokers of a node, or of all nodes, to settle what they have and end
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hero amqp shutdown --node admin\n  hero amqp shutdown --tag prod_"
+)]
+pub(super) struct ShutdownBrokers {
+    /// Only the brokers of this node
+    #[arg(long, value_name = "NODE", conflicts_with = "tag")]
+    node: Option<String>,
+    /// All brokers of this tag, which must be that of the configuration
+    #[arg(long, value_name = "TAG", required_unless_present = "node")]
+    tag: Option<String>,
+}
+
+/// Delete queues with their messages, such as those that another tag has left
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero amqp delete-queue qa_events")]
+pub(super) struct DeleteQueue {
+    /// The names of the queues
+    #[arg(required = true, value_name = "QUEUE")]
+    queues: Vec<String>,
 }
 
 impl AmqpCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
+            Self::Publish(publish) => publish.run(global).await,
+            Self::Topology(topology) => topology.run(global).await,
+            Self::Status(status) => status.run(global).await,
+            Self::Check(check) => check.run(global).await,
+            Self::Dlq(dlq) => dlq.run(global).await,
+            Self::Shutdown(shutdown) => shutdown.run(global).await,
+            Self::DeleteQueue(delete) => delete.run(global).await,
             Self::Logs(logs) => logs.run(global).await,
             Self::PurgeLogs(purge) => purge.run(global).await,
         }
     }
+}
+
+/// Opens the RabbitMQ of a configuration.
+fn open(global: &Global) -> Result<(Config, Link), Error> {
+    let config = global.config()?;
+    if config.amqp.url.is_empty() {
+        let message = "amqp.url is not set: the configuration has no RabbitMQ";
+        return Err(Error::new(Exit::Config, message));
+    }
+    let link = Link::open(&config.amqp, "command")?;
+    Ok((config, link))
+}
+
+impl From<LinkError> for Error {
+    fn from(error: LinkError) -> Self {
+        let exit = match &error {
+            LinkError::Settings(_) | LinkError::OtherArguments { .. } => Exit::Config,
+            LinkError::NotPermitted { .. } | LinkError::NoVhost { .. } => Exit::NotPermitted,
+            LinkError::Missing { .. } => Exit::NotFound,
+            LinkError::Unroutable { .. } => Exit::Data,
+            _ => Exit::Unavailable,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl Publish {
+    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let data: Value = match &self.data {
+            None => Value::Null,
+            Some(text) => serde_json::from_str(text).map_err(|error| {
+                Error::new(Exit::Data, format!("cannot read --data as JSON: {error}"))
+            })?,
+        };
+        let (_, link) = open(global)?;
+        let id = self.id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let properties = Properties {
+            kind: Some(self.operation),
+            message_id: Some(id.clone()),
+            correlation_id: Some(id.clone()),
+            ..Properties::default()
+        };
+        let body = json!({ "template": self.template, "data": data }).to_string().into_bytes();
+        let key = self.key.as_str();
+        let out = Outgoing { exchange: EVENTS, key, body: &body, properties: &properties };
+        let Some(patience) = self.wait else {
+            link.publish(out).await?;
+            link.close().await;
+            if global.json {
+                output::json(&json!({ "message_id": id }))?;
+            } else {
+                output::line(&id)?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        };
+        let answer = link.request(out, patience).await?;
+        link.close().await;
+        let Some(body) = answer else {
+            let message = format!("no answer to the message {id} came in time");
+            return Err(Error::new(Exit::GaveUp, message));
+        };
+        shown(global, &body)
+    }
+}
+
+/// Prints an answer: its result, or its error with the exit code of a failed job.
+fn shown(global: &Global, body: &[u8]) -> Result<ExitCode, Error> {
+    let answer = MessageAnswer::parse(body).ok_or_else(|| {
+        let text = String::from_utf8_lossy(body);
+        Error::new(Exit::Data, format!("the answer is none of Hero: {text}"))
+    })?;
+    if global.json {
+        let document: Value = serde_json::from_slice(body).unwrap_or_default();
+        output::json(&document)?;
+    }
+    match answer {
+        MessageAnswer::Done(_) if global.json => Ok(ExitCode::SUCCESS),
+        MessageAnswer::Done(Value::String(text)) => output::line(&text).map(|()| ExitCode::SUCCESS),
+        MessageAnswer::Done(result) => {
+            output::line(&result.to_string()).map(|()| ExitCode::SUCCESS)
+        }
+        MessageAnswer::Failed(_) if global.json => Ok(Exit::JobError.into()),
+        MessageAnswer::Failed(failure) => {
+            Err(Error::new(Exit::JobError, format!("{}: {}", failure.code, failure.message)))
+        }
+    }
+}
+
+impl ShutdownBrokers {
+    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let (config, link) = open(global)?;
+        let node = self.node.as_deref().map(node_of).transpose()?;
+        if let Some(tag) = self.tag.filter(|tag| *tag != config.amqp.queue_tag) {
+            let own = &config.amqp.queue_tag;
+            let message = format!("the tag of the configuration is {own}, not {tag}");
+            return Err(Error::new(Exit::Usage, message));
+        }
+        let store = Store::open(&config.redis)
+            .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+        end_brokers(&store, &link, &config.amqp, node)
+            .await
+            .map_err(|error| Error::new(Exit::Unavailable, error.to_string()))?;
+        link.close().await;
+        let which = node.map_or("all nodes".to_owned(), |node| format!("node {}", node.as_str()));
+        output::note(&format!("the brokers of {which} are told to end"));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl DeleteQueue {
+    async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let (_, link) = open(global)?;
+        for queue in &self.queues {
+            let number = link.delete(queue).await?;
+            output::line(&format!("{queue}: deleted with {number} messages"))?;
+        }
+        link.close().await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn node_of(name: &str) -> Result<Node, Error> {
+    Node::of_name(name).ok_or_else(|| {
+        let known = Node::ALL.map(Node::as_str).join(", ");
+        Error::new(Exit::Usage, format!("no such node: {name}; there are {known}"))
+    })
+}
+
+/// Returns the node of an option, else that of the configuration.
+fn node_or(config: &AmqpConfig, name: Option<&str>) -> Result<Option<Node>, Error> {
+    Ok(name.map(node_of).transpose()?.or(config.node))
 }

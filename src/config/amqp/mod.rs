@@ -12,7 +12,7 @@ pub use relational::{
     ColumnType, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, SqlName,
     TableConfig,
 };
-pub use route::{AckMode, BuiltInName, RouteConfig, Span};
+pub use route::{AckMode, AmqpDelay, BuiltInName, RouteConfig};
 pub use url::AmqpUrl;
 
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ pub struct AmqpConfig {
     /// The most deliveries of a message after the first that failed.
     pub max_retries: u32,
     /// The wait before each further delivery; the last one counts for all that follow.
-    pub retry_delays: Vec<Span>,
+    pub retry_delays: Vec<AmqpDelay>,
     /// The largest body of a message, in bytes.
     #[serde(with = "units::size")]
     pub message_size_max: u64,
@@ -112,7 +112,9 @@ impl Default for AmqpConfig {
             prefetch: 64,
             queue_type: QueueKind::Classic,
             max_retries: 3,
-            retry_delays: [1, 10, 60].map(|seconds| Span(Duration::from_secs(seconds))).to_vec(),
+            retry_delays: [1, 10, 60]
+                .map(|seconds| AmqpDelay(Duration::from_secs(seconds)))
+                .to_vec(),
             message_size_max: 1 << 20,
             log_length_max: 0,
             consumer_timeout: Duration::from_mins(30),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the keys are divided among queues.
+/// The division of the keys among queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AmqpMode {

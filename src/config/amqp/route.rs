@@ -25,7 +25,7 @@ pub enum AckMode {
 /// A duration with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Span(#[serde(with = "units::duration")] pub Duration);
+pub struct AmqpDelay(#[serde(with = "units::duration")] pub Duration);
 
 /// A part of Hero that answers messages without a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ pub struct RouteConfig {
     pub script_file: Option<PathBuf>,
     /// The timeout of one attempt of the job; that of `[job]` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<Span>,
+    pub timeout: Option<AmqpDelay>,
     /// When the delivery is acknowledged.
     #[serde(default)]
     pub ack: AckMode,

@@ -1,5 +1,5 @@
 -- Ends jobs.
--- needs: wrong_type time names counters index events legacy rhailib
+-- needs: wrong_type time names counters index events legacy rhailib amqp
 
 -- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
 -- megabyte here takes 15 ms, or one whose output is not UTF-8.
@@ -68,6 +68,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     if job.ready_reply then text = cjson.decode(job.ready_reply).output end
     answer_task_of(id, status, text, when)
   end
+  if string.sub(id, 1, #AMQP_JOB) == AMQP_JOB then tell_brokers(id, at) end
 end
 
 -- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.

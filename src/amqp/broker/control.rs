@@ -1,0 +1,88 @@
+//! The end of all dispatchers of a tag: an order in Redis, and a message that makes every process read
+//! it. A process that was not connected reads it when it is again.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tracing::{debug, info, warn};
+
+use super::shared::Shared;
+use crate::amqp::link::{Link, LinkError, Outgoing};
+use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure, Properties};
+use crate::amqp::route::SHUTDOWN;
+use crate::amqp::topology::CONTROL;
+use crate::config::Node;
+use crate::store::{Backoff, Store, StoreError};
+
+/// Listens for orders until the process is to end.
+pub(super) async fn run(shared: Arc<Shared>) {
+    let mut backoff = Backoff::default();
+    while !shared.is_leaving() {
+        let ended = tokio::select! {
+            ended = listen(&shared, &mut backoff) => ended,
+            () = shared.left() => return,
+        };
+        if let Err(error) = ended {
+            shared.rabbit_failed("listening for orders", &error);
+        }
+        tokio::time::sleep(backoff.failed()).await;
+    }
+}
+
+async fn listen(shared: &Shared, backoff: &mut Backoff) -> Result<(), LinkError> {
+    shared.link.declare_exchanges().await?;
+    let mut orders = shared.link.listen(CONTROL).await?;
+    backoff.succeeded();
+    loop {
+        // Also those that were sent while this process was not connected.
+        read_orders(shared).await;
+        orders.next().await?;
+    }
+}
+
+/// Ends this process if it was told to since it started.
+pub(super) async fn read_orders(shared: &Shared) {
+    let node = shared.node.map(Node::as_str);
+    match shared.store.brokers_ended_us(&shared.scope, node).await {
+        Ok(at) if at > shared.started_us => {
+            if !shared.leaving.send_replace(true) {
+                info!("the brokers of {} were told to end", shared.scope);
+            }
+        }
+        Ok(_) => {}
+        Err(error) => debug!("{error}"),
+    }
+}
+
+/// Passes the order of a message on: to the brokers of `data.node`, or to all.
+pub(super) async fn request(shared: &Shared, message: &AmqpMessage) -> MessageAnswer {
+    let name = message.data.get("node").and_then(serde_json::Value::as_str);
+    let node = match name.map(|name| Node::of_name(name).ok_or(name)).transpose() {
+        Ok(node) => node,
+        Err(name) => {
+            return MessageAnswer::Failed(MessageFailure::invalid(format!("no such node: {name}")));
+        }
+    };
+    match order(&shared.store, &shared.link, &shared.scope, node).await {
+        Ok(()) => MessageAnswer::Done(json!({ "shutdown": node.map_or("all", Node::as_str) })),
+        Err(error) => {
+            MessageAnswer::Failed(MessageFailure::passing("unavailable", error.to_string()))
+        }
+    }
+}
+
+/// Writes the order and wakes every process.
+pub(super) async fn order(
+    store: &Store,
+    link: &Link,
+    scope: &str,
+    node: Option<Node>,
+) -> Result<(), StoreError> {
+    store.end_brokers(scope, node.map(Node::as_str)).await?;
+    let properties = Properties { kind: Some(SHUTDOWN.to_owned()), ..Properties::default() };
+    let out = Outgoing { exchange: CONTROL, key: "", body: b"{}", properties: &properties };
+    if let Err(error) = link.publish(out).await {
+        warn!("brokers are told to end by their next heartbeat: {error}");
+    }
+    Ok(())
+}

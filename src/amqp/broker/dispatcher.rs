@@ -1,0 +1,243 @@
+//! A dispatcher: consumes one queue, and gives each message to a built-in or to a job. After a lost
+//! connection or a deleted queue it declares and consumes again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tracing::{debug, error};
+
+use super::jobs::answer_of;
+use super::shared::{BrokerCounts, Shared};
+use super::{control, events};
+use crate::amqp::link::{Deliveries, Delivery, LinkError};
+use crate::amqp::message::{AmqpMessage, Delivered, MessageAnswer, MessageFailure};
+use crate::amqp::route::{LOG_KEY, Served, serves};
+use crate::amqp::topology::Pool;
+use crate::config::{AckMode, BuiltInName};
+use crate::proto::job::{Job, JobId};
+use crate::store::{Backoff, Submitted};
+
+/// The most messages that are handed over in one call.
+const BATCH_MAX: usize = 64;
+/// The longest time that messages which are being served hold up the end.
+const DRAIN: Duration = Duration::from_secs(20);
+/// The time between two looks at a job whose end is awaited.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// One consumer of a queue.
+pub(super) struct Dispatcher {
+    pub(super) shared: Arc<Shared>,
+    pub(super) pool: Arc<Pool>,
+    /// The messages that are being served. They outlive a lost connection.
+    pub(super) tasks: JoinSet<()>,
+}
+
+impl Dispatcher {
+    /// Consumes until the process is to end. Reports the first start, and the first error that does not
+    /// pass by itself.
+    pub(super) async fn run(mut self, started: mpsc::Sender<Result<(), LinkError>>) {
+        let mut started = Some(started);
+        let mut backoff = Backoff::default();
+        while !self.shared.is_leaving() {
+            let ended = self.consume(&mut started, &mut backoff).await;
+            let Err(error) = ended else { break };
+            if error.is_transient() {
+                self.shared.rabbit_failed("consuming", &error);
+            } else if let Some(started) = started.take() {
+                // The start of the process fails with it.
+                let _ = started.send(Err(error)).await;
+            } else {
+                error!("{} does not consume: {error}; trying again", self.pool.work.queue.name);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(backoff.failed()) => {}
+                () = self.shared.left() => {}
+            }
+        }
+        let drained = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN, drained).await.is_err() {
+            debug!("messages that are not settled are delivered again");
+        }
+    }
+
+    /// Consumes until the connection is lost, or the process is to end.
+    async fn consume(
+        &mut self,
+        started: &mut Option<mpsc::Sender<Result<(), LinkError>>>,
+        backoff: &mut Backoff,
+    ) -> Result<(), LinkError> {
+        let shared = Arc::clone(&self.shared);
+        let work = &self.pool.work;
+        shared.link.declare_exchanges().await?;
+        shared.link.declare_work(work).await?;
+        let prefetch = shared.settings.amqp.prefetch;
+        let mut deliveries = shared.link.consume(&work.queue.name, prefetch).await?;
+        shared.rabbit_answered();
+        backoff.succeeded();
+        if let Some(started) = started.take() {
+            let _ = started.send(Ok(())).await;
+        }
+        shared.counts.consuming.fetch_add(1, Ordering::Relaxed);
+        let ended = self.serve(&mut deliveries).await;
+        shared.counts.consuming.fetch_sub(1, Ordering::Relaxed);
+        ended
+    }
+
+    async fn serve(&mut self, deliveries: &mut Deliveries) -> Result<(), LinkError> {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = shared.left() => {
+                    deliveries.cancel().await;
+                    // Others get them.
+                    while let Some(Ok(delivery)) = deliveries.ready().await {
+                        delivery.put_back().await;
+                    }
+                    return Ok(());
+                }
+                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => continue,
+                next = deliveries.next() => next?,
+            };
+            let mut batch = vec![first];
+            while batch.len() < BATCH_MAX
+                && let Some(next) = deliveries.ready().await
+            {
+                batch.push(next?);
+            }
+            self.take(batch).await;
+        }
+    }
+
+    /// Gives each message to whom it is for.
+    async fn take(&mut self, batch: Vec<Delivery>) {
+        let mut jobs: Vec<(Delivery, Job)> = Vec::new();
+        for delivery in batch {
+            let message = match self.parse(&delivery) {
+                Ok(message) => message,
+                Err(failure) => {
+                    self.refuse(delivery, None, failure);
+                    continue;
+                }
+            };
+            let shared = Arc::clone(&self.shared);
+            match serves(&shared.settings.amqp, self.pool.broker, &message) {
+                Ok(Served::Shutdown) => self.shut_down(delivery, message),
+                Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message),
+                Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
+                    Ok(job) if route.ack == AckMode::Handoff => jobs.push((delivery, job)),
+                    Ok(job) => self.run_job(delivery, message, job),
+                    Err(failure) => self.refuse(delivery, Some(message), failure),
+                },
+                Err(failure) => self.refuse(delivery, Some(message), failure),
+            }
+        }
+        if !jobs.is_empty() {
+            self.hand_over(jobs).await;
+        }
+    }
+
+    fn parse(&self, delivery: &Delivery) -> Result<AmqpMessage, MessageFailure> {
+        let queue = &self.pool.work.queue;
+        let is_direct = delivery.exchange.is_empty();
+        let bound = queue.binding.as_ref().map(|(_, key)| key.as_str()).filter(|key| *key != "#");
+        let key = bound.filter(|_| is_direct).unwrap_or(&delivery.key);
+        let (body, properties) = (delivery.body.as_slice(), &delivery.properties);
+        let delivered = Delivered { queue: &queue.name, key, is_direct, body, properties };
+        AmqpMessage::parse(delivered, self.shared.settings.amqp.message_size_max)
+    }
+
+    fn refuse(
+        &mut self,
+        delivery: Delivery,
+        message: Option<AmqpMessage>,
+        failure: MessageFailure,
+    ) {
+        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        self.tasks.spawn(async move {
+            let properties =
+                message.map_or_else(|| delivery.properties.clone(), |it| it.properties());
+            let queue = &pool.work.queue.name;
+            shared.refuse(&delivery, &properties, queue, failure).await;
+        });
+    }
+
+    fn ask(&mut self, name: BuiltInName, delivery: Delivery, message: AmqpMessage) {
+        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        self.tasks.spawn(async move {
+            let answer = shared.built_ins.serve(name, &message).await;
+            shared.settle(&delivery, &message, &pool.work, answer).await;
+            BrokerCounts::add(&shared.counts.served);
+            // An event about each event would never end.
+            if shared.settings.amqp.trace_on && !message.key.starts_with(LOG_KEY) {
+                events::traced(&shared, &message, name.as_str()).await;
+            }
+        });
+    }
+
+    fn shut_down(&mut self, delivery: Delivery, message: AmqpMessage) {
+        let shared = Arc::clone(&self.shared);
+        let pool = Arc::clone(&self.pool);
+        self.tasks.spawn(async move {
+            let answer = control::request(&shared, &message).await;
+            shared.settle(&delivery, &message, &pool.work, answer).await;
+            control::read_orders(&shared).await;
+        });
+    }
+
+    /// Stores the jobs of messages, and acknowledges those that are stored.
+    async fn hand_over(&mut self, taken: Vec<(Delivery, Job)>) {
+        let (deliveries, jobs): (Vec<Delivery>, Vec<Job>) = taken.into_iter().unzip();
+        let Some(submitted) = self.shared.submit(&jobs).await else { return };
+        for (delivery, submitted) in deliveries.into_iter().zip(submitted) {
+            match submitted {
+                // It exists: this is a second delivery.
+                Submitted::Accepted(_) | Submitted::Exists | Submitted::Duplicate(_) => {
+                    delivery.ack().await;
+                    BrokerCounts::add(&self.shared.counts.jobs);
+                }
+                Submitted::UnknownPrerequisite(what) | Submitted::BrokenQueue(what) => {
+                    let reason = format!("the key {what} of Redis is not what a job needs");
+                    self.refuse(delivery, None, MessageFailure::lasting("broken_queue", reason));
+                }
+            }
+        }
+    }
+
+    /// Runs a job, and acknowledges its message at its end.
+    fn run_job(&mut self, delivery: Delivery, message: AmqpMessage, mut job: Job) {
+        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        // The end is awaited here: nobody else is to answer.
+        job.extra.insert("amqp_scope".to_owned(), String::new());
+        job.spec.reply = true;
+        self.tasks.spawn(async move {
+            if shared.submit(std::slice::from_ref(&job)).await.is_none() {
+                return;
+            }
+            BrokerCounts::add(&shared.counts.jobs);
+            if let Some(answer) = end_of(&shared, &job.id).await {
+                shared.settle(&delivery, &message, &pool.work, answer).await;
+            }
+        });
+    }
+}
+
+/// Waits for the end of a job; `None` if this process is to end first.
+async fn end_of(shared: &Shared, id: &JobId) -> Option<MessageAnswer> {
+    let list = [shared.store.keys().reply(id)];
+    let mut waiting = shared.store.blocking();
+    loop {
+        match shared.store.message_end(id).await {
+            Ok(Some(end)) => return Some(answer_of(end)),
+            Ok(None) => {}
+            Err(error) => debug!("waiting for the job {id}: {error}"),
+        }
+        tokio::select! {
+            () = shared.left() => return None,
+            _ = waiting.pop(&list, LOOK) => {}
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The role `broker`: pools of dispatchers that consume the queues of a node, and a task that answers the
+//! messages whose jobs have ended.
+
+mod answers;
+mod control;
+mod dispatcher;
+mod events;
+mod jobs;
+mod owner;
+mod settings;
+mod settle;
+mod shared;
+
+pub use settings::BrokerSettings;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use super::builtin::BuiltIns;
+use super::link::{Link, LinkError};
+use super::topology::{Pool, all_work, pools};
+use crate::client::Client;
+use crate::config::{AmqpConfig, ConfigError, Node};
+use crate::proto::report::{Reporter, ServiceReport, Shutdown};
+use crate::store::{Backoff, Outage, Store, StoreError};
+use dispatcher::Dispatcher;
+use shared::{BrokerCounts, Shared};
+
+/// The time between two heartbeats.
+const BEAT: Duration = Duration::from_secs(5);
+/// The longest time that an orderly end takes.
+const END_WITHIN: Duration = Duration::from_secs(25);
+
+/// A broker before it starts.
+pub struct Broker {
+    /// Redis, which has answered.
+    pub store: Store,
+    /// The same Redis for applications.
+    pub client: Client,
+    /// The name of its unit.
+    pub unit: String,
+    /// The node whose brokers run.
+    pub node: Option<Node>,
+    /// The configuration.
+    pub settings: Arc<BrokerSettings>,
+    /// The receiver of reports.
+    pub report: Reporter,
+    /// The longest time between two reports that systemd's watchdog allows.
+    pub beat_within: Option<Duration>,
+}
+
+/// The reason why a broker could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerError {
+    /// RabbitMQ does not let it.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Redis does not let it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A secret cannot be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Tells the brokers of a node, or of all nodes, to end.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn end_brokers(
+    store: &Store,
+    link: &Link,
+    config: &AmqpConfig,
+    node: Option<Node>,
+) -> Result<(), StoreError> {
+    control::order(store, link, &config.scope(), node).await
+}
+
+impl Broker {
+    /// Runs until `shutdown` requests the end, or all brokers are told to end.
+    ///
+    /// # Errors
+    /// [`BrokerError`] if it cannot start.
+    pub async fn run(self, mut shutdown: watch::Receiver<Shutdown>) -> Result<(), BrokerError> {
+        let started_us = self.store.now().await?.as_microsecond();
+        let Some(shared) = self.prepare(started_us, &mut shutdown).await? else { return Ok(()) };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(answers::run(Arc::clone(&shared)));
+        tasks.spawn(control::run(Arc::clone(&shared)));
+        let mut dispatchers = JoinSet::new();
+        let started = self.start_pools(&shared, &mut dispatchers, &mut shutdown).await;
+        if started.is_ok() && *shutdown.borrow() == Shutdown::No {
+            info!("ready: {} dispatchers", dispatchers.len());
+            (self.report)(ServiceReport::Ready);
+            events::milestone(&shared, "ipl.exchanges", "the exchanges are declared").await;
+            events::milestone(&shared, "node.green", "every dispatcher consumes").await;
+            events::every_level(&shared).await;
+            self.beat(&shared, &mut shutdown).await;
+        }
+        self.end(&shared, dispatchers, &mut shutdown).await;
+        tasks.shutdown().await;
+        shared.link.close().await;
+        info!("stopped");
+        started
+    }
+
+    /// Connects, claims the vhost and declares the exchanges. `None` if the end was requested first.
+    async fn prepare(
+        &self,
+        started_us: i64,
+        shutdown: &mut watch::Receiver<Shutdown>,
+    ) -> Result<Option<Arc<Shared>>, BrokerError> {
+        let amqp = &self.settings.amqp;
+        let link = Link::open(amqp, &self.unit)?;
+        let mut backoff = Backoff::default();
+        let mut is_reported = false;
+        while let Err(error) = self.declare(&link).await {
+            if !error.is_transient() {
+                return Err(error.into());
+            }
+            if !std::mem::replace(&mut is_reported, true) {
+                warn!("{error}; trying again until it answers");
+            }
+            (self.report)(ServiceReport::Alive(format!("not ready: {error}; trying again")));
+            tokio::select! {
+                () = tokio::time::sleep(backoff.failed()) => {}
+                _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return Ok(None),
+            }
+        }
+        let work = all_work(amqp).into_iter().map(|work| (work.queue.name.clone(), work));
+        Ok(Some(Arc::new(Shared {
+            built_ins: BuiltIns::new(&self.client, &self.settings.amqp, &self.settings.osis)?,
+            store: self.store.clone(),
+            settings: Arc::clone(&self.settings),
+            scope: amqp.scope(),
+            unit: self.unit.clone(),
+            node: self.node,
+            work: work.collect(),
+            started_us,
+            root: uuid::Uuid::new_v4().to_string(),
+            counts: BrokerCounts::default(),
+            outage: Outage::default(),
+            leaving: watch::Sender::new(false),
+            link,
+        })))
+    }
+
+    async fn declare(&self, link: &Link) -> Result<(), LinkError> {
+        let amqp = &self.settings.amqp;
+        link.connect().await?;
+        owner::claim(link, amqp).await?;
+        link.declare_exchanges().await?;
+        if amqp.purge_on_start {
+            for pool in pools(amqp, self.node) {
+                for queue in pool.work.queues() {
+                    if link.counts(&queue.name).await?.is_some_and(|counts| counts.messages > 0) {
+                        let number = link.purge(&queue.name).await?;
+                        warn!("deleted {number} messages of {}: amqp.purge_on_start", queue.name);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts every dispatcher, and waits until each consumes.
+    async fn start_pools(
+        &self,
+        shared: &Arc<Shared>,
+        dispatchers: &mut JoinSet<()>,
+        shutdown: &mut watch::Receiver<Shutdown>,
+    ) -> Result<(), BrokerError> {
+        let pools: Vec<Arc<Pool>> =
+            pools(&self.settings.amqp, self.node).into_iter().map(Arc::new).collect();
+        let number: usize = pools.iter().map(|pool| pool.size).sum();
+        shared.counts.dispatchers.store(number, Ordering::Relaxed);
+        let (started, mut reports) = mpsc::channel(number.max(1));
+        for pool in &pools {
+            for _ in 0..pool.size {
+                let (shared, pool) = (Arc::clone(shared), Arc::clone(pool));
+                let dispatcher = Dispatcher { shared, pool, tasks: JoinSet::new() };
+                dispatchers.spawn(dispatcher.run(started.clone()));
+            }
+            let (name, queue) = (pool.name(), &pool.work.queue.name);
+            info!("{name}: {} dispatchers of {queue}", pool.size);
+        }
+        drop(started);
+        loop {
+            tokio::select! {
+                report = reports.recv() => match report {
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => return Err(error.into()),
+                    // Each has reported.
+                    None => return Ok(()),
+                },
+                _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return Ok(()),
+            }
+        }
+    }
+
+    /// Reports the state until the end is requested.
+    async fn beat(&self, shared: &Arc<Shared>, shutdown: &mut watch::Receiver<Shutdown>) {
+        let every = self.beat_within.unwrap_or(BEAT).min(BEAT);
+        let mut ticks = tokio::time::interval(every);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {
+                    (self.report)(ServiceReport::Alive(shared.status()));
+                    let read = control::read_orders(shared);
+                    // Redis may be away: the beat goes on.
+                    let _ = tokio::time::timeout(every / 2, read).await;
+                }
+                () = shared.left() => return,
+                _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return,
+            }
+        }
+    }
+
+    /// Ends the dispatchers: each settles what it has.
+    async fn end(
+        &self,
+        shared: &Shared,
+        mut dispatchers: JoinSet<()>,
+        shutdown: &mut watch::Receiver<Shutdown>,
+    ) {
+        let status = "settling the messages that are being served".to_owned();
+        (self.report)(ServiceReport::Stopping { status, within: END_WITHIN });
+        shared.leaving.send_replace(true);
+        let drained = async { while dispatchers.join_next().await.is_some() {} };
+        tokio::select! {
+            _ = tokio::time::timeout(END_WITHIN, drained) => {}
+            _ = shutdown.wait_for(|asked| *asked == Shutdown::Now) => {}
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Consumes a queue: deliveries, and their acknowledgements.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use futures_core::Stream;
+use lapin::message::Delivery as RawDelivery;
+use lapin::options::{
+    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
+};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{Acker, BasicProperties, Channel, Consumer};
+use tokio::time::timeout;
+
+use super::error::LinkError;
+use super::wire::{PATIENCE, Way, Wire};
+use crate::amqp::message::Properties;
+
+/// A consumer of one queue. It has ended after an error.
+pub struct Deliveries {
+    consumer: Consumer,
+    channel: Channel,
+    way: std::sync::Arc<Way>,
+    doing: String,
+}
+
+/// A message that waits for its acknowledgement.
+pub struct Delivery {
+    /// The exchange through which it came; empty for a queue by its name.
+    pub exchange: String,
+    /// Its routing key.
+    pub key: String,
+    /// Its body.
+    pub body: Vec<u8>,
+    /// Its properties.
+    pub properties: Properties,
+    acker: Acker,
+}
+
+impl Deliveries {
+    /// Starts to consume a queue.
+    pub(super) async fn start(
+        wire: &Wire,
+        queue: &str,
+        prefetch: u16,
+        options: BasicConsumeOptions,
+    ) -> Result<Self, LinkError> {
+        let channel = wire.channel().await?;
+        Self::start_on(channel, wire, queue, prefetch, options).await
+    }
+
+    pub(super) async fn start_on(
+        channel: Channel,
+        wire: &Wire,
+        queue: &str,
+        prefetch: u16,
+        options: BasicConsumeOptions,
+    ) -> Result<Self, LinkError> {
+        let doing = format!("consuming the queue {queue}");
+        let about = wire.way.about(&doing);
+        let started = async {
+            channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
+            channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await
+        };
+        let consumer = timeout(PATIENCE, started)
+            .await
+            .map_err(|_| about.too_slow())?
+            .map_err(|error| about.error(&error))?;
+        let way = std::sync::Arc::clone(&wire.way);
+        Ok(Self { consumer, channel, way, doing })
+    }
+
+    /// Waits for the next delivery. Cancelling the call loses none.
+    ///
+    /// # Errors
+    /// [`LinkError`] once the connection, the channel or the queue is gone.
+    pub async fn next(&mut self) -> Result<Delivery, LinkError> {
+        let next = poll_fn(|context| Pin::new(&mut self.consumer).poll_next(context)).await;
+        self.read(next)
+    }
+
+    /// Returns a delivery that has arrived already.
+    pub async fn ready(&mut self) -> Option<Result<Delivery, LinkError>> {
+        let polled = poll_fn(|context| {
+            Poll::Ready(match Pin::new(&mut self.consumer).poll_next(context) {
+                Poll::Ready(next) => Some(next),
+                Poll::Pending => None,
+            })
+        });
+        let next = polled.await?;
+        Some(self.read(next))
+    }
+
+    fn read(&self, next: Option<lapin::Result<RawDelivery>>) -> Result<Delivery, LinkError> {
+        match next {
+            Some(Ok(raw)) => Ok(Delivery::of(raw)),
+            Some(Err(error)) => Err(self.way.about(&self.doing).error(&error)),
+            None => {
+                let reason = "the queue was deleted, or its consumer cancelled".to_owned();
+                Err(LinkError::Ended { doing: self.doing.clone(), reason })
+            }
+        }
+    }
+
+    /// Stops further deliveries. Those that have arrived can still be taken and acknowledged.
+    pub async fn cancel(&self) {
+        let cancelled =
+            self.channel.basic_cancel(self.consumer.tag(), BasicCancelOptions::default());
+        // A channel that is lost sends nothing any more.
+        let _ = timeout(PATIENCE, cancelled).await;
+    }
+}
+
+impl Delivery {
+    pub(super) fn of(raw: RawDelivery) -> Self {
+        Self {
+            exchange: raw.exchange.to_string(),
+            key: raw.routing_key.to_string(),
+            body: raw.data,
+            properties: read_properties(&raw.properties),
+            acker: raw.acker,
+        }
+    }
+
+    /// Acknowledges the message. After a lost connection it is delivered again.
+    pub async fn ack(&self) {
+        let _ = self.acker.ack(BasicAckOptions::default()).await;
+    }
+
+    /// Makes it a dead letter.
+    pub async fn reject(&self) {
+        let options = BasicNackOptions { multiple: false, requeue: false };
+        let _ = self.acker.nack(options).await;
+    }
+
+    /// Puts it back into its queue.
+    pub async fn put_back(&self) {
+        let options = BasicNackOptions { multiple: false, requeue: true };
+        let _ = self.acker.nack(options).await;
+    }
+}
+
+fn read_properties(basic: &BasicProperties) -> Properties {
+    let text = |value: &Option<lapin::types::ShortString>| value.as_ref().map(ToString::to_string);
+    let headers = basic.headers().as_ref().map(|table| {
+        let known = table
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_string(), header_text(value)?)));
+        known.collect::<BTreeMap<_, _>>()
+    });
+    Properties {
+        kind: text(basic.kind()),
+        message_id: text(basic.message_id()),
+        reply_to: text(basic.reply_to()),
+        correlation_id: text(basic.correlation_id()),
+        headers: headers.unwrap_or_default(),
+    }
+}
+
+fn header_text(value: &AMQPValue) -> Option<String> {
+    match value {
+        AMQPValue::LongString(text) => Some(String::from_utf8_lossy(text.as_bytes()).into_owned()),
+        AMQPValue::ShortString(text) => Some(text.to_string()),
+        AMQPValue::Boolean(value) => Some(value.to_string()),
+        AMQPValue::ShortShortInt(value) => Some(value.to_string()),
+        AMQPValue::ShortShortUInt(value) => Some(value.to_string()),
+        AMQPValue::ShortInt(value) => Some(value.to_string()),
+        AMQPValue::ShortUInt(value) => Some(value.to_string()),
+        AMQPValue::LongInt(value) => Some(value.to_string()),
+        AMQPValue::LongUInt(value) => Some(value.to_string()),
+        AMQPValue::LongLongInt(value) => Some(value.to_string()),
+        _ => None,
+    }
+}

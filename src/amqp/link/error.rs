@@ -1,0 +1,135 @@
+//! The errors of RabbitMQ as sentences.
+
+use lapin::ErrorKind;
+
+/// The reason why RabbitMQ did not do something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// The settings cannot be used.
+    #[error("{0}")]
+    Settings(String),
+    /// It does not answer, or the connection was lost.
+    #[error("RabbitMQ at {address} {reason}")]
+    Unreachable {
+        /// The address without the password.
+        address: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The login or the rights do not suffice.
+    #[error("RabbitMQ at {address} denies {doing}: {reason}; check the user and its permissions")]
+    NotPermitted {
+        /// The address without the password.
+        address: String,
+        /// The operation.
+        doing: String,
+        /// RabbitMQ's own words.
+        reason: String,
+    },
+    /// The vhost does not exist, or its user may not enter it.
+    #[error(
+        "RabbitMQ at {address} has no vhost `{vhost}` for this user: {reason}; create it with \
+         `rabbitmqctl add_vhost` and `rabbitmqctl set_permissions`"
+    )]
+    NoVhost {
+        /// The address without the password.
+        address: String,
+        /// The vhost.
+        vhost: String,
+        /// RabbitMQ's own words.
+        reason: String,
+    },
+    /// Something exists with other arguments.
+    #[error(
+        "{doing}: it exists with other arguments: {reason}; `hero amqp check` lists the \
+         differences. Arguments of a queue cannot change: set the configuration back, or let the \
+         queue run empty and delete it with `rabbitmqctl delete_queue`"
+    )]
+    OtherArguments {
+        /// The operation.
+        doing: String,
+        /// RabbitMQ's own words.
+        reason: String,
+    },
+    /// It does not exist.
+    #[error("{doing}: {reason}")]
+    Missing {
+        /// The operation.
+        doing: String,
+        /// RabbitMQ's own words.
+        reason: String,
+    },
+    /// No queue is bound to the key.
+    #[error("no queue takes the key `{key}` of the exchange `{exchange}`")]
+    Unroutable {
+        /// The exchange.
+        exchange: String,
+        /// The routing key.
+        key: String,
+    },
+    /// A queue is full and rejects messages.
+    #[error("a queue of the key `{key}` is full and rejects messages")]
+    Rejected {
+        /// The routing key.
+        key: String,
+    },
+    /// RabbitMQ ended the channel or the consumer.
+    #[error("{doing}: {reason}")]
+    Ended {
+        /// The operation.
+        doing: String,
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl LinkError {
+    /// Returns true if the same call may succeed later without a change of the configuration.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Ended { .. } | Self::Rejected { .. })
+    }
+}
+
+/// The end of a connection or a channel, as RabbitMQ says it.
+const ACCESS_REFUSED: u16 = 403;
+const NOT_FOUND: u16 = 404;
+const PRECONDITION_FAILED: u16 = 406;
+const NOT_ALLOWED: u16 = 530;
+
+/// The subject of an error.
+pub(super) struct About<'a> {
+    pub(super) address: &'a str,
+    pub(super) vhost: &'a str,
+    pub(super) doing: &'a str,
+}
+
+impl About<'_> {
+    /// Returns an error of the library as a sentence.
+    pub(super) fn error(&self, error: &lapin::Error) -> LinkError {
+        let (address, doing) = (self.address.to_owned(), self.doing.to_owned());
+        if let ErrorKind::ProtocolError(protocol) = error.kind() {
+            let reason = protocol.get_message().to_string();
+            return match protocol.get_id() {
+                ACCESS_REFUSED => LinkError::NotPermitted { address, doing, reason },
+                NOT_ALLOWED => LinkError::NoVhost { address, vhost: self.vhost.to_owned(), reason },
+                PRECONDITION_FAILED => LinkError::OtherArguments { doing, reason },
+                NOT_FOUND => LinkError::Missing { doing, reason },
+                _ => LinkError::Ended { doing, reason },
+            };
+        }
+        let reason = match error.kind() {
+            ErrorKind::IOError(error) | ErrorKind::RuntimeShutdownError(error) => {
+                format!("cannot be reached: {error}")
+            }
+            ErrorKind::MissingHeartbeatError => "does not answer its heartbeat".to_owned(),
+            _ => format!("closed the connection: {error}"),
+        };
+        LinkError::Unreachable { address, reason }
+    }
+
+    /// Returns the error of a call that took too long.
+    pub(super) fn too_slow(&self) -> LinkError {
+        let reason = format!("does not answer: {}", self.doing);
+        LinkError::Unreachable { address: self.address.to_owned(), reason }
+    }
+}

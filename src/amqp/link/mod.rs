@@ -1,0 +1,211 @@
+//! The connections to RabbitMQ: one that only publishes, one that only consumes. Each is opened when it is
+//! needed, and again after it was lost; the callers declare and consume again.
+
+mod consume;
+mod declare;
+mod error;
+mod publish;
+mod wire;
+
+pub use consume::{Deliveries, Delivery};
+pub use declare::QueueCounts;
+pub use error::LinkError;
+pub use publish::{DIRECT_REPLY, Outgoing};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lapin::Channel;
+use lapin::options::BasicConsumeOptions;
+use tokio::time::timeout;
+
+use super::message::Properties;
+use super::topology::{AmqpQueue, Work};
+use crate::config::AmqpConfig;
+use publish::Publisher;
+use wire::{Way, Wire};
+
+/// The two connections of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Link {
+    publisher: Arc<Publisher>,
+    consuming: Arc<Wire>,
+}
+
+impl Link {
+    /// Reads the secrets of a configuration. Connects with the first call.
+    ///
+    /// # Errors
+    /// [`LinkError::Settings`].
+    pub fn open(config: &AmqpConfig, name: &str) -> Result<Self, LinkError> {
+        let way = Arc::new(Way::of(config)?);
+        let wire = |purpose: &str| Wire::new(Arc::clone(&way), format!("hero {name} {purpose}"));
+        let publisher = Arc::new(Publisher::new(wire("publishes")));
+        Ok(Self { publisher, consuming: Arc::new(wire("consumes")) })
+    }
+
+    /// Returns the address without the password.
+    pub fn address(&self) -> &str {
+        &self.consuming.way.address
+    }
+
+    /// Connects, if there is no connection yet.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn connect(&self) -> Result<(), LinkError> {
+        self.consuming.channel().await.map(drop)
+    }
+
+    /// Publishes a message and waits until RabbitMQ has stored it.
+    ///
+    /// # Errors
+    /// [`LinkError::Unroutable`], [`LinkError::Rejected`]; after [`LinkError::Unreachable`] it may be
+    /// stored nevertheless.
+    pub async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
+        self.publisher.publish(out).await
+    }
+
+    /// Returns true if RabbitMQ has asked to publish nothing, for want of memory or disk.
+    pub async fn is_blocked(&self) -> bool {
+        self.publisher.is_blocked().await
+    }
+
+    /// Publishes a message and waits for the answer to it; `None` if none came in time.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn request(
+        &self,
+        out: Outgoing<'_>,
+        patience: Duration,
+    ) -> Result<Option<Vec<u8>>, LinkError> {
+        let wire = &self.consuming;
+        let channel = publish::confirming(wire).await?;
+        let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
+        // The answers come on the channel that asked.
+        let mut answers =
+            Deliveries::start_on(channel.clone(), wire, DIRECT_REPLY, 1, options).await?;
+        let reply_to = Some(DIRECT_REPLY.to_owned());
+        let properties = Properties { reply_to, ..out.properties.clone() };
+        publish::publish_on(&channel, wire, Outgoing { properties: &properties, ..out }).await?;
+        let answered = timeout(patience, async {
+            loop {
+                let answer = answers.next().await?;
+                if answer.properties.correlation_id == properties.correlation_id {
+                    return Ok(answer.body);
+                }
+            }
+        });
+        answered.await.ok().transpose()
+    }
+
+    /// Declares the exchanges.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn declare_exchanges(&self) -> Result<(), LinkError> {
+        declare::exchanges(&self.consuming).await
+    }
+
+    /// Declares a queue with its retry lanes and its dead letters.
+    ///
+    /// # Errors
+    /// [`LinkError::OtherArguments`].
+    pub async fn declare_work(&self, work: &Work) -> Result<(), LinkError> {
+        declare::work(&self.consuming, work).await
+    }
+
+    /// Declares a queue.
+    ///
+    /// # Errors
+    /// [`LinkError::OtherArguments`].
+    pub async fn declare_queue(&self, queue: &AmqpQueue) -> Result<(), LinkError> {
+        declare::queue(&self.consuming, queue).await
+    }
+
+    /// Consumes a queue; each delivery waits for its acknowledgement.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn consume(&self, queue: &str, prefetch: u16) -> Result<Deliveries, LinkError> {
+        let options = BasicConsumeOptions::default();
+        Deliveries::start(&self.consuming, queue, prefetch, options).await
+    }
+
+    /// Consumes all messages of an exchange, by a queue that ends with the connection.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn listen(&self, exchange: &str) -> Result<Deliveries, LinkError> {
+        let wire = &self.consuming;
+        let channel = wire.channel().await?;
+        let queue = declare::own_queue(wire, &channel, exchange).await?;
+        let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
+        Deliveries::start_on(channel, wire, &queue, 0, options).await
+    }
+
+    /// QueueCounts the messages and consumers of a queue; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn counts(&self, queue: &str) -> Result<Option<QueueCounts>, LinkError> {
+        declare::counts(&self.consuming, queue).await
+    }
+
+    /// Returns true if an exchange exists.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn has_exchange(&self, name: &str) -> Result<bool, LinkError> {
+        declare::has_exchange(&self.consuming, name).await
+    }
+
+    /// Deletes the messages of a queue. Returns their number.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn purge(&self, queue: &str) -> Result<u32, LinkError> {
+        declare::purge(&self.consuming, queue).await
+    }
+
+    /// Deletes a queue with its messages. Returns their number.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn delete(&self, queue: &str) -> Result<u32, LinkError> {
+        declare::delete(&self.consuming, queue).await
+    }
+
+    /// Opens a queue to take messages out one by one.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn open_queue(&self, queue: &str) -> Result<Taking, LinkError> {
+        let channel = self.consuming.channel().await?;
+        Ok(Taking { wire: Arc::clone(&self.consuming), channel, queue: queue.to_owned() })
+    }
+
+    /// Closes both connections in order.
+    pub async fn close(&self) {
+        self.publisher.close().await;
+        self.consuming.close().await;
+    }
+}
+
+/// Takes messages out of a queue one by one. Those that were not acknowledged return when it is dropped.
+pub struct Taking {
+    wire: Arc<Wire>,
+    channel: Channel,
+    queue: String,
+}
+
+impl Taking {
+    /// Takes the next message; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn next(&self) -> Result<Option<Delivery>, LinkError> {
+        declare::get(&self.wire, &self.channel, &self.queue).await
+    }
+}

@@ -1,0 +1,115 @@
+//! One connection that is opened when it is needed, and again after it was lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lapin::tcp::OwnedTLSConfig;
+use lapin::uri::AMQPUri;
+use lapin::{Channel, Connection, ConnectionProperties};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::error::{About, LinkError};
+use crate::config::AmqpConfig;
+
+/// The longest wait for a connection, and for an answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// The time between heartbeats, in seconds.
+const HEARTBEAT_S: u16 = 10;
+
+/// The way to RabbitMQ.
+pub(super) struct Way {
+    uri: AMQPUri,
+    authorities: Option<String>,
+    pub(super) address: String,
+    pub(super) vhost: String,
+}
+
+impl Way {
+    /// Reads the secrets of a configuration.
+    pub(super) fn of(config: &AmqpConfig) -> Result<Self, LinkError> {
+        let settings = |reason: String| LinkError::Settings(reason);
+        let mut uri: AMQPUri = config
+            .url
+            .expose()
+            .parse()
+            .map_err(|_| settings(format!("amqp.url {} cannot be read", config.url)))?;
+        uri.vhost = config.url.vhost();
+        uri.query.heartbeat = Some(HEARTBEAT_S);
+        if let Some(password) = config.password().map_err(|error| settings(error.to_string()))? {
+            password.expose().clone_into(&mut uri.authority.userinfo.password);
+        }
+        let tls = config.tls().map_err(|error| settings(error.to_string()))?;
+        let authorities = match tls.and_then(|tls| tls.authorities) {
+            Some(pem) => Some(
+                String::from_utf8(pem)
+                    .map_err(|_| settings("amqp.tls_ca_file is not a file in PEM".to_owned()))?,
+            ),
+            None => None,
+        };
+        let (address, vhost) = (config.url.redacted(), config.url.vhost());
+        Ok(Self { uri, authorities, address, vhost })
+    }
+
+    pub(super) fn about<'a>(&'a self, doing: &'a str) -> About<'a> {
+        About { address: &self.address, vhost: &self.vhost, doing }
+    }
+}
+
+/// One connection.
+pub(super) struct Wire {
+    pub(super) way: Arc<Way>,
+    /// Its name in RabbitMQ.
+    name: String,
+    current: Mutex<Option<Connection>>,
+}
+
+impl Wire {
+    pub(super) fn new(way: Arc<Way>, name: String) -> Self {
+        Self { way, name, current: Mutex::default() }
+    }
+
+    /// Opens a channel, and the connection if there is none.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub(super) async fn channel(&self) -> Result<Channel, LinkError> {
+        let about = self.way.about("opening a channel");
+        let mut current = self.current.lock().await;
+        let usable = current.take().filter(|connection| connection.status().connected());
+        let connection = match usable {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        let opened = timeout(PATIENCE, connection.create_channel()).await;
+        let channel = opened.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))?;
+        *current = Some(connection);
+        Ok(channel)
+    }
+
+    /// Returns true if RabbitMQ has asked this connection to publish nothing.
+    pub(super) async fn is_blocked(&self) -> bool {
+        self.current.lock().await.as_ref().is_some_and(|connection| connection.status().blocked())
+    }
+
+    async fn connect(&self) -> Result<Connection, LinkError> {
+        let about = self.way.about("the login");
+        let properties =
+            ConnectionProperties::default().with_connection_name(self.name.clone().into());
+        let tls = OwnedTLSConfig { identity: None, cert_chain: self.way.authorities.clone() };
+        let runtime = lapin::runtime::default_runtime().map_err(|error| about.error(&error))?;
+        let connecting =
+            Connection::connect_uri_with_config(self.way.uri.clone(), properties, tls, runtime);
+        let connected = timeout(PATIENCE, connecting).await;
+        connected.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))
+    }
+
+    /// Closes the connection in order.
+    pub(super) async fn close(&self) {
+        if let Some(connection) = self.current.lock().await.take() {
+            let closing = connection.close(200, "bye".into());
+            // A connection that is lost anyway needs no goodbye.
+            let _ = timeout(Duration::from_secs(1), closing).await;
+        }
+    }
+}

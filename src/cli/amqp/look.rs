@@ -1,0 +1,194 @@
+//! `hero amqp topology`, `status` and `check`: the queues as they are, and as the configuration wants them.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::super::table::TextTable;
+use super::super::{Global, output};
+use super::{node_or, open};
+use crate::amqp::link::{Link, LinkError, QueueCounts};
+use crate::amqp::topology::{EXCHANGES, Work, all_work, pools};
+use crate::config::{AmqpConfig, Node};
+use crate::error::{Error, Exit};
+
+/// Show the queues of every node: their keys, messages and consumers
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero amqp topology")]
+pub(super) struct AmqpTopology {}
+
+/// Say whether every queue has its consumers
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero amqp status\n  hero amqp status --node admin\n\n\
+                        Exit codes: 0 every queue has consumers, 69 one has none.")]
+pub(super) struct AmqpStatus {
+    /// Only the queues of this node
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+}
+
+/// Compare the queues that exist with those of the configuration
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero amqp check\n\n\
+                        A queue that does not exist is no fault: its broker declares it. Exit codes: 78 a \
+                        queue has other arguments.")]
+pub(super) struct CheckQueues {}
+
+/// A queue with its lanes, as RabbitMQ has it.
+struct LaneCounts {
+    work: Work,
+    queue: Option<QueueCounts>,
+    /// The messages in its retry lanes.
+    retrying: u32,
+    /// Its dead letters.
+    dead: u32,
+}
+
+async fn look(link: &Link, work: Work) -> Result<LaneCounts, Error> {
+    let queue = link.counts(&work.queue.name).await?;
+    let mut retrying = 0;
+    for lane in &work.lanes {
+        retrying += link.counts(&lane.name).await?.map_or(0, |counts| counts.messages);
+    }
+    let dead = link.counts(&work.dead.name).await?.map_or(0, |counts| counts.messages);
+    Ok(LaneCounts { work, queue, retrying, dead })
+}
+
+/// Returns the brokers that consume a queue.
+fn brokers_of(config: &AmqpConfig, queue: &str) -> String {
+    let nodes = Node::ALL.into_iter().flat_map(|node| pools(config, Some(node)));
+    let mut names: Vec<&str> =
+        nodes.filter(|pool| pool.work.queue.name == queue).map(|pool| pool.name()).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+impl AmqpTopology {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let (config, link) = open(global)?;
+        let mut found = Vec::new();
+        for work in all_work(&config.amqp) {
+            found.push(look(&link, work).await?);
+        }
+        let mut exchanges = Vec::new();
+        for (name, kind) in EXCHANGES {
+            exchanges.push((name, kind.as_str(), link.has_exchange(name).await?));
+        }
+        link.close().await;
+        if global.json {
+            let exchanges: Vec<Value> = exchanges
+                .iter()
+                .map(|(name, kind, exists)| json!({ "name": name, "type": kind, "exists": exists }))
+                .collect();
+            let queues: Vec<Value> = found.iter().map(|one| document(&config.amqp, one)).collect();
+            output::json(&json!({ "exchanges": exchanges, "queues": queues }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        for (name, kind, exists) in exchanges {
+            let state = if exists { "declared" } else { "not declared" };
+            output::line(&format!("exchange {name} ({kind}): {state}"))?;
+        }
+        let titles = ["QUEUE", "KEY", "BROKERS", ">MESSAGES", ">CONSUMERS", ">RETRYING", ">DEAD"];
+        let mut table = TextTable::new(&titles);
+        for one in &found {
+            let (messages, consumers) = match one.queue {
+                Some(counts) => (counts.messages.to_string(), counts.consumers.to_string()),
+                None => ("not declared".to_owned(), String::new()),
+            };
+            let key = one.work.queue.binding.as_ref().map(|(_, key)| key.clone());
+            table.row([
+                one.work.queue.name.clone(),
+                key.unwrap_or_default(),
+                brokers_of(&config.amqp, &one.work.queue.name),
+                messages,
+                consumers,
+                one.retrying.to_string(),
+                one.dead.to_string(),
+            ]);
+        }
+        output::text(&table.render())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn document(config: &AmqpConfig, one: &LaneCounts) -> Value {
+    json!({
+        "queue": one.work.queue.name,
+        "key": one.work.queue.binding.as_ref().map(|(_, key)| key),
+        "brokers": brokers_of(config, &one.work.queue.name),
+        "exists": one.queue.is_some(),
+        "messages": one.queue.map(|counts| counts.messages),
+        "consumers": one.queue.map(|counts| counts.consumers),
+        "retrying": one.retrying,
+        "dead": one.dead,
+    })
+}
+
+impl AmqpStatus {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let (config, link) = open(global)?;
+        let node = node_or(&config.amqp, self.node.as_deref())?;
+        let work: Vec<Work> = match node {
+            Some(_) => pools(&config.amqp, node).into_iter().map(|pool| pool.work).collect(),
+            None => all_work(&config.amqp),
+        };
+        let mut without = Vec::new();
+        let number = work.len();
+        for one in work {
+            let counts = link.counts(&one.queue.name).await?;
+            // The presence of a queue says only that it once had consumers.
+            if counts.is_none_or(|counts| counts.consumers == 0) {
+                without.push(one.queue.name);
+            }
+        }
+        link.close().await;
+        if global.json {
+            let document = json!({ "ready": without.is_empty(), "without_consumers": without });
+            output::json(&document)?;
+            return Ok(if without.is_empty() { Exit::Ok } else { Exit::Unavailable }.into());
+        }
+        if without.is_empty() {
+            output::line(&format!("ready: each of {number} queues has consumers"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let queues = without.join(", ");
+        Err(Error::new(Exit::Unavailable, format!("no consumer serves {queues}; start its broker")))
+    }
+}
+
+impl CheckQueues {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let (config, link) = open(global)?;
+        let mut differences = Vec::new();
+        let (mut same, mut missing) = (0, 0);
+        for work in all_work(&config.amqp) {
+            for queue in work.queues() {
+                if link.counts(&queue.name).await?.is_none() {
+                    missing += 1;
+                    continue;
+                }
+                // It exists, so this declares nothing and compares.
+                match link.declare_queue(queue).await {
+                    Ok(()) => same += 1,
+                    Err(LinkError::OtherArguments { reason, .. }) => {
+                        differences.push(format!("{}: {reason}", queue.name));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        link.close().await;
+        if global.json {
+            let document =
+                json!({ "same": same, "not_declared": missing, "differences": differences });
+            output::json(&document)?;
+        } else {
+            for difference in &differences {
+                output::line(difference)?;
+            }
+            output::line(&format!("{same} queues are as configured, {missing} not declared yet"))?;
+        }
+        Ok(if differences.is_empty() { Exit::Ok } else { Exit::Config }.into())
+    }
+}

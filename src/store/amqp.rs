@@ -1,0 +1,167 @@
+//! Jobs that were messages of RabbitMQ: those that ended and are to be answered, orders to brokers, and
+//! the reasons of dead letters.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Store, StoreError};
+use crate::proto::job::JobId;
+use crate::proto::text::text_of;
+
+/// The time that the reason of a dead letter is kept.
+const REASON_TTL: Duration = Duration::from_hours(7 * 24);
+
+/// Ended jobs that this process is to answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TakenEnds {
+    /// The time in microseconds until which they are taken.
+    till: String,
+    /// The jobs.
+    pub ids: Vec<JobId>,
+}
+
+/// The end of a job that was a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageEnd {
+    /// Its message, JSON.
+    pub message: String,
+    /// True if it finished.
+    pub is_finished: bool,
+    /// Its output, or its error.
+    pub text: String,
+    /// The exit code of its process.
+    pub exit_code: Option<i32>,
+}
+
+impl Store {
+    /// Takes up to `limit` ended jobs to answer. What is not answered within `lease` is taken again.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn take_amqp_ends(
+        &self,
+        scope: &str,
+        limit: usize,
+        lease: Duration,
+    ) -> Result<TakenEnds, StoreError> {
+        const DOING: &str = "taking ended jobs of messages";
+        let mut script = self.scripts.amqp_take.prepare_invoke();
+        let lease_us = u64::try_from(lease.as_micros()).unwrap_or(u64::MAX);
+        script.arg(scope).arg(limit).arg(lease_us);
+        let (till, ids): (String, Vec<String>) = self.invoke(DOING, &script).await?;
+        let ids = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        Ok(TakenEnds { till, ids })
+    }
+
+    /// Notes that the messages of jobs were answered; with `again`, that they may be taken again after
+    /// this time.
+    ///
+    /// # Errors
+    /// [`StoreError`]; they are taken again after their lease.
+    pub async fn amqp_answered(
+        &self,
+        scope: &str,
+        taken: &TakenEnds,
+        ids: &[JobId],
+        again: Option<Duration>,
+    ) -> Result<(), StoreError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut script = self.scripts.amqp_answered.prepare_invoke();
+        let again = again.map_or("done".to_owned(), |wait| wait.as_micros().to_string());
+        script.arg(scope).arg(&taken.till).arg(again);
+        for id in ids {
+            script.arg(id.as_str());
+        }
+        self.invoke::<u64>("noting answered messages", &script).await?;
+        Ok(())
+    }
+
+    /// Reads the end of a job that was a message; `None` if the job is gone, was no message, or has not
+    /// ended.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn message_end(&self, id: &JobId) -> Result<Option<MessageEnd>, StoreError> {
+        type Fields = [Option<Vec<u8>>; 5];
+        let mut command = redis::cmd("HMGET");
+        let names = ["message", "status", "output", "error", "exit_code"];
+        command.arg(self.keys.job(id)).arg(&names);
+        let fields: Fields = self.link.query("reading the end of a job", &command).await?;
+        let [message, status, output, error, exit_code] =
+            fields.map(|field| field.map(|bytes| text_of(&bytes)));
+        let is_finished = match status.as_deref() {
+            Some("finished") => true,
+            Some("error") => false,
+            _ => return Ok(None),
+        };
+        let text = if is_finished { output } else { error }.unwrap_or_default();
+        let exit_code = exit_code.and_then(|code| code.parse().ok());
+        Ok(message.map(|message| MessageEnd { message, is_finished, text, exit_code }))
+    }
+
+    /// Returns the list that has an entry while there is something to answer.
+    pub fn amqp_bell(&self, scope: &str) -> String {
+        self.keys.amqp_bell(scope)
+    }
+
+    /// Tells the brokers of a node, or of all nodes, to end.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<(), StoreError> {
+        let mut script = self.scripts.amqp_shutdown.prepare_invoke();
+        script.arg(scope).arg(node.unwrap_or("*"));
+        self.invoke::<String>("telling brokers to end", &script).await?;
+        Ok(())
+    }
+
+    /// Returns when the brokers of a node, or of all, were last told to end, in microseconds of Redis's
+    /// clock; 0 if they were not.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn brokers_ended_us(
+        &self,
+        scope: &str,
+        node: Option<&str>,
+    ) -> Result<i64, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.amqp_shutdown(scope));
+        let orders: BTreeMap<String, i64> =
+            self.link.query("reading orders to brokers", &command).await?;
+        let own = orders.iter().filter(|(of, _)| *of == "*" || Some(of.as_str()) == node);
+        Ok(own.map(|(_, at)| *at).max().unwrap_or(0))
+    }
+
+    /// Keeps the reason why a message became a dead letter.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn keep_reason(
+        &self,
+        scope: &str,
+        message_id: &str,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let mut command = redis::cmd("SET");
+        command.arg(self.keys.amqp_reason(scope, message_id)).arg(reason);
+        command.arg("EX").arg(REASON_TTL.as_secs());
+        self.link.query("keeping the reason of a dead letter", &command).await
+    }
+
+    /// Reads the reason why a message became a dead letter.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn reason(
+        &self,
+        scope: &str,
+        message_id: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let mut command = redis::cmd("GET");
+        command.arg(self.keys.amqp_reason(scope, message_id));
+        self.link.query("reading the reason of a dead letter", &command).await
+    }
+}

@@ -1,0 +1,142 @@
+//! Messages from their publisher to their answer.
+
+use serde_json::json;
+
+use super::Broker;
+use crate::support::rabbitmq::has_rabbitmq;
+use crate::support::{Redis, wait_until};
+
+const MATRIX: &str = "\"matrix\"";
+
+#[test]
+fn ping_is_answered_on_rec_read_and_rec_write_and_objects_are_written_and_fetched() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with("");
+    let hero = broker.hero.set("amqp.mode", MATRIX);
+    let broker = Broker { hero, ..broker };
+    let _app = broker.hero.actor("broker-appServer").start();
+    for key in ["rec.read", "rec.write"] {
+        let pong = broker.result(key, "ping", "", "{\"n\": 1}");
+        assert_eq!((&pong["key"], &pong["data"]), (&json!(key), &json!({"n": 1})));
+    }
+    let written = broker.result("rec.write", "write", "person", r#"{"id": "p1", "name": "Ann"}"#);
+    assert_eq!(written, json!({"id": "p1", "version": 1}));
+    let found = broker.result("rec.read", "fetch", "person", r#"{"id": "p1"}"#);
+    assert_eq!((&found["name"], &found["version"]), (&json!("Ann"), &json!(1)));
+    let changed = broker.result("rec.write", "update", "person", r#"{"id": "p1", "age": 4}"#);
+    assert_eq!(changed["version"], 2);
+    let found = broker.result("rec.read", "read", "person", "{}");
+    assert_eq!(found["objects"][0]["age"], 4);
+    let bulk = r#"{"write": [{"id": "p2"}, {"id": "p3"}], "delete": ["p1"]}"#;
+    assert_eq!(broker.result("rec.obj", "bulk", "person", bulk)["ids"], json!(["p2", "p3", "p1"]));
+    let gone = broker.ask("rec.read", "fetch", "person", r#"{"id": "p1"}"#);
+    assert_eq!(gone["error"]["code"], "not_found");
+    let deleted = broker.result("rec.write", "delete", "person", r#"{"id": "p2"}"#);
+    assert_eq!(deleted, json!({"deleted": true}));
+}
+
+const ROUTES: &str = "\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"count\"\ntype = \"osis\"\nscript = '''\n\
+let message = json_parse(INPUTS.message);\n\
+osis_set(\"ran\", #{ id: message.data.n });\n\
+#{ n: message.data.n, key: message.key }\n'''\n\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"end\"\nack = \"end\"\ntimeout = \"20s\"\n\
+type = \"osis\"\nscript = '\"done\"'\n\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"later\"\ntype = \"osis\"\nscript = '''\n\
+let message = json_parse(INPUTS.message);\n\
+let attempt = if \"attempt\" in message { message.attempt } else { 0 };\n\
+if attempt < 2 { throw \"retry: not yet\"; }\nattempt\n'''\n\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"poison\"\ntype = \"osis\"\nscript = 'throw \"no such bill\"'\n";
+
+#[test]
+fn a_message_becomes_a_job_whose_output_is_the_answer() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with(ROUTES);
+    let _actor = broker.hero.actor("osis-default-1").start();
+    let _process = broker.hero.actor("broker").start();
+    let result = broker.result("adm", "count", "", r#"{"n": "a"}"#);
+    assert_eq!(result, json!({"n": "a", "key": "adm"}));
+    assert_eq!(broker.result("adm", "end", "", "null"), "done");
+    assert_eq!(broker.result("adm", "later", "", "null"), 2, "it came through the retry lane");
+    let jobs = broker.json(&["job", "list", "--status", "finished"]);
+    let names: Vec<&str> = jobs["jobs"]
+        .as_array()
+        .expect("jobs")
+        .iter()
+        .filter_map(|job| job["name"].as_str())
+        .collect();
+    assert!(names.contains(&"adm count"), "{jobs}");
+}
+
+#[test]
+fn a_second_delivery_of_a_message_is_the_same_job() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with(ROUTES);
+    let _actor = broker.hero.actor("osis-default-1").start();
+    let _process = broker.hero.actor("broker").start();
+    let publish = ["amqp", "publish", "adm", "--type", "count", "--data", r#"{"n": "x"}"#, "--id"];
+    for _ in 0..3 {
+        broker.hero.run(&[&publish[..], &["same"]].concat()).code(0);
+    }
+    // It comes after them in the same queue.
+    broker.result("adm", "count", "", r#"{"n": "y"}"#);
+    wait_until("all are finished", || {
+        let jobs = broker.json(&["job", "list", "--type", "osis"]);
+        let jobs = jobs["jobs"].as_array().expect("jobs").clone();
+        jobs.iter().all(|job| job["status"] == "finished") && jobs.len() == 2
+    });
+}
+
+#[test]
+fn a_job_that_ended_while_no_broker_ran_is_answered_by_the_next() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with(ROUTES);
+    let mut first = broker.hero.actor("broker").start();
+    let args = ["amqp", "publish", "adm", "--type", "count", "--data", r#"{"n": "late"}"#];
+    let asking = broker.hero.begin(&[&args[..], &["--wait"]].concat());
+    wait_until("its job is stored", || {
+        let jobs = broker.json(&["job", "list", "--type", "osis"]);
+        jobs["jobs"].as_array().is_some_and(|jobs| !jobs.is_empty())
+    });
+    first.kill();
+    let _actor = broker.hero.actor("osis-default-1").start();
+    wait_until("it is finished", || {
+        let jobs = broker.json(&["job", "list", "--status", "finished"]);
+        jobs["jobs"].as_array().is_some_and(|jobs| jobs.len() == 1)
+    });
+    let _second = broker.hero.actor("broker").start();
+    let answer = asking.ends().code(0).stdout;
+    assert!(answer.contains("\"late\""), "{answer}");
+}
+
+#[test]
+fn an_order_to_end_reaches_every_broker_of_a_tag() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let redis = Redis::start();
+    let url = crate::support::rabbitmq::vhost();
+    let tables = "[unit.second]\nrole = \"broker\"\n";
+    let hero = super::on(&redis, &url, tables);
+    let broker = Broker { hero, _redis: redis };
+    let (first, second) =
+        (broker.hero.actor("broker").start(), broker.hero.actor("second").start());
+    assert_eq!(broker.result("adm", "shutdown", "", "null"), json!({"shutdown": "all"}));
+    for process in [first, second] {
+        assert!(process.ends().code(0).stderr.contains("stopped"));
+    }
+    // A later start is not told to end.
+    let third = broker.hero.actor("broker").start();
+    broker.result("rec.read", "ping", "", "null");
+    broker.hero.run(&["amqp", "shutdown", "--tag", "other"]).code(2);
+    broker.hero.run(&["amqp", "shutdown", "--tag", "prod_"]).code(0);
+    third.ends().code(0);
+}

@@ -1,0 +1,138 @@
+//! The storm: RabbitMQ, Redis and brokers die and connections are cut while messages flow. No message is
+//! lost, none with an id runs twice, and the dead letters are the poisoned ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hero::amqp::link::{Link, Outgoing};
+use hero::amqp::message::Properties;
+use hero::amqp::topology::{AmqpQueue, EVENTS};
+use hero::config::AmqpConfig;
+
+use super::{Broker, on};
+use crate::support::proxy::Lane;
+use crate::support::rabbitmq::{RabbitMq, has_rabbitmq};
+use crate::support::{Redis, wait_until};
+
+/// One message in so many is poisoned.
+const POISONED: usize = 20;
+/// The queue of the answers.
+const ANSWERS: &str = "answers";
+const ROUTES: &str = "\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"count\"\ntype = \"osis\"\nscript = '''\n\
+let message = json_parse(INPUTS.message);\n\
+osis_set(\"ran\", #{ id: message.message_id });\n\
+message.message_id\n'''\n\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"poison\"\ntype = \"osis\"\nscript = 'throw \"poisoned\"'\n";
+
+/// The number of messages; `AMQP_MESSAGES` sets another one.
+fn messages() -> usize {
+    std::env::var("AMQP_MESSAGES").ok().and_then(|number| number.parse().ok()).unwrap_or(300)
+}
+
+/// Publishes every message until it is confirmed, and counts them.
+async fn publish(link: &Link, number: usize, published: &AtomicUsize) {
+    for n in 0..number {
+        let is_poisoned = n % POISONED == 0;
+        let id = format!("m{n}");
+        let properties = Properties {
+            kind: Some(if is_poisoned { "poison" } else { "count" }.to_owned()),
+            message_id: Some(id.clone()),
+            correlation_id: Some(id),
+            reply_to: Some(ANSWERS.to_owned()),
+            ..Properties::default()
+        };
+        let out = Outgoing { exchange: EVENTS, key: "adm", body: b"{}", properties: &properties };
+        while link.publish(out).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        published.store(n + 1, Ordering::Relaxed);
+    }
+}
+
+/// Reads the correlation ids of all answers, and leaves them in their queue.
+async fn answered(link: &Link) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    let Ok(taking) = link.open_queue(ANSWERS).await else { return ids };
+    let mut held = Vec::new();
+    while let Ok(Some(answer)) = taking.next().await {
+        ids.extend(answer.properties.correlation_id.clone());
+        held.push(answer);
+    }
+    ids
+}
+
+/// Returns the object of a line of an export.
+fn object_of(line: &str) -> serde_json::Value {
+    let mut line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    line["object"].take()
+}
+
+#[test]
+fn storm_loses_no_message_and_runs_none_twice() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let number = messages();
+    let mut rabbit = RabbitMq::start();
+    let mut redis = Redis::that_keeps();
+    let url = rabbit.url("hero", "prod");
+    let tables = format!("{ROUTES}[unit.second]\nrole = \"broker\"\n");
+    let hero = on(&redis, &url, &tables);
+    // The brokers reach Redis through a proxy.
+    let lane = Lane::open(&redis.folder().join("proxy"), &redis.folder().join("redis.sock"));
+    let cut = on(&redis, &url, &tables)
+        .set("redis.url", &format!("\"redis+unix://{}\"", lane.path().display()));
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("osis-default-1").start();
+    let mut first = cut.actor("broker").start();
+    let _second = cut.actor("second").start();
+
+    let config = AmqpConfig { url: url.as_str().into(), ..AmqpConfig::default() };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let link = Link::open(&config, "storm").expect("legal");
+    runtime.block_on(async {
+        let name = ANSWERS.to_owned();
+        let queue = AmqpQueue { name, arguments: BTreeMap::new(), binding: None };
+        link.declare_queue(&queue).await.expect("declared");
+    });
+    let published = Arc::new(AtomicUsize::new(0));
+    let publishing = {
+        let (link, published) = (link.clone(), Arc::clone(&published));
+        runtime.spawn(async move { publish(&link, number, &published).await })
+    };
+    let reached = |share: usize| published.load(Ordering::Relaxed) >= number * share / 6;
+    wait_until("a sixth is published", || reached(1));
+    first.kill();
+    first = cut.actor("broker").begin();
+    wait_until("two sixths are published", || reached(2));
+    lane.cut();
+    wait_until("three sixths are published", || reached(3));
+    rabbit.kill();
+    rabbit.start_again();
+    wait_until("four sixths are published", || reached(4));
+    redis.kill();
+    redis.start_again();
+    wait_until("five sixths are published", || reached(5));
+    first.kill();
+    let _third = cut.actor("broker").begin();
+    runtime.block_on(publishing).expect("published");
+
+    let expected: BTreeSet<String> = (0..number).map(|n| format!("m{n}")).collect();
+    wait_until("every message is answered", || runtime.block_on(answered(&link)) == expected);
+    let broker = Broker { hero, _redis: redis };
+    let dead: BTreeSet<String> = broker.dead().into_iter().collect();
+    let poisoned: BTreeSet<String> =
+        (0..number).step_by(POISONED).map(|n| format!("m{n}")).collect();
+    assert_eq!(dead, poisoned);
+    let listed = broker.hero.run(&["osis", "export", "ran"]).code(0).stdout;
+    let objects: Vec<serde_json::Value> = listed.lines().map(object_of).collect();
+    let ran: BTreeSet<String> =
+        objects.iter().map(|one| one["id"].as_str().unwrap_or_default().to_owned()).collect();
+    assert_eq!(ran, &expected - &poisoned, "each ran");
+    let twice: Vec<_> = objects.iter().filter(|one| one["version"] != 1).collect();
+    assert!(twice.is_empty(), "ran twice: {twice:?}");
+    runtime.block_on(link.close());
+}

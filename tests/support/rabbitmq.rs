@@ -1,0 +1,172 @@
+//! A private RabbitMQ: one node for all tests of a run, with a vhost for each; or a node of its own for a
+//! test that kills it.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{needs, wait_until};
+
+const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+/// The vhosts of one node: one per test.
+const VHOSTS: usize = 40;
+/// Users that may enter one vhost each.
+const CONFINED: [&str; 3] = ["prod", "qa", "dev"];
+/// The hash of the password `secret`.
+const PASSWORD_HASH: &str = "AQIDBDB9kM21iEUzN1lZ+6VReCsdNqS0sERdAQTcY6Xs3PMz";
+
+/// Returns true if the machine has RabbitMQ; else the test is skipped and counted.
+pub(crate) fn has_rabbitmq() -> bool {
+    needs("rabbitmq-server", || Path::new(PROGRAM).exists())
+}
+
+/// Returns the url of a vhost that no other test uses, on the node of all tests.
+pub(crate) fn vhost() -> String {
+    static NODE: OnceLock<RabbitMq> = OnceLock::new();
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    assert!(number < VHOSTS, "more tests than vhosts: raise VHOSTS");
+    NODE.get_or_init(RabbitMq::start).url("hero", &format!("t{number}"))
+}
+
+/// One node.
+pub(crate) struct RabbitMq {
+    folder: TempDir,
+    port: u16,
+    /// Ends the node when its standard input is closed, also if the tests are killed.
+    guard: Option<(Child, ChildStdin)>,
+}
+
+impl RabbitMq {
+    /// Starts a node, and waits until it answers.
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("hero-rabbit-").tempdir().expect("a folder");
+        let mut node = Self { folder, port: free_port(), guard: None };
+        std::fs::write(node.path("definitions.json"), definitions()).expect("written");
+        let settings = format!(
+            "listeners.tcp.1 = 127.0.0.1:{}\nload_definitions = {}\nloopback_users = none\n\
+             disk_free_limit.absolute = 1MB\nlog.file.level = warning\n",
+            node.port,
+            node.path("definitions.json").display()
+        );
+        std::fs::write(node.path("rabbitmq.conf"), settings).expect("written");
+        std::fs::write(node.path("plugins"), "[].\n").expect("written");
+        node.start_again();
+        node
+    }
+
+    /// Starts the node again after it was killed, and waits until it answers.
+    pub(crate) fn start_again(&mut self) {
+        self.begin_again();
+        wait_until("the private RabbitMQ answers", || self.answers());
+    }
+
+    /// Starts the node, and does not wait.
+    #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
+    pub(crate) fn begin_again(&mut self) {
+        let (dist, epmd) = (free_port(), free_port());
+        let script = format!(
+            "{PROGRAM} > server.log 2>&1 < /dev/null &\nread line\n\
+             [ \"$line\" = kill ] && kill -9 $(cat pid) || kill $(cat pid)\n\
+             while kill -0 $(cat pid); do sleep 0.05; done\n\
+             epmd -port {epmd} -kill\nexit 0\n"
+        );
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script]).current_dir(self.folder.path()).env_clear();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let file = |name: &str| self.path(name);
+        command
+            .env("PATH", path)
+            .env("HOME", self.folder.path())
+            .env("RABBITMQ_NODENAME", format!("t{}@localhost", self.port))
+            .env("RABBITMQ_NODE_PORT", self.port.to_string())
+            .env("RABBITMQ_DIST_PORT", dist.to_string())
+            .env("ERL_EPMD_PORT", epmd.to_string())
+            .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+            .env("RABBITMQ_MNESIA_BASE", file("mnesia"))
+            .env("RABBITMQ_LOG_BASE", file("log"))
+            .env("RABBITMQ_CONFIG_FILE", file("rabbitmq.conf"))
+            .env("RABBITMQ_ENABLED_PLUGINS_FILE", file("plugins"))
+            .env("RABBITMQ_PID_FILE", file("pid"))
+            .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+            .env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 2:2 +sbwt none");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("starting RabbitMQ");
+        let stdin = child.stdin.take().expect("a pipe");
+        self.guard = Some((child, stdin));
+    }
+
+    /// Ends the node at once, as a power failure would.
+    pub(crate) fn kill(&mut self) {
+        self.end("kill\n");
+    }
+
+    fn end(&mut self, order: &str) {
+        if let Some((mut guard, mut stdin)) = self.guard.take() {
+            let _ = stdin.write_all(order.as_bytes());
+            drop(stdin);
+            let _ = guard.wait();
+        }
+        let _ = std::fs::remove_file(self.path("pid"));
+    }
+
+    /// Returns the url of a user and a vhost.
+    pub(crate) fn url(&self, user: &str, vhost: &str) -> String {
+        format!("amqp://{user}:secret@127.0.0.1:{}/{vhost}", self.port)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The greeting of a server begins with a method, frame type 1.
+    fn answers(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
+        let mut first = [0];
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");
+        stream.write_all(b"AMQP\0\0\x09\x01").is_ok()
+            && stream.read_exact(&mut first).is_ok()
+            && first == [1]
+            && self.path("pid").exists()
+    }
+}
+
+impl Drop for RabbitMq {
+    fn drop(&mut self) {
+        self.end("kill\n");
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// The vhosts and users of a new node: `hero` may enter each vhost, three users one each.
+fn definitions() -> String {
+    let numbered = (0..VHOSTS).map(|number| format!("t{number}"));
+    let vhosts: Vec<String> =
+        numbered.chain(CONFINED.map(str::to_owned)).chain(["/".to_owned()]).collect();
+    let user = |name: &str| {
+        let algorithm = "rabbit_password_hashing_sha256";
+        json!({ "name": name, "password_hash": PASSWORD_HASH, "hashing_algorithm": algorithm,
+                "tags": "" })
+    };
+    let permission = |user: &str, vhost: &str| json!({ "user": user, "vhost": vhost, "configure": ".*", "write": ".*", "read": ".*" });
+    let users: Vec<_> = CONFINED.iter().copied().chain(["hero"]).map(user).collect();
+    let of_hero = vhosts.iter().map(|vhost| permission("hero", vhost));
+    let confined = CONFINED.iter().map(|name| permission(name, name));
+    json!({
+        "vhosts": vhosts.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
+        "users": users,
+        "permissions": of_hero.chain(confined).collect::<Vec<_>>(),
+    })
+    .to_string()
+}
