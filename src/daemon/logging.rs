@@ -32,7 +32,7 @@ impl Logging {
         lines.set(config);
         let overridden = EnvFilter::try_from_env(OVERRIDE).ok();
         let fixed = overridden.is_some();
-        let filter = overridden.unwrap_or_else(|| EnvFilter::new(config.level.as_str()));
+        let filter = overridden.unwrap_or_else(|| filter_of(config));
         let (filter, handle) = reload::Layer::new(filter);
         let registry = tracing_subscriber::registry().with(filter).with(lines.clone());
         // The journal stores fields separately, so that `journalctl JOB_ID=…` finds a job.
@@ -63,11 +63,17 @@ impl Logging {
     pub(super) fn set(&self, config: &LogConfig) {
         self.lines.set(config);
         if let Some(filter) = &self.filter
-            && let Err(error) = filter.reload(EnvFilter::new(config.level.as_str()))
+            && let Err(error) = filter.reload(filter_of(config))
         {
             warn!("cannot change the log level: {error}");
         }
     }
+}
+
+/// Returns the filter of a configuration. The errors of lapin come back from its calls as well, in the
+/// words of Hero and without the content of messages.
+fn filter_of(config: &LogConfig) -> EnvFilter {
+    EnvFilter::new(format!("{},lapin=off", config.level.as_str()))
 }
 
 /// A layer that gets events with the control characters of their fields escaped: a text from
