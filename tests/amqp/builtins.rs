@@ -1,7 +1,7 @@
 //! The built-ins that store, as messages reach them.
 
 use hero::amqp::builtin::BuiltIns;
-use hero::amqp::message::{Answer, Delivered, Message, Properties};
+use hero::amqp::message::{AmqpMessage, Delivered, MessageAnswer, Properties};
 use hero::client::Client;
 use hero::config::{AmqpConfig, BuiltInName, JobConfig, OsisConfig};
 use serde_json::{Value, json};
@@ -14,7 +14,13 @@ fn built_ins(redis: &Redis, config: &AmqpConfig) -> BuiltIns {
 }
 
 /// A message as it is delivered.
-fn message(key: &str, operation: &str, template: &str, data: Value, id: Option<&str>) -> Message {
+fn message(
+    key: &str,
+    operation: &str,
+    template: &str,
+    data: Value,
+    id: Option<&str>,
+) -> AmqpMessage {
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let properties = Properties {
         kind: Some(operation.to_owned()),
@@ -30,13 +36,13 @@ fn message(key: &str, operation: &str, template: &str, data: Value, id: Option<&
         body: body.as_bytes(),
         properties: &properties,
     };
-    Message::parse(delivered, 1 << 20).expect("legal")
+    AmqpMessage::parse(delivered, 1 << 20).expect("legal")
 }
 
-fn failed(answer: Answer) -> (String, bool) {
+fn failed(answer: MessageAnswer) -> (String, bool) {
     match answer {
-        Answer::Failed(failure) => (failure.code, failure.retryable),
-        Answer::Done(result) => panic!("done: {result}"),
+        MessageAnswer::Failed(failure) => (failure.code, failure.retryable),
+        MessageAnswer::Done(result) => panic!("done: {result}"),
     }
 }
 
@@ -52,10 +58,10 @@ async fn a_log_record_that_is_written_is_fetched_by_the_chain_of_its_message() {
     for (key, id) in [("rec.write", "m1"), ("rec.write", "m1"), ("log", "m2")] {
         let data = json!({ "level": "warn", "message": id });
         let written = logger(key, "write", data, Some(id)).await;
-        assert_eq!(written, Answer::Done(json!({ "id": id })));
+        assert_eq!(written, MessageAnswer::Done(json!({ "id": id })));
     }
     let query = json!({ "chain": "c1", "root": "r1" });
-    let Answer::Done(page) = logger("rec.read", "fetch", query, None).await else {
+    let MessageAnswer::Done(page) = logger("rec.read", "fetch", query, None).await else {
         panic!("no page");
     };
     let messages: Vec<&Value> =
@@ -85,7 +91,7 @@ async fn rows_are_served_where_a_database_is_configured() {
     let with = built_ins(&redis, &config);
     let write = message("rel.write", "write", "T", json!({ "id": 7 }), None);
     let written = with.serve(BuiltInName::Relational, &write).await;
-    assert_eq!(written, Answer::Done(json!({ "key": { "id": 7 } })));
+    assert_eq!(written, MessageAnswer::Done(json!({ "key": { "id": 7 } })));
     let page = with.serve(BuiltInName::Relational, &fetch).await;
-    assert_eq!(page, Answer::Done(json!({ "rows": [{ "id": 7 }], "next": null })));
+    assert_eq!(page, MessageAnswer::Done(json!({ "rows": [{ "id": 7 }], "next": null })));
 }

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
-use hero::amqp::message::Failure;
+use hero::amqp::message::MessageFailure;
 use hero::amqp::relational::Relational;
 use hero::config::RelationalConfig;
 use serde_json::{Value, json};
@@ -33,11 +33,11 @@ fn people() -> (MariaDb, Relational) {
     (database, relational)
 }
 
-async fn write(relational: &Relational, row: Value) -> Result<Value, Failure> {
+async fn write(relational: &Relational, row: Value) -> Result<Value, MessageFailure> {
     relational.serve("rel.write", "write", "Person", &row, None).await
 }
 
-async fn fetch(relational: &Relational, data: Value) -> Result<Value, Failure> {
+async fn fetch(relational: &Relational, data: Value) -> Result<Value, MessageFailure> {
     relational.serve("rel.read", "fetch", "Person", &data, None).await
 }
 
