@@ -117,15 +117,14 @@ impl Spool {
             return Err(SpoolError::Full { folder: self.folder.clone(), size_max: self.size_max });
         }
         let unwritable = |error| SpoolError::Unwritable { folder: self.folder.clone(), error };
-        let (mut file, mut open) = match state.open.take() {
-            Some(open) => open,
-            None => {
-                let number = state.next;
-                state.next += 1;
-                let path = self.path(number);
-                let open = OpenOptions::new().create_new(true).append(true).open(path);
-                (SpoolFile { number, size: 0 }, open.map_err(unwritable)?)
-            }
+        let (mut file, mut open) = if let Some(open) = state.open.take() {
+            open
+        } else {
+            let number = state.next;
+            state.next += 1;
+            let path = self.path(number);
+            let open = OpenOptions::new().create_new(true).append(true).open(path);
+            (SpoolFile { number, size: 0 }, open.map_err(unwritable)?)
         };
         file.size += size;
         // After an error the last line of the file may be cut: nothing is added behind it.
