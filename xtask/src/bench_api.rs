@@ -165,12 +165,12 @@ impl ApiAddress {
 fn answered(link: &mut BufReader<TcpStream>, status: &str) -> Done<usize> {
     let mut length = 0;
     for number in 0.. {
-        let mut line = String::new();
-        link.read_line(&mut line)?;
-        if number == 0 && line.split(' ').nth(1) != Some(status) {
-            return Err(format!("the API answered {}", line.trim_end()).into());
+        let mut header = String::new();
+        link.read_line(&mut header)?;
+        if number == 0 && header.split(' ').nth(1) != Some(status) {
+            return Err(format!("the API answered {}", header.trim_end()).into());
         }
-        let Some((name, value)) = line.trim_end().split_once(':') else {
+        let Some((name, value)) = header.trim_end().split_once(':') else {
             if number > 0 {
                 break;
             }

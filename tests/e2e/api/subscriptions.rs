@@ -71,7 +71,7 @@ fn job_is_followed_to_its_end_and_continued_after_a_number() {
     let waiting = socket.notice();
     assert_eq!((&waiting["status"], &waiting["seq"]), (&json!("dispatched"), &json!("0-0")));
     let _actor = api.hero.actor("osis-default-1").start();
-    let all = socket.to_the_end();
+    let all = socket.rest_of_job();
     let mut told = lines(&all);
     told.sort_unstable();
     assert_eq!(told, ["half", "one", "two"], "{all:?}");
@@ -87,7 +87,7 @@ fn job_is_followed_to_its_end_and_continued_after_a_number() {
         let mut params = since;
         params["id"] = json!(id);
         socket.follow("job.follow", &params);
-        let all = socket.to_the_end();
+        let all = socket.rest_of_job();
         assert_eq!((lines(&all).len(), states(&all)), (expected, vec!["finished"]), "{all:?}");
         assert_eq!(all.last().expect("one")["seq"], log["lines"][2]["id"]);
     }
@@ -104,7 +104,7 @@ fn followers_of_a_job_share_one_reader_which_ends_with_the_last() {
     let api = Api::on(&redis);
     let _actor = api.hero.actor("osis-default-1").start();
     let count =
-        r#"let n = 0; loop { n += 1; print(n.to_string()); sleep(0.02); if n == 100 { break } }"#;
+        r"let n = 0; loop { n += 1; print(n.to_string()); sleep(0.02); if n == 100 { break } }";
     let id = submit(&api, count);
     let reads = || {
         let clients: String = redis.ask("CLIENT LIST");
@@ -127,7 +127,7 @@ fn followers_of_a_job_share_one_reader_which_ends_with_the_last() {
     for (socket, followers) in sockets.iter_mut().zip(followers) {
         let mut all: Vec<Value> = Vec::new();
         for _ in 0..followers {
-            all.extend(socket.to_the_end());
+            all.extend(socket.rest_of_job());
         }
         let mut ids: Vec<&Value> = all.iter().map(|notice| &notice["subscription"]).collect();
         ids.sort_by_key(ToString::to_string);
@@ -249,7 +249,7 @@ fn follower_is_told_of_an_outage_and_misses_nothing() {
     redis.start_again();
     while socket.notice()["problem"] != "" {}
     let _actor = api.hero.actor("osis-default-1").start();
-    let all = socket.to_the_end();
+    let all = socket.rest_of_job();
     assert_eq!((lines(&all), states(&all).last()), (vec!["one"], Some(&"finished")), "{all:?}");
 }
 
@@ -343,7 +343,7 @@ fn client_that_does_not_read_is_dropped_and_costs_no_memory() {
         submit(&api, r#"let t = "x"; for n in 0..12 { t += t } for n in 0..800 { print(t) } 1"#);
     let mut reader = Socket::open(api.unix(), &[]);
     reader.follow("job.follow", &json!({ "id": id }));
-    assert_eq!(lines(&reader.to_the_end()).len(), 800);
+    assert_eq!(lines(&reader.rest_of_job()).len(), 800);
     let mut slow = Socket::open(api.unix(), &[]);
     for _ in 0..50 {
         let follow = request("job.follow", &json!({ "id": id }));
@@ -354,7 +354,7 @@ fn client_that_does_not_read_is_dropped_and_costs_no_memory() {
     });
     let mut other = Socket::open(api.unix(), &[]);
     other.follow("job.follow", &json!({ "id": id }));
-    assert_eq!(lines(&other.to_the_end()).len(), 800, "others go on");
+    assert_eq!(lines(&other.rest_of_job()).len(), 800, "others go on");
 }
 
 const CLIENT: &str = r#"

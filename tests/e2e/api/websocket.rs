@@ -110,23 +110,25 @@ impl Socket {
     /// Returns the parameters of the next notification.
     #[track_caller]
     pub(super) fn notice(&mut self) -> Value {
-        let mut notice = match self.early.is_empty() {
-            false => self.early.remove(0),
-            true => loop {
-                match self.next() {
-                    Frame::Text(text) => break text,
-                    Frame::Ping => drop(self.frame(PONG, b"")),
-                    other => panic!("no notification but {other:?}"),
-                }
-            },
-        };
+        let early = (!self.early.is_empty()).then(|| self.early.remove(0));
+        let mut notice = early.unwrap_or_else(|| self.next_text());
         assert!(notice["method"].is_string() && notice.get("id").is_none(), "{notice}");
         notice["params"].take()
     }
 
+    fn next_text(&mut self) -> Value {
+        loop {
+            match self.next() {
+                Frame::Text(text) => return text,
+                Frame::Ping => drop(self.frame(PONG, b"")),
+                other => panic!("no notification but {other:?}"),
+            }
+        }
+    }
+
     /// Returns the notifications of a job that is followed, to its end.
     #[track_caller]
-    pub(super) fn to_the_end(&mut self) -> Vec<Value> {
+    pub(super) fn rest_of_job(&mut self) -> Vec<Value> {
         let mut all = vec![self.notice()];
         while all.last().is_some_and(|notice| notice["ended"] != true) {
             all.push(self.notice());
@@ -189,11 +191,11 @@ pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     match payload.len() {
         short @ ..=125 => bytes.push(0x80 | u8::try_from(short).expect("short")),
         middle @ ..=65_535 => {
-            bytes.push(0x80 | 126);
+            bytes.push(0x80 | 0x7e);
             bytes.extend(u16::try_from(middle).expect("middle").to_be_bytes());
         }
         long => {
-            bytes.push(0x80 | 127);
+            bytes.push(0x80 | 0x7f);
             bytes.extend((long as u64).to_be_bytes());
         }
     }
