@@ -28,7 +28,9 @@ pub(super) fn of_invalid() -> Counts {
 
 fn reason(failure: &Failure) -> &'static str {
     match failure {
-        Failure::Script { .. } => "script",
+        // One that is postponed does not end.
+        Failure::Script { .. } | Failure::Postponed { .. } => "script",
+        Failure::Discarded { .. } => "discarded",
         Failure::Invalid { .. } => "invalid",
         Failure::Timeout => "timeout",
         Failure::Stopped(_) => "stopped",

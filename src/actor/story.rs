@@ -77,6 +77,13 @@ pub(super) fn ended(
                 "job {id} of {script_type} failed in {took_text}{attempt}; it is retried in {delay}: {why}"
             );
         }
+        Some(Verdict::Postpone { delay, .. }) => {
+            let delay = shown(*delay);
+            log!(
+                JOB_COURSE,
+                "job {id} of {script_type} asked after {took_text}{attempt} to run again in {delay}: {why}"
+            );
+        }
         Some(Verdict::Error { dead: true, .. }) => {
             log!(
                 JOB_FAILURE,

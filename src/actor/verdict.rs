@@ -5,11 +5,13 @@ use std::time::Duration;
 use super::counts;
 use crate::config::JobConfig;
 use crate::engine::{Failure, StopReason, Success};
-use crate::proto::job::{InvalidJob, Job};
+use crate::proto::job::{InvalidJob, Job, RetryDelays};
 use crate::store::{Counts, Verdict};
 
 /// The jitter of a retry's delay, as a share of it.
 const JITTER: f64 = 0.2;
+/// The shortest wait of a postponed job, so that one that always asks keeps no actor busy.
+const POSTPONED_MIN: Duration = Duration::from_secs(1);
 
 /// Decides how an attempt is recorded. `None` if it is not: the job goes back to its queue, was given
 /// back, or the lease was lost. `dice` is a random number from 0 to 1.
@@ -32,13 +34,26 @@ pub(super) fn decide(
         Err(Failure::Invalid { message: error }) => {
             return Some(Verdict::Error { error, exit_code: None, dead: false });
         }
+        Err(Failure::Postponed { message: error, exit_code, delay }) => {
+            let nominal = || retry_delay(job, job.postponed.saturating_add(1), config, dice);
+            let delay = delay.unwrap_or_else(nominal).clamp(POSTPONED_MIN, RetryDelays::MAX);
+            return Some(Verdict::Postpone { error, exit_code, delay });
+        }
+        Err(Failure::Discarded { message: error, exit_code }) => {
+            return Some(Verdict::Error { error, exit_code, dead: false });
+        }
         Err(Failure::Timeout) => ("timeout".to_owned(), None),
         Err(Failure::Script { message, exit_code }) => (message, exit_code),
     };
+    if let (Some(may_pass), Some(code)) = (&job.spec.retry_if, exit_code)
+        && !may_pass.contains(code)
+    {
+        return Some(Verdict::Error { error, exit_code, dead: false });
+    }
     if job.attempt > job.spec.retries.unwrap_or(config.retries) {
         return Some(Verdict::Error { error, exit_code, dead: true });
     }
-    let delay = retry_delay(job.attempt, config, dice);
+    let delay = retry_delay(job, job.attempt, config, dice);
     Some(Verdict::Retry { error, exit_code, delay })
 }
 
@@ -48,10 +63,10 @@ pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
     (verdict, counts::of_invalid())
 }
 
-/// Returns `retry_backoff · 2^(attempt-1)`, capped, with jitter.
-fn retry_delay(attempt: u32, config: &JobConfig, dice: f64) -> Duration {
-    let doubled = attempt.saturating_sub(1).min(31);
-    let nominal = config.retry_backoff.saturating_mul(1 << doubled).min(config.retry_backoff_max);
+/// Returns the wait before a retry of this number, with jitter: that of the job, or of the configuration.
+fn retry_delay(job: &Job, retry: u32, config: &JobConfig, dice: f64) -> Duration {
+    let (first, longest) = (config.retry_backoff, config.retry_backoff_max);
+    let nominal = job.spec.backoff.unwrap_or(RetryDelays { first, longest }).before(retry);
     nominal.mul_f64(1.0 - JITTER + 2.0 * JITTER * dice.clamp(0.0, 1.0))
 }
 
@@ -89,9 +104,53 @@ mod tests {
     }
 
     #[test]
+    fn postponed_job_loses_no_attempt_and_waits_as_it_asks_within_bounds() {
+        let config = JobConfig::default();
+        let wait = |delay, postponed| {
+            let mut job = job(9, Some(0));
+            job.postponed = postponed;
+            let failure = Failure::postponed(delay, String::new(), Some(75));
+            match decide(&job, Err(failure), &config, 0.5) {
+                Some(Verdict::Postpone { delay, .. }) => delay.as_secs(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(wait(Some(Duration::from_mins(5)), 0), 300);
+        assert_eq!([0, 1, 3].map(|times| wait(None, times)), [1, 2, 8]);
+        assert_eq!(wait(Some(Duration::ZERO), 0), 1);
+        assert_eq!(wait(Some(Duration::MAX), 0), RetryDelays::MAX.as_secs());
+    }
+
+    #[test]
+    fn job_that_is_discarded_or_failed_for_good_is_neither_retried_nor_a_dead_letter() {
+        let config = JobConfig::default();
+        let discarded = Failure::discarded("no".to_owned(), Some(65));
+        let verdict = decide(&job(1, Some(5)), Err(discarded), &config, 0.5);
+        assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })), "{verdict:?}");
+        let mut picky = job(1, Some(5));
+        picky.spec.retry_if = Some("1-2".parse().expect("legal"));
+        let verdict = decide(&picky, failed(), &config, 0.5);
+        assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })), "{verdict:?}");
+        let timeout = decide(&picky, Err(Failure::Timeout), &config, 0.5);
+        assert!(matches!(timeout, Some(Verdict::Retry { .. })), "{timeout:?}");
+    }
+
+    #[test]
+    fn job_with_waits_of_its_own_uses_them() {
+        let mut own = job(3, Some(5));
+        own.spec.backoff = Some("10s..30s".parse().expect("legal"));
+        let verdict = decide(&own, failed(), &JobConfig::default(), 0.5);
+        assert!(
+            matches!(verdict, Some(Verdict::Retry { delay, .. }) if delay.as_secs() == 30),
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
     fn delay_doubles_up_to_its_cap_and_stays_within_the_jitter() {
         let config = JobConfig::default();
-        let delay = |attempt, dice| retry_delay(attempt, &config, dice).as_secs_f64();
+        let job = job(1, None);
+        let delay = |attempt, dice| retry_delay(&job, attempt, &config, dice).as_secs_f64();
         let nominal = config.retry_backoff.as_secs_f64();
         assert!((delay(1, 0.5) - nominal).abs() < 1e-6);
         assert!((delay(4, 0.5) - 8.0 * nominal).abs() < 1e-6);

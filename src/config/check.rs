@@ -13,9 +13,9 @@ use super::limits::LimitConfig;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 use super::types::{EngineKind, RhaiLimits, TypeConfig};
 use super::unit::TASKS;
-use super::units::{format_duration, format_size};
 use crate::proto::keys::Keys;
 use crate::proto::target::ScriptType;
+use crate::proto::units::{format_duration, format_size};
 
 /// Checks a whole configuration, all files merged.
 ///

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{ConfigError, NO_PERMISSION};
 use super::source::place;
-use super::units::format_size;
+use crate::proto::units::format_size;
 
 /// The default file.
 pub const DEFAULT_FILE: &str = "/etc/hero/hero.toml";

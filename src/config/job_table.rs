@@ -12,8 +12,8 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::error::{ConfigError, KeyPath, explain, unknown_field, unknown_key};
 use super::source::Source;
-use super::units::parse_duration;
 use crate::proto::job::{Entrance, FieldKind, JobSpec, SETTINGS, Setting};
+use crate::proto::units::parse_duration;
 
 /// One table of a file. Its keys are settings of a job, and keys of the table's own.
 pub(crate) struct JobTable<'s> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::units::{format_duration, parse_duration};
 use crate::proto::job::LimitKey;
 use crate::proto::target::{Group, IllegalName, ScriptType, name};
+use crate::proto::units::{format_duration, parse_duration};
 
 name!(
     /// The name of a limit, in the configuration, in Redis, and in the jobs that it holds.

@@ -34,6 +34,9 @@ mod unit;
 mod units;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
+pub use crate::proto::units::{
+    AmountError, format_duration, format_size, parse_duration, parse_size,
+};
 pub use amqp::{
     AckMode, AmqpConfig, AmqpDelay, AmqpMode, AmqpUrl, BrokerName, BuiltInName, ColumnType,
     LogsConfig, Node, QueueKind, RelationalAddress, RelationalConfig, RelationalServer,
@@ -62,4 +65,3 @@ pub(crate) use source::Source;
 pub use thresholds::CheckConfig;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
-pub use units::{AmountError, format_duration, format_size, parse_duration, parse_size};

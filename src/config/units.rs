@@ -1,80 +1,6 @@
-//! Durations and sizes as the configuration spells them: a whole number and its unit.
+//! Durations and sizes in the configuration file.
 
-use std::time::Duration;
-
-/// A number with a unit that cannot be parsed. The message has the expected form and never the
-/// value, which may be a misplaced secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AmountError {
-    /// The unit, or the number before it, is missing.
-    #[error("expected {} with its unit, such as \"{}\"", .0.what, .0.example)]
-    Form(&'static AmountKind),
-    /// The unit is unknown.
-    #[error("expected {} in {}, such as \"{}\"", .0.what, .0.names, .0.example)]
-    Unit(&'static AmountKind),
-    /// The number is too large.
-    #[error("expected {}, but the number is too large", .0.what)]
-    TooLarge(&'static AmountKind),
-}
-
-/// The measure and its units.
-#[derive(Debug, PartialEq, Eq)]
-pub struct AmountKind {
-    what: &'static str,
-    example: &'static str,
-    names: &'static str,
-    /// Each unit with its size in the smallest, largest first.
-    units: &'static [(&'static str, u64)],
-}
-
-static DURATION: AmountKind = AmountKind {
-    what: "a duration",
-    example: "15s",
-    names: "ms, s, m, h or d",
-    units: &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)],
-};
-
-static SIZE: AmountKind = AmountKind {
-    what: "a size",
-    example: "1MiB",
-    names: "B, KB, MB, GB, KiB, MiB or GiB",
-    units: &[
-        ("GiB", 1 << 30),
-        ("GB", 1_000_000_000),
-        ("MiB", 1 << 20),
-        ("MB", 1_000_000),
-        ("KiB", 1 << 10),
-        ("KB", 1000),
-        ("B", 1),
-    ],
-};
-
-/// Parses a duration: `500ms`, `15s`, `15m`, `2h`, `1d`.
-///
-/// # Errors
-/// [`AmountError`] if number or unit is not legal, or does not fit 64 bits of milliseconds.
-pub fn parse_duration(text: &str) -> Result<Duration, AmountError> {
-    parse(text, &DURATION).map(Duration::from_millis)
-}
-
-/// Writes a duration in the largest exact unit, without fractions of a millisecond.
-pub fn format_duration(duration: Duration) -> String {
-    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    if millis == 0 { "0s".to_owned() } else { format(millis, &DURATION) }
-}
-
-/// Parses a size in bytes: `512B`, `64KiB`, `1MiB`, `10MB`.
-///
-/// # Errors
-/// [`AmountError`] if number or unit is not legal, or does not fit 64 bits of bytes.
-pub fn parse_size(text: &str) -> Result<u64, AmountError> {
-    parse(text, &SIZE)
-}
-
-/// Writes a size in the largest exact unit.
-pub fn format_size(bytes: u64) -> String {
-    format(bytes, &SIZE)
-}
+use crate::proto::units::{AmountKind, DURATION, SIZE, parse};
 
 /// Durations, for `#[serde(with)]`.
 pub(super) mod duration {
@@ -86,7 +12,7 @@ pub(super) mod duration {
         duration: &Duration,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&super::format_duration(*duration))
+        to.serialize_str(&crate::proto::units::format_duration(*duration))
     }
 
     pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
@@ -106,7 +32,7 @@ pub(super) mod size {
         bytes: &u64,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&super::format_size(*bytes))
+        to.serialize_str(&crate::proto::units::format_size(*bytes))
     }
 
     pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
@@ -128,103 +54,5 @@ impl serde::de::Visitor<'_> for Text {
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<u64, E> {
         parse(text, self.0).map_err(E::custom)
-    }
-}
-
-fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    if number.is_empty() || unit.is_empty() {
-        return Err(AmountError::Form(kind));
-    }
-    let (_, worth) =
-        kind.units.iter().find(|(name, _)| *name == unit).ok_or(AmountError::Unit(kind))?;
-    let number: u64 = number.parse().map_err(|_| AmountError::TooLarge(kind))?;
-    number.checked_mul(*worth).ok_or(AmountError::TooLarge(kind))
-}
-
-fn format(amount: u64, kind: &AmountKind) -> String {
-    kind.units
-        .iter()
-        .find(|(_, worth)| amount != 0 && amount.is_multiple_of(*worth))
-        .or(kind.units.last())
-        .map_or_else(String::new, |(name, worth)| format!("{}{name}", amount / worth))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn every_unit_is_read() {
-        for (text, millis) in
-            [("500ms", 500), ("15s", 15_000), ("15m", 900_000), ("2h", 7_200_000), ("0s", 0)]
-        {
-            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        assert_eq!(parse_duration("1d"), Ok(Duration::from_hours(24)));
-        for (text, bytes) in [
-            ("512B", 512),
-            ("1KB", 1000),
-            ("64KiB", 65_536),
-            ("10MB", 10_000_000),
-            ("1MiB", 1_048_576),
-            ("2GB", 2_000_000_000),
-            ("1GiB", 1_073_741_824),
-        ] {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_illegal_amount_is_rejected_with_the_expected_form() {
-        let error = |text| parse_duration(text).expect_err(text).to_string();
-        for text in ["", "15", "s", "-15s", "+1s", " 15s"] {
-            assert_eq!(error(text), "expected a duration with its unit, such as \"15s\"", "{text}");
-        }
-        for text in ["15 s", "15sec", "1.5h", "15S", "1h30m"] {
-            assert_eq!(
-                error(text),
-                "expected a duration in ms, s, m, h or d, such as \"15s\"",
-                "{text}"
-            );
-        }
-        assert_eq!(
-            error("99999999999999999999d"),
-            "expected a duration, but the number is too large"
-        );
-        assert_eq!(error("18446744073709551615s"), error("99999999999999999999d"));
-        assert_eq!(
-            parse_size("1M").expect_err("no such unit").to_string(),
-            "expected a size in B, KB, MB, GB, KiB, MiB or GiB, such as \"1MiB\""
-        );
-    }
-
-    #[test]
-    fn the_largest_exact_unit_is_written() {
-        assert_eq!(format_duration(Duration::from_mins(1)), "1m");
-        assert_eq!(format_duration(Duration::from_secs(90)), "90s");
-        assert_eq!(format_duration(Duration::from_millis(1500)), "1500ms");
-        assert_eq!(format_duration(Duration::ZERO), "0s");
-        assert_eq!(format_size(1 << 20), "1MiB");
-        assert_eq!(format_size(10_000_000), "10MB");
-        assert_eq!(format_size(0), "0B");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_a_parser_panic(text in ".{0,40}", number in any::<u128>(), unit in "[a-zA-Z]{0,3}") {
-            let _ = (parse_duration(&text), parse_size(&text));
-            let text = format!("{number}{unit}");
-            let _ = (parse_duration(&text), parse_size(&text));
-        }
-
-        #[test]
-        fn a_written_amount_reads_back(amount in any::<u64>()) {
-            prop_assert_eq!(parse_size(&format_size(amount)), Ok(amount));
-            let duration = Duration::from_millis(amount);
-            prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
-        }
     }
 }

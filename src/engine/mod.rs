@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
@@ -110,6 +111,22 @@ pub enum Failure {
         /// The step that failed, and the reason.
         message: String,
     },
+    /// The script asks to be run again later; this is no attempt of those that it has.
+    Postponed {
+        /// The reason, as for [`Failure::Script`].
+        message: String,
+        /// The exit code, if a process exited.
+        exit_code: Option<i32>,
+        /// The wait that it wants; `None` to leave that to Hero.
+        delay: Option<Duration>,
+    },
+    /// The script failed and says that no further attempt can succeed.
+    Discarded {
+        /// The reason, as for [`Failure::Script`].
+        message: String,
+        /// The exit code, if a process exited.
+        exit_code: Option<i32>,
+    },
     /// The job is invalid: no attempt can run it.
     Invalid {
         /// The error of the job: `invalid job: FIELD …`.
@@ -127,6 +144,19 @@ impl Failure {
         Self::Script { message: message.into(), exit_code: None }
     }
 
+    /// Returns the failure of a script that asks to be run again after a time, with the reason, if it
+    /// has one.
+    pub fn postponed(delay: Option<Duration>, why: String, exit_code: Option<i32>) -> Self {
+        let message = if why.is_empty() { "postponed by the script".to_owned() } else { why };
+        Self::Postponed { message, exit_code, delay }
+    }
+
+    /// Returns the failure of a script that wants no further attempt, with the reason, if it has one.
+    pub fn discarded(why: String, exit_code: Option<i32>) -> Self {
+        let message = if why.is_empty() { "discarded by the script".to_owned() } else { why };
+        Self::Discarded { message, exit_code }
+    }
+
     /// Returns the failure of something that was done before the script began: of the machine if
     /// that is full, else of the script.
     pub fn before_start(what: impl Display, error: &io::Error) -> Self {
@@ -140,6 +170,8 @@ impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Script { message, .. }
+            | Self::Postponed { message, .. }
+            | Self::Discarded { message, .. }
             | Self::Machine { message }
             | Self::Invalid { message } => f.write_str(message),
             Self::Timeout => f.write_str("timeout"),

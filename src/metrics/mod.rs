@@ -14,11 +14,12 @@ use crate::store::{QueueState, TypeState};
 use text::{Exposition, Kind};
 
 /// The counters of a type that are metrics of their own.
-const COUNTERS: [(&str, &str, &str); 9] = [
+const COUNTERS: [(&str, &str, &str); 10] = [
     ("submitted", "hero_jobs_submitted", "Jobs that were submitted."),
     ("started", "hero_attempts_started", "Attempts that were started."),
     ("finished", "hero_jobs_finished", "Jobs that finished."),
     ("retried", "hero_jobs_retried", "Attempts that failed and are followed by another."),
+    ("postponed", "hero_jobs_postponed", "Times that a script asked to be run again later."),
     ("dead", "hero_jobs_dead", "Jobs that used up their attempts."),
     (
         "recovered",
@@ -34,7 +35,7 @@ const COUNTERS: [(&str, &str, &str); 9] = [
     ),
 ];
 /// The reasons for which a job ends in `error`, as counters name them after `failed_`.
-const REASONS: [&str; 4] = ["script", "timeout", "stopped", "invalid"];
+const REASONS: [&str; 5] = ["script", "timeout", "stopped", "invalid", "discarded"];
 
 /// The state that is written as metrics.
 pub struct Metrics {

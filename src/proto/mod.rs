@@ -17,3 +17,4 @@ pub mod script_reply;
 pub mod target;
 pub mod text;
 pub mod times;
+pub mod units;

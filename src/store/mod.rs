@@ -3,6 +3,7 @@
 
 mod amqp;
 mod atomic_batch;
+mod attempt_ends;
 mod attempts;
 mod backoff;
 mod backup;
@@ -44,7 +45,8 @@ mod tokens;
 
 pub use amqp::{MessageEnd, TakenEnds};
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
-pub use attempts::{Attempt, AttemptEnd, Claim, Claimed, Counts, Recorded, Verdict};
+pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
+pub use attempts::{Attempt, Claim, Claimed};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
 pub use connection::{Blocking, Reach, Waker};

@@ -39,6 +39,36 @@ fn failed_job_is_retried_until_its_attempts_are_used_up() {
 }
 
 #[test]
+fn script_that_asks_to_run_later_does_and_one_that_gives_up_is_not_retried() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _units = ["python-default-1", "osis-default-1"].map(|unit| hero.actor(unit).start());
+    let _supervisor = hero.supervisor().start();
+    let counter = redis.folder().join("counter");
+    let later = format!(
+        "import hero\nwith open({counter:?}, 'a') as runs:\n    runs.write('x')\n    \
+         if runs.tell() == 1: hero.retry_in('1s', 'busy')\nprint('done')"
+    );
+    hero.run(&["submit", "-t", "python", "--id", "later", "-e", &later]).code(0);
+    let caught = "try { retry_in(\"1h\", \"busy\") } catch { } 7";
+    hero.run(&["submit", "-t", "osis", "--id", "caught", "-e", caught]).code(0);
+    let gives_up = [("osis", "discard(\"no\")", "no"), ("python", "exit(65)", "exit code 65")];
+    for (of, script, error) in gives_up {
+        hero.run(&["exec", "-t", of, "--id", of, "--retries", "3", "-e", script])
+            .code(1)
+            .says(error);
+        assert_eq!(field(&redis, of, "attempt").as_deref(), Some("1"));
+        assert!(redis.list(&keys::dead(of)).is_empty());
+    }
+    wait_until("the script has asked", || field(&redis, "caught", "error").is_some());
+    let asked =
+        ["status", "error", "postponed", "attempt"].map(|name| field(&redis, "caught", name));
+    assert_eq!(asked.map(Option::unwrap_or_default), ["scheduled", "busy", "1", "0"]);
+    hero.run(&["job", "wait", "later"]).code(0).stdout("done\n");
+    assert!(field(&redis, "later", "attempts").is_some_and(|before| before.contains("busy")));
+}
+
+#[test]
 fn message_for_a_type_without_jobs_reaches_all_of_its_actors() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

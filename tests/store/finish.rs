@@ -247,6 +247,40 @@ async fn an_ending_that_arrives_again_late_does_not_end_the_next_attempt_of_the_
 }
 
 #[tokio::test]
+async fn postponed_job_is_scheduled_without_an_attempt_lost_and_finishes_without_the_error() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    for times in ["1", "2"] {
+        let error = "busy".to_owned();
+        let later = Verdict::Postpone { error, exit_code: Some(75), delay: Duration::ZERO };
+        assert_eq!(world.finish(&life, &id, later).await, Recorded::Recorded);
+        assert_eq!(world.status("a"), JobStatus::Scheduled);
+        let fields = ["attempt", "postponed", "error", "exit_code"].map(|of| world.field("a", of));
+        assert_eq!(fields.map(Option::unwrap_or_default), ["0", times, "busy", "75"]);
+        world.store.dispatch_due(10).await.expect("dispatching");
+        assert_eq!(world.claim(&life, 1).await.attempts.len(), 1);
+    }
+    assert_eq!(world.finish(&life, &id, finished("1")).await, Recorded::Recorded);
+    assert_eq!(world.field("a", "attempt").as_deref(), Some("1"));
+    assert_eq!((world.field("a", "error"), world.field("a", "exit_code")), (None, None));
+    let counted = ["postponed", "retried", "finished"].map(|what| world.count("osis", what));
+    assert_eq!(counted, [2, 0, 1]);
+    let attempts = world.field("a", "attempts").expect("two before the last");
+    assert_eq!(attempts.matches("\"ended\":\"postponed\"").count(), 2, "{attempts}");
+}
+
+#[tokio::test]
+async fn postponed_job_that_is_to_stop_ends() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    world.redis.set_job("a", "stop_requested 1");
+    let later = Verdict::Postpone { error: "busy".into(), exit_code: None, delay: Duration::ZERO };
+    assert_eq!(world.finish(&life, &id, later).await, Recorded::Recorded);
+    assert_eq!(world.status("a"), JobStatus::Error);
+    assert_eq!(world.field("a", "error").as_deref(), Some("stopped_by_request"));
+}
+
+#[tokio::test]
 async fn a_job_whose_hash_was_removed_while_it_ran_is_lost_and_leaves_nothing_behind() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;

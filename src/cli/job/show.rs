@@ -44,7 +44,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 34] = [
+const ORDER: [&str; 37] = [
     "id",
     "name",
     "status",
@@ -54,6 +54,9 @@ const ORDER: [&str; 34] = [
     "priority",
     "attempt",
     "retries",
+    "backoff",
+    "retry_if",
+    "postponed",
     "crashes",
     "actor",
     "boot_id",

@@ -7,8 +7,8 @@ use std::process::ExitStatus;
 use super::end::ChildProcess;
 pub use super::start::{Origin, Spec};
 use super::start::{Started, start};
+pub use super::watch::{AskedEnd, Ended, Watch};
 use super::watch::{ChildOutput, WatchEvent, WatchedChild};
-pub use super::watch::{Ended, Watch};
 use crate::engine::Usage;
 use crate::sandbox::{Limit, limit_hit};
 
@@ -29,6 +29,8 @@ pub struct ChildReport {
     pub usage: Usage,
     /// The output that it reported on its channel.
     pub reported_output: Option<String>,
+    /// The meaning of its end, as it said there.
+    pub asked: Option<AskedEnd>,
 }
 
 /// Runs a child to its end and reaps it.
@@ -47,7 +49,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
     let (status, mut usage) = process.reap()?;
-    let ChildOutput { stdout, stderr, stderr_tail, reported } = written;
+    let ChildOutput { stdout, stderr, stderr_tail, reported, asked } = written;
     let ended = process.ended(too_much_output);
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),
@@ -60,7 +62,8 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     if let Some(group) = process.group() {
         group.report(&mut usage, ended == Ended::Itself && !status.success());
     }
-    Ok(ChildReport { ended, status, stdout, stderr, stderr_tail, usage, reported_output: reported })
+    let reported_output = reported;
+    Ok(ChildReport { ended, status, stdout, stderr, stderr_tail, usage, reported_output, asked })
 }
 
 /// Watches a child until it has exited, and ends it where it has to.

@@ -29,7 +29,7 @@ use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, TypeConfig};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
-use child::{ChildReport, Ended, Origin, Spec, Watch};
+use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
 use end::{error_of, log_output};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
@@ -88,6 +88,12 @@ impl CommandEngine {
         script: &Path,
         log: &dyn Log,
     ) -> Result<Success, Failure> {
+        if report.ended == Ended::Itself
+            && let Some(asked) = report.asked
+        {
+            log_output(&report.stdout, log);
+            return Err(asked_failure(asked, report.status.code()));
+        }
         if report.ended == Ended::Itself && report.status.success() {
             let output = match report.reported_output {
                 Some(text) => text.into(),
@@ -140,7 +146,26 @@ impl CommandEngine {
         let has_raised = self.preparer.is_python() && report.status.code() == Some(1);
         let error = has_raised.then(|| error_of(&report.stderr_tail, script)).flatten();
         let message = error.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
-        Failure::Script { message, exit_code: report.status.code() }
+        failure_of_exit(message, report.status.code())
+    }
+}
+
+/// Returns what an exit code means, with the codes of `sysexits(3)`.
+fn failure_of_exit(message: String, exit_code: Option<i32>) -> Failure {
+    const TEMPORARY_FAILURE: i32 = 75;
+    const DATA_ERROR: i32 = 65;
+    match exit_code {
+        Some(TEMPORARY_FAILURE) => Failure::Postponed { message, exit_code, delay: None },
+        Some(DATA_ERROR) => Failure::Discarded { message, exit_code },
+        _ => Failure::Script { message, exit_code },
+    }
+}
+
+/// Returns what a script asked for on its channel.
+fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
+    match asked {
+        AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),
+        AskedEnd::Discard(why) => Failure::discarded(why, exit_code),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The functions of every script, beside those of the language: `sleep` and `progress`.
+//! The functions of every script, beside those of the language: waiting, progress, and what its end
+//! means.
 
 use std::time::Duration;
 
@@ -6,6 +7,8 @@ use ::rhai::{EvalAltResult, FLOAT, INT};
 
 use super::functions::Functions;
 use super::runtime::run::{Stop, terminated, with};
+use crate::engine::Failure;
+use crate::proto::units::parse_duration;
 
 /// Registers these functions.
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -37,6 +40,40 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         })
         .overload(["fraction"], |fraction: FLOAT| progress(fraction, ""))
         .overload(["fraction"], |fraction: INT| progress(float_of(fraction), ""));
+    functions
+        .add(
+            "retry_in",
+            ["delay", "reason"],
+            "Ends the script, and lets the job run again after a time; no attempt is lost.",
+            "retry_in(\"5m\", \"the server is busy\");",
+            |delay: &str, reason: &str| retry_in(delay, reason),
+        )
+        .overload(["delay"], |delay: &str| retry_in(delay, ""))
+        .overload(["seconds", "reason"], |seconds: INT, reason: &str| retry_after(seconds, reason))
+        .overload(["seconds"], |seconds: INT| retry_after(seconds, ""));
+    functions.add(
+        "discard",
+        ["reason"],
+        "Ends the script in an error after which no attempt follows.",
+        "discard(\"no such customer\");",
+        |reason: &str| give_up(Failure::discarded(reason.to_owned(), None)),
+    );
+}
+
+fn retry_in(delay: &str, reason: &str) -> Result<(), Box<EvalAltResult>> {
+    let delay = parse_duration(delay).map_err(|error| format!("retry_in: {error}"))?;
+    give_up(Failure::postponed(Some(delay), reason.to_owned(), None))
+}
+
+fn retry_after(seconds: INT, reason: &str) -> Result<(), Box<EvalAltResult>> {
+    let delay = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    give_up(Failure::postponed(Some(delay), reason.to_owned(), None))
+}
+
+/// Ends the script; no `catch` of it sees that.
+fn give_up(failure: Failure) -> Result<(), Box<EvalAltResult>> {
+    let _ = with(|run| run.give_up(failure));
+    Err(terminated().into())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "inexact only above 2^53")]

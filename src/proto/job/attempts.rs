@@ -19,6 +19,8 @@ pub enum AttemptOutcome {
     Crashed,
     /// Its actor stopped and gave the job back.
     GivenBack,
+    /// Its script asked to be run again later.
+    Postponed,
 }
 
 impl AttemptOutcome {
@@ -30,6 +32,7 @@ impl AttemptOutcome {
             Self::Error => "error",
             Self::Crashed => "crashed",
             Self::GivenBack => "given_back",
+            Self::Postponed => "postponed",
         }
     }
 }

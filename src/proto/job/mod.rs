@@ -3,6 +3,7 @@
 mod attempts;
 mod bounds;
 mod copy;
+mod exit_codes;
 mod foreign_spelling;
 mod hash;
 mod id;
@@ -11,6 +12,7 @@ mod last_attempt;
 mod output;
 mod record;
 mod reply_format;
+mod retry_delays;
 mod settings;
 mod spec;
 mod status;
@@ -18,10 +20,12 @@ mod value;
 
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
+pub use exit_codes::ExitCodes;
 pub use id::{BootId, JobId, JobName, LimitKey, UniqueKey};
 pub use output::JobOutput;
 pub use record::Job;
 pub use reply_format::ReplyFormat;
+pub use retry_delays::RetryDelays;
 pub(crate) use settings::job_settings;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;

@@ -85,6 +85,8 @@ job! {
     attempt: u32,
     /// The number of actors that died running it.
     crashes: u32,
+    /// The number of times that its script asked to be run again later.
+    postponed: u32,
     /// The actor that runs it, or ran it last.
     actor: Option<ActorId>,
     /// The boot of that actor.

@@ -78,6 +78,13 @@ macro_rules! job_settings {
             }
             /// The number of attempts after the first
             retries as retries(number: u32): Option<u32> = None => { value_name: "NUMBER" }
+            /// The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the
+            /// same
+            backoff as backoff(delays: &str): Option<RetryDelays> = None => {
+                value_name: "DURATION[..DURATION]",
+            }
+            /// The exit codes that may pass, such as 1,64-78: after another the job is not retried
+            retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
             /// Runs beside other jobs of its instance
             concurrent as concurrent(concurrent: bool): bool = true => {
                 negated: "Run it alone: not beside other jobs of its instance that ask for this",

@@ -6,8 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::bounds::{InvalidJob, JobBounds};
+use super::exit_codes::ExitCodes;
 use super::id::{JobId, JobName, LimitKey, UniqueKey};
 use super::reply_format::ReplyFormat;
+use super::retry_delays::RetryDelays;
 use super::settings::job_settings;
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;

@@ -10,8 +10,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::exit_codes::ExitCodes;
 use super::id::{BootId, JobId, JobName, LimitKey, UniqueKey};
 use super::reply_format::ReplyFormat;
+use super::retry_delays::RetryDelays;
 use super::status::JobStatus;
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
@@ -104,6 +106,8 @@ from_str! {
     Instance: Number, reason;
     Priority: Number, reason;
     ReplyFormat: Text, reason;
+    RetryDelays: Text, reason;
+    ExitCodes: Text, reason;
     Fallback: Text, reason;
     JobId: Text, reason;
     JobStatus: Text, reason;

@@ -4,8 +4,8 @@
 --
 -- ARGV: 1 boot  2 retention  3 number of attempts, then for each:
 --       id, time of the claim in us, script type of the actor,
---       'finished' | 'error' | 'dead' | 'retry', output or error, exit code or '',
---       for a retry the delay in us, '' or its usage of resources and missing log lines: lines of
+--       'finished' | 'error' | 'dead' | 'retry' | 'postpone', output or error, exit code or '',
+--       for the last two the delay in us, '' or its usage of resources and missing log lines: lines of
 --       FIELD=VALUE, the reply as JSON for an output that is long or not UTF-8, else '',
 --       what it adds to the counters of its type: lines of COUNTER=NUMBER
 --       ('dead' is an error of a job that used up its attempts)
@@ -19,16 +19,24 @@ local results, ended = {}, {}
 local concluded = {}
 -- One call in sixteen per job removes expired entries, more of them than so many jobs leave behind.
 local trims = at % 16 < tonumber(ARGV[3])
+-- The counter stays a number that every reader takes.
+local POSTPONED_MAX = 1000000000
 
-local function retry(id, script_type, text, exit_code, at, delay_us)
+-- Lets the job run again later. One that is postponed has lost no attempt.
+local function run_later(id, script_type, is_postponed, text, exit_code, delay_us)
   local due = at + delay_us
-  note_attempt(id, 'error', text, rfc3339(at))
+  note_attempt(id, is_postponed and 'postponed' or 'error', text, rfc3339(at))
+  if is_postponed then
+    local f = read(id, 'attempt', 'postponed')
+    redis.call('HSET', JOB .. id, 'attempt', math.max((tonumber(f[1]) or 1) - 1, 0),
+      'postponed', math.min(tonumber(f[2]) or 0, POSTPONED_MAX) + 1)
+  end
   log_event(id, 'scheduled', script_type)
   redis.call('HSET', JOB .. id, 'status', 'scheduled', 'error', text, 'updated_at', rfc3339(at),
     'run_at', rfc3339(due))
   if present(exit_code) then redis.call('HSET', JOB .. id, 'exit_code', exit_code) end
   enter('scheduled', script_type, id, due)
-  count(script_type, 'retried')
+  count(script_type, is_postponed and 'postponed' or 'retried')
   -- Nobody would find it there.
   if has_wrong_type[index_of('scheduled', script_type)] then
     local f = read(id, 'group', 'instance', 'priority')
@@ -39,8 +47,8 @@ local function retry(id, script_type, text, exit_code, at, delay_us)
 end
 
 -- Replaces the usage of an earlier attempt.
-local function note_usage(id, attempt, used)
-  if attempt ~= '1' then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit',
+local function note_usage(id, ran_before, used)
+  if ran_before then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit',
     'log_missing') end
   for name, value in string.gmatch(used, '([^=\n]+)=([^\n]*)\n') do
     redis.call('HSET', JOB .. id, name, value)
@@ -56,35 +64,37 @@ end
 
 local function finish(id, claimed_at, fallback_type, kind, text, exit_code, delay_us, used, ready_reply, counts)
   if has_claimed_again(id, claimed_at) then return 'done' end
+  local runs_again = kind == 'retry' or kind == 'postpone'
   if not disown(boot, id) then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
-      or kind == 'retry' and (f[1] == 'scheduled' or f[1] == 'dispatched')
+      or runs_again and (f[1] == 'scheduled' or f[1] == 'dispatched')
     return moved_on and f[2] == boot and 'done' or 'lost'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'retention', 'limits')
+    'retention', 'limits', 'postponed')
   if not f[5] then return 'lost' end
   if present(f[8]) then leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
   for counter, number in string.gmatch(counts, '([^=\n]+)=(%d+)\n') do
     count(script_type, counter, tonumber(number))
   end
-  -- The exit code in the hash is that of an earlier attempt.
-  if f[6] ~= '1' and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
-  if f[6] ~= '1' or used ~= '' then note_usage(id, f[6], used) end
-  if kind == 'retry' and present(read(id, 'stop_requested')[1]) then
-    kind, text = 'error', 'stopped_by_request'
+  -- Then the exit code and the error in the hash are those of an earlier attempt.
+  local ran_before = f[6] ~= '1' or present(f[9])
+  if ran_before and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
+  if ran_before or used ~= '' then note_usage(id, ran_before, used) end
+  if runs_again and present(read(id, 'stop_requested')[1]) then
+    kind, text, runs_again = 'error', 'stopped_by_request', false
   end
-  if kind == 'retry' then
-    retry(id, script_type, text, exit_code, at, delay_us)
+  if runs_again then
+    run_later(id, script_type, kind == 'postpone', text, exit_code, delay_us)
     return 'ok'
   end
   local status = kind == 'finished' and 'finished' or 'error'
   if status == 'error' then
     local hostname = hostname_of(boot)
     if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
-  elseif f[6] ~= '1' then
+  elseif ran_before then
     redis.call('HDEL', JOB .. id, 'error')
   end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],

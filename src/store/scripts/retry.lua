@@ -63,7 +63,7 @@ local function retry(id)
   redis.call('PERSIST', JOB .. id)
   redis.call('DEL', REPLY .. id)
   note_attempt(id, status, status == 'error' and f[10], f[11])
-  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'error', 'output', 'exit_code', 'started_at',
+  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'exit_code', 'started_at',
     'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text',
     'limits', 'held_by')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'

@@ -22,12 +22,13 @@ pub(super) struct ShownAttempt {
 }
 
 /// The ends that an attempt has, as the hash stores them: the class and the word of each.
-const ENDS: [(&str, &str, &str); 5] = [
+const ENDS: [(&str, &str, &str); 6] = [
     ("running", "running", "Running"),
     ("finished", "finished", "Finished"),
     ("error", "error", "Error"),
     ("crashed", "error", "Actor died"),
     ("given_back", "queued", "Given back"),
+    ("postponed", "queued", "Postponed"),
 ];
 
 fn end_of(word: &str) -> (&'static str, &'static str) {

@@ -46,6 +46,10 @@ class JobSpec:
     """The longest time of one attempt."""
     retries: Optional[int] = None
     """Attempts after the first."""
+    backoff: Optional[str] = None
+    """The waits before retries: `10s`, or `10s..5m`, which doubles up to the longer one."""
+    retry_if: Optional[str] = None
+    """The exit codes after which it is retried, such as `1,64-78`."""
     concurrent: Optional[bool] = None
     log_path: Optional[str] = None
     env_vars: Mapping[str, str] = field(default_factory=dict)

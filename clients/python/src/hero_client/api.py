@@ -217,6 +217,8 @@ class Job(_JobRequired, total=False):
     """Attempts so far, the running one included."""
     attempts: List[JobAttempt]
     """The latest attempts, the running one included."""
+    backoff: str
+    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same."""
     boot_id: str
     """The boot of that actor."""
     caller_id: str
@@ -272,6 +274,8 @@ class Job(_JobRequired, total=False):
     """The output, once it finished."""
     output_encoding: str
     """base64, if the output is not UTF-8 and is given as Base64."""
+    postponed: int
+    """The number of times that its script asked to be run again later."""
     prerequisite_names: Dict[str, str]
     """The names by which the script knows prerequisites, beside their ids."""
     prerequisites: List[str]
@@ -288,6 +292,8 @@ class Job(_JobRequired, total=False):
     """The time to keep the job after its end, such as 7d; in seconds."""
     retries: int
     """The number of attempts after the first."""
+    retry_if: str
+    """The exit codes that may pass, such as 1,64-78: after another the job is not retried."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     script_type: str
@@ -347,6 +353,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The settings of a job to submit, named as the fields of its hash."""
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
+    backoff: str
+    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same."""
     caller_id: str
     """The name of the submitter."""
     concurrent: bool
@@ -386,6 +394,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The time to keep the job after its end, such as 7d; in seconds."""
     retries: int
     """The number of attempts after the first."""
+    retry_if: str
+    """The exit codes that may pass, such as 1,64-78: after another the job is not retried."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     timeout: float
@@ -748,7 +758,7 @@ class TypeStatsDocument(TypedDict):
 ActorState = Literal['ready', 'draining', 'foreign']
 """The state of an actor."""
 
-AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back']
+AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back', 'postponed']
 """The kind of an attempt's end."""
 
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']

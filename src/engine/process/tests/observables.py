@@ -40,6 +40,6 @@ for name, value in {
     'threads': [(thread.name, thread.daemon, thread is threading.main_thread()) for thread in threading.enumerate()],
     'kernel': [ctypes.CDLL(None).prctl(number, 0, 0, 0, 0) for number in (3, 21, 39)],
     'site': (site.ENABLE_USER_SITE, site.USER_SITE, site.USER_BASE),
-    'hero': sorted(n for n in dir(__import__('hero')) if n in ('inputs', 'log', 'output', 'progress')),
+    'hero': sorted(n for n in dir(__import__('hero')) if n in ('discard', 'inputs', 'log', 'output', 'progress', 'retry_in')),
 }.items():
     print(name, shown(value))

@@ -5,15 +5,19 @@
 //! {"progress": 0.4, "text": "reading"}
 //! {"log": "a line for the job's log"}
 //! {"output": {"any": "value"}}
+//! {"retry_in": 300, "text": "the server is busy"}
+//! {"discard": "no such customer"}
 //! ```
 //!
 //! The number of the descriptor is in the environment of the child. The last reported output replaces
-//! standard output. Other lines are counted, and the count is logged: a child that writes there by
+//! standard output. `retry_in`, in seconds, and `discard` decide what the end of the script means: the last
+//! of them counts. Other lines are counted, and the count is logged: a child that writes there by
 //! accident must not fail.
 
 use std::io::{self, PipeReader};
+use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::lines::LINE_BYTES_MAX;
@@ -27,20 +31,24 @@ const LINE_EXTRA_BYTES: u64 = 64 * 1024;
 /// The start of a line with an output.
 const OUTPUT: &[u8] = b"{\"output\"";
 
-/// One message: exactly one of `progress`, `log` and `output`; `text` only with `progress`.
+/// One message.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ChannelMessage {
-    progress: Option<f64>,
-    text: Option<String>,
-    log: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    output: Option<Value>,
+#[serde(untagged, deny_unknown_fields)]
+enum ChannelMessage {
+    Progress { progress: f64, text: Option<String> },
+    Log { log: String },
+    Output { output: Value },
+    RetryIn { retry_in: f64, text: Option<String> },
+    Discard { discard: String },
 }
 
-/// `null` is an output too.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(from).map(Some)
+/// The meaning of its end, as a script says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskedEnd {
+    /// It runs again after this time.
+    RetryIn(Duration, String),
+    /// No further attempt can succeed.
+    Discard(String),
 }
 
 /// The reading end, and what was read.
@@ -60,6 +68,7 @@ struct Messages {
     skipping: bool,
     unread_lines: u64,
     output: Option<String>,
+    asked: Option<AskedEnd>,
     too_large: bool,
 }
 
@@ -78,9 +87,9 @@ impl Channel {
         self.messages.too_large
     }
 
-    /// Takes the last output.
-    pub(super) fn take_output(&mut self) -> Option<String> {
-        self.messages.output.take()
+    /// Returns the last output, and what the script says that its end means.
+    pub(super) fn into_reported(self) -> (Option<String>, Option<AskedEnd>) {
+        (self.messages.output, self.messages.asked)
     }
 
     /// Reads what is there, at most a few buffers of it.
@@ -105,6 +114,7 @@ impl Messages {
             skipping: false,
             unread_lines: 0,
             output: None,
+            asked: None,
             too_large: false,
         }
     }
@@ -156,27 +166,33 @@ impl Messages {
     }
 
     fn apply(&mut self, line: &[u8], log: Option<&dyn Log>) {
-        let message = serde_json::from_slice(line).ok();
-        match message {
-            Some(ChannelMessage { progress: Some(fraction), text, log: None, output: None }) => {
+        match serde_json::from_slice(line) {
+            Ok(ChannelMessage::Progress { progress, text }) => {
                 if let Some(log) = log {
-                    log.progress(fraction.clamp(0.0, 1.0), &text.unwrap_or_default());
+                    log.progress(progress.clamp(0.0, 1.0), &text.unwrap_or_default());
                 }
             }
-            Some(ChannelMessage { progress: None, text: None, log: Some(text), output: None }) => {
+            Ok(ChannelMessage::Log { log: text }) => {
                 if let Some(log) = log {
                     log_text(&text, log);
                 }
             }
-            Some(ChannelMessage { progress: None, text: None, log: None, output: Some(value) }) => {
-                let text = match value {
+            Ok(ChannelMessage::Output { output }) => {
+                let text = match output {
                     Value::String(text) => text,
                     value => value.to_string(),
                 };
                 self.too_large |= text.len() as u64 > self.output_bytes_max;
                 self.output = Some(text);
             }
-            _ => self.unread_lines += 1,
+            Ok(ChannelMessage::RetryIn { retry_in, text }) => {
+                let delay = Duration::try_from_secs_f64(retry_in.max(0.0)).unwrap_or(Duration::MAX);
+                self.asked = Some(AskedEnd::RetryIn(delay, text.unwrap_or_default()));
+            }
+            Ok(ChannelMessage::Discard { discard }) => {
+                self.asked = Some(AskedEnd::Discard(discard));
+            }
+            Err(_) => self.unread_lines += 1,
         }
     }
 }
@@ -247,6 +263,21 @@ mod tests {
     }
 
     #[test]
+    fn last_request_for_the_end_counts() {
+        let asked = |text: &str| through(&[text.as_bytes()], 100).0.asked;
+        let later = |seconds, why: &str| {
+            Some(AskedEnd::RetryIn(Duration::from_secs(seconds), why.to_owned()))
+        };
+        assert_eq!(asked("{\"log\":\"x\"}"), None);
+        assert_eq!(asked("{\"retry_in\":300,\"text\":\"busy\"}"), later(300, "busy"));
+        assert_eq!(asked("{\"discard\":\"no\"}\n{\"retry_in\":-1}"), later(0, ""));
+        let huge = asked("{\"retry_in\":1e300}");
+        assert_eq!(huge, Some(AskedEnd::RetryIn(Duration::MAX, String::new())));
+        let last = asked("{\"retry_in\":1}\n{\"discard\":\"no\"}");
+        assert_eq!(last, Some(AskedEnd::Discard("no".to_owned())));
+    }
+
+    #[test]
     fn lines_that_are_not_messages_are_counted_and_logged_once() {
         let lines = [
             "garbage",
@@ -280,7 +311,7 @@ mod tests {
         fn any_bytes_in_any_pieces_give_the_same_messages(
             bytes in prop_oneof![
                 vec(any::<u8>(), 0..200),
-                "(\\{\"(progress|log|output|text)\":(0.5|\"a\"|null)\\}?\n?){0,8}"
+                "(\\{\"(progress|log|output|text|retry_in|discard)\":(0.5|\"a\"|null)\\}?\n?){0,8}"
                     .prop_map(String::into_bytes),
             ],
             cut in any::<proptest::sample::Index>(),
@@ -289,7 +320,7 @@ mod tests {
             let (whole, logged_whole) = through(&[&bytes], 20);
             let (cut, logged_cut) = through(&[&bytes[..at], &bytes[at..]], 20);
             prop_assert_eq!(logged_whole, logged_cut);
-            prop_assert_eq!(whole.output, cut.output);
+            prop_assert_eq!((whole.output, whole.asked), (cut.output, cut.asked));
         }
     }
 }

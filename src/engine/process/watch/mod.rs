@@ -8,6 +8,7 @@ mod lines;
 mod pipe;
 mod settings;
 
+pub use channel::AskedEnd;
 pub(super) use lines::{LineSplitter, without_noise};
 pub use settings::{Ended, Watch};
 
@@ -58,6 +59,8 @@ pub(super) struct ChildOutput {
     pub(super) stderr_tail: String,
     /// The output that the child reported on its channel.
     pub(super) reported: Option<String>,
+    /// The meaning of its end, as it said there.
+    pub(super) asked: Option<AskedEnd>,
 }
 
 impl<'a> WatchedChild<'a> {
@@ -166,11 +169,13 @@ impl<'a> WatchedChild<'a> {
             exceeds |= channel.is_too_large();
         }
         let (stdout, stderr) = (self.stdout.output, self.stderr.output);
+        let (reported, asked) = self.channel.map(Channel::into_reported).unwrap_or_default();
         let written = ChildOutput {
             stdout: stdout.kept,
             stderr: stderr.kept,
             stderr_tail: stderr.tail.text(),
-            reported: self.channel.and_then(|mut channel| channel.take_output()),
+            reported,
+            asked,
         };
         (written, exceeds)
     }

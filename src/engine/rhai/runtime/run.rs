@@ -47,6 +47,8 @@ pub(crate) enum Stop {
     Requested(StopReason),
     TooMuchMemory,
     NestsTooDeeply,
+    /// The script asked for it: [`ScriptRun::give_up`].
+    Asked,
 }
 
 /// One run of one script.
@@ -56,6 +58,8 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) log: &'a dyn Log,
     /// Set once and never cleared, so a script that catches the error is still stopped.
     stop: Cell<Option<Stop>>,
+    /// The failure that the script asked for.
+    asked: OnceCell<Failure>,
     operations_until_check: Cell<u32>,
     memory_check_at: Cell<Instant>,
     /// The growth of this process that ends the script.
@@ -99,6 +103,7 @@ impl<'a> ScriptRun<'a> {
             cancel,
             log,
             stop: Cell::new(None),
+            asked: OnceCell::new(),
             operations_until_check: Cell::new(OPERATIONS_PER_CHECK),
             memory_check_at: Cell::new(Instant::now() + MEMORY_CHECK_INTERVAL),
             memory_growth_max,
@@ -166,6 +171,12 @@ impl<'a> ScriptRun<'a> {
         first
     }
 
+    /// Stops the run with a failure that the script asks for; the first one counts.
+    pub(crate) fn give_up(&self, failure: Failure) {
+        let _ = self.asked.set(failure);
+        self.end(Stop::Asked);
+    }
+
     /// Returns the failure of a stopped run.
     pub(crate) fn stopped(&self) -> Option<Failure> {
         self.stop.get().map(|stop| match stop {
@@ -176,6 +187,11 @@ impl<'a> ScriptRun<'a> {
                 format_size(self.memory_growth_max)
             )),
             Stop::NestsTooDeeply => Failure::script("values or calls nested too deeply"),
+            Stop::Asked => self
+                .asked
+                .get()
+                .cloned()
+                .unwrap_or_else(|| Failure::script("stopped by the script")),
         })
     }
 

@@ -43,7 +43,7 @@ local function run_again(id, hash, queue, own_type, at)
   note_attempt(id, status, status == 'error' and f.error, f.finished_at)
   log_event(id, 'dispatched', script_type)
   -- The attempts count on.
-  redis.call('HDEL', JOB .. id, 'crashes', 'error', 'output', 'exit_code', 'started_at', 'finished_at',
+  redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'exit_code', 'started_at', 'finished_at',
     'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',
     'leftover')
   if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end

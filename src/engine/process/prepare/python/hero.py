@@ -4,6 +4,8 @@
     hero.progress(0.4, "reading")     # the progress, shown to waiting clients
     hero.log("a line", 7)             # a line of the job's log
     hero.output({"answer": 42})       # the output of the job, instead of standard output
+    hero.retry_in("5m", "busy")       # ends the script: run the job again later, no attempt is lost
+    hero.discard("no such customer")  # ends the script in an error that is not retried
     hero.inputs                       # the outputs of the job's prerequisites, by id
 
 Outside a job the same functions print, so that a script can be tested by hand.
@@ -13,7 +15,7 @@ import json
 import os
 import sys
 
-__all__ = ["inputs", "log", "output", "progress"]
+__all__ = ["discard", "inputs", "log", "output", "progress", "retry_in"]
 
 
 def output(value):
@@ -33,6 +35,31 @@ def log(*values, sep=" "):
     text = sep.join(str(value) for value in values)
     if not _send({"log": text}):
         print(text, file=sys.stderr)
+
+
+def retry_in(delay, reason=""):
+    """Ends the script, and lets the job run again after a delay: seconds, or a text such as "5m"."""
+    seconds = _seconds(delay)
+    if not _send({"retry_in": seconds, "text": str(reason)}):
+        print(f"again in {seconds:g} s: {reason}", file=sys.stderr)
+    sys.exit(75)
+
+
+def discard(reason):
+    """Ends the script in an error after which no attempt follows."""
+    if not _send({"discard": str(reason)}):
+        print(reason, file=sys.stderr)
+    sys.exit(65)
+
+
+def _seconds(delay):
+    if not isinstance(delay, str):
+        return float(delay)
+    for unit, worth in (("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400)):
+        number = delay.removesuffix(unit)
+        if number != delay and number.isdecimal():
+            return int(number) * worth
+    raise ValueError(f"{delay!r} is not a delay: write a number of seconds, or a text such as \"5m\"")
 
 
 def _send(message):

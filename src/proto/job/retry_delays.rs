@@ -1,0 +1,90 @@
+//! The waits between the attempts of a job.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::proto::target::IllegalName;
+use crate::proto::units::{format_duration, parse_duration};
+
+/// The waits before retries: `10s..5m` doubles from the first to the longest, `10s` stays the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryDelays {
+    /// The wait before the first retry.
+    pub first: Duration,
+    /// The longest wait, at least the first.
+    pub longest: Duration,
+}
+
+impl RetryDelays {
+    /// The legal form, for messages.
+    pub const FORM: &'static str =
+        "a duration such as 10s, or two with .. between them such as 10s..5m, the longer one last";
+    /// The longest wait that may be asked for.
+    pub const MAX: Duration = Duration::from_hours(24 * 366);
+
+    /// Returns the wait before the retry of this number, counted from 1.
+    pub fn before(&self, retry: u32) -> Duration {
+        let doubled = retry.saturating_sub(1).min(31);
+        self.first.saturating_mul(1 << doubled).min(self.longest)
+    }
+}
+
+impl FromStr for RetryDelays {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        let (first, longest) = value.split_once("..").unwrap_or((value, value));
+        let parsed = parse_duration(first.trim()).ok().zip(parse_duration(longest.trim()).ok());
+        match parsed {
+            Some((first, longest)) if first <= longest && longest <= Self::MAX => {
+                Ok(Self { first, longest })
+            }
+            _ => {
+                let value = value.to_owned();
+                Err(IllegalName { what: "backoff", value, form: Self::FORM })
+            }
+        }
+    }
+}
+
+impl fmt::Display for RetryDelays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format_duration(self.first))?;
+        if self.longest > self.first {
+            write!(f, "..{}", format_duration(self.longest))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> RetryDelays {
+        text.parse().expect("legal")
+    }
+
+    #[test]
+    fn delays_double_from_the_first_to_the_longest() {
+        let delays = of("10s..1m");
+        let seconds = [1, 2, 3, 4, u32::MAX].map(|retry| delays.before(retry).as_secs());
+        assert_eq!(seconds, [10, 20, 40, 60, 60]);
+        assert_eq!([1, 5].map(|retry| of("30s").before(retry).as_secs()), [30, 30]);
+    }
+
+    #[test]
+    fn delays_are_written_as_they_are_read() {
+        for text in ["10s", "10s..5m", "500ms..1h", "0s"] {
+            assert_eq!(of(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn illegal_delays_are_rejected() {
+        for text in ["", "10", "5m..10s", "..5m", "5m..", "1s..2s..3s", "400d", "-1s"] {
+            assert!(text.parse::<RetryDelays>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The recording of how attempts ended, of many in one call.
+
+use std::fmt::{Display, Write};
+use std::time::Duration;
+
+use super::attempts::kept;
+use super::portions::{JOB_WORK, portions};
+use super::{Store, StoreError};
+use crate::proto::job::{BootId, JobId, JobOutput, Retention};
+use crate::proto::message::Reply;
+use crate::proto::target::ScriptType;
+
+/// The outcome of an attempt, decided by the actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The job finished, with this output.
+    Finished {
+        /// The output.
+        output: JobOutput,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+    },
+    /// The job ends in `error`.
+    Error {
+        /// The error.
+        error: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+        /// True if it used up its attempts, and so becomes a dead letter.
+        dead: bool,
+    },
+    /// The job is tried again.
+    Retry {
+        /// The error of this attempt.
+        error: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+        /// The wait before the next attempt.
+        delay: Duration,
+    },
+    /// The job runs again later, as its script asked; no attempt is charged.
+    Postpone {
+        /// The reason.
+        error: String,
+        /// The exit code, where a process ran.
+        exit_code: Option<i32>,
+        /// The wait before it runs again.
+        delay: Duration,
+    },
+}
+
+/// The end of one attempt, to be recorded.
+#[derive(Debug, Clone)]
+pub struct AttemptEnd {
+    /// The job.
+    pub id: JobId,
+    /// By [`Attempt::claimed_at`]: the attempt that ended, and no later one of the same boot.
+    pub claimed_at: u64,
+    /// The script type of the actor, for a job that names none.
+    pub script_type: ScriptType,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// Fields of the hash: the resource usage of a process, the missing lines of the log.
+    pub used: Vec<(&'static str, String)>,
+    /// Counters of its type that it adds to, beside its end.
+    pub counts: Counts,
+}
+
+/// Counters, and by how much they grow.
+pub type Counts = Vec<(String, u64)>;
+
+/// The answer to the recording of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recorded {
+    /// It was recorded.
+    Recorded,
+    /// It had been recorded before: the answer to an earlier call was lost, or that call arrived late.
+    Before,
+    /// The boot no longer owns the job; nothing was written.
+    Lost,
+    /// Redis could not write it, for this reason.
+    Failed(String),
+}
+
+impl Store {
+    /// Records how attempts ended, each only while the boot owns the job, in as many calls as their
+    /// number and bytes need. Returns one answer for each, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again with the same endings is safe.
+    pub async fn finish(
+        &self,
+        boot: &BootId,
+        retention: impl Into<Retention>,
+        endings: &[AttemptEnd],
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let retention = kept(retention);
+        let endings: Vec<UnsentEnd<'_>> = endings.iter().map(UnsentEnd::of).collect();
+        let mut recorded = Vec::with_capacity(endings.len());
+        for portion in portions(&endings, UnsentEnd::work) {
+            recorded.extend(self.finish_portion(boot, &retention, portion).await?);
+        }
+        Ok(recorded)
+    }
+
+    async fn finish_portion(
+        &self,
+        boot: &BootId,
+        retention: &str,
+        endings: &[UnsentEnd<'_>],
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let mut script = self.scripts.finish.prepare_invoke();
+        script.arg(boot.as_str()).arg(retention).arg(endings.len());
+        for UnsentEnd { ending, reply } in endings {
+            let (kind, text, exit_code, delay) = match &ending.verdict {
+                Verdict::Finished { output, exit_code } => {
+                    ("finished", output.as_bytes(), exit_code, None)
+                }
+                Verdict::Error { error, exit_code, dead } => {
+                    (if *dead { "dead" } else { "error" }, error.as_bytes(), exit_code, None)
+                }
+                Verdict::Retry { error, exit_code, delay } => {
+                    ("retry", error.as_bytes(), exit_code, Some(delay))
+                }
+                Verdict::Postpone { error, exit_code, delay } => {
+                    ("postpone", error.as_bytes(), exit_code, Some(delay))
+                }
+            };
+            script
+                .arg(ending.id.as_str())
+                .arg(ending.claimed_at)
+                .arg(ending.script_type.as_str())
+                .arg(kind)
+                .arg(text)
+                .arg(exit_code.map(|code| code.to_string()).unwrap_or_default())
+                .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default())
+                .arg(lines(ending.used.iter().map(|(name, value)| (*name, value))))
+                .arg(reply)
+                .arg(lines(ending.counts.iter().map(|(name, by)| (name.as_str(), by))));
+        }
+        let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
+        let rejected = |answer: &String| StoreError::in_answer(self.address(), answer);
+        if let Some(error) = results.iter().find_map(rejected) {
+            return Err(error);
+        }
+        if results.len() > endings.len() {
+            self.settle_some(retention).await?;
+        }
+        Ok(results
+            .into_iter()
+            .take(endings.len())
+            .map(|result| match result.as_str() {
+                "ok" => Recorded::Recorded,
+                "done" => Recorded::Before,
+                "lost" => Recorded::Lost,
+                _ => Recorded::Failed(self.scripts.finish.with_files(&result)),
+            })
+            .collect())
+    }
+}
+
+/// The bytes from which the reply with an output is made here. Redis escapes a megabyte in 15 ms.
+const LONG_OUTPUT: usize = 16 << 10;
+
+/// The end of an attempt with its reply as JSON, if the output is long or not UTF-8, else with ''.
+struct UnsentEnd<'a> {
+    ending: &'a AttemptEnd,
+    reply: String,
+}
+
+impl<'a> UnsentEnd<'a> {
+    fn of(ending: &'a AttemptEnd) -> Self {
+        let reply = match &ending.verdict {
+            Verdict::Finished { output, .. }
+                if matches!(output, JobOutput::Bytes(_))
+                    || output.as_bytes().len() >= LONG_OUTPUT =>
+            {
+                Reply::json_of(&ending.id, output)
+            }
+            _ => String::new(),
+        };
+        Self { ending, reply }
+    }
+
+    /// The text goes into the hash and into the reply.
+    fn work(&self) -> usize {
+        let text = match &self.ending.verdict {
+            Verdict::Finished { output, .. } => output.as_bytes().len(),
+            Verdict::Error { error, .. }
+            | Verdict::Retry { error, .. }
+            | Verdict::Postpone { error, .. } => error.len(),
+        };
+        2 * JOB_WORK + text + text.max(self.reply.len())
+    }
+}
+
+/// Fields and values in the form of `finish.lua`.
+fn lines<'a>(fields: impl Iterator<Item = (&'a str, impl Display)>) -> String {
+    let mut text = String::new();
+    for (name, value) in fields {
+        let _ = writeln!(text, "{name}={value}");
+    }
+    text
+}
