@@ -31,10 +31,33 @@ fn ping_is_answered_on_rec_read_and_rec_write_and_objects_are_written_and_fetche
     assert_eq!(found["objects"][0]["age"], 4);
     let bulk = r#"{"write": [{"id": "p2"}, {"id": "p3"}], "delete": ["p1"]}"#;
     assert_eq!(broker.result("rec.obj", "bulk", "person", bulk)["ids"], json!(["p2", "p3", "p1"]));
+    let record = r#"{"level": "warning", "message": "low tide", "chain": "c7"}"#;
+    broker.result("rec.write", "write", "Logger", record);
+    let found = broker.result("rec.read", "fetch", "Logger", r#"{"chain": "c7"}"#);
+    assert_eq!(found["records"][0]["message"], "low tide");
     let gone = broker.ask("rec.read", "fetch", "person", r#"{"id": "p1"}"#);
     assert_eq!(gone["error"]["code"], "not_found");
     let deleted = broker.result("rec.write", "delete", "person", r#"{"id": "p2"}"#);
     assert_eq!(deleted, json!({"deleted": true}));
+}
+
+#[test]
+fn the_milestones_of_a_start_are_log_records_with_one_root() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let broker = Broker::with("");
+    let _process = broker.hero.actor("broker").start();
+    wait_until("each level has a record", || {
+        let found = broker.result("rec.read", "fetch", "Logger", r#"{"limit": 100}"#);
+        let records = found["records"].as_array().expect("records").clone();
+        let root = &records.first().map_or(json!(null), |one| one["root"].clone());
+        let of_levels = records.iter().filter(|one| one["event"] == "level").count();
+        records.iter().all(|one| one["root"] == *root)
+            && of_levels == 7
+            && records.iter().any(|one| one["event"] == "node.green")
+    });
+    assert!(broker.dead().is_empty());
 }
 
 const ROUTES: &str = "\

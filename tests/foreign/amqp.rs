@@ -24,5 +24,5 @@ fn a_client_with_pika_is_answered_by_the_brokers_of_a_node() {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foreign/programs/amqp_client.py");
     let ran = python(&[program, &url]);
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert_eq!(out, "ping rec.read\nping rec.write\nobjects\nunroutable\n", "{err}");
+    assert_eq!(out, "ping rec.read\nping rec.write\nobjects\nlogger\nunroutable\n", "{err}");
 }

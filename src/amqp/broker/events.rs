@@ -7,13 +7,11 @@ use tracing::{debug, info};
 
 use super::shared::Shared;
 use crate::amqp::link::Outgoing;
+use crate::amqp::logs::LEVELS;
 use crate::amqp::message::{AmqpMessage, CHAIN, Properties, ROOT};
 use crate::amqp::route::{LOG_KEY, LOGGER};
 use crate::amqp::topology::EVENTS;
 use crate::config::Node;
-
-/// The levels of log events, the least first.
-pub(super) const LEVELS: [&str; 6] = ["debug", "info", "notice", "warning", "error", "fatal"];
 
 /// Reports a milestone of the start.
 pub(super) async fn milestone(shared: &Shared, name: &str, text: &str) {

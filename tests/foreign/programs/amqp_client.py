@@ -48,6 +48,12 @@ found = ask("rec.read", "fetch", "person", {"id": "p1"})
 assert found["result"]["name"] == "Ann", found
 print("objects")
 
+record = {"level": "info", "message": "high tide"}
+assert ask("rec.write", "write", "Logger", record)["ok"]
+found = ask("rec.read", "fetch", "Logger", {"chain": "c-1"})
+assert found["result"]["records"][0]["message"] == "high tide", found
+print("logger")
+
 missing = ask("rec.read", "fetch", "person", {"id": "nobody"})
 assert missing["error"]["code"] == "not_found", missing
 try:
