@@ -70,7 +70,7 @@ impl Config {
             return must_be(unit, &table, Role::Supervisor, "is the supervisor by its name")
                 .map(|()| Unit::Supervisor);
         }
-        if let Some(node) = broker_of(name) {
+        if let Some(NamedBroker { node }) = broker_of(name) {
             must_be(unit, &table, Role::Broker, "is a broker by its name")?;
             return self.broker(node, &table);
         }
@@ -171,11 +171,20 @@ fn check_tasks(table: &KeyPath, tasks: Option<usize>) -> Result<(), Fault> {
     }
 }
 
-/// Returns the node of a name such as `broker-admin`, no node for `broker`; `None` for another name.
-fn broker_of(name: &str) -> Option<Option<Node>> {
+/// The broker that the name of a unit means.
+struct NamedBroker {
+    /// The node of `broker-admin`; `None` for `broker`.
+    node: Option<Node>,
+}
+
+/// Returns the broker of a name; `None` if the name is not that of a broker.
+fn broker_of(name: &str) -> Option<NamedBroker> {
     match name.strip_prefix(BROKER)? {
-        "" => Some(None),
-        rest => Node::of_name(rest.strip_prefix('-')?).map(Some),
+        "" => Some(NamedBroker { node: None }),
+        rest => {
+            let node = Node::of_name(rest.strip_prefix('-')?)?;
+            Some(NamedBroker { node: Some(node) })
+        }
     }
 }
 

@@ -18,7 +18,7 @@ fn message(
     key: &str,
     operation: &str,
     template: &str,
-    data: Value,
+    data: &Value,
     id: Option<&str>,
 ) -> AmqpMessage {
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -51,7 +51,7 @@ async fn a_log_record_that_is_written_is_fetched_by_the_chain_of_its_message() {
     let redis = Redis::start();
     let built_ins = built_ins(&redis, &AmqpConfig::default());
     let logger = async |key: &str, operation: &str, data: Value, id: Option<&str>| {
-        let message = message(key, operation, "Logger", data, id);
+        let message = message(key, operation, "Logger", &data, id);
         built_ins.serve(BuiltInName::Logger, &message).await
     };
     // The second one is the same message again.
@@ -79,7 +79,7 @@ async fn rows_are_served_where_a_database_is_configured() {
         return;
     }
     let redis = Redis::absent(false);
-    let fetch = message("rel.read", "fetch", "T", Value::Null, None);
+    let fetch = message("rel.read", "fetch", "T", &Value::Null, None);
     let without = built_ins(&redis, &AmqpConfig::default());
     let answer = without.serve(BuiltInName::Relational, &fetch).await;
     assert_eq!(failed(answer), ("not_configured".to_owned(), false));
@@ -89,7 +89,7 @@ async fn rows_are_served_where_a_database_is_configured() {
     let tables = "[T]\nname = \"t\"\nkey = [\"id\"]\ncolumns = { id = \"int\" }";
     let config = AmqpConfig { relational: database.config(tables), ..AmqpConfig::default() };
     let with = built_ins(&redis, &config);
-    let write = message("rel.write", "write", "T", json!({ "id": 7 }), None);
+    let write = message("rel.write", "write", "T", &json!({ "id": 7 }), None);
     let written = with.serve(BuiltInName::Relational, &write).await;
     assert_eq!(written, MessageAnswer::Done(json!({ "key": { "id": 7 } })));
     let page = with.serve(BuiltInName::Relational, &fetch).await;

@@ -159,10 +159,8 @@ impl Server {
             .stdin(Stdio::null())
             .output()
             .expect("the client of MariaDB runs");
-        match asked.status.success() {
-            true => Ok(String::from_utf8_lossy(&asked.stdout).trim_end().to_owned()),
-            false => Err(String::from_utf8_lossy(&asked.stderr).trim_end().to_owned()),
-        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        if asked.status.success() { Ok(text(&asked.stdout)) } else { Err(text(&asked.stderr)) }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::store::{Backoff, MessageEnd, Submitted};
 
 /// The submitter of these jobs.
 const CALLER: &str = "amqp";
-/// The exit code of a failure that may pass, EX_TEMPFAIL of sysexits.h.
+/// The exit code of a failure that may pass, `EX_TEMPFAIL` of sysexits(3).
 const TEMPORARY: i32 = 75;
 /// An error with this text says that it may pass.
 const RETRY_WORD: &str = "retry: ";

@@ -106,13 +106,14 @@ impl Shared {
                 self.retry(message, work, false).await
             }
             (MessageAnswer::Failed(failure), work) => {
-                match work {
-                    Some(work) => self.bury(message, work, &failure).await?,
-                    None => warn!(
+                if let Some(work) = work {
+                    self.bury(message, work, &failure).await?;
+                } else {
+                    warn!(
                         "the queue {} is not in the topology any more: a failed message is no dead \
                          letter: {}",
                         message.queue, failure.message
-                    ),
+                    );
                 }
                 self.reply(&message.properties(), &MessageAnswer::Failed(failure), false).await
             }
@@ -206,7 +207,7 @@ impl Shared {
                 self.link.declare_work(work).await?;
                 send().await
             }
-            sent => sent,
+            other => other,
         }
     }
 }

@@ -102,7 +102,7 @@ impl RecObjects {
         object_type: ObjectType,
         message: &AmqpMessage,
     ) -> Result<Value, MessageFailure> {
-        let write = self.set(object_type, &message.data, message, 0)?;
+        let write = Self::set(object_type, &message.data, message, 0)?;
         let id = write.id.clone();
         let Answer::Written(written) = self.ask(Ask::Write(vec![write])).await? else {
             return Ok(Value::Null);
@@ -171,7 +171,7 @@ impl RecObjects {
         }
         let mut writes = Vec::with_capacity(number);
         for (place, object) in written.iter().enumerate() {
-            writes.push(self.set(object_type.clone(), object, message, place)?);
+            writes.push(Self::set(object_type.clone(), object, message, place)?);
         }
         for id in &deleted {
             let id = named(&json!({ "id": id }), "id")?;
@@ -184,7 +184,6 @@ impl RecObjects {
     }
 
     fn set(
-        &self,
         object_type: ObjectType,
         data: &Value,
         message: &AmqpMessage,

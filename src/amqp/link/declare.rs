@@ -107,7 +107,7 @@ pub(super) async fn own_queue(
     Ok(name)
 }
 
-/// QueueCounts the messages and the consumers of a queue; `None` if it does not exist.
+/// Counts the messages and the consumers of a queue; `None` if it does not exist.
 pub(super) async fn counts(wire: &Wire, name: &str) -> Result<Option<QueueCounts>, LinkError> {
     let channel = wire.channel().await?;
     let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };

@@ -145,7 +145,7 @@ impl Link {
         Deliveries::start_on(channel, wire, &queue, 0, options).await
     }
 
-    /// QueueCounts the messages and consumers of a queue; `None` if it does not exist.
+    /// Counts the messages and consumers of a queue; `None` if it does not exist.
     ///
     /// # Errors
     /// [`LinkError`].

@@ -18,11 +18,11 @@ use crate::store::Store;
 /// The most dead letters of one queue that a command looks at.
 const LOOKED_AT_MAX: usize = 10_000;
 
-/// LetterList dead letters of RabbitMQ, put them back or delete them
+/// List dead letters of RabbitMQ, put them back or delete them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero amqp dlq list\n  hero amqp dlq retry --all")]
-pub(super) enum DlqCommand {
-    /// LetterList dead letters, queue by queue, the oldest first
+pub(in crate::cli) enum DlqCommand {
+    /// List dead letters, queue by queue, the oldest first
     #[command(after_help = "Example:\n  hero amqp dlq list --queue prod_rec.write")]
     List(LetterList),
     /// Show a dead letter with its body and its reason
@@ -40,20 +40,20 @@ pub(super) enum DlqCommand {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct LetterList {
+pub(in crate::cli) struct LetterList {
     /// Only dead letters of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneLetter {
+pub(in crate::cli) struct OneLetter {
     /// The id of the message
     id: String,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct LetterChoice {
+pub(in crate::cli) struct LetterChoice {
     /// The ids of the messages
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     ids: Vec<String>,
@@ -150,7 +150,7 @@ impl LetterList {
         let mut table = TextTable::new(&["MESSAGE", "QUEUE", "OPERATION", "REASON"]);
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
         for one in &documents {
-            let reason = first_line(one["reason"].as_str().unwrap_or_default()).to_owned();
+            let reason = first_line(one["reason"].as_str().unwrap_or_default());
             let cells = [&one["message_id"], &one["queue"], &one["operation"]].map(text);
             table.row(cells.into_iter().chain([reason]));
         }

@@ -16,13 +16,13 @@ use crate::error::{Error, Exit};
 /// Show the queues of every node: their keys, messages and consumers
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero amqp topology")]
-pub(super) struct AmqpTopology {}
+pub(in crate::cli) struct AmqpTopology {}
 
 /// Say whether every queue has its consumers
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero amqp status\n  hero amqp status --node admin\n\n\
                         Exit codes: 0 every queue has consumers, 69 one has none.")]
-pub(super) struct AmqpStatus {
+pub(in crate::cli) struct AmqpStatus {
     /// Only the queues of this node
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct AmqpStatus {
 #[command(after_help = "Example:\n  hero amqp check\n\n\
                         A queue that does not exist is no fault: its broker declares it. Exit codes: 78 a \
                         queue has other arguments.")]
-pub(super) struct CheckQueues {}
+pub(in crate::cli) struct CheckQueues {}
 
 /// A queue with its lanes, as RabbitMQ has it.
 struct LaneCounts {

@@ -123,7 +123,6 @@ impl RouteConfig {
             (None, Some(_)) if scripts > 0 => {
                 fault("script", "cannot be set beside a builtin".to_owned())
             }
-            (None, Some(_)) => Ok(()),
             (Some(of_type), None) if !types.contains_key(of_type) => {
                 let known: Vec<&str> = types.keys().map(ScriptType::as_str).collect();
                 fault("type", format!("must be a configured script type: {}", known.join(", ")))
@@ -136,7 +135,7 @@ impl RouteConfig {
             {
                 fault("script_file", "must be an absolute path".to_owned())
             }
-            (Some(_), None) => Ok(()),
+            (None, Some(_)) | (Some(_), None) => Ok(()),
         }
     }
 }

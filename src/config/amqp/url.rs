@@ -104,16 +104,13 @@ fn percent_decoded(text: &str) -> String {
     while let [first, tail @ ..] = rest {
         let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
         rest = match tail {
-            [high, low, after @ ..] if *first == b'%' => match (digit(high), digit(low)) {
-                (Some(high), Some(low)) => {
-                    bytes.push(high * 16 + low);
-                    after
-                }
-                _ => {
-                    bytes.push(*first);
-                    tail
-                }
-            },
+            [high, low, after @ ..]
+                if *first == b'%'
+                    && let (Some(high), Some(low)) = (digit(high), digit(low)) =>
+            {
+                bytes.push(high * 16 + low);
+                after
+            }
             _ => {
                 bytes.push(*first);
                 tail

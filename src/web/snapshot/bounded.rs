@@ -58,8 +58,8 @@ mod tests {
         Caller { name: "alice".to_owned(), scopes, bounds }
     }
 
-    fn names(all: &[&str]) -> Option<BTreeSet<String>> {
-        Some(all.iter().map(|name| (*name).to_owned()).collect())
+    fn names(all: &[&str]) -> BTreeSet<String> {
+        all.iter().map(|name| (*name).to_owned()).collect()
     }
 
     fn job(id: &str, fields: &[(&'static str, &str)]) -> JobSummary {
@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn caller_of_a_type_sees_its_queues_jobs_and_numbers_alone() {
-        let (queues, jobs, seen) = seen(Bounds { types: names(&["osis"]), ..Bounds::default() });
+        let (queues, jobs, seen) =
+            seen(Bounds { types: Some(names(&["osis"])), ..Bounds::default() });
         assert_eq!((queues, jobs), (vec!["type:osis".to_owned()], vec!["j1".to_owned()]));
         assert_eq!((seen.jobs(), seen.dead()), (None, Some(0)));
         assert_eq!(seen.count(ShownState::Queued), Some(3));
@@ -98,11 +99,12 @@ mod tests {
 
     #[test]
     fn caller_of_a_group_or_of_itself_sees_no_numbers_of_others() {
-        let (queues, jobs, seen_) = seen(Bounds { groups: names(&["io"]), ..Bounds::default() });
+        let (queues, jobs, seen_) =
+            seen(Bounds { groups: Some(names(&["io"])), ..Bounds::default() });
         assert_eq!(queues, ["type:python:group:io"]);
         assert_eq!((jobs, seen_.dead()), (vec!["j2".to_owned()], None));
         assert!(seen_.overview.types.is_empty());
-        let (_, jobs, own) = seen(Bounds { callers: names(&[]), ..Bounds::default() });
+        let (_, jobs, own) = seen(Bounds { callers: Some(names(&[])), ..Bounds::default() });
         assert_eq!(jobs, ["j1"]);
         assert_eq!(own.count(ShownState::Queued), None);
     }

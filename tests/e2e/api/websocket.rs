@@ -1,4 +1,4 @@
-//! A small client of WebSockets, which sends frames byte by byte as a test wants them.
+//! A small client of `WebSocket`, which sends frames byte by byte as a test wants them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -153,7 +153,7 @@ impl PageVisitor {
             line.to_lowercase().starts_with("set-cookie: ").then(|| line[12..].to_owned())
         });
         let cookie = cookie.ok_or("the page gives no session")?;
-        visitor.cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        cookie.split(';').next().unwrap_or_default().clone_into(&mut visitor.cookie);
         Ok(visitor)
     }
 
