@@ -57,6 +57,10 @@ impl Dispatcher {
                 () = self.shared.left() => {}
             }
         }
+    }
+
+    /// Waits until the messages that are being served are settled.
+    async fn drain(&mut self) {
         let drained = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(DRAIN, drained).await.is_err() {
             debug!("messages that are not settled are delivered again");
@@ -97,6 +101,8 @@ impl Dispatcher {
                     while let Some(Ok(delivery)) = deliveries.ready().await {
                         delivery.put_back().await;
                     }
+                    // Their acknowledgements need the channel, which ends with the consumer.
+                    self.drain().await;
                     return Ok(());
                 }
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => continue,

@@ -1,5 +1,6 @@
 //! `hero amqp topology`, `status` and `check`: the queues as they are, and as the configuration wants them.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -133,6 +134,9 @@ impl AmqpStatus {
             Some(_) => pools(&config.amqp, node).into_iter().map(|pool| pool.work).collect(),
             None => all_work(&config.amqp),
         };
+        let mut seen = BTreeSet::new();
+        let work: Vec<Work> =
+            work.into_iter().filter(|one| seen.insert(one.queue.name.clone())).collect();
         let mut without = Vec::new();
         let number = work.len();
         for one in work {

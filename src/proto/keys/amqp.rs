@@ -11,7 +11,7 @@ impl Keys {
 
     /// List: one entry while there is something to answer, for the brokers that wait.
     pub fn amqp_bell(&self, scope: &str) -> String {
-        self.key(format_args!("meta:amqp:bell:{scope}"))
+        self.key(format_args!("meta:amqp:ended:@{scope}"))
     }
 
     /// Hash: when the brokers of each node, or of all (`*`), were told to end, in microseconds.

@@ -68,7 +68,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     if job.ready_reply then text = cjson.decode(job.ready_reply).output end
     answer_task_of(id, status, text, when)
   end
-  if string.sub(id, 1, #AMQP_JOB) == AMQP_JOB then tell_brokers(id, at) end
+  tell_brokers(id, at)
 end
 
 -- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.
