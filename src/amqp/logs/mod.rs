@@ -3,11 +3,9 @@
 
 mod query;
 mod record;
-mod spool;
 
 pub use query::RecordQuery;
 pub use record::{Beside, LEVELS, LogRecord};
-pub use spool::{Spool, SpoolBatch, SpoolError};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
