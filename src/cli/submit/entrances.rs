@@ -22,6 +22,8 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("script_type", _) => ("python", "python", "\"python\""),
         ("fallback", _) => ("type", "type", "\"type\""),
         ("reply", _) => ("0", "", "false"),
+        ("backoff", _) => ("10s..5m", "10s..5m", "\"10s..5m\""),
+        ("retry_if", _) => ("1,64-78", "1,64-78", "\"1,64-78\""),
         ("reply_format", _) => ("plain", "plain", "\"plain\""),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
         (_, FieldKind::Number) => ("2", "2", "2"),

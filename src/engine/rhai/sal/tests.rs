@@ -263,6 +263,8 @@ fn every_example_returns_its_documented_output() {
         let (name, expected) = (function.full_name(), expected(function.example));
         match world.run(sal(), function.example) {
             Ok(output) if expected.as_ref().is_none_or(|expected| output == *expected) => {}
+            Err(Failure::Postponed { .. }) if function.name == "retry_in" => {}
+            Err(Failure::Discarded { .. }) if function.name == "discard" => {}
             other => wrong.push(format!("{name}: {other:?}, not {expected:?}")),
         }
     }
