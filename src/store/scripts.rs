@@ -279,7 +279,8 @@ mod tests {
                     if line.contains("function ") { 1 } else { names }
                 })
                 .sum();
-            assert!(names <= 190, "{} has {names} of 200 local variables", source.name);
+            // Loops and the names in them count while they run.
+            assert!(names <= 185, "{} has {names} of 200 local variables", source.name);
         }
     }
 

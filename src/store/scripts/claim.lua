@@ -255,7 +255,9 @@ end
 local pops, most = 0, math.min(wanted, JOBS_PER_STEP)
 local function has_room() return #jobs < most and pops < POPS_PER_STEP and bytes < BYTES_PER_STEP end
 local lists = #jobs < wanted and #KEYS > 0 and redis.call('EXISTS', unpack(KEYS)) > 0 and KEYS or {}
-for _, list in ipairs(lists) do
+
+-- Claims from one list, until it is empty or the step has enough.
+local function claim_from(list)
   -- Older clients push to the head alone, so the oldest of their jobs stands at the end.
   local is_old = LEGACY and legacy_queue(list)
   while not is_paused[list] and has_room() do
@@ -277,6 +279,8 @@ for _, list in ipairs(lists) do
     for place = #ids, number, -1 do redis.call(is_old and 'RPUSH' or 'LPUSH', list, ids[place]) end
   end
 end
+
+for _, list in ipairs(lists) do claim_from(list) end
 
 if #claims > 0 then
   redis.call('ZADD', RUNNING .. boot, unpack(claims))

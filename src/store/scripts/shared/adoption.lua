@@ -1,21 +1,23 @@
 -- Adopts jobs that programs wrote and pushed with plain commands: no script has looked at them yet.
 -- needs: wrong_type time names job counters index events unique legacy ending prerequisites waiting
 
-local PREREQUISITES_MAX = 10000
-
-local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'held_by', 'legacy',
-  'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'retention', 'reply',
-  'dependents' }
-
 -- Reads the fields of a job that decide about its adoption, by name; an empty one counts as absent.
-local function read_for_adoption(id)
-  local values, fields = read(id, unpack(READ_FIELDS)), {}
-  for place, name in ipairs(READ_FIELDS) do fields[name] = present(values[place]) end
-  return fields
+local read_for_adoption
+do
+  local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'held_by', 'legacy',
+    'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'retention', 'reply',
+    'dependents' }
+
+  function read_for_adoption(id)
+    local values, fields = read(id, unpack(READ_FIELDS)), {}
+    for place, name in ipairs(READ_FIELDS) do fields[name] = present(values[place]) end
+    return fields
+  end
 end
 
 -- Returns the function `adopt`.
 local function adopting(at, retention)
+  local PREREQUISITES_MAX = 10000
   -- As in Rust, where an illegal key makes the job invalid.
   local function legal_key(key)
     return present(key) and #key <= 256 and not string.find(key, '%c') and key

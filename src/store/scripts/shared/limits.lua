@@ -12,18 +12,17 @@
 --   LIMIT_PROBES          how many held jobs the next look releases, if not one
 -- needs: time names routing job owner index foreign_start
 
--- A released job belongs before all jobs dispatched after it; so many at the head are looked at.
-local RELEASED_AHEAD = 100
 -- A slot may become free unnoticed, so a held job is released to try again about this often. The time
 -- varies: at a fixed one, the same actor of several with different limits could take the job each time.
-local PROBE_US, PROBE_SPREAD_US = 2000000, 1000000
-
 local function next_probe(at)
+  local PROBE_US, PROBE_SPREAD_US = 2000000, 1000000
   return at + PROBE_US + at % PROBE_SPREAD_US - PROBE_SPREAD_US / 2
 end
 
 -- Releases the first held jobs of a limit. Returns the ids of those that went to their queues.
 local function release_held(limit, number, at)
+  -- A released job belongs before all jobs dispatched after it; so many at the head are looked at.
+  local RELEASED_AHEAD = 100
   -- Puts a released job into its queue at the place of its dispatch.
   local function push_in_order(id, queue, score)
     register(TYPES, type_of_queue(queue))

@@ -2,7 +2,6 @@
 
 -- Prefix of the ids of jobs made from tasks.
 local TASK_JOB = 'rhai-'
-local TASK_REPLY_TTL_S = 3600
 
 -- Tells if a client may have a reply pushed to a key: not to Hero's own, nor to rhailib's queues.
 local function may_reply_to(list)
@@ -15,6 +14,7 @@ end
 -- Writes the outcome of a task into its details, and pushes it to the list that its client named:
 -- once, even if the job is retried.
 local function answer_task(task, reply_to, status, text, when)
+  local TASK_REPLY_TTL_S = 3600
   local word = status == 'finished' and 'completed' or 'error'
   local field = status == 'finished' and 'output' or 'error'
   redis.pcall('HSET', DETAILS .. task, 'status', word, field, text, 'updated_at', when)
