@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::Broker;
-use crate::support::rabbitmq::{RabbitMq, has_rabbitmq};
+use crate::support::rabbitmq::{has_rabbitmq, shared};
 
 #[test]
 fn a_message_in_one_vhost_never_reaches_a_consumer_of_another() {
     if !has_rabbitmq() {
         return;
     }
-    let rabbit = RabbitMq::start();
+    let rabbit = shared();
     let environments = ["prod", "qa", "dev"];
     let brokers = environments.map(|name| Broker::at(&rabbit.url(name, name), ""));
     let _processes = brokers.each_ref().map(|broker| broker.hero.actor("broker").start());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -29,11 +29,16 @@ pub(crate) fn has_rabbitmq() -> bool {
 
 /// Returns the url of a vhost that no other test uses, on the node of all tests.
 pub(crate) fn vhost() -> String {
-    static NODE: OnceLock<RabbitMq> = OnceLock::new();
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     assert!(number < VHOSTS, "more tests than vhosts: raise VHOSTS");
-    NODE.get_or_init(RabbitMq::start).url("hero", &format!("t{number}"))
+    shared().url("hero", &format!("t{number}"))
+}
+
+/// Returns the node of all tests.
+pub(crate) fn shared() -> &'static RabbitMq {
+    static NODE: OnceLock<RabbitMq> = OnceLock::new();
+    NODE.get_or_init(RabbitMq::start)
 }
 
 /// One node.
@@ -65,7 +70,14 @@ impl RabbitMq {
     /// Starts the node again after it was killed, and waits until it answers.
     pub(crate) fn start_again(&mut self) {
         self.begin_again();
-        wait_until("the private RabbitMQ answers", || self.answers());
+        // A node takes 6 s on a machine of its own; beside other tests on two cores it takes longer.
+        let (began, patience) = (Instant::now(), Duration::from_secs(25));
+        for wait in 1..=3 {
+            wait_until("the private RabbitMQ was waited for", || {
+                self.answers() || began.elapsed() > patience * wait
+            });
+        }
+        assert!(self.answers(), "the private RabbitMQ does not answer");
     }
 
     /// Starts the node, and does not wait.

@@ -190,8 +190,11 @@ impl LetterChoice {
         let mut changed = Vec::new();
         for work in queues(config, link, self.queue.as_deref()).await? {
             let taking = link.open_queue(&work.dead.name).await?;
+            // One that fails again at once is another letter.
+            let here = link.counts(&work.dead.name).await?.map_or(0, |counts| counts.messages);
             let mut held = Vec::new();
-            while let Some(delivery) = taking.next().await? {
+            for _ in 0..here {
+                let Some(delivery) = taking.next().await? else { break };
                 let id = delivery.properties.message_id.clone().unwrap_or_default();
                 if self.all || self.ids.contains(&id) {
                     if matches!(fate, Fate::Back) {
@@ -201,9 +204,6 @@ impl LetterChoice {
                     changed.push(id);
                 } else {
                     held.push(delivery);
-                }
-                if held.len() + changed.len() >= LOOKED_AT_MAX {
-                    break;
                 }
             }
         }
