@@ -17,7 +17,7 @@ use crate::support::{Hero, Redis, rabbitmq};
 /// The program on a private Redis and a vhost of its own.
 struct Broker {
     hero: Hero,
-    _redis: Redis,
+    redis: Redis,
 }
 
 impl Broker {
@@ -29,7 +29,7 @@ impl Broker {
     fn at(url: &str, tables: &str) -> Self {
         let redis = Redis::start();
         let hero = on(&redis, url, tables);
-        Self { hero, _redis: redis }
+        Self { hero, redis }
     }
 
     /// Publishes a message, waits for its answer and returns it.
