@@ -16,7 +16,7 @@ use crate::store::{Backoff, StoreError, TakenEnds};
 /// The ends that are taken at once.
 const PORTION: usize = 64;
 /// The time after which another process may answer: longer than a confirmation may take.
-const LEASE: Duration = Duration::from_secs(45);
+const LEASE: Duration = Duration::from_secs(15);
 /// The wait before ends that could not be answered are tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The longest wait for the bell: then those that a dead process has left are looked for.

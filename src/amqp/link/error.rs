@@ -73,6 +73,12 @@ pub enum LinkError {
         /// The routing key.
         key: String,
     },
+    /// It lacks memory or disk, and takes no messages.
+    #[error("RabbitMQ at {address} takes no messages for want of memory or disk")]
+    Blocked {
+        /// The address without the password.
+        address: String,
+    },
     /// RabbitMQ ended the channel or the consumer.
     #[error("{doing}: {reason}")]
     Ended {
@@ -86,7 +92,13 @@ pub enum LinkError {
 impl LinkError {
     /// Returns true if the same call may succeed later without a change of the configuration.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Ended { .. } | Self::Rejected { .. })
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::Ended { .. }
+                | Self::Rejected { .. }
+                | Self::Blocked { .. }
+        )
     }
 }
 

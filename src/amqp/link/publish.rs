@@ -12,8 +12,8 @@ use super::error::LinkError;
 use super::wire::{PATIENCE, Wire};
 use crate::amqp::message::Properties;
 
-/// The longest wait for a confirmation. A blocked connection gives none.
-const CONFIRM_WITHIN: Duration = Duration::from_secs(30);
+/// The longest wait for a confirmation.
+const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 /// The queue by which RabbitMQ answers a requester directly.
 pub const DIRECT_REPLY: &str = "amq.rabbitmq.reply-to";
 /// Messages survive a restart of RabbitMQ.
@@ -46,6 +46,10 @@ impl Publisher {
     /// Publishes a message and waits until RabbitMQ has confirmed it.
     pub(super) async fn publish(&self, out: Outgoing<'_>) -> Result<(), LinkError> {
         let channel = self.channel().await?;
+        // What is sent now would wait, and be sent again by a caller that does not wait.
+        if self.wire.is_blocked().await {
+            return Err(LinkError::Blocked { address: self.wire.way.address.clone() });
+        }
         publish_on(&channel, &self.wire, out).await
     }
 
