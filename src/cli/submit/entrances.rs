@@ -131,6 +131,8 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "priority" => new.priority(2),
         "timeout" => new.timeout(std::time::Duration::from_secs(90)),
         "retries" => new.retries(2),
+        "backoff" => new.backoff("10s..5m"),
+        "retry_if" => new.retry_if("1,64-78"),
         "concurrent" => new.concurrent(false),
         "log_path" => new.log_path("a"),
         "env_vars" => new.env("A", "b"),
