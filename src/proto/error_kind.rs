@@ -1,4 +1,4 @@
-//! The kind of an error: its text without what differs from job to job.
+//! The meaning of a job's error: its kind, and if the job was stopped.
 
 use std::sync::OnceLock;
 
@@ -16,6 +16,9 @@ const VARYING: [(&str, &str); 4] = [
     (r"(^|[\s=(:,])(~|\.{1,2})?/[^\s:,;)]+", "${1}PATH"),
     (r"[0-9]+([.:][0-9]+)*", "N"),
 ];
+
+/// The errors of jobs that were stopped.
+pub const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
 
 /// Returns the kind of an error: its first line, with numbers, ids, paths and quoted texts replaced.
 pub fn error_kind(error: &str) -> String {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Store, StoreError};
-use crate::proto::error_kind::error_kind;
+use crate::proto::error_kind::{STOP_ERRORS, error_kind};
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
@@ -93,9 +93,6 @@ pub struct CancelledJobs {
     /// True if there are more.
     pub more: bool,
 }
-
-/// The errors of jobs that were stopped.
-const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
 
 /// Returns true for the error of a job that was stopped.
 fn is_of_stop(error: Option<&str>) -> bool {

@@ -10,10 +10,8 @@ use serde_json::{Map, Value};
 
 use super::links::SiteLinks;
 use super::parts::{ShownState, elapsed, short_id};
+use crate::proto::error_kind::STOP_ERRORS;
 use crate::proto::job::JobStatus;
-
-/// The errors of jobs that were stopped by request.
-const STOPPED: [&str; 2] = ["stopped", "stopped_by_request"];
 
 /// A job, as the API returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -117,7 +115,7 @@ impl JobDoc {
 
     /// Returns the state that people see.
     pub(super) fn state(&self) -> ShownState {
-        let is_cancelled = STOPPED.contains(&self.text("error"));
+        let is_cancelled = STOP_ERRORS.contains(&self.text("error"));
         ShownState::of(self.status(), !self.text("held_by").is_empty(), is_cancelled)
     }
 

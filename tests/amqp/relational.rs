@@ -177,7 +177,7 @@ async fn hostile_texts_are_values_and_nothing_else() {
         let change = json!({ "set": { "name": text }, "where": { "name": { "eq": text } } });
         let updated = relational.serve("rel.write", "update", "Person", &change, None).await;
         assert_eq!(updated, Ok(json!({ "rows": 1 })), "{text:?}");
-        // Names are those of the declaration, whatever stands in them.
+        // A text from outside is never taken for the name of a column.
         for data in [json!({ "where": { text: 1 } }), json!({ "order": [text] })] {
             let failure = fetch(&relational, data).await.expect_err("rejected");
             assert_eq!(failure.code, "invalid_message", "{failure}");

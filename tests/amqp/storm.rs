@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use hero::amqp::link::{Link, Outgoing};
 use hero::amqp::message::Properties;
 use hero::amqp::topology::{AmqpQueue, EVENTS};
 use hero::config::AmqpConfig;
+use hero::store::Backoff;
 
 use super::{Broker, on};
 use crate::support::proxy::Lane;
@@ -43,8 +43,9 @@ async fn publish(link: &Link, number: usize, published: &AtomicUsize) {
             ..Properties::default()
         };
         let out = Outgoing { exchange: EVENTS, key: "adm", body: b"{}", properties: &properties };
+        let mut backoff = Backoff::default();
         while link.publish(out).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(backoff.failed()).await;
         }
         published.store(n + 1, Ordering::Relaxed);
     }

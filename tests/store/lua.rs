@@ -2,6 +2,7 @@
 
 use hero::proto::job::Job;
 use hero::proto::keys::Keys;
+use hero::store::lua_sources;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -31,6 +32,15 @@ fn evaluate(redis: &Redis, function: &str, arguments: &[Vec<String>]) -> Vec<Str
         .chain(arguments.iter().flatten().map(String::as_str))
         .collect();
     redis.ask_with("EVAL", &words)
+}
+
+#[test]
+fn redis_compiles_every_script() {
+    let redis = Redis::start();
+    for source in lua_sources(&Keys::default()) {
+        let hash: String = redis.ask_with("SCRIPT", &["LOAD", &source.text]);
+        assert_eq!(hash.len(), 40, "{}", source.name);
+    }
 }
 
 #[test]

@@ -18,8 +18,8 @@ const CLIENT: &str = "/usr/bin/mariadb";
 const USER: &str = "hero";
 const PASSWORD: &str = "hunter2'`";
 
-/// Runs the server until standard input ends, which it does when the run of the tests ends, in
-/// whatever way. Then removes its folder.
+/// Runs the server until standard input ends, and then removes its folder. Standard input ends when the
+/// process of the tests has ended, also if it was killed.
 const RUN: &str = r#"
 folder=$1; shift
 "$@" < /dev/null > "$folder/log" 2>&1 &

@@ -14,7 +14,7 @@ pub(crate) fn script() -> PathBuf {
 pub(crate) enum Rules {
     /// WCAG 2 A and AA up to 2.2, and best practice.
     All,
-    /// Those that another theme may break.
+    /// The rules about colours: a second theme can break no others.
     Colours,
 }
 

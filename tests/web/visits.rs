@@ -1,4 +1,4 @@
-//! What visitors do with jobs, in a real browser.
+//! Visitors submit, watch, retry and stop jobs, in a real browser.
 
 use std::fs;
 

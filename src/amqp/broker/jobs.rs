@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::shared::Shared;
 use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use crate::config::RouteConfig;
+use crate::proto::error_kind::STOP_ERRORS;
 use crate::proto::job::{InvalidJob, Job, JobId, JobSpec};
 use crate::proto::text::shown;
 use crate::store::{Backoff, MessageEnd, Submitted};
@@ -94,8 +95,10 @@ pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
         let result = serde_json::from_str(&end.text);
         return MessageAnswer::Done(result.unwrap_or(Value::String(end.text)));
     }
-    let may_pass =
-        end.exit_code == Some(TEMPORARY) || end.text.contains(RETRY_WORD) || end.text == "timeout";
+    // The exit code of a job that was stopped is that of an attempt before.
+    let was_stopped = STOP_ERRORS.contains(&end.text.as_str());
+    let is_temporary = end.exit_code == Some(TEMPORARY) && !was_stopped;
+    let may_pass = is_temporary || end.text.contains(RETRY_WORD) || end.text == "timeout";
     let failure = if may_pass { MessageFailure::passing } else { MessageFailure::lasting };
     MessageAnswer::Failed(failure("job_failed", end.text))
 }
@@ -143,6 +146,7 @@ mod tests {
         assert!(may_pass(end("Runtime error: retry: the printer is busy", None)));
         assert!(may_pass(end("timeout", None)));
         assert!(!may_pass(end("exit code 1", Some(1))));
+        assert!(!may_pass(end("stopped_by_request", Some(75))));
         assert!(!may_pass(end("no such bill", None)));
     }
 

@@ -1,5 +1,5 @@
-//! Reads the state for all pages: one task, once a second, while pages are open. A page is served at once with
-//! what was read last, while the next is read.
+//! Reads the state for all pages: one task, once a second, while pages are open. A page does not wait for
+//! the task: it shows the latest state that was read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
