@@ -107,7 +107,8 @@ impl AmqpCommand {
 fn open(global: &Global) -> Result<(Config, Link), Error> {
     let config = global.config()?;
     if config.amqp.url.is_empty() {
-        let message = "amqp.url is not set: the configuration has no RabbitMQ";
+        let message = "cannot look for RabbitMQ: amqp.url is not set; the configuration must name it, such as \
+                       amqp.url = \"amqp://hero@127.0.0.1:5672/prod\"";
         return Err(Error::new(Exit::Config, message));
     }
     let link = Link::open(&config.amqp, "command")?;
