@@ -1,5 +1,8 @@
 //! The connections to MariaDB. At most a number of them is open; an operation that finds none free
 //! waits. A connection whose state is in doubt is closed, never used again.
+//!
+//! The pool of sqlx would try a refused connection again until the time of the message is over, and the
+//! answer would say that it timed out, not why.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
