@@ -141,6 +141,8 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
         source: &job.spec.script,
         extension: &job.spec.extension,
         env: &job.spec.env_vars,
+        args: &job.spec.args,
+        params: &job.spec.params,
         inputs,
         deadline: started + run.timeout,
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde_json::{Map, Value, json};
 
+use super::given::Given;
 use super::script::ScriptSource;
 use super::script_doc;
 use crate::client::{ClientError, set_delay};
@@ -19,6 +20,8 @@ pub(super) struct JobOptions {
     source: ScriptSource,
     #[command(flatten)]
     settings: SettingOptions,
+    #[command(flatten)]
+    given: Given,
     /// The earliest time to start, this long from now by Redis's clock
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     #[arg(conflicts_with = "at")]
@@ -31,12 +34,14 @@ pub(super) struct JobOptions {
 impl JobOptions {
     /// The ids of all options but those of the script: none can be given beside a file of jobs.
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
-        settings().map(|setting| setting.word).chain(["delay", "check"])
+        let words = settings().map(|setting| setting.word);
+        words.chain(Given::IDS).chain(["delay", "check"])
     }
 
     /// Returns the job that they set.
     pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
-        let mut spec = self.settings.spec()?;
+        let mut spec = self.given.spec()?;
+        self.settings.apply(&mut spec)?;
         let named = self.settings.given("type");
         let script_type = self.source.script_type(named, config)?;
         spec.script = self.source.read(config.job.script_size_max)?;
@@ -65,21 +70,20 @@ impl SettingOptions {
         self.0.iter().find(|(setting, _)| setting.word == word).map(|(_, text)| text.as_str())
     }
 
-    fn spec(&self) -> Result<JobSpec, Error> {
-        let mut spec = JobSpec::default();
+    fn apply(&self, spec: &mut JobSpec) -> Result<(), Error> {
         for (setting, text) in &self.0 {
             let set = match setting.kind {
                 FieldKind::Duration => parse_duration(text)
                     .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
-                    .and_then(|time| setting.set(&mut spec, &time.as_secs_f64().to_string())),
-                _ => setting.set(&mut spec, text),
+                    .and_then(|time| setting.set(spec, &time.as_secs_f64().to_string())),
+                _ => setting.set(spec, text),
             };
             set.map_err(|error| {
                 let message = format!("--{}: {}", long(setting), error.reason);
                 Error::new(Exit::Data, message)
             })?;
         }
-        Ok(spec)
+        Ok(())
     }
 }
 
@@ -124,7 +128,7 @@ fn option(setting: &'static Setting) -> Arg {
             .long(long(setting))
             .action(ArgAction::SetTrue)
             .help(setting.negated),
-        FieldKind::List => arg.action(ArgAction::Append).help(repeated()),
+        FieldKind::List | FieldKind::Texts => arg.action(ArgAction::Append).help(repeated()),
         FieldKind::Map => arg.action(ArgAction::Append).value_parser(variable).help(repeated()),
         _ => arg,
     }
@@ -134,7 +138,7 @@ fn text(setting: &Setting, matches: &ArgMatches) -> Option<String> {
     let id = setting.word;
     match setting.kind {
         FieldKind::Flag => matches.get_flag(id).then(|| "false".to_owned()),
-        FieldKind::List => {
+        FieldKind::List | FieldKind::Texts => {
             Some(json!(matches.get_many::<String>(id)?.collect::<Vec<_>>()).to_string())
         }
         FieldKind::Map => {

@@ -10,6 +10,8 @@ mod dead;
 mod dev;
 mod events;
 mod exec;
+mod given;
+mod input;
 mod job;
 mod job_options;
 mod limit;

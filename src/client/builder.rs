@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::delays::set_delay;
 use crate::proto::job::{Give, InvalidJob, Job, JobSpec, job_settings};

@@ -151,6 +151,19 @@ impl JobTable<'_> {
     }
 }
 
+/// Replaces the times of TOML, which JSON does not have, by their texts.
+fn times_as_texts(value: &mut Value) {
+    const TIME: &str = "$__toml_private_datetime";
+    match value {
+        Value::Object(entries) => match entries.get_mut(TIME).map(Value::take) {
+            Some(text) => *value = text,
+            None => entries.values_mut().for_each(times_as_texts),
+        },
+        Value::Array(values) => values.iter_mut().for_each(times_as_texts),
+        _ => {}
+    }
+}
+
 /// Translates a value of a file into the text of the hash.
 fn hash_text(kind: FieldKind, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
     let value = Value::deserialize(ValueDeserializer::from(value.clone()))
@@ -163,15 +176,20 @@ fn hash_text(kind: FieldKind, value: &Spanned<DeValue<'_>>) -> Result<String, St
         (FieldKind::Text | FieldKind::Time, Value::String(text)) => return Ok(text),
         (FieldKind::Number, value @ Value::Number(_))
         | (FieldKind::Flag, value @ Value::Bool(_))
-        | (FieldKind::List, value @ Value::Array(_))
+        | (FieldKind::List | FieldKind::Texts, value @ Value::Array(_))
         | (FieldKind::Map, value @ Value::Object(_)) => return Ok(value.to_string()),
         (FieldKind::Text, _) => "a string",
         (FieldKind::Time, _) => "a string with a time, such as \"2026-12-24T18:00:00+01:00\"",
         (FieldKind::Number, _) => "a whole number",
         (FieldKind::Duration, _) => "a duration with its unit, such as \"15s\"",
         (FieldKind::Flag, _) => "true or false",
-        (FieldKind::List, _) => "an array of strings",
+        (FieldKind::Object, mut value @ Value::Object(_)) => {
+            times_as_texts(&mut value);
+            return Ok(value.to_string());
+        }
+        (FieldKind::List | FieldKind::Texts, _) => "an array of strings",
         (FieldKind::Map, _) => "a table of strings",
+        (FieldKind::Object, _) => "a table",
     };
     Err(format!("expected {expected}"))
 }

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
 use crate::error::reason;
-use crate::proto::job::JobOutput;
+use crate::proto::job::{JobOutput, Params};
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
@@ -80,6 +80,10 @@ pub struct Script<'a> {
     pub extension: &'a str,
     /// The environment variables of the job.
     pub env: &'a BTreeMap<String, String>,
+    /// The arguments of the job.
+    pub args: &'a [String],
+    /// The parameters of the job.
+    pub params: &'a Params,
     /// The outputs of its prerequisites.
     pub inputs: &'a Inputs,
     /// The time by which the script must have ended.

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod backup;
 pub mod cron;
+pub mod env_file;
 pub mod error_kind;
 pub mod job;
 pub mod keys;

@@ -1,6 +1,7 @@
 //! End-to-end tests: the real program, its units as processes, and a private Redis.
 
 mod api;
+mod args;
 mod backup;
 mod batches;
 mod commands;

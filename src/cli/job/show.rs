@@ -44,7 +44,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 37] = [
+const ORDER: [&str; 39] = [
     "id",
     "name",
     "status",
@@ -72,6 +72,8 @@ const ORDER: [&str; 37] = [
     "unique_key",
     "caller_id",
     "context_id",
+    "args",
+    "params",
     "env_vars",
     "log_path",
     "progress",

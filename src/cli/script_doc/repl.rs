@@ -182,6 +182,8 @@ impl Prompt {
             source,
             extension: "",
             env: &env,
+            args: &[],
+            params: &BTreeMap::new(),
             inputs: &inputs,
             deadline: Instant::now() + self.config.job.timeout,
         };

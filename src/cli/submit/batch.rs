@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::input;
-use crate::cli::output;
+use crate::cli::{input, output};
 use crate::client::{Client, ClientError, job_of_line};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::input;
+use crate::cli::input;
 use crate::cli::script::ScriptSource;
 use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration};

@@ -4,7 +4,6 @@ mod batch;
 #[cfg(test)]
 mod entrances;
 mod graph;
-mod input;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -53,6 +53,8 @@ fn run(source: &str) -> (Result<String, String>, Vec<String>) {
         source,
         extension: "",
         env: &env,
+        args: &[],
+        params: &BTreeMap::new(),
         inputs: &inputs,
         deadline: Instant::now() + Duration::from_mins(1),
     };

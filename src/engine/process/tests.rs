@@ -86,6 +86,8 @@ impl Job {
             source,
             extension: "",
             env: &self.env,
+            args: &[],
+            params: &BTreeMap::new(),
             inputs: &self.inputs,
             deadline: Instant::now() + Duration::from_millis(self.timeout_ms),
         };

@@ -15,8 +15,9 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "base",
         "Available to every script, together with the constants JOB_ID, CALLER_ID and CONTEXT_ID, \
-         the map ENV (the job's environment variables) and the map INPUTS (the output of each \
-         prerequisite, by its job id and by its name in a graph).",
+         the map ENV (the job's environment variables), the map INPUTS (the output of each \
+         prerequisite, by its job id and by its name in a graph), the array args (the job's \
+         arguments) and the map params (its parameters).",
     );
     functions
         .add(

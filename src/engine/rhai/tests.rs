@@ -71,6 +71,8 @@ fn on_a_thread(
         source,
         extension: "",
         env: &env,
+        args: &[],
+        params: &BTreeMap::new(),
         inputs: &inputs,
         deadline: started + timeout,
     };
@@ -184,6 +186,9 @@ fn constants_are_visible_in_functions_and_can_be_shadowed() {
     assert_eq!(output(&engine, "let JOB_ID = 5; JOB_ID += 1; JOB_ID"), "6");
     assert_eq!(output(&engine, "fn f(JOB_ID) { JOB_ID } f(3)"), "3");
     assert!(message(&engine, "JOB_ID = 1;").contains("JOB_ID"));
+    assert_eq!(output(&engine, "let args = [1]; let params = #{a: 2}; args[0] + params.a"), "3");
+    assert_eq!(output(&engine, "fn f(args, params) { args + params } f(1, 2)"), "3");
+    assert_eq!(output(&engine, "[args, params]"), "[[],{}]");
 }
 
 #[test]
@@ -253,6 +258,8 @@ fn prints_the_time_of_an_empty_run() {
             source: "1",
             extension: "",
             env: &env,
+            args: &[],
+            params: &BTreeMap::new(),
             inputs: &inputs,
             deadline,
         };

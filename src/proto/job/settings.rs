@@ -95,6 +95,17 @@ macro_rules! job_settings {
             env_vars as env(name: &str, value: &str): BTreeMap<String, String> = BTreeMap::new() => {
                 value_name: "NAME=VALUE",
             }
+            /// The arguments of a script that is a process; in Rhai the array `args`
+            args as arg(text: &str): Vec<String> = Vec::<String>::new() => {
+                word: "args",
+                absent: &[(Entrance::CommandLine, "they stand behind --, at the end")],
+            }
+            /// The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in
+            /// the variable HERO_PARAMS
+            params as param(name: &str, value: Value): Params = Params::new() => {
+                word: "params",
+                absent: &[(Entrance::CommandLine, "they are --param and --params")],
+            }
             /// A job that must finish before this one starts
             prerequisites as after(id: &str): Vec<JobId> = Vec::new() => {
                 value_name: "ID",

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::bounds::{InvalidJob, JobBounds};
 use super::exit_codes::ExitCodes;
+use super::given::Params;
 use super::id::{JobId, JobName, LimitKey, UniqueKey};
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
@@ -119,6 +120,11 @@ impl Setting {
     /// [`InvalidJob`] if the text cannot be read.
     pub fn set(&self, spec: &mut JobSpec, text: &str) -> Result<(), InvalidJob> {
         (self.read)(spec, text).map_err(|reason| InvalidJob::new(self.field, reason))
+    }
+
+    /// Returns the error of a value that no job may have.
+    pub fn fault(&self, spec: &JobSpec) -> Option<InvalidJob> {
+        (self.fault)(spec).map(|reason| InvalidJob::new(self.field, reason))
     }
 
     /// Returns the text that the hash has for it; `None` at the default.

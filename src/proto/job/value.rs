@@ -22,7 +22,6 @@ use crate::proto::text::shown;
 const SECONDS_MAX: f64 = 315_360_000.0;
 /// The most prerequisites, environment variables or dependents of one hash.
 const LIST_LEN_MAX: usize = 100_000;
-
 /// The shape of a field, by which each entrance knows how to read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
@@ -38,8 +37,12 @@ pub enum FieldKind {
     Time,
     /// A JSON array, of job ids where a submitter writes it.
     List,
+    /// A JSON array of texts.
+    Texts,
     /// A JSON object of texts.
     Map,
+    /// A JSON object of any values.
+    Object,
 }
 
 /// A type whose values the hash holds as text.
@@ -219,6 +222,7 @@ impl HashValue for Vec<JobId> {
 
 /// The values of a map, and the faults that its entries can have.
 pub(super) trait MapValue: Serialize + DeserializeOwned {
+    const KIND: FieldKind = FieldKind::Map;
     const EXPECTED: &str;
     fn fault(entries: &BTreeMap<String, Self>) -> Option<String>;
 }
@@ -246,7 +250,7 @@ impl MapValue for String {
 }
 
 impl<V: MapValue> HashValue for BTreeMap<String, V> {
-    const KIND: FieldKind = FieldKind::Map;
+    const KIND: FieldKind = V::KIND;
 
     fn read(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|_| V::EXPECTED.to_owned())
@@ -271,7 +275,7 @@ fn too_many(len: usize, of: &str) -> Option<String> {
 }
 
 /// A letter or `_`, then letters, digits and `_`: the names that every shell can read.
-fn is_variable_name(name: &str) -> bool {
+pub(in crate::proto) fn is_variable_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && name.len() <= 256

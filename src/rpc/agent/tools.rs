@@ -23,11 +23,13 @@ struct AgentTool {
 }
 
 /// The settings of jobs that agents need.
-const SETTINGS_TAKEN: [&str; 10] = [
+const SETTINGS_TAKEN: [&str; 12] = [
     "script",
     "script_type",
     "name",
     "timeout",
+    "args",
+    "params",
     "env_vars",
     "context_id",
     "group",

@@ -90,7 +90,8 @@ fn field(doc: &str, kind: FieldKind) -> Value {
         }
         FieldKind::Flag => json!({ "description": doc, "type": "boolean" }),
         FieldKind::Time => json!({ "description": doc, "type": "string", "format": "date-time" }),
-        FieldKind::List => {
+        FieldKind::Object => json!({ "description": doc, "type": "object" }),
+        FieldKind::List | FieldKind::Texts => {
             json!({ "description": doc, "type": "array", "items": { "type": "string" } })
         }
         FieldKind::Map => json!({

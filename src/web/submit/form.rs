@@ -31,10 +31,14 @@ pub(super) struct DraftError {
     pub(super) message: String,
 }
 
+/// The settings that the form has and that are no options of the command line.
+const BESIDE_OPTIONS: [&str; 3] = ["script", "args", "params"];
+
 /// Returns the settings that the form has.
 fn settings() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| {
-        setting.field == "script" || setting.absent_at(Entrance::CommandLine).is_none()
+        BESIDE_OPTIONS.contains(&setting.field)
+            || setting.absent_at(Entrance::CommandLine).is_none()
     })
 }
 
@@ -99,6 +103,10 @@ fn text_of(kind: FieldKind, value: &Value) -> String {
             let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
             texts.join(" ")
         }
+        (FieldKind::Texts, Value::Array(values)) => {
+            let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+            texts.join("\n")
+        }
         (FieldKind::Map, Value::Object(values)) => {
             values.iter().fold(String::new(), |mut text, (name, value)| {
                 let _ = writeln!(text, "{name}={}", value.as_str().unwrap_or_default());
@@ -131,6 +139,11 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
             let ids = trimmed.split(|letter: char| letter == ',' || letter.is_whitespace());
             Ok(ids.filter(|id| !id.is_empty()).collect())
         }
+        FieldKind::Texts => Ok(text.lines().collect()),
+        FieldKind::Object => serde_json::from_str(trimmed)
+            .ok()
+            .filter(Value::is_object)
+            .ok_or_else(|| "it is not a JSON object".to_owned()),
         FieldKind::Map => {
             let mut map = Map::new();
             for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -169,11 +182,11 @@ pub(super) fn inputs(draft: &JobDraft, types: &[String], error: &DraftError) -> 
             summary { "More: waiting for others, keys, environment, keeping" }
             div.form {
                 div.row {
-                    @for setting in others.iter().filter(|setting| setting.kind != FieldKind::Map) {
+                    @for setting in others.iter().filter(|setting| example(setting.kind).is_none()) {
                         (input(setting, draft, types, error))
                     }
                 }
-                @for setting in others.iter().filter(|setting| setting.kind == FieldKind::Map) {
+                @for setting in others.iter().filter(|setting| example(setting.kind).is_some()) {
                     (input(setting, draft, types, error))
                 }
             }
@@ -213,8 +226,8 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[String], error: &DraftErr
                         " " (label(setting))
                     }
                 }
-                (_, FieldKind::Map) => {
-                    textarea #(id) name=(field) rows="3" placeholder="NAME=VALUE, one a line" spellcheck="false"
+                (_, kind) if example(kind).is_some() => {
+                    textarea #(id) name=(field) rows="3" placeholder=[example(kind)] spellcheck="false"
                         aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
                         autofocus[is_wrong] { "\n" (text) }
                 }
@@ -227,6 +240,16 @@ fn input(setting: &Setting, draft: &JobDraft, types: &[String], error: &DraftErr
             }
             small #(hint) { (hint_of(setting)) }
         }
+    }
+}
+
+/// Returns the example of a setting that has several lines.
+fn example(kind: FieldKind) -> Option<&'static str> {
+    match kind {
+        FieldKind::Map => Some("NAME=VALUE, one a line"),
+        FieldKind::Texts => Some("one a line"),
+        FieldKind::Object => Some("{\"name\": \"value\"}"),
+        _ => None,
     }
 }
 

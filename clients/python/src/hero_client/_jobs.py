@@ -53,6 +53,10 @@ class JobSpec:
     concurrent: Optional[bool] = None
     log_path: Optional[str] = None
     env_vars: Mapping[str, str] = field(default_factory=dict)
+    args: Sequence[str] = ()
+    """The arguments of a script that is a process; in Rhai the array `args`."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """The parameters of the script, any values of JSON: `hero.params`, in Rhai the map `params`."""
     prerequisites: Sequence[str] = ()
     """Ids of jobs that must finish before. In a graph, names of its jobs too."""
     after_any: Sequence[str] = ()
@@ -87,7 +91,7 @@ class JobSpec:
         return self if self.id is not None else replace(self, id=str(uuid.uuid4()))
 
 
-_MANY = frozenset({"env_vars", "prerequisites", "after_any", "prerequisite_names"})
+_MANY = frozenset({"args", "params", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
 _DURATIONS = frozenset({"timeout", "retention"})
 
 
@@ -103,11 +107,11 @@ def _plain(name: str, value: Any) -> Any:
         if value.tzinfo is None:
             raise InvalidJob(f"{name} has no time zone: give one, such as timezone.utc")
         return value.isoformat()
-    if name in ("env_vars", "prerequisite_names"):
+    if name in ("env_vars", "params", "prerequisite_names"):
         return dict(value)
     if name in _MANY:
         if isinstance(value, str):
-            raise InvalidJob(f"{name} is a text: give a list of ids")
+            raise InvalidJob(f"{name} is a text: give a list of {'texts' if name == 'args' else 'ids'}")
         return list(value)
     return value
 

@@ -213,6 +213,8 @@ class Job(_JobRequired, total=False):
     """The actor that runs it, or ran it last."""
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
+    args: List[str]
+    """The arguments of a script that is a process; in Rhai the array `args`."""
     attempt: int
     """Attempts so far, the running one included."""
     attempts: List[JobAttempt]
@@ -274,6 +276,9 @@ class Job(_JobRequired, total=False):
     """The output, once it finished."""
     output_encoding: str
     """base64, if the output is not UTF-8 and is given as Base64."""
+    params: Dict[str, Any]
+    """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
+    HERO_PARAMS."""
     postponed: int
     """The number of times that its script asked to be run again later."""
     prerequisite_names: Dict[str, str]
@@ -353,6 +358,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The settings of a job to submit, named as the fields of its hash."""
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
+    args: List[str]
+    """The arguments of a script that is a process; in Rhai the array `args`."""
     backoff: str
     """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same."""
     caller_id: str
@@ -380,6 +387,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
+    params: Dict[str, Any]
+    """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
+    HERO_PARAMS."""
     prerequisite_names: Dict[str, str]
     """The names by which the script knows prerequisites, beside their ids."""
     prerequisites: List[str]

@@ -14,6 +14,9 @@ pub(in crate::engine::process) const LOCALE: (&str, &str) = ("LC_CTYPE", "C.UTF-
 /// The variables that replace [`LOCALE`] when a job or its type sets them.
 const LOCALES_OF_ALL: [&str; 2] = ["LANG", "LC_ALL"];
 
+/// The variable with the parameters of a job that has any, as JSON.
+const PARAMS: &str = "HERO_PARAMS";
+
 /// Returns the environment of a job: the variables that any program needs, then the job's own, then
 /// its identity, which no job can override.
 ///
@@ -46,6 +49,10 @@ pub(super) fn environment_over(
     for (name, value) in own.chain(identity) {
         check_variable(name, value)?;
         env.insert(name.into(), value.into());
+    }
+    env.remove(OsStr::new(PARAMS));
+    if !script.params.is_empty() {
+        env.insert(PARAMS.into(), serde_json::json!(script.params).to_string().into());
     }
     Ok(env.into_iter().collect())
 }

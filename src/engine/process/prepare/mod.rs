@@ -70,6 +70,8 @@ pub(super) struct Prepared {
     pub(super) program: PathBuf,
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
+    /// The arguments that the job gives, the last of `args`.
+    pub(super) given_args: Vec<String>,
     /// The private folder of the job.
     pub(super) scratch: Scratch,
     /// The file of the script.
@@ -131,6 +133,7 @@ impl Preparer {
         inputs::provide(&mut env, script.inputs, &scratch)?;
         let variables = script.env.keys().chain(self.options.env.keys());
         let asks_node = node::is_in_question(&self.command, extension, variables);
+        let given_args = script.args.to_vec();
         let script = self.write(source, extension, &scratch)?;
         let mut entries = Vec::new();
         let mut binary = None;
@@ -152,9 +155,19 @@ impl Preparer {
             let option = self.option_of_node(program.clone(), until)?.map_err(Failure::script)?;
             args.splice(0..0, option);
         }
+        args.extend(given_args.iter().map(OsString::from));
         let (packages, compiler) = (None, v::folder_of(&program));
-        let mut prepared =
-            Prepared { program, args, env, scratch, script, packages, compiler, entries };
+        let mut prepared = Prepared {
+            program,
+            args,
+            env,
+            given_args,
+            scratch,
+            script,
+            packages,
+            compiler,
+            entries,
+        };
         if let Some(packages) = &self.packages {
             let module = python::provide_modules(source, &prepared.scratch);
             module.map_err(|error| cannot_write(&error))?;

@@ -121,6 +121,8 @@ impl World {
             source,
             extension: "",
             env,
+            args: &[],
+            params: &BTreeMap::new(),
             inputs: &BTreeMap::new(),
             deadline: Instant::now() + Duration::from_mins(5),
         };
@@ -262,6 +264,8 @@ fn variables_of_the_job_override_those_of_its_type() {
         source: "echo $A $B $HERO_JOB_ID; pwd",
         extension: "",
         env: &env,
+        args: &[],
+        params: &BTreeMap::new(),
         inputs: &BTreeMap::new(),
         deadline: Instant::now() + Duration::from_mins(1),
     };

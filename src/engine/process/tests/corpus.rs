@@ -126,6 +126,8 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         source,
         extension,
         env: &env,
+        args: &[],
+        params: &BTreeMap::new(),
         inputs: &inputs,
         deadline: Instant::now() + Duration::from_mins(1),
     };

@@ -1,6 +1,6 @@
 //! The constants of every script, visible in its functions as well.
 
-use ::rhai::{Dynamic, Map};
+use ::rhai::{Array, Dynamic, Map};
 
 use crate::engine::rhai::runtime::run::with;
 
@@ -14,6 +14,10 @@ pub(super) fn value(name: &str) -> Option<Dynamic> {
             let env = run.script.env.iter();
             env.map(|(name, value)| (name.as_str().into(), value.into())).collect::<Map>().into()
         }),
+        "args" => {
+            with(|run| run.script.args.iter().map(|text| text.into()).collect::<Array>().into())
+        }
+        "params" => with(|run| run.params().into()),
         "INPUTS" => with(|run| run.inputs().into()),
         _ => None,
     }

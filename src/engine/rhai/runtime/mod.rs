@@ -5,5 +5,6 @@ pub(super) mod context;
 pub(super) mod failure;
 pub(super) mod memory;
 pub(super) mod output;
+mod parameters;
 pub(super) mod run;
 pub(super) mod settings;

@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags};
 use scoped_tls_hkt::scoped_thread_local;
 
 use super::memory::resident_bytes;
+use super::parameters::dynamic;
 use super::settings::{OsisSettings, SalSettings};
 use crate::config::{RhaiLimits, format_size};
 use crate::engine::process::{Scratch, poll_until};
@@ -77,6 +78,8 @@ pub(crate) struct ScriptRun<'a> {
     scratch: OnceCell<Scratch>,
     /// The outputs of the prerequisites as a script value, created at the first use.
     inputs: OnceCell<Map>,
+    /// The parameters of the job as a script value, created at the first use.
+    params: OnceCell<Map>,
     /// The start of relative paths, once the script has called `chdir`.
     folder: RefCell<Option<PathBuf>>,
     /// The context whose objects the script uses, if it has called `osis_use`.
@@ -111,6 +114,7 @@ impl<'a> ScriptRun<'a> {
             stack_start: stack_address(),
             scratch: OnceCell::new(),
             inputs: OnceCell::new(),
+            params: OnceCell::new(),
             folder: RefCell::new(None),
             context: RefCell::new(None),
             exec_depth: Cell::new(0),
@@ -214,6 +218,13 @@ impl<'a> ScriptRun<'a> {
             inputs.map(|(name, output)| (name.as_str().into(), value(output))).collect()
         });
         made.clone()
+    }
+
+    /// Returns the parameters of the job.
+    pub(crate) fn params(&self) -> Map {
+        let params = self.script.params.iter();
+        let made = || params.map(|(name, value)| (name.as_str().into(), dynamic(value))).collect();
+        self.params.get_or_init(made).clone()
     }
 
     /// Returns the folder of the script's last `chdir`.

@@ -108,6 +108,8 @@ impl ExampleWorld {
             source: &source.replace(EXAMPLE_ADDRESS, &self.address.to_string()),
             extension: "",
             env: &env,
+            args: &[],
+            params: &BTreeMap::new(),
             inputs: &BTreeMap::new(),
             deadline: Instant::now() + timeout,
         };

@@ -7,6 +7,7 @@
     hero.retry_in("5m", "busy")       # ends the script: run the job again later, no attempt is lost
     hero.discard("no such customer")  # ends the script in an error that is not retried
     hero.inputs                       # the outputs of the job's prerequisites, by id
+    hero.params                       # the parameters of the job, by name
 
 Outside a job the same functions print, so that a script can be tested by hand.
 """
@@ -15,7 +16,7 @@ import json
 import os
 import sys
 
-__all__ = ["discard", "inputs", "log", "output", "progress", "retry_in"]
+__all__ = ["discard", "inputs", "log", "output", "params", "progress", "retry_in"]
 
 
 def output(value):
@@ -73,6 +74,8 @@ def _send(message):
 
 
 def __getattr__(name):
+    if name == "params":
+        return json.loads(os.environ.get("HERO_PARAMS") or "{}")
     if name != "inputs":
         raise AttributeError(f"module 'hero' has no attribute {name!r}")
     file = os.environ.get("HERO_INPUTS")

@@ -13,7 +13,19 @@ pub(super) fn run_as(
         (BTreeMap::new(), BTreeMap::new(), Instant::now() + Duration::from_mins(5));
     let (job_id, caller_id, context_id) = ("job-1", "", "");
     let (env, inputs) = (&env, &inputs);
-    let script = Script { job_id, caller_id, context_id, source, extension, env, inputs, deadline };
+    let (args, params) = (&[][..], &BTreeMap::new());
+    let script = Script {
+        job_id,
+        caller_id,
+        context_id,
+        source,
+        extension,
+        env,
+        args,
+        params,
+        inputs,
+        deadline,
+    };
     match engine.run(&script, &Cancel::new(), &world.log) {
         Ok(success) => Ok(success.output.to_string()),
         Err(Failure::Script { message, .. } | Failure::Invalid { message }) => Err(message),

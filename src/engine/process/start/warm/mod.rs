@@ -95,8 +95,9 @@ impl Warmed<'_> {
         spec: &Spec<'_>,
         pipes: Pipes,
     ) -> Option<Started> {
-        let (prepared, args) = (self.prepared, &self.warm.inner.args);
-        let job = ForkJob { run, restrictions, spec, prepared, args };
+        let prepared = self.prepared;
+        let args = [self.warm.inner.args.as_slice(), &prepared.given_args].concat();
+        let job = ForkJob { run, restrictions, spec, prepared, args: &args };
         let Fork { pid, registered, group } = self.warm.fork(&job, &pipes)?;
         Some(Started { pid, run, registered, group, pipes })
     }

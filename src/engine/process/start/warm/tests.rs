@@ -145,6 +145,8 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         source,
         extension: "",
         env: &env,
+        args: &[],
+        params: &BTreeMap::new(),
         inputs: &inputs,
         deadline: Instant::now() + Duration::from_millis(timeout_ms),
     };

@@ -1,4 +1,4 @@
-//! Reads the files of `hero submit` within their bounds.
+//! Reads the files of commands within their bounds.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,0 +1,115 @@
+//! Arguments, parameters and files of variables: `-- ARG…`, `--param`, `--params`, `--env-file`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::input::read_bounded;
+use crate::error::{Error, Exit};
+use crate::proto::env_file;
+use crate::proto::job::{InvalidJob, JobSpec, Params, Setting};
+
+/// The largest file that is read.
+const FILE_SIZE_MAX: u64 = 1 << 20;
+
+/// The arguments, parameters and files of variables of one job.
+#[derive(Debug, Args)]
+pub(super) struct Given {
+    /// The arguments of the script, behind --
+    #[arg(last = true, value_name = "ARG")]
+    args: Vec<String>,
+    /// A parameter of the script: NAME=TEXT, or NAME:=JSON for a number, a list or another value; may be
+    /// repeated
+    #[arg(long, value_name = "NAME=TEXT", value_parser = parameter)]
+    param: Vec<(String, Value)>,
+    /// A file with a JSON object: parameters of the script; --param wins
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+    /// A file of lines NAME=VALUE: environment variables of the script; may be repeated, --env wins
+    #[arg(long, value_name = "FILE")]
+    env_file: Vec<PathBuf>,
+}
+
+impl Given {
+    /// The ids of the options.
+    pub(super) const IDS: [&str; 4] = ["args", "param", "params", "env_file"];
+
+    /// Returns the settings that they set.
+    pub(super) fn spec(&self) -> Result<JobSpec, Error> {
+        let mut spec = JobSpec { args: self.args.clone(), ..JobSpec::default() };
+        if let Some(file) = &self.params {
+            spec.params = parameters_of(file)?;
+        }
+        spec.params.extend(self.param.iter().cloned());
+        for file in &self.env_file {
+            let text = read_bounded(file, FILE_SIZE_MAX)?;
+            let variables = env_file::parse(&text)
+                .map_err(|error| bad(format!("{}:{error}", file.display())))?;
+            spec.env_vars.extend(variables);
+        }
+        for (field, option) in [("args", "--"), ("params", "--param"), ("env_vars", "--env-file")] {
+            let fault = Setting::of_field(field).and_then(|setting| setting.fault(&spec));
+            if let Some(InvalidJob { reason, .. }) = fault {
+                return Err(bad(format!("{option}: {reason}")));
+            }
+        }
+        Ok(spec)
+    }
+}
+
+fn parameters_of(file: &Path) -> Result<Params, Error> {
+    let text = read_bounded(file, FILE_SIZE_MAX)?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| bad(format!("{}: not JSON: {error}", file.display())))?;
+    match value {
+        Value::Object(entries) => Ok(entries.into_iter().collect()),
+        _ => {
+            let form = "such as {\"name\": \"value\"}";
+            Err(bad(format!("{}: not a JSON object, {form}", file.display())))
+        }
+    }
+}
+
+fn bad(message: String) -> Error {
+    Error::new(Exit::Data, message)
+}
+
+/// Reads NAME=TEXT, or NAME:=JSON.
+fn parameter(text: &str) -> Result<(String, Value), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err("expected NAME=TEXT or NAME:=JSON".to_owned());
+    };
+    let (name, value) = match name.strip_suffix(':') {
+        None => (name, Value::from(value)),
+        Some(name) => {
+            let read = serde_json::from_str(value);
+            (name, read.map_err(|error| format!("the value after := is not JSON: {error}"))?)
+        }
+    };
+    if name.is_empty() {
+        return Err("the name of the parameter is missing".to_owned());
+    }
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameter_is_a_text_unless_a_colon_says_that_it_is_json() {
+        for (text, name, value) in [
+            ("a=5", "a", Value::from("5")),
+            ("a:=5", "a", Value::from(5)),
+            ("a=", "a", Value::from("")),
+            ("a=b:=c", "a", Value::from("b:=c")),
+            ("a b:=[true]", "a b", serde_json::json!([true])),
+        ] {
+            assert_eq!(parameter(text), Ok((name.to_owned(), value)), "{text}");
+        }
+        for wrong in ["a", "=b", ":=5", "a:=x", "a:="] {
+            assert!(parameter(wrong).is_err(), "{wrong}");
+        }
+    }
+}
