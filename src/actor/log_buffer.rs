@@ -13,6 +13,11 @@ use crate::engine::{Log, Stream, Usage};
 use crate::proto::job::JobId;
 use crate::store::LogEntry;
 
+/// The time after which the output of a running job goes to its log. A shorter job costs nothing: its
+/// output says all.
+const LIVE_AFTER: Duration = Duration::from_secs(1);
+/// The part of a log that the output may take.
+const OUTPUT_SHARE: u64 = 2;
 /// The cost of a line beside its text, which bounds empty lines too.
 const LINE_OVERHEAD_BYTES: u64 = 16;
 /// The longest text that goes with progress, in characters.
@@ -35,6 +40,8 @@ pub(super) struct LogBuffer {
     /// The job's log file, if it has one.
     file: OnceLock<Arc<LogFile>>,
     secrets: Secrets,
+    /// The output goes to the log while the job runs.
+    is_live: bool,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +51,16 @@ struct Entries {
     full: bool,
     /// The bytes of the output in the log file.
     output_bytes: u64,
+    /// Lines of the output that wait for [`LIVE_AFTER`].
+    held: Vec<LogEntry>,
+    /// Some of them are in the log.
+    is_released: bool,
+    /// The bytes of the output in the log.
+    live_bytes: u64,
+    /// The output has used up its share of the log, or is binary.
+    live_ended: bool,
+    /// The bytes that were cut off at the begin of the output.
+    output_truncated: u64,
     /// The latest progress, until it is taken.
     progress: Option<LogEntry>,
     /// The earliest time of the next write of progress.
@@ -56,6 +73,12 @@ struct Entries {
 }
 
 impl Entries {
+    /// Lets the held lines of the output into the log.
+    fn release(&mut self) {
+        self.is_released |= !self.held.is_empty();
+        self.waiting.append(&mut self.held);
+    }
+
     /// Takes the lines, behind a mark if some before them are missing.
     fn take(&mut self) -> Vec<LogEntry> {
         let mut entries = std::mem::take(&mut self.waiting);
@@ -77,7 +100,13 @@ impl LogBuffer {
             to_journal: None,
             file: OnceLock::new(),
             secrets: Secrets::default(),
+            is_live: false,
         }
+    }
+
+    /// Writes the output to the log while the job runs, if `is_live`.
+    pub(super) fn with_output(self, is_live: bool) -> Self {
+        Self { is_live, ..self }
     }
 
     /// Hides these values in every line.
@@ -110,16 +139,22 @@ impl LogBuffer {
 
     /// Adds a line of Hero's own, even to a full log.
     pub(super) fn mark(&self, line: &str) {
-        self.lock().waiting.push(LogEntry::Line { fd: 2, line: line.to_owned() });
+        self.lock().waiting.push(own_line(line));
         self.written.notify_one();
     }
 
     /// Takes the entries that are due. Returns with them when later progress becomes due.
     pub(super) fn take(&self, now: Instant) -> (Vec<LogEntry>, Option<Instant>) {
         let mut inner = self.lock();
-        let later = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
+        let live_at = self.started + LIVE_AFTER;
+        if now >= live_at {
+            inner.release();
+        }
+        let live_at = Some(live_at).filter(|_| !inner.held.is_empty());
+        let progress_at = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
+        let later = progress_at.into_iter().chain(live_at).min();
         let mut entries = inner.take();
-        if later.is_none()
+        if progress_at.is_none()
             && let Some(progress) = inner.progress.take()
         {
             entries.push(progress);
@@ -132,6 +167,9 @@ impl LogBuffer {
     /// Takes all entries, at the end of the job.
     pub(super) fn take_rest(&self) -> Vec<LogEntry> {
         let mut inner = self.lock();
+        if self.started.elapsed() >= LIVE_AFTER {
+            inner.release();
+        }
         let progress = inner.progress.take();
         inner.take().into_iter().chain(progress).collect()
     }
@@ -139,13 +177,17 @@ impl LogBuffer {
     /// Returns the resources that the job's process used, as fields of its hash; none if it had no
     /// process.
     pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
-        let Some(used) = self.lock().used else { return Vec::new() };
+        let inner = self.lock();
+        let truncated = (inner.output_truncated > 0)
+            .then(|| ("output_truncated", inner.output_truncated.to_string()));
+        let Some(used) = inner.used else { return truncated.into_iter().collect() };
         let mut fields = vec![
             ("cpu_time", format!("{:.3}", used.cpu.as_secs_f64())),
             ("memory_peak", used.memory_bytes.to_string()),
         ];
         fields.extend(used.signal.map(|signal| ("signal", signal.to_string())));
         fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
+        fields.extend(truncated);
         fields
     }
 
@@ -188,7 +230,7 @@ impl LogBuffer {
             file.append(&text);
         }
         let to_journal = self.to_journal.as_ref().filter(|_| !inner.full);
-        inner.waiting.push(LogEntry::Line { fd, line: text });
+        inner.waiting.push(LogEntry::Line { fd, line: text, output: false });
         drop(inner);
         if let Some(id) = to_journal {
             tracing::info!(job_id = %id, fd, "{line}");
@@ -198,10 +240,44 @@ impl LogBuffer {
         }
     }
 
+    /// Adds a line of the output to the log, at once or after [`LIVE_AFTER`].
+    fn add_output(&self, line: &str) {
+        let mut inner = self.lock();
+        if inner.live_ended || inner.full {
+            return;
+        }
+        let bytes = line.len() as u64 + LINE_OVERHEAD_BYTES;
+        let bytes_max = self.size_max_bytes / OUTPUT_SHARE;
+        let entry = if line.contains('\0') {
+            inner.live_ended = true;
+            LogEntry::output("[hero: the output is binary: no more of it is logged]")
+        } else if inner.live_bytes + bytes > bytes_max {
+            inner.live_ended = true;
+            LogEntry::output(format!(
+                "[hero: more than {bytes_max} bytes of output: no more is logged]"
+            ))
+        } else {
+            LogEntry::output(self.secrets.hide(line))
+        };
+        inner.live_bytes += bytes;
+        inner.size_bytes += bytes;
+        let was_empty = inner.waiting.is_empty() && inner.held.is_empty();
+        inner.held.push(entry);
+        drop(inner);
+        if was_empty {
+            self.written.notify_one();
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
         // A panic elsewhere leaves the list valid.
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A line of Hero's own.
+fn own_line(line: &str) -> LogEntry {
+    LogEntry::Line { fd: 2, line: line.to_owned(), output: false }
 }
 
 impl Log for LogBuffer {
@@ -214,10 +290,13 @@ impl Log for LogBuffer {
     }
 
     fn wants_output(&self) -> bool {
-        self.file.get().is_some()
+        self.is_live || self.file.get().is_some()
     }
 
     fn output(&self, line: &str) {
+        if self.is_live {
+            self.add_output(line);
+        }
         let Some(file) = self.file.get() else { return };
         let mut inner = self.lock();
         if inner.output_bytes > self.size_max_bytes {
@@ -232,7 +311,23 @@ impl Log for LogBuffer {
     }
 
     fn output_again(&self, line: &str) {
-        self.add(1, line, !self.wants_output());
+        let mut inner = self.lock();
+        if self.is_live && self.started.elapsed() >= LIVE_AFTER && !inner.live_ended {
+            inner.release();
+        }
+        inner.held.clear();
+        if inner.is_released && !inner.live_ended {
+            return;
+        }
+        if !inner.is_released {
+            inner.size_bytes -= std::mem::take(&mut inner.live_bytes);
+        }
+        drop(inner);
+        self.add(1, line, self.file.get().is_none());
+    }
+
+    fn output_truncated(&self, bytes: u64) {
+        self.lock().output_truncated = bytes;
     }
 
     fn used(&self, usage: &Usage) {
@@ -255,7 +350,7 @@ mod tests {
     use super::*;
 
     fn line(fd: u8, line: &str) -> LogEntry {
-        LogEntry::Line { fd, line: line.to_owned() }
+        LogEntry::Line { fd, line: line.to_owned(), output: false }
     }
 
     fn progress(fraction: f64) -> LogEntry {
@@ -332,5 +427,50 @@ mod tests {
         log.progress(0.5, &"ä".repeat(10_000));
         let text = "ä".repeat(PROGRESS_TEXT_CHARS_MAX);
         assert_eq!(log.take_rest(), [LogEntry::Progress { fraction: 0.5, text }]);
+    }
+
+    fn output(text: &str) -> LogEntry {
+        LogEntry::output(text)
+    }
+
+    #[test]
+    fn output_goes_to_the_log_after_its_time_and_a_short_job_has_none_of_it() {
+        let log = LogBuffer::new(1000, Arc::default()).with_output(true);
+        log.output("a");
+        log.line(Stream::Stderr, "b");
+        let (early, live_at) = (log.started, log.started + LIVE_AFTER);
+        assert_eq!(log.take(early), (vec![line(2, "b")], Some(live_at)));
+        assert_eq!(log.take(live_at), (vec![output("a")], None));
+        let short = LogBuffer::new(1000, Arc::default()).with_output(true);
+        short.output("a");
+        assert!(short.take_rest().is_empty());
+        short.output_again("a");
+        assert_eq!(short.take_rest(), [line(1, "a")], "unless it fails");
+    }
+
+    #[test]
+    fn output_in_the_log_is_not_logged_again_and_leaves_room_for_the_rest() {
+        let log = LogBuffer::new(200, Arc::default()).with_output(true);
+        log.output("a");
+        let (taken, _) = log.take(log.started + LIVE_AFTER);
+        log.output_again("a");
+        assert_eq!((taken, log.take(log.started + LIVE_AFTER).0.len()), (vec![output("a")], 0));
+        for _ in 0..100 {
+            log.output("ten bytes.");
+        }
+        let (lines, _) = log.take(log.started + LIVE_AFTER);
+        let mark = "[hero: more than 100 bytes of output: no more is logged]";
+        assert_eq!((lines.len(), &lines[lines.len() - 1]), (4, &output(mark)));
+        log.line(Stream::Stderr, "after it");
+        assert_eq!(log.take_rest(), [line(2, "after it")]);
+    }
+
+    #[test]
+    fn binary_output_is_not_logged() {
+        let log = LogBuffer::new(1000, Arc::default()).with_output(true);
+        log.output("a\0b");
+        log.output("c");
+        let mark = output("[hero: the output is binary: no more of it is logged]");
+        assert_eq!(log.take(log.started + LIVE_AFTER).0, [mark]);
     }
 }

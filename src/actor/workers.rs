@@ -144,6 +144,7 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
         args: &job.spec.args,
         params: &job.spec.params,
         inputs,
+        output_overflow: job.spec.output_overflow,
         deadline: started + run.timeout,
     };
     failpoint::reached(failpoint::BEFORE_RUN);

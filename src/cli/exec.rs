@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::job_options::JobOptions;
-use super::progress::{Bar, View};
+use super::progress::{Bar, OutputLines, View};
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
@@ -43,7 +43,8 @@ impl Exec {
         let job = self.options.job(&config)?;
         let client = Client::open(&config)?;
         let id = client.submit(job).await?;
-        let view = View { log: client.follow_job_logs(&id), lines: true, bar: Bar::new() };
+        let (log, output) = (client.follow_job_logs(&id), OutputLines::default());
+        let view = View { log, lines: true, output, bar: Bar::new() };
         wait(&client, &id, Some(view), self.wait, global.json).await
     }
 }
@@ -134,6 +135,9 @@ async fn end(
     if !matches!(ended, Err(ClientError::GaveUp { .. } | ClientError::Store(_))) {
         view.log.job_ended();
         while view.show_some().await {}
+        if ended.is_err() {
+            view.output.show();
+        }
     }
     ended
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::daemon::reads_journal;
@@ -87,6 +89,15 @@ pub(super) fn log_note(line: &str) {
     let mut err = io::stderr().lock();
     let shown = if err.is_terminal() { escape_lines(line) } else { line.to_owned() };
     let _ = writeln!(err, "{shown}");
+}
+
+/// Returns a time for people: local time with its offset at a terminal, else UTC.
+pub(super) fn time(time: Timestamp) -> String {
+    if io::stdout().is_terminal() {
+        time.to_zoned(TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+    } else {
+        format!("{time:.3}")
+    }
 }
 
 /// Writes a line of a job's log. At a terminal its control characters are escaped, unless `raw`.

@@ -1,5 +1,6 @@
 //! Progress bar of a job; draws nothing unless standard error is a terminal.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
 
 use super::output;
@@ -21,6 +22,8 @@ pub(super) struct View {
     pub(super) log: LogFollower,
     /// Shows log lines too, not only progress.
     pub(super) lines: bool,
+    /// The latest lines of the output, shown if the job fails: that of a finished job is its result.
+    pub(super) output: OutputLines,
     pub(super) bar: Bar,
 }
 
@@ -40,15 +43,22 @@ impl View {
             bar.show(fraction, job.extra.get("progress_text").map_or("", String::as_str));
             bar.draw();
         }
-        Ok(Some(Self { log: client.follow_job_logs_after(id, place), lines: false, bar }))
+        Ok(Some(Self {
+            log: client.follow_job_logs_after(id, place),
+            lines: false,
+            output: OutputLines::default(),
+            bar,
+        }))
     }
 
     /// Shows the next lines; `false` at the end of the log.
     pub(super) async fn show_some(&mut self) -> bool {
         let Ok(Some(lines)) = self.log.next().await else { return false };
-        for LogLine { line, progress, .. } in lines {
+        for LogLine { line, progress, output: is_output, .. } in lines {
             if let Some(fraction) = progress {
                 self.bar.show(fraction, &line);
+            } else if self.lines && is_output {
+                self.output.push(line);
             } else if self.lines {
                 self.bar.clear();
                 output::log_note(&line);
@@ -56,6 +66,32 @@ impl View {
         }
         self.bar.draw();
         true
+    }
+}
+
+/// The latest lines of the output of a job, within a bound.
+#[derive(Debug, Default)]
+pub(super) struct OutputLines {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl OutputLines {
+    const BYTES_MAX: usize = 64 * 1024;
+
+    fn push(&mut self, line: String) {
+        self.bytes += line.len() + 1;
+        self.lines.push_back(line);
+        while self.bytes > Self::BYTES_MAX
+            && let Some(first) = self.lines.pop_front()
+        {
+            self.bytes -= first.len() + 1;
+        }
+    }
+
+    /// Shows them as lines of the log.
+    pub(super) fn show(self) {
+        self.lines.iter().for_each(|line| output::log_note(line));
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, KeyPath};
 use super::units;
+use crate::proto::job::OutputOverflow;
 
 /// The optional keys of `[type.NAME]` with `engine = "command"`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,6 +29,8 @@ pub struct CommandOptions {
     pub warm: bool,
     /// The modules that the parent interpreter imports.
     pub preload: Vec<String>,
+    /// The fate of an output over its bound; `None` leaves it to `[job]`.
+    pub output_overflow: Option<OutputOverflow>,
     /// `[type.NAME.dependencies]`.
     pub dependencies: DependenciesConfig,
 }

@@ -18,7 +18,7 @@ use super::sal::SalConfig;
 use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
-use crate::proto::job::{JobBounds, ReplyFormat, Retention};
+use crate::proto::job::{JobBounds, OutputOverflow, ReplyFormat, Retention};
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::target::{Group, Instance, ScriptType};
 
@@ -196,12 +196,16 @@ pub struct JobConfig {
     /// The largest output, in bytes.
     #[serde(with = "units::size")]
     pub output_size_max: u64,
+    /// The fate of a larger output.
+    pub output_overflow: OutputOverflow,
     /// The largest total output of one job's prerequisites, in bytes.
     #[serde(with = "units::size")]
     pub inputs_size_max: u64,
     /// The largest log of a job, in bytes.
     #[serde(with = "units::size")]
     pub log_size_max: u64,
+    /// Writes the standard output of a running job to its log, from its first second on.
+    pub live_output: bool,
     /// The folder of the jobs' log files.
     pub log_dir: PathBuf,
     /// Writes every transition of a job to the event log.
@@ -249,8 +253,10 @@ impl Default for JobConfig {
             reply_format: ReplyFormat::Json,
             script_size_max: 1 << 20,
             output_size_max: 1 << 20,
+            output_overflow: OutputOverflow::Truncate,
             inputs_size_max: 8 << 20,
             log_size_max: 4 << 20,
+            live_output: true,
             log_dir: PathBuf::from("/var/log/hero/jobs"),
             events: false,
             log_to_journal: false,

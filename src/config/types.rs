@@ -9,6 +9,7 @@ use super::command::{CommandOptions, DependenciesConfig, is_python};
 use super::error::{Fault, KeyPath};
 use super::sandbox::SandboxConfig;
 use super::units;
+use crate::proto::job::OutputOverflow;
 use crate::proto::target::{Fallback, ScriptType};
 
 /// The engine of a script type.
@@ -128,6 +129,8 @@ pub(super) struct TypeLayer {
     #[serde(skip_serializing_if = "Option::is_none")]
     preload: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    output_overflow: Option<OutputOverflow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dependencies: Option<DependenciesConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     modules: Option<Vec<PathBuf>>,
@@ -158,6 +161,7 @@ impl From<TypeConfig> for TypeLayer {
             check: is_command.then_some(options.check),
             warm: is_python.then_some(options.warm),
             preload: is_python.then_some(options.preload),
+            output_overflow: options.output_overflow.filter(|_| is_command),
             dependencies: is_python.then_some(options.dependencies),
             modules: (!is_command).then_some(config.modules),
             eval: matches!(config.engine, EngineKind::Osis | EngineKind::Sal)
@@ -275,6 +279,7 @@ fn merge(
             (layer.check.is_some(), key("check")),
             (layer.warm.is_some(), key("warm")),
             (layer.preload.is_some(), key("preload")),
+            (layer.output_overflow.is_some(), key("output_overflow")),
             (layer.dependencies.is_some(), key("dependencies")),
             (layer.sandbox.is_some(), key("sandbox")),
         ] {
@@ -356,6 +361,7 @@ fn merge_options(
         check: layer.check.unwrap_or(options.check),
         warm: layer.warm.unwrap_or(options.warm),
         preload: layer.preload.unwrap_or(options.preload),
+        output_overflow: layer.output_overflow.or(options.output_overflow),
         dependencies: layer.dependencies.unwrap_or(options.dependencies),
     }
 }

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
 use crate::error::reason;
-use crate::proto::job::{JobOutput, Params};
+use crate::proto::job::{JobOutput, OutputOverflow, Params};
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
@@ -86,6 +86,8 @@ pub struct Script<'a> {
     pub params: &'a Params,
     /// The outputs of its prerequisites.
     pub inputs: &'a Inputs,
+    /// The fate of an output over its bound; `None` leaves it to the configuration.
+    pub output_overflow: Option<OutputOverflow>,
     /// The time by which the script must have ended.
     pub deadline: Instant,
 }
@@ -213,6 +215,11 @@ pub trait Log: Send + Sync {
     /// Logs one line of the output of a failed script. A log that wants output has got it before.
     fn output_again(&self, line: &str) {
         self.line(Stream::Stdout, line);
+    }
+
+    /// Records that the first `bytes` bytes of the output were cut off.
+    fn output_truncated(&self, bytes: u64) {
+        let _ = bytes;
     }
 
     /// Records the resources that the process of the job has used, after it has ended.

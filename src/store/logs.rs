@@ -27,6 +27,8 @@ pub enum LogEntry {
         fd: u8,
         /// The text, without its line end.
         line: String,
+        /// True for a line of the job's output.
+        output: bool,
     },
     /// The progress of the job, which goes to its hash as well.
     Progress {
@@ -40,6 +42,13 @@ pub enum LogEntry {
         /// The lines.
         lines: u64,
     },
+}
+
+impl LogEntry {
+    /// A line of the job's output.
+    pub fn output(line: impl Into<String>) -> Self {
+        Self::Line { fd: 1, line: line.into(), output: true }
+    }
 }
 
 /// The lines of one job's log that Redis refused; they are dropped.
@@ -65,9 +74,18 @@ pub struct LogLine {
     /// The progress from 0 to 1, if this is an entry about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<f64>,
+    /// True for a line of the job's output, which has it as well.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub output: bool,
 }
 
 impl LogLine {
+    /// The time at which it was written, by Redis's clock.
+    pub fn time(&self) -> Option<Timestamp> {
+        let ms = self.id.split_once('-')?.0.parse().ok()?;
+        Timestamp::from_millisecond(ms).ok()
+    }
+
     /// The position before all lines of this time or later, by Redis's clock.
     pub fn place_before(time: Timestamp) -> String {
         match time.as_millisecond() {
@@ -113,8 +131,11 @@ impl Store {
             command.arg("*").arg("fd");
             sent.push((id, u64::from(matches!(entry, LogEntry::Line { .. }))));
             match entry {
-                LogEntry::Line { fd, line } => {
+                LogEntry::Line { fd, line, output } => {
                     command.arg(fd).arg("line").arg(line);
+                    if *output {
+                        command.arg("output").arg(1);
+                    }
                 }
                 LogEntry::Missing { lines } => {
                     let one = "line of this log is missing: redis refused it";
@@ -229,5 +250,7 @@ fn log_line(entry: redis::streams::StreamId) -> LogLine {
     let line = String::from_utf8_lossy(&line).into_owned();
     // A foreign program may have written anything.
     let progress = entry.get::<f64>("progress").filter(|fraction| (0.0..=1.0).contains(fraction));
-    LogLine { fd, line, progress: progress.filter(|_| fd == PROGRESS_FD), id: entry.id }
+    let progress = progress.filter(|_| fd == PROGRESS_FD);
+    let output = fd == 1 && entry.get::<String>("output").is_some_and(|flag| flag == "1");
+    LogLine { fd, line, progress, output, id: entry.id }
 }

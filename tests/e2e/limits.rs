@@ -122,7 +122,9 @@ fn alive(name: &str) -> usize {
 #[test]
 fn endless_output_is_stopped_at_the_size_limit() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).set("job.output_size_max", "\"64KiB\"");
+    let hero = Hero::on(&redis)
+        .set("job.output_size_max", "\"64KiB\"")
+        .set("job.output_overflow", "\"fail\"");
     let _python = started(&hero, "python-default-1");
     let _osis = started(&hero, "osis-default-1");
     fails_alone(&hero, "python", "while True: print('x' * 1000)", "20s", "output");

@@ -23,6 +23,7 @@ mod log_files;
 mod login;
 mod metrics;
 mod outage;
+mod output;
 mod parsing;
 mod progress;
 mod protocol;

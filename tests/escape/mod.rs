@@ -35,7 +35,9 @@ fn try_all(user: Option<u32>) {
         return;
     }
     let redis = Redis::start();
-    let hero = Hero::on(&redis).set("job.output_size_max", "\"64KiB\"");
+    let hero = Hero::on(&redis)
+        .set("job.output_size_max", "\"64KiB\"")
+        .set("job.output_overflow", "\"fail\"");
     let config = ran(&hero, &["--config", "--open"]).stdout;
     let mut hero = hero.add(&String::from_utf8_lossy(&config));
     if let Some(user) = user {

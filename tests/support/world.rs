@@ -29,7 +29,7 @@ pub(crate) fn job(id: &str) -> Job {
 
 /// A line of a log.
 pub(crate) fn line(fd: u8, line: &str) -> LogEntry {
-    LogEntry::Line { fd, line: line.to_owned() }
+    LogEntry::Line { fd, line: line.to_owned(), output: false }
 }
 
 /// A queue by its name.

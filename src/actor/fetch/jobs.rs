@@ -116,7 +116,8 @@ impl Jobs {
     /// Creates the log of a job.
     pub(super) fn new_log(&self, id: &JobId, settings: &ActorSettings) -> LogBuffer {
         let job = &settings.job;
-        let log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written));
+        let log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written))
+            .with_output(job.live_output);
         if job.log_to_journal { log.also_to_journal(id.clone()) } else { log }
     }
 

@@ -119,7 +119,8 @@ impl Recording {
 
     /// Notes that a running job has written log lines.
     pub(super) fn log_written(&mut self) {
-        self.flush_at.get_or_insert_with(|| Instant::now() + LOG_LATENCY);
+        let due = Instant::now() + LOG_LATENCY;
+        self.flush_at = Some(self.flush_at.map_or(due, |at| at.min(due)));
     }
 
     /// Returns when [`Recording::begin_flush`] has something to do.
@@ -333,7 +334,7 @@ mod tests {
     }
 
     fn line(line: &str) -> LogEntry {
-        LogEntry::Line { fd: 1, line: line.to_owned() }
+        LogEntry::Line { fd: 1, line: line.to_owned(), output: false }
     }
 
     fn away() -> StoreError {

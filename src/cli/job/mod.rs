@@ -131,7 +131,9 @@ pub(super) struct Wait {
 /// Print the log of a job
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
-                        hero job logs --since 10m 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                        hero job logs --since 10m 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                        hero job logs -f --timestamps 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                        The standard output of a job is in its log once it has run for a second.\n\
                         With --json and -f, one document per line as the log grows.")]
 pub(super) struct Logs {
     /// The job
@@ -142,6 +144,12 @@ pub(super) struct Logs {
     /// Only lines since a time in RFC 3339, or since a duration ago, such as 10m
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
+    /// Print the time of each line first: local time at a terminal, else UTC
+    #[arg(long)]
+    timestamps: bool,
+    /// Print the stream of each line before it: out or err
+    #[arg(long)]
+    streams: bool,
     /// At a terminal, leave control characters as they are
     #[arg(long)]
     raw: bool,
@@ -295,11 +303,7 @@ impl Logs {
             };
             while let Some(lines) = log.next().await? {
                 for line in lines {
-                    if json {
-                        output::json(&json!(line))?;
-                    } else if line.progress.is_none() {
-                        output::log_line(&line.line, self.raw)?;
-                    }
+                    self.print(&line, json, &mut |line| output::json(&line))?;
                 }
             }
             return Ok(ExitCode::SUCCESS);
@@ -309,11 +313,10 @@ impl Logs {
         loop {
             let lines = client.get_job_logs(&id, after.as_deref(), Self::PAGE).await?;
             for line in &lines {
-                if json {
-                    document.push(json!(line));
-                } else if line.progress.is_none() {
-                    output::log_line(&line.line, self.raw)?;
-                }
+                self.print(line, json, &mut |line| {
+                    document.push(line);
+                    Ok(())
+                })?;
             }
             match lines.last() {
                 Some(last) if lines.len() == Self::PAGE => after = Some(last.id.clone()),
@@ -324,6 +327,36 @@ impl Logs {
             output::json(&json!({ "id": id, "lines": document }))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Logs {
+    /// Prints a line, or passes its document on.
+    fn print(
+        &self,
+        line: &LogLine,
+        json: bool,
+        document: &mut dyn FnMut(Value) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if json {
+            let mut of_line = json!(line);
+            if let Some(time) = line.time() {
+                of_line["time"] = format!("{time:.3}").into();
+            }
+            return document(of_line);
+        }
+        if line.progress.is_some() {
+            return Ok(());
+        }
+        let mut text = String::new();
+        if let Some(time) = line.time().filter(|_| self.timestamps) {
+            text += &output::time(time);
+            text.push(' ');
+        }
+        if self.streams {
+            text += if line.fd == 2 { "err " } else { "out " };
+        }
+        output::log_line(&(text + line.line.as_str()), self.raw)
     }
 }
 

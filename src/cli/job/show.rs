@@ -44,7 +44,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 39] = [
+const ORDER: [&str; 41] = [
     "id",
     "name",
     "status",
@@ -68,6 +68,7 @@ const ORDER: [&str; 39] = [
     "updated_at",
     "timeout",
     "retention",
+    "output_overflow",
     "concurrent",
     "unique_key",
     "caller_id",
@@ -84,6 +85,7 @@ const ORDER: [&str; 39] = [
     "cpu_time",
     "memory_peak",
     "log_missing",
+    "output_truncated",
 ];
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];

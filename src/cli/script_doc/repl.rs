@@ -185,6 +185,7 @@ impl Prompt {
             args: &[],
             params: &BTreeMap::new(),
             inputs: &inputs,
+            output_overflow: None,
             deadline: Instant::now() + self.config.job.timeout,
         };
         let result = self.engine.run_in(session, &script, &cancel, &Terminal);

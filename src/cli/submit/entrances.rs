@@ -24,6 +24,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("reply", _) => ("0", "", "false"),
         ("backoff", _) => ("10s..5m", "10s..5m", "\"10s..5m\""),
         ("retry_if", _) => ("1,64-78", "1,64-78", "\"1,64-78\""),
+        ("output_overflow", _) => ("fail", "fail", "\"fail\""),
         ("reply_format", _) => ("plain", "plain", "\"plain\""),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
         (_, FieldKind::Number) => ("2", "2", "2"),
@@ -148,6 +149,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "limit_key" => new.limit_key("a"),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
         "reply" => new.reply(false),
+        "output_overflow" => new.output_overflow("fail"),
         "reply_format" => new.reply_format("plain"),
         other => panic!("add {other} to this test of the builder"),
     };

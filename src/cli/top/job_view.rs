@@ -77,7 +77,13 @@ mod tests {
     }
 
     fn line(number: usize) -> LogLine {
-        LogLine { id: String::new(), fd: 1, line: number.to_string(), progress: None }
+        LogLine {
+            id: String::new(),
+            fd: 1,
+            line: number.to_string(),
+            progress: None,
+            output: false,
+        }
     }
 
     fn shown(view: &JobView) -> Vec<&str> {

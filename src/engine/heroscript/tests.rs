@@ -56,6 +56,7 @@ fn run(source: &str) -> (Result<String, String>, Vec<String>) {
         args: &[],
         params: &BTreeMap::new(),
         inputs: &inputs,
+        output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),
     };
     let result = engine.run(&script, &Cancel::default(), &log);

@@ -19,8 +19,10 @@ pub struct ChildReport {
     pub ended: Ended,
     /// Its exit code or signal.
     pub status: ExitStatus,
-    /// Its standard output.
+    /// Its standard output, or the end of it.
     pub stdout: Vec<u8>,
+    /// The bytes of standard output before that end.
+    pub stdout_missing: u64,
     /// The start of its standard error, up to the bound.
     pub stderr: Vec<u8>,
     /// The end of its standard error, as text of at most 4 KiB.
@@ -49,7 +51,7 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
     let (status, mut usage) = process.reap()?;
-    let ChildOutput { stdout, stderr, stderr_tail, reported, asked } = written;
+    let ChildOutput { stdout, stdout_missing, stderr, stderr_tail, reported, asked } = written;
     let ended = process.ended(too_much_output);
     usage.limit = match ended {
         Ended::TooMuchOutput => Some(Limit::Output),
@@ -63,7 +65,17 @@ pub fn run(spec: &Spec<'_>, watch: &Watch<'_>, origin: Origin<'_>) -> io::Result
         group.report(&mut usage, ended == Ended::Itself && !status.success());
     }
     let reported_output = reported;
-    Ok(ChildReport { ended, status, stdout, stderr, stderr_tail, usage, reported_output, asked })
+    Ok(ChildReport {
+        ended,
+        status,
+        stdout,
+        stdout_missing,
+        stderr,
+        stderr_tail,
+        usage,
+        reported_output,
+        asked,
+    })
 }
 
 /// Watches a child until it has exited, and ends it where it has to.

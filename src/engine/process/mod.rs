@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, TypeConfig};
+use crate::proto::job::{JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
 use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
@@ -42,6 +43,8 @@ pub struct CommandEngine {
     /// The configured program, without its folder.
     program_name: Option<String>,
     job: JobConfig,
+    /// The fate of an output over its bound, if the type has its own.
+    output_overflow: Option<OutputOverflow>,
     preparer: Preparer,
     sandbox: Sandbox,
     /// The warm interpreter, for Python with `warm = true`.
@@ -58,7 +61,8 @@ impl CommandEngine {
             .and_then(|python| Warm::new(&python, &config.command, &config.options, &sandbox));
         let program = config.command.first().map(Path::new).and_then(Path::file_name);
         let program_name = program.map(|name| name.to_string_lossy().into_owned());
-        Self { script_type, program_name, job: job.clone(), preparer, sandbox, warm }
+        let (job, output_overflow) = (job.clone(), config.options.output_overflow);
+        Self { script_type, program_name, job, output_overflow, preparer, sandbox, warm }
     }
 
     /// Checks a script, with the extension of its file as in [`Script`], without running it. Returns the error in it, if there is one.
@@ -84,7 +88,7 @@ impl CommandEngine {
     /// Converts the end of a child to the result of its script.
     fn outcome(
         &self,
-        report: ChildReport,
+        mut report: ChildReport,
         script: &Path,
         log: &dyn Log,
     ) -> Result<Success, Failure> {
@@ -95,9 +99,9 @@ impl CommandEngine {
             return Err(asked_failure(asked, report.status.code()));
         }
         if report.ended == Ended::Itself && report.status.success() {
-            let output = match report.reported_output {
+            let output = match report.reported_output.take() {
                 Some(text) => text.into(),
-                None => job_output(report.stdout),
+                None => self.output(report, log),
             };
             return Ok(Success { output, exit_code: Some(0) });
         }
@@ -122,6 +126,25 @@ impl CommandEngine {
             }
             Ended::Itself => self.failed(&report, script),
         })
+    }
+
+    /// Returns the fate of an output over its bound.
+    fn overflow(&self, script: &Script<'_>) -> OutputOverflow {
+        script.output_overflow.or(self.output_overflow).unwrap_or(self.job.output_overflow)
+    }
+
+    /// Returns standard output as the output of the job, behind a mark if its begin is missing.
+    fn output(&self, report: ChildReport, log: &dyn Log) -> JobOutput {
+        if report.stdout_missing == 0 {
+            return job_output(report.stdout);
+        }
+        let bytes_max = self.job.output_size_max;
+        let (output, cut) = JobOutput::truncated(&report.stdout, report.stdout_missing, bytes_max);
+        log.output_truncated(cut);
+        match output {
+            JobOutput::Text(text) => job_output(text.into_bytes()),
+            bytes @ JobOutput::Bytes(_) => bytes,
+        }
     }
 
     /// Returns the error of a failed child.
@@ -208,6 +231,7 @@ impl Engine for CommandEngine {
             deadline: script.deadline,
             kill_grace: self.job.kill_grace,
             stdout_bytes_max: self.job.output_size_max,
+            keeps_stdout_end: self.overflow(script) == OutputOverflow::Truncate,
             stderr_bytes_max: 0,
             log: Some(log),
             log_stdout: false,

@@ -37,6 +37,7 @@ pub(super) fn run_tool(
         stdout_bytes_max: OUTPUT_BYTES_MAX,
         stderr_bytes_max: OUTPUT_BYTES_MAX,
         log,
+        keeps_stdout_end: false,
         log_stdout: true,
         channel: false,
     };

@@ -31,6 +31,15 @@ impl Lines {
 }
 
 fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> CommandEngine {
+    engine_of(command, output_size_max, kill_grace_ms, OutputOverflow::Fail)
+}
+
+fn engine_of(
+    command: &[&str],
+    output_size_max: u64,
+    kill_grace_ms: u64,
+    output_overflow: OutputOverflow,
+) -> CommandEngine {
     let config = TypeConfig {
         engine: EngineKind::Command,
         command: command.iter().map(|&part| part.to_owned()).collect(),
@@ -43,7 +52,7 @@ fn engine_with(command: &[&str], output_size_max: u64, kill_grace_ms: u64) -> Co
         fallback: crate::proto::target::Fallback::None,
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
-    let job = JobConfig { output_size_max, kill_grace, ..JobConfig::default() };
+    let job = JobConfig { output_size_max, output_overflow, kill_grace, ..JobConfig::default() };
     CommandEngine::new("bash".parse().expect("legal"), &config, &job)
 }
 
@@ -89,6 +98,7 @@ impl Job {
             args: &[],
             params: &BTreeMap::new(),
             inputs: &self.inputs,
+            output_overflow: None,
             deadline: Instant::now() + Duration::from_millis(self.timeout_ms),
         };
         engine.run(&script, &self.cancel, &self.log)
@@ -251,6 +261,23 @@ fn failure_has_the_exit_code_and_the_last_lines_of_standard_error() {
 fn signal_is_reported_by_its_name() {
     let result = Job::default().run(&bash(), "echo last >&2; kill -9 $$");
     assert_eq!(message(result), "killed by signal 9 (SIGKILL): last");
+}
+
+#[test]
+fn end_of_a_large_output_is_kept_behind_a_mark_and_the_script_goes_on() {
+    let engine = engine_of(&["/bin/bash", "{script}"], 1000, 5_000, OutputOverflow::Truncate);
+    let run = |source: &str| Job::default().run(&engine, source).expect("it succeeds").output;
+    let text = run("seq 1 100000").to_string();
+    assert!(text.len() <= 1000 && text.ends_with("\n99999\n100000"), "{text}");
+    let (mark, rest) = text.split_once('\n').expect("lines");
+    let cut = 588_895 - rest.len() - 1;
+    assert_eq!(mark, format!("[hero: the first {cut} bytes of the output were cut off]"));
+    let bytes = run("seq 1 10000; head -c 2000 /dev/urandom; printf '\\377\\376'");
+    assert!(bytes.as_bytes().len() <= 1000 && bytes.as_bytes().ends_with(b"\xff\xfe"));
+    assert!(bytes.as_bytes().starts_with(b"[hero: the first "));
+    let reported = "printf '{\"output\": \"%2000s\"}\\n' x >&$HERO_FD; sleep 60";
+    let failed = message(Job::default().run(&engine, reported));
+    assert_eq!(failed, "output too large: more than 1000 bytes");
 }
 
 #[test]

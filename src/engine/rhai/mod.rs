@@ -21,11 +21,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::rhai::{AST, Dynamic, EvalAltResult, Scope};
+use ::rhai::{AST, Dynamic, EvalAltResult, ImmutableString, Scope};
 
 use super::process::remove_leftovers;
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig, TypeConfig};
+use crate::proto::job::{JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use cache::ScriptCache;
 pub use calls::{ModuleCall, RhaiModule};
@@ -50,6 +51,7 @@ pub struct RhaiEngine {
     sal: Option<SalSettings>,
     limits: RhaiLimits,
     output_bytes_max: u64,
+    output_overflow: OutputOverflow,
 }
 
 impl RhaiEngine {
@@ -135,6 +137,7 @@ impl RhaiEngine {
             sal: None,
             limits: limits.clone(),
             output_bytes_max: job.output_size_max,
+            output_overflow: job.output_overflow,
         }
     }
 
@@ -192,13 +195,23 @@ impl RhaiEngine {
     }
 
     /// Converts a script's value to its output.
-    fn output(&self, value: &Dynamic) -> Result<String, String> {
+    fn output(&self, run: &ScriptRun<'_>, value: &Dynamic) -> Result<JobOutput, String> {
         if sal::is_command(value) {
             let message = "the script ends in a command that was not run: call `.execute()` on it";
             return Err(message.to_owned());
         }
+        let bytes_max = self.output_bytes_max;
+        let overflow = run.script.output_overflow.unwrap_or(self.output_overflow);
+        if let Some(text) = value.read_lock::<ImmutableString>()
+            && text.len() as u64 > bytes_max
+            && overflow == OutputOverflow::Truncate
+        {
+            let (output, cut) = JobOutput::truncated(text.as_bytes(), 0, bytes_max);
+            run.log.output_truncated(cut);
+            return Ok(output);
+        }
         let names = |type_name| self.interpreter.map_type_name(type_name).to_owned();
-        output::text(value, self.output_bytes_max, &names)
+        output::text(value, bytes_max, &names).map(JobOutput::from)
     }
 
     /// Makes a script the run of this thread while `evaluate` runs.
@@ -211,7 +224,7 @@ impl RhaiEngine {
     ) -> Result<Success, Failure> {
         let (osis, sal) = (self.osis.as_ref(), self.sal.as_ref());
         let run = ScriptRun::new(script, cancel, log, self.limits.memory, osis, sal);
-        let evaluate = || evaluate(&run).and_then(|value| self.output(&value));
+        let evaluate = || evaluate(&run).and_then(|value| self.output(&run, &value));
         // A panic in a function or in the interpreter fails the script, not the actor. Only the run
         // can be left inconsistent: the locks of the cache ignore poison.
         let result = run
@@ -222,7 +235,7 @@ impl RhaiEngine {
             return Err(failure);
         }
         match result {
-            Ok(output) => Ok(Success { output: output.into(), exit_code: None }),
+            Ok(output) => Ok(Success { output, exit_code: None }),
             Err(message) => Err(Failure::Script { message, exit_code: None }),
         }
     }

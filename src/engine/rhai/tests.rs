@@ -74,6 +74,7 @@ fn on_a_thread(
         args: &[],
         params: &BTreeMap::new(),
         inputs: &inputs,
+        output_overflow: None,
         deadline: started + timeout,
     };
     let result = std::thread::scope(|scope| {
@@ -152,7 +153,7 @@ fn byte_order_mark_and_line_of_the_interpreter_are_skipped() {
 #[test]
 fn output_over_a_limit_is_rejected_with_its_limit() {
     let engine = osis();
-    let large = "let s = \"x\"; while s.len < 900000 { s += s; } s + s";
+    let large = "let s = \"x\"; while s.len < 900000 { s += s; } [s + s]";
     assert_eq!(message(&engine, large), "output too large: more than 1000000 bytes");
     let deep = "let a = []; for i in 0..200 { a = [a]; } a";
     assert_eq!(message(&engine, deep), "output too deep: more than 127 levels");
@@ -261,6 +262,7 @@ fn prints_the_time_of_an_empty_run() {
             args: &[],
             params: &BTreeMap::new(),
             inputs: &inputs,
+            output_overflow: None,
             deadline,
         };
         assert!(engine.run(&script, &cancel, &log).is_ok());

@@ -10,7 +10,8 @@ use super::value::FieldKind;
 use crate::proto::text::{did_you_mean, nearest, shown};
 
 /// Numbers that actors add to the hash.
-const EXTRA_NUMBERS: [&str; 5] = ["progress", "signal", "cpu_time", "memory_peak", "log_missing"];
+const EXTRA_NUMBERS: [&str; 6] =
+    ["progress", "signal", "cpu_time", "memory_peak", "log_missing", "output_truncated"];
 
 impl Job {
     /// Returns the job as one JSON object, its members named as the fields of the hash: numbers

@@ -157,6 +157,10 @@ macro_rules! job_settings {
                 value_name: "DURATION",
                 bound: |spec, bounds| longer(spec.retention, bounds.retention_max),
             }
+            /// The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job
+            output_overflow as output_overflow(fate: &str): Option<OutputOverflow> = None => {
+                value_name: "truncate|fail",
+            }
             /// Pushes a reply when the job ends
             reply as reply(reply: bool): bool = true => {
                 negated: "Push no reply when the job ends: nobody waits for it",

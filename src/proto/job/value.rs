@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::exit_codes::ExitCodes;
 use super::id::{BootId, JobId, JobName, LimitKey, UniqueKey};
+use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
 use super::status::JobStatus;
@@ -109,6 +110,7 @@ from_str! {
     Instance: Number, reason;
     Priority: Number, reason;
     ReplyFormat: Text, reason;
+    OutputOverflow: Text, reason;
     RetryDelays: Text, reason;
     ExitCodes: Text, reason;
     Fallback: Text, reason;

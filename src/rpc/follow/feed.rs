@@ -136,7 +136,9 @@ mod tests {
 
     fn entry(number: u64) -> FeedEntry {
         let id = place(number).to_string();
-        FeedEntry::Line(LogLine { id, fd: 1, line: String::new(), progress: None }.into())
+        FeedEntry::Line(
+            LogLine { id, fd: 1, line: String::new(), progress: None, output: false }.into(),
+        )
     }
 
     fn places(content: &FeedContent, after: u64, bytes: usize) -> Vec<String> {

@@ -20,11 +20,19 @@ pub(crate) struct LoggedLine {
     /// The progress from 0 to 1, if the line is about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<f64>,
+    /// The time at which it was written, in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    /// True for a line of the job's output, which has it as well.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    output: bool,
 }
 
 impl From<LogLine> for LoggedLine {
-    fn from(LogLine { id, fd, line, progress }: LogLine) -> Self {
-        Self { id, fd, line, progress }
+    fn from(of: LogLine) -> Self {
+        let time = of.time().map(|time| format!("{time:.3}"));
+        let LogLine { id, fd, line, progress, output } = of;
+        Self { id, fd, line, progress, time, output }
     }
 }
 

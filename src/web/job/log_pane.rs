@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     fn line(id: &str, fd: u8, text: &str) -> LogLine {
-        LogLine { id: id.to_owned(), fd, line: text.to_owned(), progress: None }
+        LogLine { id: id.to_owned(), fd, line: text.to_owned(), progress: None, output: false }
     }
 
     fn attempt(number: u64, second: i64) -> ShownAttempt {

@@ -68,6 +68,8 @@ class JobSpec:
     limit_key: Optional[str] = None
     retention: Optional[Duration] = None
     """How long the job is kept after its end."""
+    output_overflow: Optional[str] = None
+    """`truncate` or `fail`: what becomes of an output that is too large."""
     reply: Optional[bool] = None
     reply_format: Optional[str] = None
 

@@ -276,6 +276,10 @@ class Job(_JobRequired, total=False):
     """The output, once it finished."""
     output_encoding: str
     """base64, if the output is not UTF-8 and is given as Base64."""
+    output_overflow: str
+    """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
+    output_truncated: int
+    """The bytes that were cut off at the begin of its output."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     HERO_PARAMS."""
@@ -387,6 +391,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The file for its log, inside `job.log_dir` of the actor's machine."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
+    output_overflow: str
+    """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
     HERO_PARAMS."""
@@ -534,8 +540,12 @@ class _LoggedLineRequired(TypedDict):
 
 class LoggedLine(_LoggedLineRequired, total=False):
     """A line of a log."""
+    output: bool
+    """True for a line of the job's output, which has it as well."""
     progress: Optional[float]
     """The progress from 0 to 1, if the line is about it."""
+    time: Optional[str]
+    """The time at which it was written, in UTC."""
 
 
 class ObjectPage(TypedDict):

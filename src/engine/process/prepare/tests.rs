@@ -124,6 +124,7 @@ impl World {
             args: &[],
             params: &BTreeMap::new(),
             inputs: &BTreeMap::new(),
+            output_overflow: None,
             deadline: Instant::now() + Duration::from_mins(5),
         };
         engine.run(&script, &Cancel::new(), &self.log)
@@ -267,6 +268,7 @@ fn variables_of_the_job_override_those_of_its_type() {
         args: &[],
         params: &BTreeMap::new(),
         inputs: &BTreeMap::new(),
+        output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),
     };
     let output = bash.run(&script, &Cancel::new(), &world.log).expect("success").output.to_string();

@@ -129,6 +129,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         args: &[],
         params: &BTreeMap::new(),
         inputs: &inputs,
+        output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),
     };
     let (end, output) = match engine.run(&script, &Cancel::new(), &log) {

@@ -54,6 +54,8 @@ pub(super) enum WatchEvent {
 #[derive(Debug)]
 pub(super) struct ChildOutput {
     pub(super) stdout: Vec<u8>,
+    /// The bytes of standard output before these.
+    pub(super) stdout_missing: u64,
     pub(super) stderr: Vec<u8>,
     /// The end of standard error, as text of at most 4 KiB.
     pub(super) stderr_tail: String,
@@ -171,8 +173,9 @@ impl<'a> WatchedChild<'a> {
         let (stdout, stderr) = (self.stdout.output, self.stderr.output);
         let (reported, asked) = self.channel.map(Channel::into_reported).unwrap_or_default();
         let written = ChildOutput {
-            stdout: stdout.kept,
-            stderr: stderr.kept,
+            stdout: stdout.kept.into(),
+            stdout_missing: stdout.missing,
+            stderr: stderr.kept.into(),
             stderr_tail: stderr.tail.text(),
             reported,
             asked,

@@ -1,5 +1,6 @@
 //! The output pipes of a child: keeps what is read up to a bound, and logs it line by line.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, PipeReader, Read};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -50,8 +51,10 @@ pub(super) struct Pipe {
 #[derive(Debug)]
 pub(super) struct Output {
     stream: Stream,
-    /// The first bytes, up to the bound.
-    pub(super) kept: Vec<u8>,
+    /// The first bytes, up to the bound; the last, if the end is kept.
+    pub(super) kept: VecDeque<u8>,
+    /// The number of bytes before the end that is kept.
+    pub(super) missing: u64,
     lines: LineSplitter,
     /// The last bytes of standard error.
     pub(super) tail: Tail,
@@ -60,7 +63,7 @@ pub(super) struct Output {
 impl Pipe {
     pub(super) fn new(read_end: PipeReader, stream: Stream) -> io::Result<Self> {
         let (lines, tail) = (LineSplitter::default(), Tail::default());
-        let output = Output { stream, kept: Vec::new(), lines, tail };
+        let output = Output { stream, kept: VecDeque::new(), missing: 0, lines, tail };
         Ok(Self { reader: Reader::new(read_end)?, output })
     }
 
@@ -91,9 +94,7 @@ impl Output {
             Stream::Stdout => watch.stdout_bytes_max,
             Stream::Stderr => watch.stderr_bytes_max,
         };
-        let room = bytes_max.saturating_sub(self.kept.len() as u64);
-        let fits = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        self.kept.extend_from_slice(&bytes[..fits]);
+        let fits = self.keep(bytes, bytes_max, watch.keeps_stdout_end);
         if self.stream == Stream::Stderr {
             self.tail.push(bytes);
         }
@@ -105,6 +106,23 @@ impl Output {
             }
         }
         fits < bytes.len()
+    }
+}
+
+impl Output {
+    /// Keeps bytes up to the bound. Returns the number of those that count as written.
+    fn keep(&mut self, bytes: &[u8], bytes_max: u64, keeps_end: bool) -> usize {
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        if !keeps_end || self.stream == Stream::Stderr {
+            let fits = bytes_max.saturating_sub(self.kept.len()).min(bytes.len());
+            self.kept.extend(&bytes[..fits]);
+            return fits;
+        }
+        self.kept.extend(bytes);
+        let excess = self.kept.len().saturating_sub(bytes_max);
+        self.kept.drain(..excess);
+        self.missing += excess as u64;
+        bytes.len()
     }
 }
 

@@ -13,8 +13,10 @@ pub struct Watch<'a> {
     pub deadline: Instant,
     /// The time to end after a request, before the child is killed.
     pub kill_grace: Duration,
-    /// The largest standard output; more ends the child.
+    /// The largest standard output; more ends the child, unless its end is kept.
     pub stdout_bytes_max: u64,
+    /// True if the end of a larger standard output is kept, and the child goes on.
+    pub keeps_stdout_end: bool,
     /// The bytes of standard error that are kept; all of it is logged.
     pub stderr_bytes_max: u64,
     /// Receives the lines.

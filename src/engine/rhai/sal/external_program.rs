@@ -162,6 +162,7 @@ pub(super) fn run_in_sandbox(
         stdout_bytes_max: settings.bytes_max,
         stderr_bytes_max: settings.bytes_max,
         log,
+        keeps_stdout_end: false,
         log_stdout: true,
         channel: false,
     };

@@ -111,6 +111,7 @@ impl ExampleWorld {
             args: &[],
             params: &BTreeMap::new(),
             inputs: &BTreeMap::new(),
+            output_overflow: None,
             deadline: Instant::now() + timeout,
         };
         let cancel = Cancel::new();

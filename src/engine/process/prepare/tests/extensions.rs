@@ -24,6 +24,7 @@ pub(super) fn run_as(
         args,
         params,
         inputs,
+        output_overflow: None,
         deadline,
     };
     match engine.run(&script, &Cancel::new(), &world.log) {

@@ -148,6 +148,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         args: &[],
         params: &BTreeMap::new(),
         inputs: &inputs,
+        output_overflow: None,
         deadline: Instant::now() + Duration::from_millis(timeout_ms),
     };
     engine.run(&script, cancel, &World::new().log).expect_err("it is ended")

@@ -1,0 +1,106 @@
+//! The fate of an output that is larger than its bound.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::output::JobOutput;
+use crate::proto::target::IllegalName;
+
+/// The fate of an output over `job.output_size_max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputOverflow {
+    /// Its end is kept, behind a mark.
+    #[default]
+    Truncate,
+    /// The job fails.
+    Fail,
+}
+
+impl OutputOverflow {
+    /// The legal form, for messages.
+    pub const FORM: &'static str = "truncate or fail";
+
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Truncate => "truncate",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl FromStr for OutputOverflow {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        match value.to_ascii_lowercase().as_str() {
+            "truncate" => Ok(Self::Truncate),
+            "fail" => Ok(Self::Fail),
+            _ => {
+                let value = value.to_owned();
+                Err(IllegalName { what: "output_overflow", value, form: Self::FORM })
+            }
+        }
+    }
+}
+
+impl fmt::Display for OutputOverflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl JobOutput {
+    /// Returns the end of an output whose first `missing` bytes are gone already, cut to `bytes_max` with
+    /// the mark before it, and the number of bytes that are cut off. Text is cut between characters, and
+    /// between lines where one ends soon; other bytes are cut anywhere.
+    pub fn truncated(kept: &[u8], missing: u64, bytes_max: u64) -> (Self, u64) {
+        const MARK_BYTES_MAX: u64 = 128;
+        const LINE_BYTES_MAX: usize = 4096;
+        let room = usize::try_from(bytes_max.saturating_sub(MARK_BYTES_MAX)).unwrap_or(usize::MAX);
+        let mut end = &kept[kept.len().saturating_sub(room)..];
+        let continues = end.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
+        if let Ok(text) = std::str::from_utf8(&end[continues..]) {
+            let window = &text.as_bytes()[..text.len().min(LINE_BYTES_MAX)];
+            let line = window.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+            end = &text.as_bytes()[line.filter(|at| *at < text.len()).unwrap_or(0)..];
+        }
+        let cut = missing + (kept.len() - end.len()) as u64;
+        let mark = format!("[hero: the first {cut} bytes of the output were cut off]\n");
+        (Self::from([mark.as_bytes(), end].concat()), cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn text_is_cut_at_the_start_of_a_line_and_bytes_anywhere() {
+        let text = "0123456789\n".repeat(100);
+        let (output, cut) = JobOutput::truncated(text.as_bytes(), 5, 128 + 25);
+        let mark = "[hero: the first 1083 bytes of the output were cut off]\n";
+        assert_eq!(output, format!("{mark}0123456789\n0123456789\n").as_str());
+        assert_eq!(cut, 5 + 1100 - 22);
+        let (output, cut) = JobOutput::truncated(&[0xff; 300], 0, 128 + 10);
+        assert_eq!((output.as_bytes().ends_with(&[b'\n', 0xff]), cut), (false, 290));
+        assert!(matches!(output, JobOutput::Bytes(bytes) if bytes.ends_with(&[0xff; 10])));
+    }
+
+    proptest! {
+        #[test]
+        fn truncated_output_fits_and_text_stays_text(
+            text in "[aé\n€🎈]{0,200}", bytes_max in 128_u64..400,
+        ) {
+            let (output, cut) = JobOutput::truncated(text.as_bytes(), 0, bytes_max);
+            prop_assert!(output.as_bytes().len() as u64 <= bytes_max);
+            prop_assert!(matches!(&output, JobOutput::Text(_)));
+            let kept = output.to_string().split_once('\n').map(|(_, kept)| kept.to_owned());
+            prop_assert_eq!(kept.unwrap_or_default().len() as u64 + cut, text.len() as u64);
+        }
+    }
+}
