@@ -65,7 +65,7 @@ impl ActorCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
-            Self::List(list) => list.run(&client, global.json).await,
+            Self::List(list) => list.run(&client, global).await,
             Self::Drain(which) => which.tell(&client, &Control::Drain, "drain", global.json).await,
             Self::Resume(which) => {
                 which.tell(&client, &Control::Resume, "resume", global.json).await
@@ -77,10 +77,11 @@ impl ActorCommand {
 }
 
 impl ActorList {
-    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let actors = client.actor_documents(script_type.as_ref()).await?;
-        output::print(json, || json!({ "actors": actors }), || table(&actors, Timestamp::now()))?;
+        let table = || table(&actors, Timestamp::now()).show(global.look());
+        output::print(global.json, || json!({ "actors": actors }), table)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -135,9 +136,9 @@ impl PingActors {
     }
 }
 
-fn table(actors: &[ActorDocument], now: Timestamp) -> String {
+fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
     let titles =
-        ["ACTOR", "STATE", ">RUNNING", ">TASKS", "HOST", ">PID", ">UP", ">SEEN", "VERSION"];
+        ["~ACTOR", "~*STATE", ">RUNNING", ">TASKS", "~HOST", "?>PID", ">UP", ">SEEN", "?VERSION"];
     let mut table = TextTable::new(&titles);
     for ActorDocument { actor, presence, .. } in actors {
         let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
@@ -153,7 +154,7 @@ fn table(actors: &[ActorDocument], now: Timestamp) -> String {
             presence.version.clone(),
         ]);
     }
-    table.render()
+    table
 }
 
 /// The actor's state, with the reason if it holds back.

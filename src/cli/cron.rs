@@ -50,7 +50,7 @@ impl CronCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         match self {
-            Self::List => list(&config, global.json).await,
+            Self::List => list(&config, global).await,
             Self::Run(RunNow { name }) => run_now(&config, &name, global.json).await,
             Self::Enable(CronNames { names }) => enable(&config, &names, true, global.json).await,
             Self::Disable(CronNames { names }) => enable(&config, &names, false, global.json).await,
@@ -58,7 +58,7 @@ impl CronCommand {
     }
 }
 
-async fn list(config: &Config, json: bool) -> Result<ExitCode, Error> {
+async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
     let crontab = config.crontab();
     let client = Client::open(config)?;
     let documents = client.periodic_job_documents(&crontab).await?;
@@ -68,9 +68,9 @@ async fn list(config: &Config, json: bool) -> Result<ExitCode, Error> {
         output::note(&format!("hero: {problem}"));
     }
     output::print(
-        json,
+        global.json,
         || json!({ "cron": documents, "problems": problems }),
-        || table(&documents, now),
+        || table(&documents, now).show(global.look()),
     )?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })
 }
@@ -118,8 +118,9 @@ fn user() -> String {
     sudo.unwrap_or_else(own)
 }
 
-fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> String {
-    let titles = ["NAME", "SCHEDULE", "TIME ZONE", "NEXT", ">DUE", "LAST", "STATUS", ">FIRED"];
+fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
+    let titles =
+        ["~NAME", "SCHEDULE", "?TIME ZONE", "?~NEXT", ">DUE", "?LAST", "*STATUS", "?>FIRED"];
     let mut table = TextTable::new(&titles);
     for job in jobs {
         let next: Option<Timestamp> = job.next.as_ref().and_then(|next| next.parse().ok());
@@ -137,7 +138,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> String {
             job.fired.to_string(),
         ]);
     }
-    table.render()
+    table
 }
 
 fn disabled(job: &PeriodicJobDocument) -> String {

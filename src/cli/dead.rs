@@ -92,11 +92,11 @@ impl DeadCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
-            Self::List(list) => list.run(&client, global.json).await,
+            Self::List(list) => list.run(&client, global).await,
             Self::Show(Show { id, raw }) => {
                 let id = parsed(&id)?;
                 client.dead_letter(&id).await?;
-                show::run(&client, &id, global.json, raw).await
+                show::run(&client, &id, global, raw).await
             }
             Self::Retry(RetryDead { which, .. }) if which.all => {
                 told(global, "retried", client.retry_dead(&which.filter()?).await?)
@@ -130,16 +130,16 @@ fn one(id: &JobId, done: &str, result: Result<(), ClientError>) -> Vec<Told> {
 }
 
 impl DeadList {
-    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let filter = filter(self.script_type.as_deref(), self.error.as_deref())?;
         let after = self.cursor.as_deref().map(parsed).transpose()?;
         let page = client.list_dead(&filter, self.limit.into(), after.as_ref()).await?;
         let next = page.next.map(|cursor| cursor.to_string());
-        if json {
+        if global.json {
             output::json(&json!({ "jobs": page.items, "next": next }))?;
             return Ok(ExitCode::SUCCESS);
         }
-        output::text(&table(&page.items, Timestamp::now()))?;
+        output::text(&table(&page.items, Timestamp::now()).show(global.look()))?;
         if let Some(next) = next {
             output::note(&format!("more: {}", self.command_for(&next)));
         }
@@ -206,8 +206,8 @@ fn told(global: &Global, done: &str, tally: DeadTally) -> Result<ExitCode, Error
     Ok(Exit::Data.into())
 }
 
-fn table(letters: &[DeadLetter], now: Timestamp) -> String {
-    let mut table = TextTable::new(&["ID", "NAME", "TYPE", ">ATTEMPT", ">DIED", "ERROR"]);
+fn table(letters: &[DeadLetter], now: Timestamp) -> TextTable {
+    let mut table = TextTable::new(&["#ID", "?~NAME", "TYPE", "?>ATTEMPT", ">DIED", "~ERROR"]);
     for letter in letters {
         let field = |name: &str| letter.fields.get(name).cloned().unwrap_or_default();
         let died: Option<Timestamp> = field("finished_at").parse().ok();
@@ -220,7 +220,7 @@ fn table(letters: &[DeadLetter], now: Timestamp) -> String {
             first_line(&letter.error),
         ]);
     }
-    table.render()
+    table
 }
 
 #[cfg(test)]
@@ -242,7 +242,7 @@ mod tests {
         ];
         let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
         assert_eq!(
-            table(&letters, now),
+            table(&letters, now).render(),
             "ID  NAME  TYPE  ATTEMPT  DIED  ERROR\n\
              j1  -     osis        3   30s  no…\n\
              j1  -     osis        -     -  \\u{1b}[2J\n"

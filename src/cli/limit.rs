@@ -27,13 +27,17 @@ impl LimitCommand {
         let Self::List = self;
         let config = global.config()?;
         let limits = Client::open(&config)?.limit_documents(&config.limits).await?;
-        output::print(global.json, || json!({ "limits": limits }), || table(&limits))?;
+        output::print(
+            global.json,
+            || json!({ "limits": limits }),
+            || table(&limits).show(global.look()),
+        )?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn table(limits: &[LimitDocument]) -> String {
-    let titles = ["LIMIT", "OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
+fn table(limits: &[LimitDocument]) -> TextTable {
+    let titles = ["~LIMIT", "~OF", ">RUNNING", ">MOST", ">STARTED", "RATE", ">HELD"];
     let mut table = TextTable::new(&titles);
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     for limit in limits {
@@ -48,5 +52,5 @@ fn table(limits: &[LimitDocument]) -> String {
             limit.held.to_string(),
         ]);
     }
-    table.render()
+    table
 }

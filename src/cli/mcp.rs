@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::exec::parsed;
+use super::script::check_configured;
 use super::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};
@@ -74,6 +76,9 @@ checked!(ContextName, ObjectContext);
 impl Mcp {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
+        for ScriptTypeName(name) in &self.types {
+            check_configured(&parsed(name)?, &config)?;
+        }
         let client = Client::open(&config)?;
         let address = config.redis.redacted_url();
         let caller = match &self.token {

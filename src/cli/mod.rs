@@ -15,6 +15,7 @@ mod input;
 mod job;
 mod job_options;
 mod limit;
+mod look;
 mod mcp;
 mod metrics;
 mod migrate;
@@ -78,6 +79,10 @@ struct Global {
     /// Print one JSON document instead of text
     #[arg(long, global = true, display_order = 901)]
     json: bool,
+    /// Colour the output: at a terminal, always or never; `NO_COLOR` has the effect of never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 902)]
+    #[arg(hide_possible_values = true, value_enum)]
+    color: look::ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -152,6 +157,7 @@ impl Cli {
                 let meant = ContextValue::Strings(vec![format!("job {word}")]);
                 error.insert(ContextKind::SuggestedSubcommand, meant);
             }
+            without_globals(&mut error);
             error
         })
     }
@@ -209,9 +215,23 @@ impl Global {
         self.config.as_deref().filter(|file| !file.is_empty()).map(Path::new)
     }
 
+    /// The look of standard output.
+    fn look(&self) -> look::Look {
+        look::Look::of_output(self.color)
+    }
+
     fn client(&self) -> Result<Client, Error> {
         Ok(Client::open(&self.config()?)?)
     }
+}
+
+/// Takes the options of every command out of a line of usage: clap lists those that were given as if the
+/// command needed them.
+fn without_globals(error: &mut clap::Error) {
+    const GIVEN: [&str; 2] = [" --config <FILE>", " --color <WHEN>"];
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return };
+    let usage = GIVEN.iter().fold(usage.to_string(), |usage, given| usage.replace(given, ""));
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.into()));
 }
 
 fn block_on<T>(command: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
@@ -256,6 +276,15 @@ mod tests {
         assert!(wrong.contains("'job list'") && !wrong.contains("'limit'"), "{wrong}");
         let wrong = fault("hero queue retry");
         assert!(!wrong.contains("job"), "{wrong}");
+    }
+
+    #[test]
+    fn usage_of_an_error_does_not_demand_the_options_of_every_command() {
+        let words = ["hero", "--color", "never", "queue", "pause", "--config", "a.toml", "--typo"];
+        let wrong =
+            Cli::of_args(words.map(OsString::from)).expect_err("no such option").to_string();
+        assert!(wrong.contains("Usage: hero queue pause"), "{wrong}");
+        assert!(!wrong.contains("--config") && !wrong.contains("WHEN"), "{wrong}");
     }
 
     #[test]

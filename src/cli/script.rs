@@ -56,13 +56,8 @@ impl ScriptSource {
             Some(name) => name.parse().map_err(|error| bad(format!("{error}")))?,
             None => self.type_by_extension(config)?,
         };
-        if config.types.contains_key(&script_type) {
-            return Ok(script_type);
-        }
-        Err(bad(format!(
-            "the script type `{script_type}` is not configured; configured types: {}",
-            names(config)
-        )))
+        check_configured(&script_type, config)?;
+        Ok(script_type)
     }
 
     fn type_by_extension(&self, config: &Config) -> Result<ScriptType, Error> {
@@ -110,6 +105,20 @@ impl ScriptSource {
     fn path(&self) -> Option<&Path> {
         self.file.as_deref().filter(|file| *file != Path::new("-"))
     }
+}
+
+/// Rejects a script type that is not configured.
+///
+/// # Errors
+/// [`Exit::Data`], with the configured types.
+pub(super) fn check_configured(script_type: &ScriptType, config: &Config) -> Result<(), Error> {
+    if config.types.contains_key(script_type) {
+        return Ok(());
+    }
+    Err(bad(format!(
+        "the script type `{script_type}` is not configured; configured types: {}",
+        names(config)
+    )))
 }
 
 /// The types with this extension. A well-known type wins over others with the same extension.

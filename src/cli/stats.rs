@@ -43,7 +43,7 @@ impl Stats {
         output::print(
             global.json,
             || json!(StatsDocument::of(&stats, took)),
-            || table(&stats, took),
+            || table(&stats, took).show(global.look()),
         )?;
         Ok(ExitCode::SUCCESS)
     }
@@ -68,7 +68,7 @@ fn grown(
         .collect()
 }
 
-fn table(stats: &[TypeStats], took: Option<Duration>) -> String {
+fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
     let ends = match took {
         Some(_) => [">SUBMITTED/S", ">FINISHED/S", ">FAILED/S"],
         None => [">SUBMITTED", ">FINISHED", ">FAILED"],
@@ -103,7 +103,7 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> String {
             time(of.run.quantile(0.95)),
         ]);
     }
-    table.render()
+    table
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
@@ -133,7 +133,7 @@ mod tests {
             ("run_le_0.1", 4),
             ("run_us", 200_000),
         ];
-        let shown = table(&[stats(&osis(&counters))], None);
+        let shown = table(&[stats(&osis(&counters))], None).render();
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells, ["osis", "5", "3", "1", "25.0", "-", "-", "50ms", "96ms"]);
     }
@@ -143,7 +143,7 @@ mod tests {
         let (before, after) = ([("submitted", 5)], [("submitted", 25), ("finished", 10)]);
         let types = grown(vec![osis(&after)], &[osis(&before)]);
         let grown: Vec<TypeStats> = types.iter().map(stats).collect();
-        let shown = table(&grown, Some(Duration::from_secs(4)));
+        let shown = table(&grown, Some(Duration::from_secs(4))).render();
         assert!(shown.starts_with("TYPE  SUBMITTED/S"), "{shown}");
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells[..5], ["osis", "5.0", "2.5", "0.0", "0.0"]);

@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::exec::parsed;
+use super::script::check_configured;
 use super::table::TextTable;
 use super::time::age;
 use super::{Global, output};
-use crate::client::NewToken;
-use crate::config::parse_duration;
+use crate::client::{Client, NewToken};
+use crate::config::{Config, parse_duration};
 use crate::error::Error;
 use crate::proto::access::{Bounds, Scope, TokenName, TokenRecord};
 use crate::proto::target::{Group, ScriptType};
@@ -74,17 +75,22 @@ pub(super) struct TokenNames {
 
 impl TokenCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let client = global.client()?;
+        let config = global.config()?;
+        let client = Client::open(&config)?;
         match self {
             Self::New(new) => {
                 let name = new.name.clone();
-                let token = client.create_token(new.checked()?).await?;
+                let token = client.create_token(new.checked(&config)?).await?;
                 let document = || json!({ "name": name, "token": token.reveal() });
                 output::print(global.json, document, || format!("{}\n", token.reveal()))?;
             }
             Self::List => {
                 let (tokens, now) = (client.list_tokens().await?, client.now().await?);
-                output::print(global.json, || json!({ "tokens": tokens }), || table(&tokens, now))?;
+                output::print(
+                    global.json,
+                    || json!({ "tokens": tokens }),
+                    || table(&tokens, now).show(global.look()),
+                )?;
             }
             Self::Revoke(TokenNames { names }) => {
                 let names: Vec<TokenName> =
@@ -105,11 +111,11 @@ impl TokenCommand {
 }
 
 impl NewTokenCommand {
-    fn checked(self) -> Result<NewToken, Error> {
+    fn checked(self, config: &Config) -> Result<NewToken, Error> {
         let scopes: Vec<Scope> =
             self.scope.iter().map(|scope| parsed(scope)).collect::<Result<_, _>>()?;
         for script_type in &self.types {
-            parsed::<ScriptType>(script_type)?;
+            check_configured(&parsed::<ScriptType>(script_type)?, config)?;
         }
         for group in &self.groups {
             parsed::<Group>(group)?;
@@ -145,8 +151,8 @@ fn creator() -> String {
     format!("{user}@{}", host.to_string_lossy())
 }
 
-fn table(tokens: &[TokenRecord], now: Timestamp) -> String {
-    let mut table = TextTable::new(&["NAME", "SCOPES", "BOUNDS", ">AGE", "EXPIRES", "MADE BY"]);
+fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
+    let mut table = TextTable::new(&["~NAME", "SCOPES", "~BOUNDS", ">AGE", "EXPIRES", "?~MADE BY"]);
     for token in tokens {
         let end = token.expires_s.and_then(|end| Timestamp::from_second(end).ok());
         table.row([
@@ -162,7 +168,7 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> String {
             token.created_by.clone(),
         ]);
     }
-    table.render()
+    table
 }
 
 fn bounds(bounds: &Bounds) -> String {

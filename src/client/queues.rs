@@ -6,11 +6,11 @@ use super::documents::QueueDocument;
 use super::{Client, ClientError};
 use crate::config::{Config, Unit};
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::queue::Queue;
-use crate::proto::target::Target;
+use crate::proto::target::{Priority, Target};
 use crate::proto::text::{did_you_mean, nearest};
-use crate::store::{Hindrance, QueueState};
+use crate::store::{Hindrance, JobSummary, ListQuery, QueueState};
 
 /// The start of the names of all queues.
 const TYPE: &str = "type:";
@@ -50,14 +50,7 @@ impl Client {
     /// # Errors
     /// As [`Client::known_queues`].
     pub async fn check_known(&self, queues: &[Queue], config: &Config) -> Result<(), Error> {
-        let mut known = self.known_targets().await?;
-        known.extend(config.types.keys().cloned().map(Target::any));
-        let units = config.units.keys().filter_map(|name| config.unit(name).ok());
-        for unit in units {
-            let Unit::Actors(actors) = unit else { continue };
-            let queues = actors.iter().flat_map(|actor| actor.id.queues());
-            known.extend(queues.map(|queue| queue.target));
-        }
+        let known = self.targets_with(config).await?;
         let Some(unknown) = queues.iter().find(|queue| !known.contains(&queue.target)) else {
             return Ok(());
         };
@@ -73,6 +66,65 @@ impl Client {
             did_you_mean(near.as_deref())
         );
         Err(Error::new(Exit::Data, message))
+    }
+
+    /// Lists the queues of all priorities of every target that has live or configured actors or waiting
+    /// jobs, of every script type, and every paused queue.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn all_queues(&self, config: &Config) -> Result<Vec<Queue>, ClientError> {
+        let targets = self.targets_with(config).await?;
+        let of = |target: Target| {
+            Priority::ALL.map(|priority| Queue { target: target.clone(), priority })
+        };
+        Ok(targets.into_iter().flat_map(of).collect())
+    }
+
+    /// Lists the paused queues by name.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn paused_queues(&self) -> Result<Vec<Queue>, ClientError> {
+        Ok(self.store.paused_queues().await?.into_iter().collect())
+    }
+
+    /// Counts the running jobs of these queues, or all.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn count_running(&self, of: Option<&BTreeSet<Queue>>) -> Result<u64, ClientError> {
+        let mut query = ListQuery {
+            status: Some(JobStatus::Started),
+            limit: ListQuery::LIMIT_MAX,
+            ..ListQuery::default()
+        };
+        let mut running = 0;
+        loop {
+            let page = self.store.list_jobs(&query).await?;
+            let is_of = |job: &&JobSummary| {
+                job.status == JobStatus::Started
+                    && of.is_none_or(|of| job.queue().is_some_and(|own| of.contains(&own)))
+            };
+            running += page.items.iter().filter(is_of).count() as u64;
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                return Ok(running);
+            }
+        }
+    }
+
+    /// Lists the known targets, and those of the configured types and actors.
+    async fn targets_with(&self, config: &Config) -> Result<BTreeSet<Target>, ClientError> {
+        let mut known = self.known_targets().await?;
+        known.extend(config.types.keys().cloned().map(Target::any));
+        let units = config.units.keys().filter_map(|name| config.unit(name).ok());
+        for unit in units {
+            let Unit::Actors(actors) = unit else { continue };
+            let queues = actors.iter().flat_map(|actor| actor.id.queues());
+            known.extend(queues.map(|queue| queue.target));
+        }
+        Ok(known)
     }
 
     /// Lists the targets that have live actors, waiting jobs or a paused queue, and every script

@@ -78,6 +78,18 @@ pub fn format_size(bytes: u64) -> String {
     format(bytes, &SIZE)
 }
 
+/// Writes a size for people, with one digit behind the point: `9.9 MiB`.
+pub fn readable_size(bytes: u64) -> String {
+    let units = [("GiB", 30_u32), ("MiB", 20), ("KiB", 10)];
+    match units.into_iter().find(|(_, shift)| bytes >> shift > 0) {
+        Some((unit, shift)) => {
+            let tenths = u128::from(bytes) * 10 >> shift;
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} B"),
+    }
+}
+
 /// Parses an amount of the kind, in its smallest unit.
 ///
 /// # Errors
@@ -161,6 +173,8 @@ mod tests {
         assert_eq!(format_size(1 << 20), "1MiB");
         assert_eq!(format_size(10_000_000), "10MB");
         assert_eq!(format_size(0), "0B");
+        assert_eq!(readable_size(1023), "1023 B");
+        assert_eq!(readable_size(1536), "1.5 KiB");
     }
 
     proptest! {

@@ -172,7 +172,11 @@ impl Store {
         Ok(known)
     }
 
-    pub(super) async fn paused_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
+    /// Lists the paused queues.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn paused_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
         let mut command = redis::cmd("SMEMBERS");
         command.arg(self.keys.paused());
         let queues: Vec<String> = self.link.query("listing paused queues", &command).await?;

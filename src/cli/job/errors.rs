@@ -6,6 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::cli::Global;
 use crate::cli::exec::parsed;
 use crate::cli::output;
 use crate::cli::table::TextTable;
@@ -32,13 +33,14 @@ pub(in crate::cli) struct JobErrors {
 }
 
 impl JobErrors {
-    pub(super) async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let query = ListQuery { script_type, ..ListQuery::default() };
         let found =
             client.error_groups(&query, &JobSearch::default(), |_| true, self.limit.into()).await?;
-        output::print(json, || json!(found), || table(&found.groups, Timestamp::now()))?;
-        if found.more && !json {
+        let table = || table(&found.groups, Timestamp::now()).show(global.look());
+        output::print(global.json, || json!(found), table)?;
+        if found.more && !global.json {
             let looked = counted(found.looked as u64, "failed job", "failed jobs");
             output::note(&format!("hero: of the latest {looked}"));
         }
@@ -46,8 +48,8 @@ impl JobErrors {
     }
 }
 
-fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> String {
-    let mut table = TextTable::new(&[">JOBS", "ERROR", ">LAST", "LAST JOB", "TYPES"]);
+fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
+    let mut table = TextTable::new(&[">JOBS", "~ERROR", ">LAST", "#LAST JOB", "~TYPES"]);
     for group in groups {
         let last: Option<Timestamp> = group.last_at.as_ref().and_then(|at| at.parse().ok());
         table.row([
@@ -58,5 +60,5 @@ fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> String {
             group.types.keys().cloned().collect::<Vec<_>>().join(" "),
         ]);
     }
-    table.render()
+    table
 }

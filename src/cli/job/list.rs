@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::cli::exec::parsed;
-use crate::cli::output;
-use crate::cli::table::{TextTable, shortened};
+use crate::cli::table::{TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief};
+use crate::cli::{Global, output};
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job::JobStatus;
@@ -55,7 +55,7 @@ pub(in crate::cli) struct JobList {
 }
 
 impl JobList {
-    pub(super) async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let query = ListQuery {
             status: self.status.as_deref().map(parsed).transpose()?,
             script_type: self.script_type.as_deref().map(parsed).transpose()?,
@@ -74,11 +74,14 @@ impl JobList {
             (page.items, page.next)
         };
         let next = next.map(|cursor| cursor.to_string());
-        if json {
+        if global.json {
             output::json(&json!({ "jobs": items, "next": next }))?;
             return Ok(ExitCode::SUCCESS);
         }
-        output::text(&table(&items, Timestamp::now()))?;
+        output::text(&table(&items, Timestamp::now()).show(global.look()))?;
+        if items.is_empty() {
+            output::hint(global, "no job matches; hero job list --help shows the filters");
+        }
         if let Some(next) = next {
             output::note(&format!("more: {}", self.command_for(&next)));
         }
@@ -116,12 +119,26 @@ impl JobList {
     }
 }
 
-fn table(jobs: &[JobSummary], now: Timestamp) -> String {
-    let titles = ["ID", "NAME", "STATUS", "TYPE", "TARGET", ">ATTEMPT", ">AGE", ">TOOK", "ACTOR"];
+fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
+    let mut titles = vec![
+        "#ID",
+        "~?NAME",
+        "~*STATUS",
+        "TYPE",
+        "?~TARGET",
+        "?>ATTEMPT",
+        ">AGE",
+        "?>TOOK",
+        "?~ACTOR",
+    ];
+    let has_errors = jobs.iter().any(|job| job.fields.contains_key("error"));
+    if has_errors {
+        titles.push("~ERROR");
+    }
     let mut table = TextTable::new(&titles);
     for job in jobs {
         let field = |name: &str| job.fields.get(name).cloned().unwrap_or_default();
-        table.row([
+        let mut row = vec![
             job.id.to_string(),
             shortened(&field("name")),
             if job.is_cancelled() { "cancelled".to_owned() } else { job.status.to_string() },
@@ -131,9 +148,13 @@ fn table(jobs: &[JobSummary], now: Timestamp) -> String {
             when(job, now),
             took(job, now).unwrap_or_default(),
             field("actor"),
-        ]);
+        ];
+        if has_errors {
+            row.push(first_line(&field("error")));
+        }
+        table.row(row);
     }
-    table.render()
+    table
 }
 
 /// The target below the type, with the priority unless it is the default.
@@ -203,7 +224,7 @@ mod tests {
         ];
         let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("a time");
         assert_eq!(
-            table(&jobs, now),
+            table(&jobs, now).render(),
             "ID  NAME         STATUS     TYPE  TARGET       ATTEMPT     AGE  TOOK  ACTOR\n\
              j1  count words  finished   osis  io:3 prio 0        1     30s  12ms  osis:io:3\n\
              j1  -            scheduled  -     any                -  in 30s     -  -\n"
@@ -213,7 +234,7 @@ mod tests {
     #[test]
     fn control_characters_in_a_field_are_escaped() {
         let jobs = [job(JobStatus::Started, &[("script_type", "\u{1b}[2J\n")])];
-        let text = table(&jobs, Timestamp::UNIX_EPOCH);
+        let text = table(&jobs, Timestamp::UNIX_EPOCH).render();
         assert!(text.contains("\\u{1b}[2J\\n") && text.lines().count() == 2, "{text}");
     }
 

@@ -168,11 +168,9 @@ impl JobCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let client = global.client()?;
         match self {
-            Self::List(list) => list.run(&client, global.json).await,
-            Self::Errors(errors) => errors.run(&client, global.json).await,
-            Self::Show(Show { id, raw }) => {
-                show::run(&client, &parsed(&id)?, global.json, raw).await
-            }
+            Self::List(list) => list.run(&client, global).await,
+            Self::Errors(errors) => errors.run(&client, global).await,
+            Self::Show(Show { id, raw }) => show::run(&client, &parsed(&id)?, global, raw).await,
             Self::Wait(Wait { id, wait: patience }) => {
                 let id = parsed(&id)?;
                 let view = View::of_progress(&client, &id).await?;

@@ -3,25 +3,28 @@
 
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::list::attempt as took;
-use crate::cli::output;
+use crate::cli::look::Look;
 use crate::cli::table::{TextTable, first_line};
-use crate::cli::time::between;
+use crate::cli::time::{between, brief};
+use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
 use crate::proto::job::{Job, JobAttempt, JobId};
 use crate::proto::text::escape_lines;
+use crate::proto::units::readable_size;
 
 pub(in crate::cli) async fn run(
     client: &Client,
     id: &JobId,
-    json: bool,
+    global: &Global,
     raw: bool,
 ) -> Result<ExitCode, Error> {
-    if json {
+    if global.json {
         output::json(&client.job_document(id).await?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -31,8 +34,11 @@ pub(in crate::cli) async fn run(
     for (title, way) in WAYS {
         trees.push((title, client.tree(&job, way).await?));
     }
-    let text = readable(&job, &trees, &attempts);
-    output::text(&if raw { text } else { escape_lines(&text) })?;
+    let look = global.look();
+    // Escaped text has no colours: they come last.
+    let text = readable(&job, &trees, &attempts, look);
+    let text = if raw { text } else { escape_lines(&text) };
+    output::text(&coloured(&text, &job, look))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,6 +101,7 @@ pub(in crate::cli) fn readable(
     job: &Job,
     trees: &[(&str, Branch)],
     attempts: &[JobAttempt],
+    look: Look,
 ) -> String {
     let Value::Object(mut fields) = job.to_json() else { return String::new() };
     fields.remove("attempts");
@@ -106,7 +113,7 @@ pub(in crate::cli) fn readable(
         .iter()
         .filter(|(name, _)| !ORDER.contains(&name.as_str()) && !TEXTS.contains(&name.as_str()));
     let lines: Vec<(&String, String)> =
-        known.chain(others).map(|(name, value)| (name, shown(value))).collect();
+        known.chain(others).map(|(name, value)| (name, with_unit(name, value))).collect();
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for (name, value) in lines {
@@ -114,7 +121,7 @@ pub(in crate::cli) fn readable(
     }
     // The other fields tell an only attempt.
     if attempts.len() > 1 {
-        let _ = write!(text, "\nattempts:\n{}", table(attempts));
+        let _ = write!(text, "\nattempts:\n{}", table(attempts, look));
     }
     for (title, root) in trees {
         if root.more > 0 || !root.branches.is_empty() {
@@ -130,8 +137,8 @@ pub(in crate::cli) fn readable(
     text
 }
 
-fn table(attempts: &[JobAttempt]) -> String {
-    let mut table = TextTable::new(&["STARTED", ">TOOK", "ENDED", "ACTOR", "HOST", "ERROR"]);
+fn table(attempts: &[JobAttempt], look: Look) -> String {
+    let mut table = TextTable::new(&["STARTED", ">TOOK", "ENDED", "?~ACTOR", "?~HOST", "~ERROR"]);
     for of in attempts {
         let times =
             of.started_at.parse().ok().zip(of.ended_at.as_ref().and_then(|at| at.parse().ok()));
@@ -145,7 +152,8 @@ fn table(attempts: &[JobAttempt]) -> String {
             first_line(error),
         ]);
     }
-    table.render().lines().fold(String::new(), |text, line| text + "  " + line + "\n")
+    let plain = Look { colour: false, ..look.indented(2) };
+    table.show(plain).lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
 /// Writes one line per job, with its own branches indented below.
@@ -175,6 +183,36 @@ fn grouped(number: u64) -> String {
     shown
 }
 
+/// Returns the text with the word of its state in colour.
+fn coloured(text: &str, job: &Job, look: Look) -> String {
+    let word = job.status.as_str();
+    let is_state =
+        |line: &str| line.strip_prefix("status").is_some_and(|value| value.trim_start() == word);
+    let Some(line) = text.lines().find(|line| is_state(line)) else { return text.to_owned() };
+    let shown = line.replace(word, &look.state(word, word));
+    text.replacen(line, &shown, 1)
+}
+
+/// Returns the value of a field, seconds and bytes with their unit.
+fn with_unit(name: &str, value: &Value) -> String {
+    let seconds = || value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match name {
+        "timeout" | "retention" | "cpu_time" => match seconds() {
+            Some(time) if time.subsec_nanos() == 0 && time.as_secs() < 60 => {
+                format!("{}s", time.as_secs())
+            }
+            Some(time) => brief(time),
+            None => shown(value),
+        },
+        "memory_peak" => value.as_u64().map_or_else(|| shown(value), readable_size),
+        "progress" => match value.as_f64() {
+            Some(part) => format!("{:.0} %", part * 100.0),
+            None => shown(value),
+        },
+        _ => shown(value),
+    }
+}
+
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -189,6 +227,23 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn seconds_and_bytes_have_their_units() {
+        for (name, value, shown) in [
+            ("timeout", json!(30.0), "30s"),
+            ("retention", json!(604_800), "7d0h"),
+            ("cpu_time", json!(0.25), "250ms"),
+            ("memory_peak", json!(10_380_902), "9.9 MiB"),
+            ("memory_peak", json!(2_147_483_648_u64), "2.0 GiB"),
+            ("progress", json!(0.5), "50 %"),
+            ("retries", json!(3), "3"),
+            ("timeout", json!("odd"), "odd"),
+        ] {
+            assert_eq!(with_unit(name, &value), shown, "{name}");
+        }
+    }
 
     #[test]
     fn all_fields_are_shown_with_the_script_last() {
@@ -196,7 +251,7 @@ mod tests {
         job.output = Some("\u{1b}[2J".into());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
-            escape_lines(&readable(&job, &[], &[])),
+            escape_lines(&readable(&job, &[], &[], Look::PLAIN)),
             "id        j1\n\
              status    created\n\
              priority  1\n\

@@ -40,7 +40,7 @@ impl Status {
                 output::print(
                     global.json,
                     || document::of(&overview),
-                    || tables::of(&overview, now),
+                    || tables::of(&overview, now, global.look()),
                 )?;
                 Ok(ExitCode::SUCCESS)
             }

@@ -5,10 +5,12 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
+use super::super::look::Look;
 use super::super::table::TextTable;
 use super::super::time::{age, brief};
 use crate::client::Overview;
 use crate::proto::text::counted;
+use crate::proto::units::readable_size;
 use crate::store::{QueueState, RedisState};
 
 /// Queues that are shown; the others are counted.
@@ -18,14 +20,14 @@ const NAME_WIDTH: usize = 16;
 const QUEUE_WIDTH: usize = 36;
 
 /// The whole state as text.
-pub(super) fn of(overview: &Overview, now: Timestamp) -> String {
-    let mut parts = vec![redis(overview), supervisors(overview, now)];
+pub(super) fn of(overview: &Overview, now: Timestamp, look: Look) -> String {
+    let mut parts = vec![redis(overview), supervisors(overview, now, look)];
     parts.push(if overview.actors.is_empty() {
         "no live actor: jobs wait; start one: systemctl start hero@osis-default-1\n".to_owned()
     } else {
-        actors(overview)
+        actors(overview, look)
     });
-    parts.extend([queues(overview), types(overview)]);
+    parts.extend([queues(overview, look), types(overview, look)]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -49,25 +51,20 @@ fn redis(overview: &Overview) -> String {
 fn memory(redis: &RedisState) -> String {
     let most = match redis.memory_max_bytes {
         0 => "no maxmemory".to_owned(),
-        bytes => format!("maxmemory {}", mebibytes(bytes)),
+        bytes => format!("maxmemory {}", readable_size(bytes)),
     };
     let policy = redis.eviction_policy.as_deref().unwrap_or("policy unknown");
-    format!("{} in use, {most}, {policy}", mebibytes(redis.memory_used_bytes))
+    format!("{} in use, {most}, {policy}", readable_size(redis.memory_used_bytes))
 }
 
-fn mebibytes(bytes: u64) -> String {
-    let tenths = bytes.saturating_mul(10) >> 20;
-    format!("{}.{} MiB", tenths / 10, tenths % 10)
-}
-
-fn supervisors(overview: &Overview, now: Timestamp) -> String {
+fn supervisors(overview: &Overview, now: Timestamp, look: Look) -> String {
     if overview.supervisors.is_empty() {
         return "no live supervisor: schedules, retries and recovery wait;\n\
                 start one: systemctl start hero@supervisor\n"
             .to_owned();
     }
     let mut table =
-        TextTable::new(&["SUPERVISOR", "HOST", ">PID", ">UP", ">SEEN", "REDIS", "VERSION"]);
+        TextTable::new(&["SUPERVISOR", "HOST", ">PID", ">UP", ">SEEN", "*REDIS", "VERSION"]);
     let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
     let mut notes = String::new();
     for of in &overview.supervisors {
@@ -85,10 +82,10 @@ fn supervisors(overview: &Overview, now: Timestamp) -> String {
             notes.push_str(&wrapped(&of.unit, &of.redis));
         }
     }
-    table.render() + notes.as_str()
+    table.show(look) + notes.as_str()
 }
 
-fn actors(overview: &Overview) -> String {
+fn actors(overview: &Overview, look: Look) -> String {
     let mut table = TextTable::new(&[
         "ACTORS OF TYPE",
         ">LIVE",
@@ -109,10 +106,10 @@ fn actors(overview: &Overview) -> String {
             count.tasks.to_string(),
         ]);
     }
-    table.render()
+    table.show(look)
 }
 
-fn queues(overview: &Overview) -> String {
+fn queues(overview: &Overview, look: Look) -> String {
     let mut shown: Vec<&(QueueState, u64)> = overview.queues.iter().collect();
     if shown.is_empty() {
         return String::new();
@@ -120,7 +117,7 @@ fn queues(overview: &Overview) -> String {
     // Trouble first: jobs without an actor, then the longest wait.
     let is_served = |of: &(QueueState, u64)| of.0.depth == 0 || of.1 > 0 || of.0.paused;
     shown.sort_by_key(|of| (is_served(of), Reverse(of.0.oldest_wait)));
-    let mut table = TextTable::new(&["QUEUE", ">DEPTH", ">HELD", ">WAIT", ">ACTORS", "STATE"]);
+    let mut table = TextTable::new(&["QUEUE", ">DEPTH", ">HELD", ">WAIT", ">ACTORS", "*STATE"]);
     for (state, actors) in shown.iter().take(QUEUES_SHOWN) {
         table.row([
             fitted(&state.queue.to_string(), QUEUE_WIDTH),
@@ -138,10 +135,10 @@ fn queues(overview: &Overview) -> String {
             format!("and {}: hero queue list\n", counted(more as u64, "more queue", "more queues"))
         }
     };
-    table.render() + more.as_str()
+    table.show(look) + more.as_str()
 }
 
-fn types(overview: &Overview) -> String {
+fn types(overview: &Overview, look: Look) -> String {
     if overview.types.is_empty() {
         return String::new();
     }
@@ -168,7 +165,7 @@ fn types(overview: &Overview) -> String {
             hour(of.hour.map(|hour| hour.dead)),
         ]);
     }
-    table.render()
+    table.show(look)
 }
 
 /// Returns a text of at most this width; a longer one loses its middle.
@@ -213,7 +210,7 @@ mod tests {
     #[test]
     fn state_is_plain_tables() {
         assert_eq!(
-            of(&overview(), at()),
+            of(&overview(), at(), Look::PLAIN),
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
@@ -255,7 +252,7 @@ mod tests {
         });
         let first = overview.queues[0].clone();
         overview.queues.extend(std::iter::repeat_n(first, 30));
-        let text = of(&overview, at());
+        let text = of(&overview, at(), Look::PLAIN);
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -268,7 +265,7 @@ mod tests {
         let mut overview = overview();
         overview.supervisors.clear();
         overview.actors.clear();
-        let text = of(&overview, at());
+        let text = of(&overview, at(), Look::PLAIN);
         assert!(text.contains("systemctl start hero@supervisor"), "{text}");
         assert!(text.contains("no live actor"), "{text}");
     }

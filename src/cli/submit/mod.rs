@@ -59,6 +59,10 @@ impl Submit {
             let id = client.submit(self.options.job(&config)?).await?;
             let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;
+            output::hint(
+                global,
+                &format!("wait for its end: hero job wait {id}; look: hero job show {id}"),
+            );
             // The presence of old workers is unknown.
             if config.supervisor.served_legacy_queues().is_empty() {
                 warn_of_absent_actors(&client, &id).await;

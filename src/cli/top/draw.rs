@@ -9,6 +9,7 @@ use ratatui::widgets::{
     Block, Borders, Cell as TableCell, Paragraph, Row as TableRow, Table, TableState,
 };
 
+use super::super::look::ColorChoice;
 use super::job_view::JobView;
 use super::panes::{Cell, ListRow, Pane, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
@@ -30,13 +31,17 @@ pub(super) struct Look {
 
 impl Look {
     /// Reads what the environment tells of the terminal.
-    pub(super) fn of_terminal() -> Self {
+    pub(super) fn of_terminal(choice: ColorChoice) -> Self {
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
         let locale = locale.iter().find(|value| !value.is_empty());
         let is_utf8 = |value: &String| value.to_lowercase().replace('-', "").contains("utf8");
         Self {
-            colour: variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
+            colour: match choice {
+                ColorChoice::Always => true,
+                ColorChoice::Never => false,
+                ColorChoice::Auto => variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
+            },
             unicode: locale.is_some_and(is_utf8),
         }
     }

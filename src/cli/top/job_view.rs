@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::cli::job::show::readable;
+use crate::cli::look::Look;
 use crate::proto::job::{Job, JobId};
 use crate::proto::text::{escape, escape_lines};
 use crate::store::LogLine;
@@ -26,8 +27,8 @@ impl JobView {
     }
 
     pub(super) fn show(&mut self, job: &Job) {
-        self.fields =
-            escape_lines(&readable(job, &[], &job.attempts)).lines().map(str::to_owned).collect();
+        let text = escape_lines(&readable(job, &[], &job.attempts, Look::PLAIN));
+        self.fields = text.lines().map(str::to_owned).collect();
     }
 
     pub(super) fn add(&mut self, lines: Vec<LogLine>) {

@@ -71,10 +71,15 @@ const KEYBOARD_WAIT: Duration = Duration::from_millis(200);
 
 impl Top {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Error> {
+        if global.json {
+            let message = "hero top draws a screen, which is no JSON document; \
+                           hero status --json has the same numbers";
+            return Err(Error::new(Exit::Usage, message));
+        }
         let config = global.config()?;
         let source = SnapshotSource::of(&config)?;
         if self.once {
-            return self.print_once(&source).await;
+            return self.print_once(&source, global).await;
         }
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             let message = "hero top needs a terminal for its keys and its screen; \
@@ -88,7 +93,7 @@ impl Top {
         std::thread::spawn(move || read_keyboard(&keyboard));
         let mut session = TopSession { source, sender, screen: Screen::default(), follower: None };
         session.read_each(self.interval.max(INTERVAL_MIN));
-        let look = Look::of_terminal();
+        let look = Look::of_terminal(global.color);
         let end = loop {
             if let Err(error) = terminal.draw(|frame| draw(frame, &mut session.screen, look)) {
                 break Err(failed(&error));
@@ -106,7 +111,11 @@ impl Top {
     }
 
     /// Prints one frame. The rates need two readings.
-    async fn print_once(&self, source: &SnapshotSource) -> Result<ExitCode, Error> {
+    async fn print_once(
+        &self,
+        source: &SnapshotSource,
+        global: &Global,
+    ) -> Result<ExitCode, Error> {
         let first = source.read(None).await?;
         tokio::time::sleep(self.interval).await;
         let snapshot = source.read(Some(&first)).await?;
@@ -118,7 +127,7 @@ impl Top {
         };
         let mut terminal = Terminal::new(TestBackend::new(width, height))
             .map_err(|error: core::convert::Infallible| failed(&io::Error::other(error)))?;
-        let look = Look { colour: false, ..Look::of_terminal() };
+        let look = Look { colour: false, ..Look::of_terminal(global.color) };
         let _ = terminal.draw(|frame| draw(frame, &mut screen, look));
         let buffer = terminal.backend().buffer();
         let mut text = String::new();

@@ -1,0 +1,117 @@
+//! The look of standard output: its width and its colours, if it is a terminal.
+
+use std::io::{self, IsTerminal};
+
+use clap::ValueEnum;
+use ratatui::crossterm::terminal::window_size;
+
+use crate::proto::job::JobStatus;
+
+/// The width of a terminal that does not tell its own.
+const COLUMNS_UNKNOWN: usize = 80;
+/// Below this width nothing is cut further.
+const COLUMNS_MIN: usize = 20;
+
+/// The wish for colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum ColorChoice {
+    /// At a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`
+    #[default]
+    Auto,
+    /// In files and pipes too
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// The abilities of standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    /// The width of the terminal; `None` for files and pipes, which get everything in full.
+    pub(super) columns: Option<usize>,
+    pub(super) colour: bool,
+}
+
+impl Look {
+    /// That of a file or a pipe.
+    pub(super) const PLAIN: Self = Self { columns: None, colour: false };
+
+    /// Reads it from standard output and the environment.
+    pub(super) fn of_output(choice: ColorChoice) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        let colour = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                is_terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb"
+            }
+        };
+        let told = || window_size().ok().map(|size| usize::from(size.columns));
+        let columns = is_terminal.then(|| told().filter(|columns| *columns > 0));
+        let set = || variable("COLUMNS").parse().ok().filter(|columns| *columns > 0);
+        let columns = columns.map(|columns| columns.or_else(set).unwrap_or(COLUMNS_UNKNOWN));
+        Self { columns: columns.map(|columns| columns.max(COLUMNS_MIN)), colour }
+    }
+
+    /// The same for lines that are indented by so much.
+    pub(super) fn indented(self, by: usize) -> Self {
+        Self { columns: self.columns.map(|columns| columns.saturating_sub(by)), ..self }
+    }
+
+    /// Colours a word for a state by its meaning; `shown` may be a part of the word.
+    pub(super) fn state(self, word: &str, shown: &str) -> String {
+        match colour_of(word).filter(|_| self.colour) {
+            Some(code) => format!("\u{1b}[{code}m{shown}\u{1b}[0m"),
+            None => shown.to_owned(),
+        }
+    }
+
+    /// Emphasises a text.
+    pub(super) fn bold(self, shown: &str) -> String {
+        if self.colour { format!("\u{1b}[1m{shown}\u{1b}[0m") } else { shown.to_owned() }
+    }
+}
+
+/// The colour of a state: green went well, red did not, yellow was held up by a person, cyan runs, blue
+/// waits.
+fn colour_of(word: &str) -> Option<&'static str> {
+    const GREEN: &str = "32";
+    const YELLOW: &str = "33";
+    const BLUE: &str = "34";
+    const RED: &str = "31";
+    const CYAN: &str = "36";
+    // An actor's state may have its reason behind it.
+    let first = word.split(|c: char| !(c.is_ascii_lowercase() || c == '_')).next()?;
+    if let Ok(status) = first.parse::<JobStatus>() {
+        return Some(match status {
+            JobStatus::Finished => GREEN,
+            JobStatus::Error => RED,
+            JobStatus::Started => CYAN,
+            JobStatus::Created
+            | JobStatus::WaitingForPrerequisites
+            | JobStatus::Scheduled
+            | JobStatus::Dispatched => BLUE,
+        });
+    }
+    match first {
+        "cancelled" | "stopped" | "paused" | "draining" | "held" | "disabled" => Some(YELLOW),
+        "failed" | "lost" | "crashed" | "failing" | "expired" => Some(RED),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_has_the_colour_of_its_meaning() {
+        let look = Look { columns: None, colour: true };
+        assert_eq!(look.state("error", "error"), "\u{1b}[31merror\u{1b}[0m");
+        assert_eq!(look.state("finished", "fin…"), "\u{1b}[32mfin…\u{1b}[0m");
+        assert_eq!(look.state("draining, holding: load", "d…"), "\u{1b}[33md…\u{1b}[0m");
+        assert_eq!(look.state("open", "open"), "open");
+        assert_eq!(Look::PLAIN.state("error", "error"), "error");
+    }
+}

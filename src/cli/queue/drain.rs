@@ -1,0 +1,79 @@
+//! `hero queue drain`: pauses queues and waits until none of their jobs runs.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+
+use super::{PAUSED, QueueChoice, change};
+use crate::cli::time::brief;
+use crate::cli::{Global, output};
+use crate::client::Client;
+use crate::config::{Config, parse_duration};
+use crate::error::{Error, Exit};
+use crate::proto::queue::Queue;
+use crate::proto::text::counted;
+
+/// The time between two looks at the running jobs.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Pause queues, and wait until their running jobs have ended: before a deployment
+///
+/// The queues stay paused, and jobs may be submitted to them, until `hero queue resume`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero queue drain --all --wait 10m\n  \
+                        hero queue drain type:python\n  hero queue resume --all\n\n\
+                        Exit code 75: jobs still ran after the time of --wait.")]
+pub(in crate::cli) struct Drain {
+    #[command(flatten)]
+    which: QueueChoice,
+    /// Give up after this time; the queues stay paused, and the jobs go on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+impl Drain {
+    pub(super) async fn run(
+        &self,
+        client: &Client,
+        config: &Config,
+        global: &Global,
+    ) -> Result<ExitCode, Error> {
+        let queues = self.which.queues(client, config).await?;
+        let pause = async |queue: &Queue| client.pause_queue(queue).await;
+        let changed = change(global.json, &PAUSED, &queues, pause).await?;
+        // With --all, the jobs of queues that no program knows any more count too.
+        let only: Option<BTreeSet<Queue>> =
+            (!self.which.all).then(|| queues.iter().cloned().collect());
+        let (began, mut told) = (Instant::now(), None);
+        loop {
+            let running = client.count_running(only.as_ref()).await?;
+            if running == 0 {
+                break;
+            }
+            let jobs = counted(running, "job still runs", "jobs still run");
+            if let Some(patience) = self.wait.filter(|patience| began.elapsed() >= *patience) {
+                let message = format!(
+                    "gave up waiting after {}: {jobs}: hero job list --status started; the queues \
+                     stay paused: hero queue resume",
+                    brief(patience)
+                );
+                return Err(Error::new(Exit::GaveUp, message));
+            }
+            if told != Some(running) {
+                output::note(&format!("hero: {jobs}"));
+                told = Some(running);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        output::print(
+            global.json,
+            || json!({ "paused": changed, "running": 0 }),
+            || "drained: no job of these queues runs\n".to_owned(),
+        )?;
+        output::hint(global, "afterwards: hero queue resume");
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,127 @@
+//! `hero queue list`: one row per target, with the jobs that wait by priority.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cli::table::TextTable;
+use crate::cli::time::brief;
+use crate::cli::{Global, output};
+use crate::client::{Client, QueueDocument};
+use crate::error::Error;
+use crate::proto::target::{Priority, Target};
+use crate::store::QueueState;
+
+pub(super) async fn run(client: &Client, global: &Global) -> Result<ExitCode, Error> {
+    let queues = client.list_queues().await?;
+    output::print(
+        global.json,
+        || json!({ "queues": queues.iter().map(QueueDocument::from).collect::<Vec<_>>() }),
+        || table(&queues).show(global.look()),
+    )?;
+    if queues.is_empty() {
+        output::hint(
+            global,
+            "no queue holds jobs or is paused; submit one: hero submit -t osis -e 1",
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The queues of one target.
+struct TargetRow<'q> {
+    target: &'q Target,
+    queues: Vec<&'q QueueState>,
+}
+
+impl TargetRow<'_> {
+    fn of(&self, priority: Priority) -> Option<&QueueState> {
+        self.queues.iter().copied().find(|state| state.queue.priority == priority)
+    }
+
+    fn depth(&self, priority: Priority) -> String {
+        self.of(priority).map_or(0, |state| state.depth).to_string()
+    }
+
+    fn oldest_wait(&self) -> Option<Duration> {
+        self.queues.iter().filter_map(|state| state.oldest_wait).max()
+    }
+
+    /// `open`, `paused`, or the priorities that are paused.
+    fn state(&self) -> String {
+        let is_paused = |priority: &Priority| self.of(*priority).is_some_and(|state| state.paused);
+        let paused: Vec<String> =
+            Priority::ALL.iter().filter(|of| is_paused(of)).map(ToString::to_string).collect();
+        match paused.len() {
+            0 => "open".to_owned(),
+            3 => "paused".to_owned(),
+            _ => format!("paused: prio {}", paused.join(" ")),
+        }
+    }
+}
+
+fn table(queues: &[QueueState]) -> TextTable {
+    let titles = [
+        "~QUEUE",
+        ">URGENT",
+        ">NORMAL",
+        ">BACKGROUND",
+        ">HELD",
+        ">OLDEST WAIT",
+        "?>JOBS/S",
+        "*STATE",
+    ];
+    let mut table = TextTable::new(&titles);
+    let mut rows: Vec<TargetRow<'_>> = Vec::new();
+    for state in queues {
+        let target = &state.queue.target;
+        match rows.iter_mut().find(|row| row.target == target) {
+            Some(row) => row.queues.push(state),
+            None => rows.push(TargetRow { target, queues: vec![state] }),
+        }
+    }
+    for row in &rows {
+        let rate = row.queues.iter().find_map(|state| state.type_throughput_per_s);
+        table.row([
+            row.target.to_string(),
+            row.depth(Priority::Urgent),
+            row.depth(Priority::Normal),
+            row.depth(Priority::Background),
+            row.queues.iter().map(|state| state.held).sum::<u64>().to_string(),
+            row.oldest_wait().map(brief).unwrap_or_default(),
+            rate.map(|rate| format!("{rate:.1}")).unwrap_or_default(),
+            row.state(),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_has_one_row_with_its_jobs_by_priority() {
+        let state = |queue: &str, depth, paused| QueueState {
+            queue: queue.parse().expect("legal"),
+            depth,
+            held: 1,
+            oldest_wait: Some(Duration::from_millis(500 * depth)),
+            type_throughput_per_s: None,
+            paused,
+        };
+        let mut states = vec![state("type:osis:prio:0", 3, false), state("type:osis", 5, true)];
+        assert_eq!(
+            table(&states).render(),
+            "QUEUE      URGENT  NORMAL  BACKGROUND  HELD  OLDEST WAIT  JOBS/S  STATE\n\
+             type:osis       3       5           0     2        2.50s       -  paused: prio 1\n"
+        );
+        assert_eq!(QueueDocument::from(&states[0]).oldest_wait_s, Some(1.5));
+        states[0].paused = true;
+        states.push(state("type:osis:prio:2", 0, true));
+        let text = table(&states).render();
+        assert!(text.lines().count() == 2 && text.contains("  paused\n"), "{text}");
+        assert!(QueueDocument::from(&states[0]).paused);
+    }
+}
