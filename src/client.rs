@@ -44,6 +44,7 @@ mod queues;
 mod samples;
 mod scripts;
 mod searches;
+mod short_ids;
 mod stats;
 mod status;
 mod tokens;
@@ -73,7 +74,7 @@ pub use scripts::{check_script, script_functions};
 pub(crate) use scripts::{function_documents, script_groups};
 #[cfg(test)]
 pub(crate) use scripts::{osis_engine, sal_engine};
-pub use searches::{ErrorGroupDocument, ErrorGroupsDocument};
+pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
 pub use stats::{Counters, TypeStats};
 pub use tokens::{NewToken, Token, TokenError};
 

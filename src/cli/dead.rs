@@ -25,17 +25,17 @@ use crate::store::{DeadFilter, DeadLetter};
 pub(super) enum DeadCommand {
     List(DeadList),
     /// Show every field of a dead letter
-    #[command(after_help = "Example:\n  hero dead show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    #[command(after_help = "Example:\n  hero dead show 7f9c2ba4")]
     Show(Show),
     /// Run dead letters again, with all their attempts
     #[command(after_help = "Examples:\n  \
-                            hero dead retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
-                            hero dead retry --with-dependents 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                            hero dead retry 7f9c2ba4\n  \
+                            hero dead retry --with-dependents 7f9c2ba4\n  \
                             hero dead retry --all --type python --error 'connection refused'")]
     Retry(RetryDead),
     /// Delete dead letters, with their logs
     #[command(after_help = "Examples:\n  \
-                            hero dead delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                            hero dead delete 7f9c2ba4\n  \
                             hero dead delete --all --error timeout")]
     Delete(DeadChoice),
 }
@@ -94,7 +94,7 @@ impl DeadCommand {
         match self {
             Self::List(list) => list.run(&client, global).await,
             Self::Show(Show { id, raw }) => {
-                let id = parsed(&id)?;
+                let id = client.job_id(&id).await?;
                 client.dead_letter(&id).await?;
                 show::run(&client, &id, global, raw).await
             }
@@ -172,7 +172,7 @@ impl DeadChoice {
         client: &Client,
         act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
     ) -> Result<ExitCode, Error> {
-        apply(&self.ids, global, async |id| {
+        apply(client, &self.ids, global, async |id| {
             client.dead_letter(id).await?;
             act(id).await
         })

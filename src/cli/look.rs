@@ -26,13 +26,13 @@ pub(super) enum ColorChoice {
 
 /// The abilities of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct OutputLook {
     /// The width of the terminal; `None` for files and pipes, which get everything in full.
     pub(super) columns: Option<usize>,
     pub(super) colour: bool,
 }
 
-impl Look {
+impl OutputLook {
     /// That of a file or a pipe.
     pub(super) const PLAIN: Self = Self { columns: None, colour: false };
 
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn state_has_the_colour_of_its_meaning() {
-        let look = Look { columns: None, colour: true };
+        let look = OutputLook { columns: None, colour: true };
         assert_eq!(look.state("error", "error"), "\u{1b}[31merror\u{1b}[0m");
         assert_eq!(look.state("finished", "fin…"), "\u{1b}[32mfin…\u{1b}[0m");
         assert_eq!(look.state("draining, holding: load", "d…"), "\u{1b}[33md…\u{1b}[0m");
         assert_eq!(look.state("open", "open"), "open");
-        assert_eq!(Look::PLAIN.state("error", "error"), "error");
+        assert_eq!(OutputLook::PLAIN.state("error", "error"), "error");
     }
 }

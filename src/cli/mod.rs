@@ -216,8 +216,8 @@ impl Global {
     }
 
     /// The look of standard output.
-    fn look(&self) -> look::Look {
-        look::Look::of_output(self.color)
+    fn look(&self) -> look::OutputLook {
+        look::OutputLook::of_output(self.color)
     }
 
     fn client(&self) -> Result<Client, Error> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::look::Look;
+use super::look::OutputLook;
 use crate::proto::text::escape;
 
 /// The least width to which a cell is cut.
@@ -73,11 +73,11 @@ impl TextTable {
 
     /// The table as text in full, without spaces at the ends of lines.
     pub(super) fn render(&self) -> String {
-        self.show(Look::PLAIN)
+        self.show(OutputLook::PLAIN)
     }
 
     /// The table as text for standard output with this look.
-    pub(super) fn show(&self, look: Look) -> String {
+    pub(super) fn show(&self, look: OutputLook) -> String {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let mut cells: Vec<Vec<String>> = self.rows.clone();
         let mut widths = self.widths(&cells);
@@ -243,7 +243,7 @@ mod tests {
         );
     }
 
-    const TERMINAL: Look = Look { columns: Some(40), colour: false };
+    const TERMINAL: OutputLook = OutputLook { columns: Some(40), colour: false };
 
     fn of_jobs(error: &str) -> TextTable {
         let mut table = TextTable::new(&["#ID", "*STATUS", "?TYPE", "~ERROR"]);
@@ -262,7 +262,7 @@ mod tests {
              7f9c2ba4-e  error   python  a rather lo…\n\
              7f9c2ba4-a  error   python  a rather lo…\n"
         );
-        let narrow = Look { columns: Some(30), ..TERMINAL };
+        let narrow = OutputLook { columns: Some(30), ..TERMINAL };
         let shown = of_jobs("a rather long sentence").show(narrow);
         assert!(shown.lines().all(|line| width(line) <= 30), "{shown}");
         assert!(!shown.contains("python"), "{shown}");
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn colours_do_not_move_the_columns() {
-        let look = Look { columns: None, colour: true };
+        let look = OutputLook { columns: None, colour: true };
         let shown = of_jobs("no").show(look);
         let plain = without_colours(&shown);
         assert_eq!(plain, of_jobs("no").render());

@@ -37,6 +37,31 @@ pub enum ClientError {
     /// The job does not exist.
     #[error("no such job: {0}")]
     NoSuchJob(JobId),
+    /// Several jobs have ids that begin so.
+    #[error(
+        "several jobs have ids that begin with {part}: {}{}; write more of the id",
+        listed(.first),
+        if *.more { " …" } else { "" }
+    )]
+    AmbiguousId {
+        /// The beginning.
+        part: JobId,
+        /// The first of the jobs.
+        first: Vec<JobId>,
+        /// True if there are more.
+        more: bool,
+    },
+    /// The beginning of an id is too short to be sure, or its job is not among those that were looked at.
+    #[error(
+        "cannot tell which job {part} is: only the latest {looked} of more jobs were looked at; write \
+         the whole id"
+    )]
+    ShortIdNotFound {
+        /// The beginning.
+        part: JobId,
+        /// The number of jobs that were looked at.
+        looked: usize,
+    },
     /// The actor is not live.
     #[error("cannot reach actor {0}: it is not live; hero actor list shows the live ones")]
     NoSuchActor(ActorId),
@@ -172,6 +197,7 @@ impl ClientError {
             | Self::Name(_)
             | Self::IdTaken(_)
             | Self::UnknownPrerequisite(_)
+            | Self::AmbiguousId { .. }
             | Self::KeyHeld(_)
             | Self::Cycle(_)
             | Self::UnknownInGraph { .. }
@@ -182,11 +208,17 @@ impl ClientError {
             | Self::LostPrerequisite { .. }
             | Self::NoDeadLetter { .. } => Exit::Data,
             Self::Refused { error, .. } => error.exit(),
-            Self::NoSuchJob(_) | Self::NoSuchActor(_) => Exit::NotFound,
+            Self::NoSuchJob(_) | Self::ShortIdNotFound { .. } | Self::NoSuchActor(_) => {
+                Exit::NotFound
+            }
             Self::JobFailed { .. } => Exit::JobError,
             Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,
         }
     }
+}
+
+fn listed(ids: &[JobId]) -> String {
+    ids.iter().map(JobId::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a cycle as text; a long one by its two ends.

@@ -21,6 +21,20 @@ pub struct ErrorGroupsDocument {
     pub more: bool,
 }
 
+/// The jobs that a search has found.
+#[derive(Debug, Clone, Default)]
+pub struct Matching {
+    /// The jobs, the newest of each state first.
+    pub jobs: Vec<JobSummary>,
+    /// True if there may be more.
+    pub more: bool,
+}
+
+impl Matching {
+    /// The most jobs that are looked at.
+    pub const LOOKED_MAX: usize = 1_000_000;
+}
+
 /// Failures of one kind.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ErrorGroupDocument {
@@ -53,6 +67,33 @@ impl Client {
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs, ClientError> {
         Ok(self.store.find_jobs(query, search, sees).await?)
+    }
+
+    /// Looks for all jobs that a query and a search find and that are `wanted`, at most `query.limit`, the
+    /// latest. Looks at no more than [`Matching::LOOKED_MAX`].
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn matching(
+        &self,
+        query: &ListQuery,
+        search: &JobSearch,
+        wanted: impl Fn(&JobSummary) -> bool,
+    ) -> Result<Matching, ClientError> {
+        let most = query.limit;
+        let mut query = query.clone();
+        let (mut jobs, mut looked) = (Vec::new(), 0);
+        loop {
+            query.limit = (most - jobs.len()).min(ListQuery::LIMIT_MAX);
+            let found = self.store.find_jobs(&query, search, &wanted).await?;
+            looked += found.looked;
+            jobs.extend(found.items);
+            query.cursor = found.next;
+            let is_over = jobs.len() >= most || looked >= Matching::LOOKED_MAX;
+            if query.cursor.is_none() || is_over {
+                return Ok(Matching { jobs, more: query.cursor.is_some() });
+            }
+        }
     }
 
     /// Counts the jobs that were stopped, among the latest `most` that ended in error.

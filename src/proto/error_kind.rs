@@ -1,8 +1,11 @@
 //! The meaning of a job's error: its kind, and if the job was stopped.
 
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use regex::Regex;
+
+use super::target::IllegalName;
 
 /// The longest kind, in characters.
 const CHARS_MAX: usize = 200;
@@ -19,6 +22,58 @@ const VARYING: [(&str, &str); 4] = [
 
 /// The errors of jobs that were stopped.
 pub const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
+
+/// The reason for which a job failed, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureCause {
+    /// It was stopped.
+    Stopped,
+    /// An attempt took too long.
+    Timeout,
+    /// A job that it waited for failed.
+    Prerequisite,
+    /// Actors died running it.
+    Crashed,
+    /// Its hash could not be read, or broke a bound.
+    Invalid,
+    /// Its script failed.
+    Script,
+}
+
+impl FailureCause {
+    const WORDS: [(&'static str, Self); 6] = [
+        ("stopped", Self::Stopped),
+        ("timeout", Self::Timeout),
+        ("prerequisite", Self::Prerequisite),
+        ("crashed", Self::Crashed),
+        ("invalid", Self::Invalid),
+        ("script", Self::Script),
+    ];
+
+    /// Returns the cause that the error of a job tells.
+    pub fn of(error: &str) -> Self {
+        let begins = |text: &str| error.starts_with(text);
+        match error {
+            _ if STOP_ERRORS.contains(&error) => Self::Stopped,
+            "timeout" => Self::Timeout,
+            _ if begins("prerequisite failed: ") => Self::Prerequisite,
+            _ if begins("crashed: ") => Self::Crashed,
+            _ if begins("invalid job: ") => Self::Invalid,
+            _ => Self::Script,
+        }
+    }
+}
+
+impl FromStr for FailureCause {
+    type Err = IllegalName;
+
+    fn from_str(word: &str) -> Result<Self, IllegalName> {
+        let found = Self::WORDS.iter().find(|(known, _)| *known == word);
+        let form = "stopped, timeout, prerequisite, crashed, invalid or script";
+        let illegal = || IllegalName { what: "cause of a failure", value: word.to_owned(), form };
+        found.map(|(_, cause)| *cause).ok_or_else(illegal)
+    }
+}
 
 /// Returns the kind of an error: its first line, with numbers, ids, paths and quoted texts replaced.
 pub fn error_kind(error: &str) -> String {
@@ -38,6 +93,21 @@ pub fn error_kind(error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn error_tells_its_cause() {
+        for (error, word) in [
+            ("stopped_by_request", "stopped"),
+            ("timeout", "timeout"),
+            ("prerequisite failed: a", "prerequisite"),
+            ("crashed: 3 actors died running it", "crashed"),
+            ("invalid job: script is missing", "invalid"),
+            ("timeout of the database", "script"),
+        ] {
+            assert_eq!(word.parse(), Ok(FailureCause::of(error)), "{error}");
+        }
+        assert!("luck".parse::<FailureCause>().is_err());
+    }
 
     #[test]
     fn errors_that_differ_in_numbers_ids_paths_and_quoted_texts_are_of_one_kind() {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
-use crate::proto::job::InvalidJob;
+use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::object::ObjectError;
 use crate::proto::target::IllegalName;
 use crate::store::StoreError;
@@ -87,6 +87,13 @@ impl From<ClientError> for RpcError {
             ClientError::Invalid(error) => error.into(),
             ClientError::Name(error) => error.into(),
             ClientError::NoSuchJob(id) => new(code::NOT_FOUND).with("id", id.as_str()),
+            ClientError::AmbiguousId { part, first, .. } => {
+                let first: Vec<&str> = first.iter().map(JobId::as_str).collect();
+                new(code::INVALID_PARAMS).with("id", part.as_str()).with("jobs", first)
+            }
+            ClientError::ShortIdNotFound { part, .. } => {
+                new(code::NOT_FOUND).with("id", part.as_str())
+            }
             ClientError::NoSuchActor(actor) => {
                 new(code::NOT_FOUND).with("actor", actor.to_string())
             }

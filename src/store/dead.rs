@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::listing::illegal_cursor;
+use super::listing::{illegal_cursor, write_fields};
 use super::{Store, StoreError};
 use crate::proto::job::JobId;
 use crate::proto::target::{IllegalName, ScriptType};
@@ -64,7 +64,7 @@ pub struct DeadPage {
 }
 
 /// A dead letter in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
     /// The job.
     pub id: JobId,
@@ -73,8 +73,18 @@ pub struct DeadLetter {
     /// Its last error, cut after [`DeadLetter::ERROR_BYTES_MAX`].
     pub error: String,
     /// Further fields of its hash, by their names.
-    #[serde(flatten)]
     pub fields: BTreeMap<&'static str, String>,
+}
+
+impl Serialize for DeadLetter {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.fields.len() + 3))?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("script_type", &self.script_type)?;
+        map.serialize_entry("error", &self.error)?;
+        write_fields(&mut map, &self.fields)?;
+        map.end()
+    }
 }
 
 impl DeadLetter {

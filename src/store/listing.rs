@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use redis::Value;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Store, StoreError};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
 use crate::proto::target::{IllegalName, ScriptType};
 
@@ -76,15 +76,34 @@ pub struct Page<T> {
 }
 
 /// A job in a list. Times are RFC 3339.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {
     /// The job.
     pub id: JobId,
     /// Its state.
     pub status: JobStatus,
     /// Further fields of its hash, by their names.
-    #[serde(flatten)]
     pub fields: BTreeMap<&'static str, String>,
+}
+
+impl Serialize for JobSummary {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.fields.len() + 2))?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("status", &self.status)?;
+        write_fields(&mut map, &self.fields)?;
+        map.end()
+    }
+}
+
+/// Writes fields of a hash into an object, numbers and lists as such.
+pub(super) fn write_fields<M: SerializeMap>(
+    map: &mut M,
+    fields: &BTreeMap<&'static str, String>,
+) -> Result<(), M::Error> {
+    let mut fields = fields.iter();
+    fields
+        .try_for_each(|(name, text)| map.serialize_entry(name, &json_of_field(name, text.clone())))
 }
 
 /// The fields in a list, without script and output, which may be large.
@@ -348,6 +367,21 @@ impl JobSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_a_job_in_a_list_are_numbers_in_json() {
+        let texts = [("attempt", "2"), ("name", "7"), ("priority", "0"), ("progress", "0.5")];
+        let fields = texts.map(|(name, text)| (name, text.to_owned())).into();
+        let id = "a".parse().expect("legal");
+        let job = JobSummary { id, status: JobStatus::Started, fields };
+        assert_eq!(
+            serde_json::json!(job),
+            serde_json::json!({
+                "id": "a", "status": "started", "attempt": 2, "name": "7", "priority": 0,
+                "progress": 0.5,
+            })
+        );
+    }
 
     #[test]
     fn a_cursor_reads_back_as_it_is_written() {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Store, StoreError};
-use crate::proto::error_kind::{STOP_ERRORS, error_kind};
+use crate::proto::error_kind::{FailureCause, STOP_ERRORS, error_kind};
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
@@ -22,6 +22,8 @@ pub struct JobSearch {
     pub text: Option<String>,
     /// Only jobs whose error is of this kind, as [`error_kind`] returns it.
     pub error_kind: Option<String>,
+    /// Only jobs that failed for this reason.
+    pub cause: Option<FailureCause>,
     /// Only jobs of this queue.
     pub queue: Option<Queue>,
     /// Only jobs that a limit holds, or, with `false`, only others.
@@ -53,6 +55,7 @@ impl JobSearch {
     pub fn is_wanted(&self) -> bool {
         let texts = [&self.caller, &self.name, &self.error, &self.text, &self.error_kind];
         texts.iter().any(|text| text.is_some())
+            || self.cause.is_some()
             || self.queue.is_some()
             || self.held.is_some()
             || self.cancelled.is_some()
@@ -79,6 +82,7 @@ impl JobSearch {
             && self.cancelled.is_none_or(|wanted| job.is_cancelled() == wanted)
             && self.since.is_none_or(|since| created().is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| created().is_some_and(|at| at <= until))
+            && self.cause.is_none_or(|cause| job.cause() == Some(cause))
             && self.error_kind.as_ref().is_none_or(|kind| error_kind(field("error")) == *kind)
     }
 }
@@ -104,6 +108,12 @@ impl JobSummary {
     pub fn is_cancelled(&self) -> bool {
         let error = self.fields.get("error").map(String::as_str);
         self.status == JobStatus::Error && is_of_stop(error)
+    }
+
+    /// Returns why the job failed, if it did.
+    pub fn cause(&self) -> Option<FailureCause> {
+        let error = self.fields.get("error").filter(|_| self.status == JobStatus::Error)?;
+        Some(FailureCause::of(error))
     }
 
     /// Returns the queue of the job; `None` without a type.

@@ -48,6 +48,15 @@ impl JobDoc {
         self.0.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Returns the text or the number of a field, as text.
+    pub(super) fn plain(&self, field: &str) -> String {
+        match self.0.get(field) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        }
+    }
+
     /// Returns the number of a field.
     pub(super) fn number(&self, field: &str) -> Option<f64> {
         match self.0.get(field)? {

@@ -30,6 +30,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("job clear", Some(&["--yes"])),
     ("queue list", Some(&[])),
     ("queue pause", Some(&["type:osis"])),
+    ("queue drain", Some(&["--all"])),
     ("queue resume", Some(&["type:osis"])),
     ("queue purge", Some(&["type:osis"])),
     ("actor list", Some(&[])),

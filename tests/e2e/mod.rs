@@ -35,6 +35,7 @@ mod shutdown;
 mod status;
 mod story;
 mod supervisor;
+mod terminal;
 mod tls;
 mod tokens;
 mod top;

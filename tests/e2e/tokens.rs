@@ -35,6 +35,9 @@ fn token_is_shown_once_and_only_its_hash_is_kept() {
 fn wrong_scope_type_or_name_is_refused() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
+    let unknown = ["token", "new", "a", "--scope", "read", "--type", "ruby"];
+    hero.run(&unknown).code(65).says("`ruby` is not configured");
+    hero.run(&["mcp", "--type", "ruby"]).code(65).says("`ruby` is not configured");
     hero.run(&["token", "new", "a", "--scope", "root"])
         .code(65)
         .says("read, submit, operate or admin");

@@ -97,5 +97,6 @@ fn one_frame_is_printed_without_a_terminal() {
     for part in ["0 supervisors", "type:osis", "No actor is live.", "No job has failed."] {
         assert!(frame.contains(part), "{part} in\n{frame}");
     }
+    hero.run(&["top", "--once", "--json"]).code(2).says("hero status --json");
     hero.run(&["top"]).code(2).says("hero top needs a terminal");
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::filter::JobFilters;
 use crate::cli::exec::parsed;
 use crate::cli::table::{TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief};
@@ -15,36 +16,16 @@ use crate::cli::{Global, output};
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job::JobStatus;
-use crate::store::{JobSearch, JobSummary, ListQuery};
+use crate::store::{JobSearch, JobSummary};
 
 /// List jobs by state, the newest first
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero job list --status error --limit 20\n  \
+#[command(after_help = "Examples:\n  hero job list --status error --since 24h\n  \
                         hero job list --type python --json\n\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
-    // Not by a doc comment, in which the longest name would need backticks.
-    #[arg(
-        long,
-        help = "Only jobs in this state: created, waiting_for_prerequisites, scheduled, dispatched, \
-                started, finished or error"
-    )]
-    status: Option<String>,
-    /// Only jobs of this script type
-    #[arg(short = 't', long = "type", value_name = "TYPE")]
-    script_type: Option<String>,
-    /// Only jobs of this caller
-    #[arg(long, value_name = "TEXT")]
-    caller: Option<String>,
-    /// Only jobs whose name contains this text
-    #[arg(long, value_name = "TEXT")]
-    name: Option<String>,
-    /// Only jobs whose error contains this text, within its first 200 characters
-    #[arg(long, value_name = "TEXT")]
-    error: Option<String>,
-    /// Only jobs that were stopped
-    #[arg(long)]
-    cancelled: bool,
+    #[command(flatten)]
+    filter: JobFilters,
     /// The page size, up to 1000
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -56,13 +37,9 @@ pub(in crate::cli) struct JobList {
 
 impl JobList {
     pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let query = ListQuery {
-            status: self.status.as_deref().map(parsed).transpose()?,
-            script_type: self.script_type.as_deref().map(parsed).transpose()?,
-            limit: self.limit.into(),
-            cursor: self.cursor.as_deref().map(parsed).transpose()?,
-        };
-        let search = self.search();
+        let mut query = self.filter.query(self.limit.into())?;
+        query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
+        let search = self.filter.search(client.now().await?)?;
         let (items, next) = if search.is_wanted() {
             let found = client.find_jobs(&query, &search, |_| true).await?;
             if found.looked >= JobSearch::LOOKED_MAX {
@@ -88,38 +65,12 @@ impl JobList {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn search(&self) -> JobSearch {
-        JobSearch {
-            caller: self.caller.clone(),
-            name: self.name.clone(),
-            error: self.error.clone(),
-            cancelled: self.cancelled.then_some(true),
-            ..JobSearch::default()
-        }
-    }
-
     fn command_for(&self, cursor: &str) -> String {
-        let mut command = "hero job list".to_owned();
-        let texts = [("--caller", &self.caller), ("--name", &self.name), ("--error", &self.error)];
-        for (option, text) in texts {
-            if let Some(text) = text {
-                let _ = write!(command, " {option} '{}'", text.replace('\'', r"'\''"));
-            }
-        }
-        if self.cancelled {
-            command.push_str(" --cancelled");
-        }
-        for (option, value) in [("--status", &self.status), ("--type", &self.script_type)] {
-            if let Some(value) = value {
-                let _ = write!(command, " {option} {value}");
-            }
-        }
-        let _ = write!(command, " --limit {} --cursor {cursor}", self.limit);
-        command
+        format!("hero job list{} --limit {} --cursor {cursor}", self.filter.words(), self.limit)
     }
 }
 
-fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
+pub(super) fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
     let mut titles = vec![
         "#ID",
         "~?NAME",
@@ -240,16 +191,8 @@ mod tests {
 
     #[test]
     fn next_page_keeps_the_filters() {
-        let list = JobList {
-            status: Some("error".to_owned()),
-            script_type: None,
-            caller: None,
-            name: None,
-            error: None,
-            cancelled: false,
-            limit: 2,
-            cursor: None,
-        };
+        let filter = JobFilters { status: Some("error".to_owned()), ..JobFilters::default() };
+        let list = JobList { filter, limit: 2, cursor: None };
         assert_eq!(
             list.command_for("error.1.j1"),
             "hero job list --status error --limit 2 --cursor error.1.j1"

@@ -1,17 +1,24 @@
 //! `hero job …`: lists, shows, awaits, stops, retries and deletes jobs.
 
+mod bulk;
+mod each;
 mod errors;
+mod filter;
 mod list;
+mod moment;
 pub(super) mod show;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::exec::{explained, parsed, wait};
+use self::bulk::{BulkVerb, JobChoice};
+use self::each::one;
+pub(super) use self::each::{Told, apply};
+pub(super) use self::moment::since;
+use super::exec::{explained, wait};
 use super::progress::View;
 use super::{Global, output};
 use crate::client::{Client, ClientError};
@@ -28,26 +35,26 @@ pub(super) enum JobCommand {
     List(list::JobList),
     Errors(errors::JobErrors),
     /// Show every field of a job
-    #[command(after_help = "Example:\n  hero job show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    #[command(after_help = "Example:\n  hero job show 7f9c2ba4")]
     Show(Show),
     Wait(Wait),
     /// Write the output of a finished job, its bytes unchanged
-    #[command(
-        after_help = "Example:\n  hero job output 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7 > image.png"
-    )]
+    #[command(after_help = "Example:\n  hero job output 7f9c2ba4 > image.png")]
     Output {
         /// The job
         id: String,
     },
     Logs(Logs),
     /// Stop jobs, waiting or running
-    #[command(after_help = "Example:\n  hero job stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
-    Stop(Many),
+    #[command(after_help = "Examples:\n  hero job stop 7f9c2ba4\n  \
+                            hero job stop --type python --since 1h --dry-run")]
+    Stop(JobChoice),
     Retry(RetryJobs),
     Clone(CloneJob),
     /// Delete jobs that are not running, with their logs
-    #[command(after_help = "Example:\n  hero job delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
-    Delete(Many),
+    #[command(after_help = "Examples:\n  hero job delete 7f9c2ba4\n  \
+                            hero job delete --status finished --until 2d --yes")]
+    Delete(JobChoice),
     Clear(Clear),
 }
 
@@ -60,23 +67,18 @@ pub(super) struct Show {
     pub(super) raw: bool,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Many {
-    /// The jobs
-    #[arg(required = true, value_name = "ID")]
-    ids: Vec<String>,
-}
-
-/// Run ended jobs again
+/// Run ended jobs again: named ones, or all that match filters
 ///
+/// Filters choose failed jobs, unless --status names another state.
 /// A job waits again for those of its prerequisites that have not finished. It is rejected if one
 /// failed or does not exist any more, as it would run without an input.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero job retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
-                        hero job retry --with-dependents 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+#[command(after_help = "Examples:\n  hero job retry 7f9c2ba4\n  \
+                        hero job retry --with-dependents 7f9c2ba4\n  \
+                        hero job retry --type python --since 24h --failed-because timeout")]
 pub(super) struct RetryJobs {
     #[command(flatten)]
-    jobs: Many,
+    jobs: JobChoice,
     /// Resume the failed part of a graph: retry the jobs that failed, and all their dependents
     /// that failed because of a prerequisite
     #[arg(long)]
@@ -87,8 +89,8 @@ pub(super) struct RetryJobs {
 ///
 /// The copy has a new id, no unique key and no earliest time.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero job clone 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
-                        hero job clone 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7 --set timeout=60 \
+#[command(after_help = "Examples:\n  hero job clone 7f9c2ba4\n  \
+                        hero job clone 7f9c2ba4 --set timeout=60 \
                         --set 'env_vars={\"A\": \"b\"}'\n\n\
                         The fields are those of the job's hash, the values as the hash has them: seconds, \
                         JSON.\nAn empty value takes the field away.")]
@@ -111,7 +113,7 @@ impl CloneJob {
     async fn run(self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let value = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
         let changes = self.set.into_iter().map(|(name, text)| (name, value(text)));
-        let id = client.clone_job(&parsed(&self.id)?, &changes.collect()).await?;
+        let id = client.clone_job(&client.job_id(&self.id).await?, &changes.collect()).await?;
         output::print(json, || json!({ "id": id }), || format!("{id}\n"))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -119,7 +121,7 @@ impl CloneJob {
 
 /// Wait for the end of a job and print its output
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero job wait --wait 30s 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+#[command(after_help = "Example:\n  hero job wait --wait 30s 7f9c2ba4")]
 pub(super) struct Wait {
     /// The job
     id: String,
@@ -130,9 +132,9 @@ pub(super) struct Wait {
 
 /// Print the log of a job
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
-                        hero job logs --since 10m 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
-                        hero job logs -f --timestamps 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+#[command(after_help = "Example:\n  hero job logs -f 7f9c2ba4\n  \
+                        hero job logs --since 10m 7f9c2ba4\n  \
+                        hero job logs -f --timestamps 7f9c2ba4\n\n\
                         The standard output of a job is in its log once it has run for a second.\n\
                         With --json and -f, one document per line as the log grows.")]
 pub(super) struct Logs {
@@ -170,34 +172,40 @@ impl JobCommand {
         match self {
             Self::List(list) => list.run(&client, global).await,
             Self::Errors(errors) => errors.run(&client, global).await,
-            Self::Show(Show { id, raw }) => show::run(&client, &parsed(&id)?, global, raw).await,
+            Self::Show(Show { id, raw }) => {
+                show::run(&client, &client.job_id(&id).await?, global, raw).await
+            }
             Self::Wait(Wait { id, wait: patience }) => {
-                let id = parsed(&id)?;
+                let id = client.job_id(&id).await?;
                 let view = View::of_progress(&client, &id).await?;
                 wait(&client, &id, view, patience, global.json).await
             }
-            Self::Output { id } => write_output(&client, &parsed(&id)?, global.json).await,
+            Self::Output { id } => {
+                write_output(&client, &client.job_id(&id).await?, global.json).await
+            }
             Self::Logs(logs) => logs.run(&client, global.json).await,
-            Self::Stop(many) => {
-                many.each(global, async |id| {
+            Self::Stop(jobs) => {
+                let stop = async |id: &JobId| {
                     let ended = client.stop_job(id).await?;
-                    Ok(if ended { "stopped" } else { "told to stop" }.to_owned())
-                })
-                .await
+                    one(id, if ended { "stopped" } else { "told to stop" })
+                };
+                jobs.each(&client, global, BulkVerb::Stop, stop).await
             }
             Self::Retry(RetryJobs { jobs, with_dependents: true }) => {
-                apply(&jobs.ids, global, async |id| retry_with_dependents(&client, id).await).await
+                let retry = async |id: &JobId| retry_with_dependents(&client, id).await;
+                jobs.each(&client, global, BulkVerb::Retry, retry).await
             }
             Self::Retry(RetryJobs { jobs, with_dependents: false }) => {
-                jobs.each(global, async |id| Ok(client.retry_job(id).await?.to_string())).await
+                let retry = async |id: &JobId| one(id, client.retry_job(id).await?.as_str());
+                jobs.each(&client, global, BulkVerb::Retry, retry).await
             }
             Self::Clone(clone) => clone.run(&client, global.json).await,
-            Self::Delete(many) => {
-                many.each(global, async |id| {
+            Self::Delete(jobs) => {
+                let delete = async |id: &JobId| {
                     client.delete_job(id).await?;
-                    Ok("deleted".to_owned())
-                })
-                .await
+                    one(id, "deleted")
+                };
+                jobs.each(&client, global, BulkVerb::Delete, delete).await
             }
             Self::Clear(Clear { yes: _ }) => {
                 let deleted = client.clear_all_jobs().await?;
@@ -226,51 +234,6 @@ async fn write_output(client: &Client, id: &JobId, json: bool) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// A job, and what was done to it.
-pub(super) type Told = (JobId, Result<String, ClientError>);
-
-impl Many {
-    /// Applies an operation to each job, also after failures. The exit code is that of the first
-    /// failure.
-    async fn each(
-        &self,
-        global: &Global,
-        act: impl AsyncFn(&JobId) -> Result<String, ClientError>,
-    ) -> Result<ExitCode, Error> {
-        apply(&self.ids, global, async |id| Ok(vec![(id.clone(), act(id).await)])).await
-    }
-}
-
-/// Applies an operation that may concern further jobs to each job, also after failures. The exit code
-/// is that of the first failure.
-pub(super) async fn apply(
-    ids: &[String],
-    global: &Global,
-    act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
-) -> Result<ExitCode, Error> {
-    let ids: Vec<JobId> = ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
-    let mut document = Vec::new();
-    let mut worst = Exit::Ok;
-    for id in ids {
-        let told = act(&id).await.unwrap_or_else(|error| vec![(id, Err(error))]);
-        for (id, result) in told {
-            match result.map_err(Error::from) {
-                Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
-                Ok(done) => output::line(&format!("{id} {done}"))?,
-                Err(error) => {
-                    output::print_error(&error);
-                    document.push(json!({ "id": id, "problem": error.message }));
-                    worst = if worst == Exit::Ok { error.exit } else { worst };
-                }
-            }
-        }
-    }
-    if global.json {
-        output::json(&json!({ "jobs": document }))?;
-    }
-    Ok(worst.into())
-}
-
 /// Retries a job that failed, and its dependents that failed because of a prerequisite.
 pub(super) async fn retry_with_dependents(
     client: &Client,
@@ -285,7 +248,7 @@ impl Logs {
     const PAGE: usize = 1000;
 
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
-        let id = parsed(&self.id)?;
+        let id = client.job_id(&self.id).await?;
         let since = match &self.since {
             Some(text) => Some(LogLine::place_before(since(text, client.now().await?)?)),
             None => None,
@@ -356,17 +319,4 @@ impl Logs {
         }
         output::log_line(&(text + line.line.as_str()), self.raw)
     }
-}
-
-/// Parses a time, or a duration before now.
-pub(super) fn since(text: &str, now: Timestamp) -> Result<Timestamp, Error> {
-    if let Ok(time) = text.parse() {
-        return Ok(time);
-    }
-    let ago = parse_duration(text).ok().and_then(|ago| now.checked_sub(ago).ok());
-    ago.ok_or_else(|| {
-        let message = "--since: expected a duration such as 10m, or a time in RFC 3339 such as \
-                       2026-12-24T18:00:00+01:00";
-        Error::new(Exit::Data, message)
-    })
 }

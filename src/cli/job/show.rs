@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::list::attempt as took;
-use crate::cli::look::Look;
+use crate::cli::look::OutputLook;
 use crate::cli::table::{TextTable, first_line};
 use crate::cli::time::{between, brief};
 use crate::cli::{Global, output};
@@ -101,7 +101,7 @@ pub(in crate::cli) fn readable(
     job: &Job,
     trees: &[(&str, Branch)],
     attempts: &[JobAttempt],
-    look: Look,
+    look: OutputLook,
 ) -> String {
     let Value::Object(mut fields) = job.to_json() else { return String::new() };
     fields.remove("attempts");
@@ -137,7 +137,7 @@ pub(in crate::cli) fn readable(
     text
 }
 
-fn table(attempts: &[JobAttempt], look: Look) -> String {
+fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
     let mut table = TextTable::new(&["STARTED", ">TOOK", "ENDED", "?~ACTOR", "?~HOST", "~ERROR"]);
     for of in attempts {
         let times =
@@ -152,7 +152,7 @@ fn table(attempts: &[JobAttempt], look: Look) -> String {
             first_line(error),
         ]);
     }
-    let plain = Look { colour: false, ..look.indented(2) };
+    let plain = OutputLook { colour: false, ..look.indented(2) };
     table.show(plain).lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
@@ -184,7 +184,7 @@ fn grouped(number: u64) -> String {
 }
 
 /// Returns the text with the word of its state in colour.
-fn coloured(text: &str, job: &Job, look: Look) -> String {
+fn coloured(text: &str, job: &Job, look: OutputLook) -> String {
     let word = job.status.as_str();
     let is_state =
         |line: &str| line.strip_prefix("status").is_some_and(|value| value.trim_start() == word);
@@ -251,7 +251,7 @@ mod tests {
         job.output = Some("\u{1b}[2J".into());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
-            escape_lines(&readable(&job, &[], &[], Look::PLAIN)),
+            escape_lines(&readable(&job, &[], &[], OutputLook::PLAIN)),
             "id        j1\n\
              status    created\n\
              priority  1\n\

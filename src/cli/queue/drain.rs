@@ -1,4 +1,4 @@
-//! `hero queue drain`: pauses queues and waits until none of their jobs runs.
+//! `hero queue drain`: pauses queues and waits for the end of their running jobs.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::super::look::Look;
+use super::super::look::OutputLook;
 use super::super::table::TextTable;
 use super::super::time::{age, brief};
 use crate::client::Overview;
@@ -20,7 +20,7 @@ const NAME_WIDTH: usize = 16;
 const QUEUE_WIDTH: usize = 36;
 
 /// The whole state as text.
-pub(super) fn of(overview: &Overview, now: Timestamp, look: Look) -> String {
+pub(super) fn of(overview: &Overview, now: Timestamp, look: OutputLook) -> String {
     let mut parts = vec![redis(overview), supervisors(overview, now, look)];
     parts.push(if overview.actors.is_empty() {
         "no live actor: jobs wait; start one: systemctl start hero@osis-default-1\n".to_owned()
@@ -57,7 +57,7 @@ fn memory(redis: &RedisState) -> String {
     format!("{} in use, {most}, {policy}", readable_size(redis.memory_used_bytes))
 }
 
-fn supervisors(overview: &Overview, now: Timestamp, look: Look) -> String {
+fn supervisors(overview: &Overview, now: Timestamp, look: OutputLook) -> String {
     if overview.supervisors.is_empty() {
         return "no live supervisor: schedules, retries and recovery wait;\n\
                 start one: systemctl start hero@supervisor\n"
@@ -85,7 +85,7 @@ fn supervisors(overview: &Overview, now: Timestamp, look: Look) -> String {
     table.show(look) + notes.as_str()
 }
 
-fn actors(overview: &Overview, look: Look) -> String {
+fn actors(overview: &Overview, look: OutputLook) -> String {
     let mut table = TextTable::new(&[
         "ACTORS OF TYPE",
         ">LIVE",
@@ -109,7 +109,7 @@ fn actors(overview: &Overview, look: Look) -> String {
     table.show(look)
 }
 
-fn queues(overview: &Overview, look: Look) -> String {
+fn queues(overview: &Overview, look: OutputLook) -> String {
     let mut shown: Vec<&(QueueState, u64)> = overview.queues.iter().collect();
     if shown.is_empty() {
         return String::new();
@@ -138,7 +138,7 @@ fn queues(overview: &Overview, look: Look) -> String {
     table.show(look) + more.as_str()
 }
 
-fn types(overview: &Overview, look: Look) -> String {
+fn types(overview: &Overview, look: OutputLook) -> String {
     if overview.types.is_empty() {
         return String::new();
     }
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn state_is_plain_tables() {
         assert_eq!(
-            of(&overview(), at(), Look::PLAIN),
+            of(&overview(), at(), OutputLook::PLAIN),
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
@@ -252,7 +252,7 @@ mod tests {
         });
         let first = overview.queues[0].clone();
         overview.queues.extend(std::iter::repeat_n(first, 30));
-        let text = of(&overview, at(), Look::PLAIN);
+        let text = of(&overview, at(), OutputLook::PLAIN);
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -265,7 +265,7 @@ mod tests {
         let mut overview = overview();
         overview.supervisors.clear();
         overview.actors.clear();
-        let text = of(&overview, at(), Look::PLAIN);
+        let text = of(&overview, at(), OutputLook::PLAIN);
         assert!(text.contains("systemctl start hero@supervisor"), "{text}");
         assert!(text.contains("no live actor"), "{text}");
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::cli::job::show::readable;
-use crate::cli::look::Look;
+use crate::cli::look::OutputLook;
 use crate::proto::job::{Job, JobId};
 use crate::proto::text::{escape, escape_lines};
 use crate::store::LogLine;
@@ -27,7 +27,7 @@ impl JobView {
     }
 
     pub(super) fn show(&mut self, job: &Job) {
-        let text = escape_lines(&readable(job, &[], &job.attempts, Look::PLAIN));
+        let text = escape_lines(&readable(job, &[], &job.attempts, OutputLook::PLAIN));
         self.fields = text.lines().map(str::to_owned).collect();
     }
 

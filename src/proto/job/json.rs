@@ -18,11 +18,7 @@ impl Job {
     /// and lists as such, times as text. A field that the hash does not have is left out.
     pub fn to_json(&self) -> Value {
         let fields = self.to_hash().into_iter().map(|(name, text)| {
-            let value = match kind_of(name) {
-                FieldKind::Text | FieldKind::Time => Value::String(text),
-                FieldKind::Flag => json!(!matches!(text.as_str(), "0" | "false")),
-                _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-            };
+            let value = json_of_field(name, text);
             (name.to_owned(), value)
         });
         let mut object: Map<String, Value> = fields.collect();
@@ -63,6 +59,15 @@ impl Job {
             return Err(InvalidJob::new("script", "is missing"));
         }
         Ok(Self::from(spec))
+    }
+}
+
+/// Returns a field of the hash as JSON has it: numbers and lists as such, times as text.
+pub fn json_of_field(name: &str, text: String) -> Value {
+    match kind_of(name) {
+        FieldKind::Text | FieldKind::Time => Value::String(text),
+        FieldKind::Flag => json!(!matches!(text.as_str(), "0" | "false")),
+        _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
     }
 }
 

@@ -25,6 +25,7 @@ pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use exit_codes::ExitCodes;
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, UniqueKey};
+pub use json::json_of_field;
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;
 pub use record::Job;

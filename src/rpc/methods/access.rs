@@ -9,6 +9,7 @@ use super::super::method::CallContext;
 use crate::client::ClientError;
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::target::{Fallback, ScriptType};
+use crate::store::JobSummary;
 
 impl CallContext {
     /// Returns whether the caller may change jobs of others.
@@ -146,6 +147,13 @@ impl CallContext {
         let names = names.join(", ");
         let reason = format!("`{script_type}` is not configured; configured types: {names}");
         Err(InvalidJob::new("script_type", reason).into())
+    }
+
+    /// Returns the job of an id, or of the beginning of one that is unique among those that the caller may
+    /// see.
+    pub(super) async fn job_named(&self, id: JobId) -> Result<JobId, RpcError> {
+        let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&self.caller);
+        Ok(self.client.job_id_among(id, sees).await?)
     }
 
     /// Reads a job that the caller may see.

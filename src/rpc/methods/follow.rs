@@ -72,6 +72,7 @@ struct FollowJob {
 
 async fn job(context: CallContext, given: FollowJob) -> Result<Following, RpcError> {
     let Spelled(id) = given.id;
+    let id = context.job_named(id).await?;
     context.may_see(&id).await?;
     context.client.get_job_status(&id).await?;
     let since = given.since.map(|Spelled(place)| place);

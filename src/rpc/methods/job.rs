@@ -143,6 +143,7 @@ async fn start(
     context: CallContext,
     OneJob { id: Spelled(id) }: OneJob,
 ) -> Result<ToldJob, RpcError> {
+    let id = context.job_named(id).await?;
     context.may_change(&id, "start").await?;
     Ok(ToldJob::new(&id, context.client.start_job(&id).await?.as_str()))
 }
@@ -166,6 +167,7 @@ async fn get(
     context: CallContext,
     OneJob { id: Spelled(id) }: OneJob,
 ) -> Result<JobDocument, RpcError> {
+    let id = context.job_named(id).await?;
     context.may_see(&id).await?;
     Ok(JobDocument::of(&context, context.client.job_document(&id).await?))
 }
@@ -182,6 +184,7 @@ struct AwaitEnd {
 
 async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcError> {
     let (Spelled(id), patience) = (given.id, patience(given.wait)?);
+    let id = context.job_named(id).await?;
     context.may_see(&id).await?;
     ended(&context, &id, patience).await?;
     Ok(JobDocument::new(&context, &context.client.get_job(&id).await?))
@@ -201,6 +204,7 @@ async fn output(
     context: CallContext,
     OneJob { id: Spelled(id) }: OneJob,
 ) -> Result<GivenOutput, RpcError> {
+    let id = context.job_named(id).await?;
     let output = output_of(&context, &id).await?;
     let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
     Ok(GivenOutput { output: output.into_text(), output_encoding })
@@ -220,6 +224,7 @@ async fn stop(
     context: CallContext,
     OneJob { id: Spelled(id) }: OneJob,
 ) -> Result<ToldJob, RpcError> {
+    let id = context.job_named(id).await?;
     let ended = stopped(&context, &id).await?;
     Ok(ToldJob::new(&id, if ended { "stopped" } else { "told to stop" }))
 }
@@ -263,6 +268,7 @@ struct RetriedJob {
 
 async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
     let Spelled(id) = given.id;
+    let id = context.job_named(id).await?;
     context.may_change(&id, "retry").await?;
     let jobs = if given.with_dependents {
         context.needs(Scope::Operate, "job.retry with dependents")?;
@@ -286,6 +292,7 @@ async fn delete(
     context: CallContext,
     OneJob { id: Spelled(id) }: OneJob,
 ) -> Result<ToldJob, RpcError> {
+    let id = context.job_named(id).await?;
     deleted(&context, &id).await?;
     Ok(ToldJob::new(&id, "deleted"))
 }
@@ -310,6 +317,7 @@ struct CopyJob {
 async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
     let Spelled(id) = given.id;
     context.needs(Scope::Read, "job.clone")?;
+    let id = context.job_named(id).await?;
     let seen = context.visible(&id).await?;
     let is_own = seen.spec.caller_id == context.caller.name;
     let mut changes = given.changes;

@@ -9,6 +9,7 @@ use super::super::error::RpcError;
 use super::super::method::CallContext;
 use super::job_types::ListedJob;
 use super::params::{Spelled, page_size};
+use crate::proto::error_kind::FailureCause;
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
@@ -34,6 +35,8 @@ pub(super) struct ListJobs {
     error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name or error contains it.
     text: Option<String>,
+    /// Only jobs that failed because of this: stopped, timeout, prerequisite, crashed, invalid or script.
+    failed_because: Option<Spelled<FailureCause>>,
     /// Only jobs of this queue, as queue.list names it.
     queue: Option<Spelled<Queue>>,
     /// Only jobs that a limit holds; with false, only others.
@@ -73,6 +76,7 @@ pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPag
         since: given.since.map(|Spelled(time)| time),
         until: given.until.map(|Spelled(time)| time),
         error_kind: None,
+        cause: given.failed_because.map(|Spelled(cause)| cause),
     };
     let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
     let found = context.client.find_jobs(&query, &search, sees).await?;

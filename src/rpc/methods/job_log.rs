@@ -48,6 +48,7 @@ pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart,
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "after"));
     }
+    let id = context.job_named(id).await?;
     context.may_see(&id).await?;
     let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;
     let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();

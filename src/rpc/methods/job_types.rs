@@ -125,20 +125,14 @@ fn fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
     all
 }
 
-/// The schema of a job in a list: some of its fields, each as the text of the hash.
+/// The schema of a job in a list: some of its fields.
 fn listed(generator: &mut SchemaGenerator, names: &[&str], description: &str) -> Schema {
     let all = fields(generator);
-    let mut properties: Map<String, Value> = names
-        .iter()
-        .map(|name| {
-            let doc = all.get(*name).and_then(|field| field.get("description")).cloned();
-            let mut field = json!({ "type": "string" });
-            if let Some(doc) = doc {
-                field["description"] = doc;
-            }
-            ((*name).to_owned(), field)
-        })
-        .collect();
+    let named = |name: &&str| {
+        let field = all.get(*name).cloned().unwrap_or_else(|| json!({ "type": "string" }));
+        ((*name).to_owned(), field)
+    };
+    let mut properties: Map<String, Value> = names.iter().map(named).collect();
     for name in ["id", "status"] {
         if !names.contains(&name) {
             properties
@@ -190,7 +184,7 @@ impl JsonSchema for ListedJob {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        listed(generator, &SUMMARY_FIELDS, "A job in a list; numbers and times are text")
+        listed(generator, &SUMMARY_FIELDS, "A job in a list")
     }
 }
 
@@ -201,8 +195,7 @@ impl JsonSchema for ListedDead {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let names: Vec<&str> = ["script_type", "error"].into_iter().chain(DEAD_FIELDS).collect();
-        let mut schema =
-            listed(generator, &names, "A dead letter in a list; numbers and times are text");
+        let mut schema = listed(generator, &names, "A dead letter in a list");
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.remove("status");
         }

@@ -31,7 +31,7 @@ pub(super) fn csv(jobs: &[JobDoc]) -> String {
     let mut text = COLUMNS.join(",");
     text.push_str("\r\n");
     for job in jobs {
-        let cells: Vec<String> = COLUMNS.iter().map(|column| cell(job.text(column))).collect();
+        let cells: Vec<String> = COLUMNS.iter().map(|column| cell(&job.plain(column))).collect();
         text.push_str(&cells.join(","));
         text.push_str("\r\n");
     }
@@ -70,10 +70,12 @@ mod tests {
 
     #[test]
     fn cells_are_quoted_and_formulas_are_text() {
-        let job = JobDoc::from(json!({ "id": "a", "error": "say \"no\",\nthen", "name": "=1+1" }));
+        let job = JobDoc::from(
+            json!({ "id": "a", "attempt": 2, "error": "say \"no\",\nthen", "name": "=1+1" }),
+        );
         let text = csv(&[job]);
         assert!(text.ends_with(",\"say \"\"no\"\",\nthen\"\r\n"), "{text}");
-        assert!(text.contains("\r\na,\"'=1+1\","), "{text}");
+        assert!(text.contains("\r\na,\"'=1+1\",") && text.contains(",2,"), "{text}");
     }
 
     #[test]

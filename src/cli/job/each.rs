@@ -1,0 +1,54 @@
+//! Applies an operation to each of the named jobs.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::exec::parsed;
+use crate::cli::{Global, output};
+use crate::client::{Client, ClientError};
+use crate::error::{Error, Exit};
+use crate::proto::job::JobId;
+
+/// A job, and what was done to it.
+pub(in crate::cli) type Told = (JobId, Result<String, ClientError>);
+
+/// Returns the report on one job.
+#[expect(clippy::unnecessary_wraps, reason = "the end of functions that may fail")]
+pub(super) fn one(id: &JobId, done: &str) -> Result<Vec<Told>, ClientError> {
+    Ok(vec![(id.clone(), Ok(done.to_owned()))])
+}
+
+/// Applies an operation that may concern further jobs to each job, also after failures. The exit code
+/// is that of the first failure.
+pub(in crate::cli) async fn apply(
+    client: &Client,
+    ids: &[String],
+    global: &Global,
+    act: impl AsyncFn(&JobId) -> Result<Vec<Told>, ClientError>,
+) -> Result<ExitCode, Error> {
+    let ids: Vec<JobId> = ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+    let mut document = Vec::new();
+    let mut worst = Exit::Ok;
+    for id in ids {
+        let told = match client.job_id(id.as_str()).await {
+            Ok(id) => act(&id).await.unwrap_or_else(|error| vec![(id, Err(error))]),
+            Err(error) => vec![(id, Err(error))],
+        };
+        for (id, result) in told {
+            match result.map_err(Error::from) {
+                Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
+                Ok(done) => output::line(&format!("{id} {done}"))?,
+                Err(error) => {
+                    output::print_error(&error);
+                    document.push(json!({ "id": id, "problem": error.message }));
+                    worst = if worst == Exit::Ok { error.exit } else { worst };
+                }
+            }
+        }
+    }
+    if global.json {
+        output::json(&json!({ "jobs": document }))?;
+    }
+    Ok(worst.into())
+}

@@ -1,0 +1,52 @@
+//! Short ids: the beginning of a job's id stands for the job while it is unique.
+
+use super::{Client, ClientError};
+use crate::proto::job::JobId;
+use crate::store::{IdsFound, JobSummary};
+
+/// The least characters of a short id.
+const CHARS_MIN: usize = 4;
+/// With so many characters, one match is enough, even if not every job was looked at.
+const CHARS_SURE: usize = 8;
+/// The length of the ids that Hero makes.
+const UUID_CHARS: usize = 36;
+
+impl Client {
+    /// Returns the job that a text names: its id, or the unique beginning of its id, of 4 characters or
+    /// more. A text that may be a whole id costs no look at others, and stays as it is if no job matches.
+    ///
+    /// # Errors
+    /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several jobs match;
+    /// [`ClientError::ShortIdNotFound`] if none does and not all were looked at; [`ClientError::Store`].
+    pub async fn job_id(&self, text: &str) -> Result<JobId, ClientError> {
+        self.job_id_among(text.parse()?, |_| true).await
+    }
+
+    /// The same, for a caller that `sees` only some jobs.
+    ///
+    /// # Errors
+    /// As [`Client::job_id`].
+    pub async fn job_id_among(
+        &self,
+        id: JobId,
+        sees: impl Fn(&JobSummary) -> bool,
+    ) -> Result<JobId, ClientError> {
+        let length = id.as_str().len();
+        if !(CHARS_MIN..UUID_CHARS).contains(&length) || self.store.exists(&id).await? {
+            return Ok(id);
+        }
+        let found = self.store.ids_beginning(id.as_str()).await?;
+        let jobs = self.store.summaries(found.ids.iter().cloned().collect()).await?;
+        let seen: Vec<JobId> = jobs.into_iter().flatten().filter(sees).map(|job| job.id).collect();
+        let is_sure = !found.more || length >= CHARS_SURE;
+        match seen.as_slice() {
+            [one] if is_sure => Ok(one.clone()),
+            [] if !found.more => Ok(id),
+            [_] | [] => Err(ClientError::ShortIdNotFound { part: id, looked: found.looked }),
+            _ => {
+                let more = found.ids.len() >= IdsFound::MOST;
+                Err(ClientError::AmbiguousId { part: id, first: seen, more })
+            }
+        }
+    }
+}

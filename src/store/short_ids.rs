@@ -1,0 +1,84 @@
+//! Looks for jobs by the beginning of their ids: in the indexes, the newest first, and never with `SCAN`.
+
+use std::collections::BTreeSet;
+
+use super::{Store, StoreError};
+use crate::proto::job::{JobId, JobStatus};
+
+/// The ids that begin with a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IdsFound {
+    /// The first of them, at most [`IdsFound::MOST`].
+    pub ids: BTreeSet<JobId>,
+    /// The number of ids that were looked at.
+    pub looked: usize,
+    /// True if there are more than were looked at.
+    pub more: bool,
+}
+
+impl IdsFound {
+    /// The most ids that are found.
+    pub const MOST: usize = 8;
+    /// The most ids that are looked at.
+    pub const LOOKED_MAX: usize = 100_000;
+}
+
+/// Ids that one round trip reads of one index.
+const IDS_PER_PAGE: usize = 500;
+/// Indexes that one round trip reads.
+const INDEXES_PER_PAGE: usize = 20;
+
+impl Store {
+    /// Returns true if a job has this id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn exists(&self, id: &JobId) -> Result<bool, StoreError> {
+        let mut command = redis::cmd("EXISTS");
+        command.arg(self.keys.job(id));
+        self.link.query("looking for a job", &command).await
+    }
+
+    /// Looks for the ids that begin with a text, among the newest of every state and type.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn ids_beginning(&self, text: &str) -> Result<IdsFound, StoreError> {
+        let mut open: Vec<String> = Vec::new();
+        for status in JobStatus::ALL {
+            open.extend(self.indexes(status, None).await?);
+        }
+        let mut found = IdsFound::default();
+        let mut first = 0;
+        while !open.is_empty() {
+            let mut longer = Vec::new();
+            for indexes in open.chunks(INDEXES_PER_PAGE) {
+                if found.looked >= IdsFound::LOOKED_MAX {
+                    found.more = true;
+                    return Ok(found);
+                }
+                let mut pipeline = redis::pipe();
+                for index in indexes {
+                    pipeline.cmd("ZREVRANGE").arg(index).arg(first).arg(first + IDS_PER_PAGE - 1);
+                }
+                let pages: Vec<Vec<String>> =
+                    self.link.pipeline("looking for a job", &pipeline).await?;
+                for (index, page) in indexes.iter().zip(pages) {
+                    found.looked += page.len();
+                    if page.len() == IDS_PER_PAGE {
+                        longer.push(index.clone());
+                    }
+                    let begin = page.iter().filter(|id| id.starts_with(text));
+                    found.ids.extend(begin.filter_map(|id| id.parse().ok()));
+                }
+                if found.ids.len() >= IdsFound::MOST {
+                    found.more = true;
+                    return Ok(found);
+                }
+            }
+            open = longer;
+            first += IDS_PER_PAGE;
+        }
+        Ok(found)
+    }
+}

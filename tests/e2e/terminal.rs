@@ -1,0 +1,142 @@
+//! Output at a terminal of 80 columns, and in a pipe: colours, widths, short ids; and many jobs at once.
+
+use serde_json::Value;
+
+use super::{ENDLESS, field, until};
+use crate::support::{Hero, Redis, wait_until};
+
+/// The text without its colours, and the line ends of a terminal as those of a file.
+fn plain(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = |part: &str| part.split_once('m').map_or(String::new(), |(_, rest)| rest.to_owned());
+    parts.fold(first, |text, part| text + rest(part).as_str()).replace('\r', "")
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+const UUIDS: [&str; 2] =
+    ["7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7", "7f9c3ba4-e88f-4cc3-a4b0-55d1c0e2a9f7"];
+
+#[test]
+fn list_of_jobs_fits_the_terminal_and_has_colours_there_alone() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let _actor = hero.actor("osis-default-1").start();
+    let name = "統計を集める仕事 with a long name of its own";
+    let error = "throw \"a rather long error that does not fit beside all the other columns\"";
+    let words = ["submit", "-t", "osis", "--id", UUIDS[0], "--name", name, "-e", error];
+    hero.run(&words).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", UUIDS[1], "-e", "1"]).code(0);
+    until(&redis, UUIDS[0], "error");
+    until(&redis, UUIDS[1], "finished");
+
+    let shown = hero.begin_at_terminal(&["job", "list"]).ends().code(0).stdout;
+    assert!(shown.contains("\u{1b}[31merror\u{1b}[0m"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[32mfinished\u{1b}[0m"), "{shown:?}");
+    let shown = plain(&shown);
+    assert!(shown.contains("7f9c2ba4 ") && shown.contains("7f9c3ba4 "), "{shown}");
+    assert!(shown.contains("統計") && shown.contains('…') && shown.contains("ERROR"), "{shown}");
+    // Characters of two columns count twice.
+    let columns =
+        |line: &str| -> usize { line.chars().map(|c| if c > '\u{2e80}' { 2 } else { 1 }).sum() };
+    assert!(shown.lines().all(|line| columns(line) <= 80), "{shown}");
+
+    let bare = ["--color", "never", "job", "list"];
+    let shown = hero.begin_at_terminal(&bare).ends().code(0).stdout;
+    assert!(!shown.contains('\u{1b}') && shown.contains("7f9c2ba4 "), "{shown:?}");
+    let piped = hero.run(&["job", "list"]).code(0).stdout;
+    assert!(
+        !piped.contains('\u{1b}')
+            && piped.contains(UUIDS[0])
+            && piped.contains("統計を集める仕事 with"),
+        "{piped}"
+    );
+    let piped = hero.run(&["job", "list", "--color", "always"]).code(0).stdout;
+    assert!(piped.contains("\u{1b}[31merror\u{1b}[0m") && piped.contains(UUIDS[0]), "{piped:?}");
+
+    let listed = json(&hero.run(&["job", "list", "--status", "error", "--json"]).code(0).stdout);
+    assert_eq!(listed["jobs"][0]["attempt"], 1);
+    assert_eq!(json(&hero.run(&["job", "show", "7f9c2", "--json"]).code(0).stdout)["attempt"], 1);
+}
+
+#[test]
+fn unique_beginning_of_an_id_names_the_job_and_another_lists_the_candidates() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in UUIDS {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", "1"]).code(0);
+    }
+    hero.run(&["submit", "-t", "osis", "--id", "7f9c", "-e", "1"]).code(0);
+    let shown = hero.run(&["job", "show", "7f9c2"]).code(0).stdout;
+    assert!(shown.contains(UUIDS[0]), "{shown}");
+    // What is an id as it stands is that job.
+    hero.run(&["job", "stop", "7f9c"]).code(0).stdout("7f9c stopped\n");
+    let said = "several jobs have ids that begin with 7f9c-";
+    hero.run(&["job", "delete", "7f9c-"]).code(66).says("no such job: 7f9c-");
+    hero.run(&["job", "delete", "7f9"]).code(66).says("no such job: 7f9");
+    hero.run(&["submit", "-t", "osis", "--id", "7f9c-a", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "7f9c-b", "-e", "1"]).code(0);
+    hero.run(&["job", "delete", "7f9c-"]).code(65).says(said).says("7f9c-a, 7f9c-b");
+    hero.run(&["job", "stop", "7f9c3", "7f9c-a"])
+        .code(0)
+        .stdout(&format!("{} stopped\n7f9c-a stopped\n", UUIDS[1]));
+    assert_eq!(field(&redis, UUIDS[0], "status").as_deref(), Some("dispatched"));
+}
+
+#[test]
+fn filters_choose_the_jobs_that_are_stopped_retried_and_deleted() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for id in ["a", "b", "c"] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "--name", "night run", "-e", "1"]).code(0);
+    }
+    hero.run(&["submit", "-t", "osis", "--id", "other", "-e", "1"]).code(0);
+    let night = ["--name", "night"];
+    let run = |words: &[&str]| hero.run(&[&["job"], words, &night].concat());
+    run(&["stop", "--dry-run"]).code(0).says("3 jobs would be stopped");
+    run(&["stop"]).code(2).says("cannot stop 3 jobs without confirmation");
+    assert_eq!(field(&redis, "a", "status").as_deref(), Some("dispatched"));
+    run(&["stop", "--yes"]).code(0).stdout("3 jobs stopped\n");
+    assert_eq!(field(&redis, "other", "status").as_deref(), Some("dispatched"));
+    let stopped = run(&["list", "--failed-because", "stopped", "--since", "1h", "--json"]);
+    assert_eq!(json(&stopped.code(0).stdout)["jobs"].as_array().map(Vec::len), Some(3));
+    let none = run(&["list", "--until", "1h", "--json"]).code(0).stdout;
+    assert_eq!(json(&none)["jobs"].as_array().map(Vec::len), Some(0));
+    run(&["list", "--failed-because", "luck"]).code(65).says("timeout");
+    run(&["retry", "--limit", "2"]).code(0).stdout("2 jobs retried\n").says("more jobs match");
+    run(&["retry", "--json"]).code(0).stdout("{\"left\":0,\"reason\":null,\"retried\":1}\n");
+    run(&["delete", "--yes"]).code(0).stdout("3 jobs deleted\n");
+    assert_eq!(field(&redis, "a", "status"), None);
+    assert_eq!(field(&redis, "other", "status").as_deref(), Some("dispatched"));
+    hero.run(&["job", "stop"]).code(2).says("neither ids nor filters");
+    hero.run(&["job", "stop", "other", "--type", "osis"]).code(2).says("both ids and filters");
+}
+
+#[test]
+fn drain_pauses_the_queues_and_waits_for_their_running_jobs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("osis-default-1").start();
+    hero.run(&["submit", "-t", "osis", "--id", "long", "--timeout", "1h", "-e", ENDLESS]).code(0);
+    until(&redis, "long", "started");
+    hero.run(&["queue", "drain", "--all", "--wait", "1ms"])
+        .code(75)
+        .says("1 job still runs")
+        .says("hero queue resume");
+    let drain = hero.begin(&["queue", "drain", "type:osis"]);
+    wait_until("it says what it waits for", || drain.err().contains("1 job still runs"));
+    hero.run(&["job", "stop", "long"]).code(0);
+    let drained = drain.ends().code(0);
+    assert!(drained.stdout.contains("type:osis was paused already"), "{}", drained.stdout);
+    assert!(drained.stdout.ends_with("drained: no job of these queues runs\n"));
+    hero.run(&["submit", "-t", "osis", "--id", "later", "-e", "1"]).code(0);
+    assert_eq!(field(&redis, "later", "status").as_deref(), Some("dispatched"));
+    let listed = hero.run(&["queue", "list"]).code(0).stdout;
+    assert_eq!(listed.lines().filter(|line| line.starts_with("type:osis ")).count(), 1, "{listed}");
+    hero.run(&["queue", "resume", "--all"]).code(0);
+    until(&redis, "later", "finished");
+    hero.run(&["queue", "resume", "--all"]).code(0).stdout("");
+}
