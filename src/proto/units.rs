@@ -83,7 +83,7 @@ pub fn readable_size(bytes: u64) -> String {
     let units = [("GiB", 30_u32), ("MiB", 20), ("KiB", 10)];
     match units.into_iter().find(|(_, shift)| bytes >> shift > 0) {
         Some((unit, shift)) => {
-            let tenths = u128::from(bytes) * 10 >> shift;
+            let tenths = (u128::from(bytes) * 10 + (1 << (shift - 1))) >> shift;
             format!("{}.{} {unit}", tenths / 10, tenths % 10)
         }
         None => format!("{bytes} B"),

@@ -68,28 +68,28 @@ class _DeadLetterRequired(TypedDict):
 
 
 class DeadLetter(_DeadLetterRequired, total=False):
-    """A dead letter in a list; numbers and times are text."""
+    """A dead letter in a list."""
     actor: str
     """The actor that runs it, or ran it last."""
-    attempt: str
+    attempt: int
     """Attempts so far, the running one included."""
     caller_id: str
     """The name of the submitter."""
     context_id: str
     """The context that the script runs in."""
-    crashes: str
+    crashes: int
     """The number of actors that died running it."""
     created_at: str
     """The time at which it was stored."""
     error: str
     """The reason for which it ended in `error`, or for which its last attempt failed."""
-    exit_code: str
+    exit_code: int
     """The exit code, where a process ran."""
     finished_at: str
     """The time at which it became terminal."""
     group: str
     """The group of actors that may run it; any group without one."""
-    instance: str
+    instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
@@ -474,10 +474,10 @@ class _ListedJobRequired(TypedDict):
 
 
 class ListedJob(_ListedJobRequired, total=False):
-    """A job in a list; numbers and times are text."""
+    """A job in a list."""
     actor: str
     """The actor that runs it, or ran it last."""
-    attempt: str
+    attempt: int
     """Attempts so far, the running one included."""
     caller_id: str
     """The name of the submitter."""
@@ -493,13 +493,13 @@ class ListedJob(_ListedJobRequired, total=False):
     """The group of actors that may run it; any group without one."""
     held_by: str
     """The limit that holds it."""
-    instance: str
+    instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
-    priority: str
+    priority: int
     """The priority: 0 urgent, 1 normal, 2 background."""
-    progress: str
+    progress: float
     """The progress that the script reported, from 0 to 1."""
     progress_text: str
     """The step that the script reported."""
@@ -886,9 +886,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1103,9 +1103,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
