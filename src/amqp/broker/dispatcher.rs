@@ -11,6 +11,7 @@ use tracing::{debug, error};
 
 use super::jobs::answer_of;
 use super::shared::{BrokerCounts, Shared};
+use super::window::{BATCH_MAX, Window};
 use super::{control, events};
 use crate::amqp::link::{Deliveries, Delivery, LinkError};
 use crate::amqp::message::{AmqpMessage, Delivered, MessageAnswer, MessageFailure};
@@ -20,8 +21,6 @@ use crate::config::{AckMode, BuiltInName};
 use crate::proto::job::{Job, JobId};
 use crate::store::{Backoff, Submitted};
 
-/// The most messages that are handed over in one call.
-const BATCH_MAX: usize = 64;
 /// The longest time that messages which are being served hold up the end.
 const DRAIN: Duration = Duration::from_secs(20);
 /// The time between two looks at a job whose end is awaited.
@@ -77,20 +76,24 @@ impl Dispatcher {
         let work = &self.pool.work;
         shared.link.declare_exchanges().await?;
         shared.link.declare_work(work).await?;
-        let prefetch = shared.settings.amqp.prefetch;
-        let mut deliveries = shared.link.consume(&work.queue.name, prefetch).await?;
+        let window = Window::new(shared.settings.amqp.prefetch);
+        let mut deliveries = shared.link.consume(&work.queue.name, window.size()).await?;
         shared.rabbit_answered();
         backoff.succeeded();
         if let Some(started) = started.take() {
             let _ = started.send(Ok(())).await;
         }
         shared.counts.consuming.fetch_add(1, Ordering::Relaxed);
-        let ended = self.serve(&mut deliveries).await;
+        let ended = self.serve(&mut deliveries, window).await;
         shared.counts.consuming.fetch_sub(1, Ordering::Relaxed);
         ended
     }
 
-    async fn serve(&mut self, deliveries: &mut Deliveries) -> Result<(), LinkError> {
+    async fn serve(
+        &mut self,
+        deliveries: &mut Deliveries,
+        mut window: Window,
+    ) -> Result<(), LinkError> {
         let shared = Arc::clone(&self.shared);
         loop {
             let first = tokio::select! {
@@ -114,7 +117,14 @@ impl Dispatcher {
             {
                 batch.push(next?);
             }
+            let (number, held) = (batch.len(), self.tasks.len());
             self.take(batch).await;
+            if let Some(larger) = window.grown(number, held) {
+                window = larger;
+                // Those that came before the change.
+                let rest = deliveries.resize(window.size()).await?;
+                self.take(rest).await;
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod owner;
 mod settings;
 mod settle;
 mod shared;
+mod window;
 
 pub use settings::BrokerSettings;
 

@@ -23,6 +23,8 @@ pub struct Deliveries {
     consumer: Consumer,
     channel: Channel,
     way: std::sync::Arc<Way>,
+    queue: String,
+    options: BasicConsumeOptions,
     doing: String,
 }
 
@@ -59,17 +61,25 @@ impl Deliveries {
         options: BasicConsumeOptions,
     ) -> Result<Self, LinkError> {
         let doing = format!("consuming the queue {queue}");
-        let about = wire.way.about(&doing);
-        let started = async {
-            channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
-            channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await
-        };
-        let consumer = timeout(PATIENCE, started)
-            .await
-            .map_err(|_| about.too_slow())?
-            .map_err(|error| about.error(&error))?;
         let way = std::sync::Arc::clone(&wire.way);
-        Ok(Self { consumer, channel, way, doing })
+        let consumer = consumer(&channel, &way, queue, prefetch, options, &doing).await?;
+        Ok(Self { consumer, channel, way, queue: queue.to_owned(), options, doing })
+    }
+
+    /// Consumes with another prefetch, which RabbitMQ takes for a new consumer alone. Returns the
+    /// deliveries of the former one that had arrived.
+    ///
+    /// # Errors
+    /// [`LinkError`]; then RabbitMQ delivers all of them again.
+    pub async fn resize(&mut self, prefetch: u16) -> Result<Vec<Delivery>, LinkError> {
+        self.cancel().await;
+        let mut left = Vec::new();
+        while let Some(Ok(delivery)) = self.ready().await {
+            left.push(delivery);
+        }
+        let Self { channel, way, queue, options, doing, .. } = self;
+        self.consumer = consumer(channel, way, queue, prefetch, *options, doing).await?;
+        Ok(left)
     }
 
     /// Waits for the next delivery. Cancelling the call loses none.
@@ -111,6 +121,26 @@ impl Deliveries {
         // A channel that is lost sends nothing any more.
         let _ = timeout(PATIENCE, cancelled).await;
     }
+}
+
+/// Starts a consumer on a channel.
+async fn consumer(
+    channel: &Channel,
+    way: &Way,
+    queue: &str,
+    prefetch: u16,
+    options: BasicConsumeOptions,
+    doing: &str,
+) -> Result<Consumer, LinkError> {
+    let about = way.about(doing);
+    let started = async {
+        channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
+        channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await
+    };
+    timeout(PATIENCE, started)
+        .await
+        .map_err(|_| about.too_slow())?
+        .map_err(|error| about.error(&error))
 }
 
 impl Delivery {
