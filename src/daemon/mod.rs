@@ -158,8 +158,9 @@ fn prepare(
             let client = Client::open(config)?;
             let settings = Arc::new(broker_settings(config)?);
             let (store, unit) = (store.clone(), unit.to_owned());
+            let live = LiveSettings::Broker(Arc::clone(&settings));
             let broker = Broker { store, client, unit, node, settings, report, beat_within };
-            (PreparedRole::Broker(Box::new(broker)), LiveSettings::Broker)
+            (PreparedRole::Broker(Box::new(broker)), live)
         }
         Unit::Actors(actors) => {
             let (live, settings) =

@@ -9,9 +9,10 @@ use tracing::{error, info, warn};
 
 use super::logging::Logging;
 use super::notify;
-use super::settings::{actor_settings, supervisor_settings};
+use super::settings::{actor_settings, broker_settings, supervisor_settings};
 use super::signals::Signals;
 use crate::actor::ActorSettings;
+use crate::amqp::broker::BrokerSettings;
 use crate::config::{Config, EngineKind, Unit};
 use crate::error::{Error, Exit};
 use crate::store::Store;
@@ -21,8 +22,8 @@ use crate::supervisor::SupervisorSettings;
 pub(super) enum LiveSettings {
     Supervisor(watch::Sender<Arc<SupervisorSettings>>),
     Actors(watch::Sender<Arc<ActorSettings>>),
-    /// Every change needs a restart.
-    Broker,
+    /// The settings in force: every change needs a restart.
+    Broker(Arc<BrokerSettings>),
 }
 
 /// Reloads one unit.
@@ -87,7 +88,18 @@ impl Reload {
                 };
                 settings.send_replace(Arc::new(actor_settings(&config, actors, &self.store)?));
             }
-            (LiveSettings::Broker, Unit::Broker(_)) => {}
+            (LiveSettings::Broker(settings), Unit::Broker(_)) => {
+                let new = broker_settings(&config)?;
+                for (key, is_same) in [
+                    ("[job]", settings.job == new.job),
+                    ("[osis]", settings.osis == new.osis),
+                    ("the scripts of [[amqp.route]]", settings.scripts == new.scripts),
+                ] {
+                    if !is_same {
+                        restart.push(key);
+                    }
+                }
+            }
             _ => restart.push("the unit's role"),
         }
         self.logging.set(&config.log);
