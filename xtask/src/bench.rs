@@ -4,6 +4,7 @@
 //! ```sh
 //! target/release/hero dev -- target/release/xtask bench lists
 //! target/release/hero dev -- target/release/xtask bench api
+//! xtask/bench-amqp.sh
 //! target/release/hero --config xtask/dual.toml dev -- target/release/xtask bench bridge
 //! ```
 
@@ -26,7 +27,7 @@ use hero::store::{Claim, ClaimLimits, ListQuery, Store};
 use redis::Connection;
 use serde_json::{Value, json};
 
-use super::bench_api;
+use super::{bench_amqp, bench_api};
 
 pub(crate) type Done<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -57,6 +58,8 @@ pub(crate) enum Measure {
     Idle,
     /// The time that the API adds to a job, and the share of a core of a supervisor with many followers
     Api,
+    /// Brokers beside bare consumers of the same RabbitMQ; xtask/bench-amqp.sh runs it
+    Amqp(bench_amqp::AmqpSizes),
     /// The time that the pages of a large namespace take, and the share of a core that open pages cost
     Pages(pages::PageSizes),
 }
@@ -77,6 +80,7 @@ impl Measure {
                 Self::Bridge => bench.bridge().await,
                 Self::Idle => bench.idle().await,
                 Self::Api => bench_api::run(&bench.client).await,
+                Self::Amqp(sizes) => bench_amqp::run(&bench.client, &bench.config, sizes).await,
                 Self::Pages(sizes) => bench.pages(sizes).await,
             }
         })

@@ -1,6 +1,7 @@
 //! Tools for developers of Hero. `cargo xtask --help` lists them.
 
 mod bench;
+mod bench_amqp;
 mod bench_api;
 mod commands;
 mod manual;
