@@ -331,6 +331,30 @@ async fn a_server_that_is_absent_silent_or_denies_the_login_may_pass() {
 }
 
 #[tokio::test]
+async fn a_connection_through_tls_trusts_the_configured_authority_and_no_other() {
+    if !needs_mariadb() {
+        return;
+    }
+    let database = MariaDb::create();
+    database.run(PEOPLE_SQL);
+    let mut config = database.config(PEOPLE);
+    config.url = database.url_through_tls().as_str().into();
+    let relational = Relational::new(&config).expect("the password is read");
+    let failure = fetch(&relational, Value::Null).await.expect_err("a stranger");
+    assert_eq!((failure.code.as_str(), failure.retryable), ("unavailable", true), "{failure}");
+    config.tls_ca_file = Some(database.authority().file("ca.pem").into());
+    let relational = Relational::new(&config).expect("the password is read");
+    write(&relational, json!({ "id": 1, "name": "Ann" })).await.expect("written");
+    assert_eq!(ids(&fetch(&relational, Value::Null).await.expect("a page")).0, [1]);
+    // The user of the port is refused without TLS.
+    config.url = database.url_through_tls().replacen("mysqls:", "mysql:", 1).as_str().into();
+    config.tls_ca_file = None;
+    let relational = Relational::new(&config).expect("the password is read");
+    let failure = fetch(&relational, Value::Null).await.expect_err("refused");
+    assert_eq!(failure.code, "unavailable", "{failure}");
+}
+
+#[tokio::test]
 async fn a_message_that_is_in_the_ledger_changes_nothing_again() {
     if !needs_mariadb() {
         return;

@@ -1,49 +1,9 @@
 //! Redis behind TLS: trust, client certificates, and the errors where either fails.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-
-use crate::support::{Hero, Redis, wait_until};
-
-/// A certificate authority, and a certificate that it signed for this machine.
-struct Authority {
-    folder: PathBuf,
-}
-
-impl Authority {
-    fn new(folder: &Path, name: &str) -> Self {
-        let folder = folder.join(name);
-        std::fs::create_dir(&folder).expect("a folder");
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(Vec::new()).expect("no names");
-        params.distinguished_name.push(DnType::CommonName, format!("authority {name}"));
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = params.self_signed(&key).expect("an authority");
-        let issuer = Issuer::new(params, key);
-        let own_key = KeyPair::generate().expect("a key");
-        let names = vec!["127.0.0.1".to_owned()];
-        let own = CertificateParams::new(names).expect("an address");
-        let own = own.signed_by(&own_key, &issuer).expect("a certificate");
-        let write = |name: &str, text: String| {
-            std::fs::write(folder.join(name), text).expect("writing a certificate");
-        };
-        write("ca.pem", authority.pem());
-        write("cert.pem", own.pem());
-        write("key.pem", own_key.serialize_pem());
-        Self { folder }
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.folder.join(name).display().to_string()
-    }
-
-    fn quoted(&self, name: &str) -> String {
-        format!("{:?}", self.file(name))
-    }
-}
+use crate::support::{Authority, Hero, Redis, wait_until};
 
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");

@@ -1,6 +1,7 @@
-//! A private MariaDB on a unix socket in a folder of its own: one per run of the tests, one database
-//! per test.
+//! A private MariaDB on a unix socket in a folder of its own, and on a port with TLS: one per run of the
+//! tests, one database per test.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hero::config::RelationalConfig;
 
-use super::{needs, wait_until};
+use super::{Authority, needs, wait_until};
 
 /// Debian's programs.
 const SERVER: &str = "/usr/sbin/mariadbd";
@@ -33,6 +34,8 @@ rm -rf "$folder"
 /// The server of this run.
 struct Server {
     folder: PathBuf,
+    port: u16,
+    authority: Authority,
     /// Its standard input ends with this process.
     _shell: Child,
 }
@@ -81,6 +84,16 @@ impl MariaDb {
         self.url_through(&self.socket())
     }
 
+    /// The url of the database through TLS. Without TLS its user is refused there.
+    pub(crate) fn url_through_tls(&self) -> String {
+        format!("mysqls://{USER}@127.0.0.1:{}/{}", self.server.port, self.name)
+    }
+
+    /// The authority of the server's certificate.
+    pub(crate) fn authority(&self) -> &Authority {
+        &self.server.authority
+    }
+
     /// The file with the password of the url's user.
     pub(crate) fn password_file(&self) -> PathBuf {
         self.server.folder.join("password")
@@ -114,10 +127,18 @@ impl Server {
             .output()
             .expect("mariadb-install-db runs");
         assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+        let authority = Authority::new(&folder, "tls");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let tls = ["ca", "cert", "key"]
+            .map(|name| format!("--ssl-{name}={}", authority.file(&format!("{name}.pem"))));
         let shell = Command::new("/bin/sh")
             .args(["-c", RUN, "sh"])
             .arg(&folder)
-            .args([SERVER, "--no-defaults", "--skip-networking", "--skip-log-bin"])
+            .args([SERVER, "--no-defaults", "--skip-name-resolve", "--skip-log-bin"])
+            .args(["--bind-address=127.0.0.1", &format!("--port={port}")])
+            .args(tls)
             .args(["--innodb-buffer-pool-size=16M", "--innodb-log-file-size=4M"])
             .args(["--innodb-flush-log-at-trx-commit=0", "--innodb-use-native-aio=0"])
             .args(["--performance-schema=OFF", "--character-set-server=utf8mb4"])
@@ -130,13 +151,21 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("a shell runs");
-        let server = Self { folder, _shell: shell };
+        let server = Self { folder, port, authority, _shell: shell };
         wait_until("the private MariaDB answers", || server.ask("", "SELECT 1").is_ok());
+        // Nobody enters by the port without a password.
+        server.run("", "DROP USER IF EXISTS root@'127.0.0.1', root@'::1'");
         let file = server.folder.join("password");
         std::fs::write(file, PASSWORD).expect("a file");
         let password = PASSWORD.replace('\'', "''");
         server.run("", &format!("CREATE USER {USER}@localhost IDENTIFIED BY '{password}'"));
-        server.run("", &format!("GRANT ALL ON `test\\_%`.* TO {USER}@localhost"));
+        server.run(
+            "",
+            &format!("CREATE USER {USER}@'127.0.0.1' IDENTIFIED BY '{password}' REQUIRE SSL"),
+        );
+        for host in ["localhost", "'127.0.0.1'"] {
+            server.run("", &format!("GRANT ALL ON `test\\_%`.* TO {USER}@{host}"));
+        }
         server
     }
 

@@ -1,6 +1,7 @@
 //! Shared by the tests: a private Redis and its keys, waits for conditions, seeds, and a world of
 //! jobs.
 
+mod authority;
 mod hero;
 pub(crate) mod keys;
 mod mariadb;
@@ -14,6 +15,7 @@ mod seed;
 mod wait;
 mod world;
 
+pub(crate) use authority::Authority;
 pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};
