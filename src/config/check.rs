@@ -175,6 +175,8 @@ fn check_amqp(amqp: &AmqpConfig) -> Result<(), Fault> {
     let of = |name| key_of("logs", name);
     number(of("records_max"), logs.records_max, 1..=1_000_000_000_000)?;
     duration(of("keep"), logs.keep, Duration::ZERO..=TEN_YEARS)?;
+    check_folder(of("spool_dir"), &logs.spool_dir)?;
+    size(of("spool_size_max"), logs.spool_size_max, 64 << 10..=1 << 40)?;
     amqp.retry_delays.iter().try_for_each(|delay| {
         duration(key("retry_delays"), delay.0, Duration::from_millis(10)..=DAY)
     })

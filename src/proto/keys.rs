@@ -423,6 +423,7 @@ mod tests {
             (keys.amqp_ended("prod_@/"), "hero:meta:amqp:ended:prod_@/"),
             (keys.amqp_bell("prod_@/"), "hero:meta:amqp:ended:@prod_@/"),
             (keys.amqp_shutdown("prod_@/"), "hero:meta:amqp:shutdown:prod_@/"),
+            (keys.amqp_spool("prod_@/"), "hero:meta:amqp:spool:prod_@/"),
             (keys.amqp_reason("prod_@/", "m1"), "hero:meta:amqp:reason:prod_@/:m1"),
             (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),

@@ -11,6 +11,9 @@ use crate::proto::text::text_of;
 /// The time that the reason of a dead letter is kept.
 const REASON_TTL: Duration = Duration::from_hours(7 * 24);
 
+/// The time that the number of log events in a spool is kept after it was last noted.
+const SPOOL_TTL: Duration = Duration::from_hours(7 * 24);
+
 /// Ended jobs that this process is to answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TakenEnds {
@@ -133,6 +136,35 @@ impl Store {
             self.link.query("reading orders to brokers", &command).await?;
         let own = orders.iter().filter(|(of, _)| *of == "*" || Some(of.as_str()) == node);
         Ok(own.map(|(_, at)| *at).max().unwrap_or(0))
+    }
+
+    /// Notes how many log events wait in the spool of a unit on a machine.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn note_spooled(
+        &self,
+        scope: &str,
+        place: &str,
+        number: u64,
+    ) -> Result<(), StoreError> {
+        const DOING: &str = "noting the log events of a spool";
+        let key = self.keys.amqp_spool(scope);
+        if number == 0 {
+            return self.link.query(DOING, redis::cmd("HDEL").arg(&key).arg(place)).await;
+        }
+        self.link.query::<()>(DOING, redis::cmd("HSET").arg(&key).arg(place).arg(number)).await?;
+        self.link.query(DOING, redis::cmd("EXPIRE").arg(&key).arg(SPOOL_TTL.as_secs())).await
+    }
+
+    /// Returns how many log events wait in the spool of each unit, by `{unit}@{machine}`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn spooled(&self, scope: &str) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.amqp_spool(scope));
+        self.link.query("reading the numbers of log events in spools", &command).await
     }
 
     /// Keeps the reason why a message became a dead letter.

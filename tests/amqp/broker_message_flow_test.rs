@@ -149,7 +149,7 @@ fn an_order_to_end_reaches_every_broker_of_a_tag() {
     let url = crate::support::rabbitmq::vhost();
     let tables = "[unit.second]\nrole = \"broker\"\n";
     let hero = super::on(&redis, &url, tables);
-    let broker = Broker { hero, redis };
+    let broker = Broker { hero, redis, url };
     let (first, second) =
         (broker.hero.actor("broker").start(), broker.hero.actor("second").start());
     assert_eq!(broker.result("adm", "shutdown", "", "null"), json!({"shutdown": "all"}));

@@ -6,10 +6,18 @@ mod builtins;
 mod failures;
 mod isolation;
 mod logs;
+mod outage;
 mod patterns;
 mod relational;
+mod settings;
+mod spool;
 mod storm;
+mod tls;
 
+use std::collections::BTreeSet;
+
+use hero::amqp::link::Link;
+use hero::config::AmqpConfig;
 use serde_json::Value;
 
 use crate::support::{Hero, Redis, rabbitmq};
@@ -18,6 +26,7 @@ use crate::support::{Hero, Redis, rabbitmq};
 struct Broker {
     hero: Hero,
     redis: Redis,
+    url: String,
 }
 
 impl Broker {
@@ -29,7 +38,18 @@ impl Broker {
     fn at(url: &str, tables: &str) -> Self {
         let redis = Redis::start();
         let hero = on(&redis, url, tables);
-        Self { hero, redis }
+        Self { hero, redis, url: url.to_owned() }
+    }
+
+    /// Adds a setting: its dotted key, and its value in TOML.
+    fn set(self, key: &str, value: &str) -> Self {
+        Self { hero: self.hero.set(key, value), ..self }
+    }
+
+    /// Returns the connections of a publisher.
+    fn link(&self) -> Link {
+        let config = AmqpConfig { url: self.url.as_str().into(), ..AmqpConfig::default() };
+        Link::open(&config, "test").expect("legal settings")
     }
 
     /// Publishes a message, waits for its answer and returns it.
@@ -71,6 +91,13 @@ impl Broker {
             .collect()
     }
 
+    /// Returns how many log events wait in all spools.
+    fn spooled(&self) -> u64 {
+        let status = self.json(&["amqp", "status"]);
+        let spooled = status["spooled"].as_object().expect("a table").values();
+        spooled.filter_map(Value::as_u64).sum()
+    }
+
     /// Returns the ids of the dead letters.
     #[track_caller]
     fn dead(&self) -> Vec<String> {
@@ -85,4 +112,16 @@ fn on(redis: &Redis, url: &str, tables: &str) -> Hero {
         .set("amqp.url", &format!("{url:?}"))
         .set("amqp.retry_delays", "[\"20ms\"]")
         .add(tables)
+}
+
+/// Reads the correlation ids of all answers in a queue, and leaves them there.
+async fn answered(link: &Link, queue: &str) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    let Ok(taking) = link.open_queue(queue).await else { return ids };
+    let mut held = Vec::new();
+    while let Ok(Some(answer)) = taking.next().await {
+        ids.extend(answer.properties.correlation_id.clone());
+        held.push(answer);
+    }
+    ids
 }

@@ -29,6 +29,7 @@ impl Hero {
     pub(crate) fn on(redis: &Redis) -> Self {
         let folder = redis.folder().to_owned();
         let (log_dir, cache_dir) = (folder.join("logs"), folder.join("cache"));
+        let spool_dir = folder.join("spool");
         let hero = Self {
             folder,
             settings: BTreeMap::new(),
@@ -45,6 +46,7 @@ impl Hero {
             .set("supervisor.sweep_interval", "\"20ms\"")
             .set("actor.heartbeat", "\"100ms\"")
             .set("api.listen", "[]")
+            .set("amqp.logs.spool_dir", &format!("\"{}\"", spool_dir.display()))
     }
 
     /// Adds a setting: its dotted key, and its value in TOML.

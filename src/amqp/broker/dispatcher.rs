@@ -140,7 +140,12 @@ impl Dispatcher {
                 }
             };
             let shared = Arc::clone(&self.shared);
-            match serves(&shared.settings.amqp, self.pool.broker, &message) {
+            let served = serves(&shared.settings.amqp, self.pool.broker, &message);
+            // An event about each event would never end.
+            if shared.settings.amqp.trace_on && !message.key.starts_with(LOG_KEY) {
+                events::traced(&shared, &message, name_of(&served));
+            }
+            match served {
                 Ok(Served::Shutdown) => self.shut_down(delivery, message),
                 Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message),
                 Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
@@ -187,10 +192,6 @@ impl Dispatcher {
             let answer = shared.built_ins.serve(name, &message).await;
             shared.settle(&delivery, &message, &pool.work, answer).await;
             BrokerCounts::add(&shared.counts.served);
-            // An event about each event would never end.
-            if shared.settings.amqp.trace_on && !message.key.starts_with(LOG_KEY) {
-                events::traced(&shared, &message, name.as_str()).await;
-            }
         });
     }
 
@@ -238,6 +239,16 @@ impl Dispatcher {
                 shared.settle(&delivery, &message, &pool.work, answer).await;
             }
         });
+    }
+}
+
+/// Names the part that serves a message.
+fn name_of(served: &Result<Served<'_>, MessageFailure>) -> &'static str {
+    match served {
+        Ok(Served::Shutdown) => "the end of the brokers",
+        Ok(Served::BuiltIn(name)) => name.as_str(),
+        Ok(Served::Job(..)) => "a job",
+        Err(_) => "nobody",
     }
 }
 

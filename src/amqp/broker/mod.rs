@@ -15,27 +15,31 @@ mod window;
 pub use settings::BrokerSettings;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::builtin::BuiltIns;
 use super::link::{Link, LinkError};
+use super::logs::{LogRecord, PurgedLogs};
 use super::topology::{Pool, all_work, pools};
 use crate::client::Client;
-use crate::config::{AmqpConfig, ConfigError, Node};
+use crate::config::{AmqpConfig, AmqpMode, ConfigError, Node};
 use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::store::{Backoff, Outage, Store, StoreError};
 use dispatcher::Dispatcher;
+use events::EventTask;
 use shared::{BrokerCounts, Shared};
 
 /// The time between two heartbeats.
 const BEAT: Duration = Duration::from_secs(5);
 /// The longest time that an orderly end takes.
 const END_WITHIN: Duration = Duration::from_secs(25);
+/// The longest time that the last log events take.
+const EVENTS_WITHIN: Duration = Duration::from_secs(3);
 
 /// A broker before it starts.
 pub struct Broker {
@@ -89,7 +93,15 @@ impl Broker {
     /// [`BrokerError`] if it cannot start.
     pub async fn run(self, mut shutdown: watch::Receiver<Shutdown>) -> Result<(), BrokerError> {
         let started_us = self.store.now().await?.as_microsecond();
-        let Some(shared) = self.prepare(started_us, &mut shutdown).await? else { return Ok(()) };
+        let (events, waiting) = mpsc::channel(events::WAITING_MAX);
+        let Some(shared) = self.prepare(started_us, events, &mut shutdown).await? else {
+            return Ok(());
+        };
+        self.purge_logs(&shared).await;
+        let spool = events::open_spool(&self.settings.amqp.logs, &self.unit).await;
+        let (last, is_last) = oneshot::channel();
+        let events = EventTask::new(Arc::clone(&shared), waiting, spool);
+        let events = tokio::spawn(events.run(is_last));
         let mut tasks = JoinSet::new();
         tasks.spawn(answers::run(Arc::clone(&shared)));
         tasks.spawn(control::run(Arc::clone(&shared)));
@@ -98,13 +110,17 @@ impl Broker {
         if started.is_ok() && *shutdown.borrow() == Shutdown::No {
             info!("ready: {} dispatchers", dispatchers.len());
             (self.report)(ServiceReport::Ready);
-            events::milestone(&shared, "ipl.exchanges", "the exchanges are declared").await;
-            events::milestone(&shared, "node.green", "every dispatcher consumes").await;
-            events::every_level(&shared).await;
+            events::milestone(&shared, "ipl.exchanges", "the exchanges are declared");
+            events::milestone(&shared, "node.green", "every dispatcher consumes");
+            events::every_level(&shared);
             self.beat(&shared, &mut shutdown).await;
         }
         self.end(&shared, dispatchers, &mut shutdown).await;
         tasks.shutdown().await;
+        // Nothing reports an event any more.
+        drop(last);
+        let _ = tokio::time::timeout(EVENTS_WITHIN, events).await;
+        let _ = tokio::time::timeout(EVENTS_WITHIN, events::note_spooled(&shared)).await;
         shared.link.close().await;
         info!("stopped");
         started
@@ -114,6 +130,7 @@ impl Broker {
     async fn prepare(
         &self,
         started_us: i64,
+        events: mpsc::Sender<LogRecord>,
         shutdown: &mut watch::Receiver<Shutdown>,
     ) -> Result<Option<Arc<Shared>>, BrokerError> {
         let amqp = &self.settings.amqp;
@@ -144,11 +161,31 @@ impl Broker {
             work: work.collect(),
             started_us,
             root: uuid::Uuid::new_v4().to_string(),
-            counts: BrokerCounts::default(),
+            events,
+            // An earlier process may have noted some.
+            counts: BrokerCounts { noted: AtomicU64::new(1), ..BrokerCounts::default() },
             outage: Outage::default(),
             leaving: watch::Sender::new(false),
             link,
         })))
+    }
+
+    /// Deletes the log records where a start of development deletes what is old, on the node that stores
+    /// them.
+    async fn purge_logs(&self, shared: &Shared) {
+        let amqp = &self.settings.amqp;
+        let stores = amqp.mode == AmqpMode::Unified || self.node == Some(Node::Admin);
+        if !amqp.purge_on_start || !stores {
+            return;
+        }
+        match shared.built_ins.purge_logs().await {
+            Ok(PurgedLogs { deleted: 0, is_complete: true }) => {}
+            Ok(PurgedLogs { deleted, is_complete }) => {
+                let rest = if is_complete { "" } else { ", and there are more" };
+                warn!("deleted {deleted} log records: amqp.purge_on_start{rest}");
+            }
+            Err(failure) => warn!("cannot delete the log records: {failure}"),
+        }
     }
 
     async fn declare(&self, link: &Link) -> Result<(), LinkError> {
@@ -213,9 +250,12 @@ impl Broker {
             tokio::select! {
                 _ = ticks.tick() => {
                     (self.report)(ServiceReport::Alive(shared.status()));
-                    let read = control::read_orders(shared);
+                    let asked = async {
+                        control::read_orders(shared).await;
+                        events::note_spooled(shared).await;
+                    };
                     // Redis may be away: the beat goes on.
-                    let _ = tokio::time::timeout(every / 2, read).await;
+                    let _ = tokio::time::timeout(every / 2, asked).await;
                 }
                 () = shared.left() => return,
                 _ = shutdown.wait_for(|asked| *asked > Shutdown::No) => return,

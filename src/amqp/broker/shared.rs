@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
 use super::settings::BrokerSettings;
 use crate::amqp::builtin::BuiltIns;
 use crate::amqp::link::{Link, LinkError};
+use crate::amqp::logs::LogRecord;
 use crate::amqp::topology::Work;
 use crate::config::Node;
+use crate::proto::text::counted;
 use crate::store::{Outage, Store};
 
 /// The parts that every task uses.
@@ -31,6 +33,8 @@ pub(super) struct Shared {
     pub(super) started_us: i64,
     /// The id of this start, which its log events carry.
     pub(super) root: String,
+    /// The way of log events to their task.
+    pub(super) events: mpsc::Sender<LogRecord>,
     pub(super) counts: BrokerCounts,
     pub(super) outage: Outage,
     /// True once the process is to end.
@@ -54,6 +58,12 @@ pub(super) struct BrokerCounts {
     pub(super) retried: AtomicU64,
     /// Messages that became dead letters.
     pub(super) dead: AtomicU64,
+    /// Log events that wait in the spool.
+    pub(super) spooled: AtomicU64,
+    /// The number of these that Redis was told.
+    pub(super) noted: AtomicU64,
+    /// Log events that are neither published nor kept.
+    pub(super) lost: AtomicU64,
 }
 
 impl BrokerCounts {
@@ -89,6 +99,17 @@ impl Shared {
         }
     }
 
+    /// Returns the part of the status line about log events; empty if none waits and none was lost.
+    fn events_status(&self) -> String {
+        let of = |counter: &AtomicU64, what: &str| match counter.load(Ordering::Relaxed) {
+            0 => String::new(),
+            number => format!(", {} {what}", counted(number, "log event", "log events")),
+        };
+        let spooled = of(&self.counts.spooled, "in the spool");
+        let lost = of(&self.counts.lost, "lost");
+        format!("{spooled}{lost}")
+    }
+
     /// Returns the status line for systemd.
     pub(super) fn status(&self) -> String {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -99,7 +120,7 @@ impl Shared {
         };
         format!(
             "{} of {} dispatchers consume, {} messages became jobs, {} served at once, {} answered, \
-             {} retried, {} dead, {rabbit}",
+             {} retried, {} dead, {rabbit}{}",
             counts.consuming.load(Ordering::Relaxed),
             counts.dispatchers.load(Ordering::Relaxed),
             of(&counts.jobs),
@@ -107,6 +128,7 @@ impl Shared {
             of(&counts.answers),
             of(&counts.retried),
             of(&counts.dead),
+            self.events_status(),
         )
     }
 }

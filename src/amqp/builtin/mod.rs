@@ -8,7 +8,9 @@ mod relational;
 
 use std::sync::Arc;
 
-use super::logs::LogCollection;
+use jiff::Timestamp;
+
+use super::logs::{LogCollection, LogPurge, PurgedLogs};
 use super::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use super::relational::Relational;
 use super::route::LOG_KEY;
@@ -41,6 +43,18 @@ impl BuiltIns {
             logs: LogCollection::new(client.clone(), &config.logs, osis),
             relational: relational.transpose()?,
         })
+    }
+
+    /// Deletes all log records of before now.
+    ///
+    /// # Errors
+    /// [`MessageFailure`].
+    pub async fn purge_logs(&self) -> Result<PurgedLogs, MessageFailure> {
+        let Some(logs) = &self.logs else {
+            return Ok(PurgedLogs { deleted: 0, is_complete: true });
+        };
+        let before = Some(Timestamp::now().to_string());
+        logs.purge(&LogPurge { before, root: None }).await
     }
 
     /// Serves a message.

@@ -77,14 +77,19 @@ impl Wire {
         let about = self.way.about("opening a channel");
         let mut current = self.current.lock().await;
         let usable = current.take().filter(|connection| connection.status().connected());
-        let connection = match usable {
+        // It stays if the caller gives up meanwhile: others publish through it.
+        let connection = current.insert(match usable {
             Some(connection) => connection,
             None => self.connect().await?,
-        };
+        });
         let opened = timeout(PATIENCE, connection.create_channel()).await;
-        let channel = opened.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))?;
-        *current = Some(connection);
-        Ok(channel)
+        let opened = opened
+            .map_err(|_| about.too_slow())
+            .and_then(|opened| opened.map_err(|error| about.error(&error)));
+        if opened.is_err() {
+            *current = None;
+        }
+        opened
     }
 
     /// Returns true if RabbitMQ has asked this connection to publish nothing.

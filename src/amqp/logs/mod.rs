@@ -3,9 +3,11 @@
 
 mod query;
 mod record;
+mod spool;
 
 pub use query::RecordQuery;
 pub use record::{Beside, LEVELS, LogRecord};
+pub use spool::{Spool, SpoolBatch};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,6 +1,6 @@
 //! `hero amqp topology`, `status` and `check`: the queues as they are, and as the configuration wants them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,15 +11,17 @@ use super::super::{Global, output};
 use super::{node_or, open};
 use crate::amqp::link::{Link, LinkError, QueueCounts};
 use crate::amqp::topology::{EXCHANGES, Work, all_work, pools};
-use crate::config::{AmqpConfig, Node};
+use crate::config::{AmqpConfig, Config, Node};
 use crate::error::{Error, Exit};
+use crate::proto::text::{counted, shown};
+use crate::store::{Store, StoreError};
 
 /// Show the queues of every node: their keys, messages and consumers
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero amqp topology")]
 pub(in crate::cli) struct AmqpTopology {}
 
-/// Say whether every queue has its consumers
+/// Say whether every queue has its consumers, and what waits in spools
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero amqp status\n  hero amqp status --node admin\n\n\
                         Exit codes: 0 every queue has consumers, 69 one has none.")]
@@ -137,6 +139,7 @@ impl AmqpStatus {
         let mut seen = BTreeSet::new();
         let work: Vec<Work> =
             work.into_iter().filter(|one| seen.insert(one.queue.name.clone())).collect();
+        let spooled = spooled(&config).await;
         let mut without = Vec::new();
         let number = work.len();
         for one in work {
@@ -148,9 +151,22 @@ impl AmqpStatus {
         }
         link.close().await;
         if global.json {
-            let document = json!({ "ready": without.is_empty(), "without_consumers": without });
+            let document = json!({
+                "ready": without.is_empty(),
+                "without_consumers": without,
+                "spooled": spooled.as_ref().ok(),
+            });
             output::json(&document)?;
             return Ok(if without.is_empty() { Exit::Ok } else { Exit::Unavailable }.into());
+        }
+        match spooled {
+            Ok(spooled) => {
+                for (place, number) in spooled {
+                    let events = counted(number, "log event waits", "log events wait");
+                    output::line(&format!("{events} in the spool of {}", shown(&place)))?;
+                }
+            }
+            Err(error) => output::note(&format!("cannot tell what waits in spools: {error}")),
         }
         if without.is_empty() {
             output::line(&format!("ready: each of {number} queues has consumers"))?;
@@ -159,6 +175,11 @@ impl AmqpStatus {
         let queues = without.join(", ");
         Err(Error::new(Exit::Unavailable, format!("no consumer serves {queues}; start its broker")))
     }
+}
+
+/// Returns the number of log events that wait in the spool of each unit.
+async fn spooled(config: &Config) -> Result<BTreeMap<String, u64>, StoreError> {
+    Store::open(&config.redis)?.spooled(&config.amqp.scope()).await
 }
 
 impl CheckQueues {

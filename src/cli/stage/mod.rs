@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::config::{ApiConfig, Config, JobConfig, Listen, RedisConfig};
+use crate::config::{ApiConfig, Config, JobConfig, Listen, LogsConfig, RedisConfig};
 use crate::daemon::Interrupts;
 use crate::engine::process::{ServiceSpec, find_program};
 use crate::error::{Error, Exit};
@@ -65,6 +65,10 @@ impl Stage {
         // The default belongs to the units of systemd; the caller may not write there.
         if config.job.cache_dir == JobConfig::default().cache_dir {
             config.job.cache_dir = folder.path().join("cache");
+        }
+        let logs = &mut config.amqp.logs;
+        if logs.spool_dir == LogsConfig::default().spool_dir {
+            logs.spool_dir = folder.path().join("spool");
         }
         let config_file = folder::write_config(folder.path(), &config)?;
         let spec = ServiceSpec {

@@ -1,5 +1,6 @@
 //! `[amqp.logs]`: the records of the template `Logger`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,11 @@ pub struct LogsConfig {
     /// The age at which records are deleted; zero for never.
     #[serde(with = "units::duration")]
     pub keep: Duration,
+    /// The folder for log events that RabbitMQ cannot be given; each unit has one in it.
+    pub spool_dir: PathBuf,
+    /// The most bytes that the folder of a unit has.
+    #[serde(with = "units::size")]
+    pub spool_size_max: u64,
 }
 
 impl Default for LogsConfig {
@@ -33,6 +39,8 @@ impl Default for LogsConfig {
             context: "logs".to_owned(),
             records_max: 1_000_000,
             keep: Duration::from_hours(30 * 24),
+            spool_dir: PathBuf::from("/var/lib/hero/spool"),
+            spool_size_max: 64 << 20,
         }
     }
 }

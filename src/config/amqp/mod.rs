@@ -76,7 +76,8 @@ pub struct AmqpConfig {
     pub context: String,
     /// Publishes a log event for each message that is served.
     pub trace_on: bool,
-    /// Deletes the messages of the queues when a broker starts; for tags of development only.
+    /// Deletes the messages of the queues and the log records when a broker starts; for tags of
+    /// development only.
     pub purge_on_start: bool,
     /// `[amqp.logs]`.
     pub logs: LogsConfig,

@@ -19,6 +19,11 @@ impl Keys {
         self.key(format_args!("meta:amqp:shutdown:{scope}"))
     }
 
+    /// Hash: the number of log events that wait in the spool of each unit, by `{unit}@{machine}`.
+    pub fn amqp_spool(&self, scope: &str) -> String {
+        self.key(format_args!("meta:amqp:spool:{scope}"))
+    }
+
     /// String: why a message became a dead letter.
     pub fn amqp_reason(&self, scope: &str, message_id: &str) -> String {
         self.key(format_args!("meta:amqp:reason:{scope}:{message_id}"))
