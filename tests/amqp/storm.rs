@@ -11,8 +11,8 @@ use hero::amqp::topology::{AmqpQueue, EVENTS};
 use hero::config::AmqpConfig;
 use hero::store::Backoff;
 
-use super::{Broker, on};
-use crate::support::proxy::Lane;
+use super::{Broker, answered, on};
+use crate::support::proxy::{Half, Lane};
 use crate::support::rabbitmq::{RabbitMq, has_rabbitmq};
 use crate::support::{Redis, wait_until};
 
@@ -51,18 +51,6 @@ async fn publish(link: &Link, number: usize, published: &AtomicUsize) {
     }
 }
 
-/// Reads the correlation ids of all answers, and leaves them in their queue.
-async fn answered(link: &Link) -> BTreeSet<String> {
-    let mut ids = BTreeSet::new();
-    let Ok(taking) = link.open_queue(ANSWERS).await else { return ids };
-    let mut held = Vec::new();
-    while let Ok(Some(answer)) = taking.next().await {
-        ids.extend(answer.properties.correlation_id.clone());
-        held.push(answer);
-    }
-    ids
-}
-
 #[test]
 fn storm_loses_no_message_and_runs_none_twice() {
     if !has_rabbitmq() {
@@ -74,9 +62,11 @@ fn storm_loses_no_message_and_runs_none_twice() {
     let url = rabbit.url("hero", "prod");
     let tables = format!("{ROUTES}[unit.second]\nrole = \"broker\"\n");
     let hero = on(&redis, &url, &tables);
-    // The brokers reach Redis through a proxy.
+    // The brokers reach Redis and RabbitMQ through proxies, and the publisher RabbitMQ.
     let lane = Lane::open(&redis.folder().join("proxy"), &redis.folder().join("redis.sock"));
-    let cut = on(&redis, &url, &tables)
+    let rabbit_lane = Lane::to_port(rabbit.port());
+    let url_of_lane = rabbit.url_through(rabbit_lane.port(), "hero", "prod");
+    let cut = on(&redis, &url_of_lane, &tables)
         .set("redis.url", &format!("\"redis+unix://{}\"", lane.path().display()));
     let _supervisor = hero.supervisor().start();
     let _actor = hero.actor("osis-default-1").start();
@@ -86,6 +76,8 @@ fn storm_loses_no_message_and_runs_none_twice() {
     let config = AmqpConfig { url: url.as_str().into(), ..AmqpConfig::default() };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let link = Link::open(&config, "storm").expect("legal");
+    let of_lane = AmqpConfig { url: url_of_lane.as_str().into(), ..AmqpConfig::default() };
+    let publisher = Link::open(&of_lane, "publisher").expect("legal");
     runtime.block_on(async {
         let name = ANSWERS.to_owned();
         let queue = AmqpQueue { name, arguments: BTreeMap::new(), binding: None };
@@ -93,22 +85,29 @@ fn storm_loses_no_message_and_runs_none_twice() {
     });
     let published = Arc::new(AtomicUsize::new(0));
     let publishing = {
-        let (link, published) = (link.clone(), Arc::clone(&published));
+        let (link, published) = (publisher.clone(), Arc::clone(&published));
         runtime.spawn(async move { publish(&link, number, &published).await })
     };
-    let reached = |share: usize| published.load(Ordering::Relaxed) >= number * share / 6;
-    wait_until("a sixth is published", || reached(1));
+    let reached = |share: usize| published.load(Ordering::Relaxed) >= number * share / 9;
+    wait_until("a ninth is published", || reached(1));
     first.kill();
     first = cut.actor("broker").begin();
-    wait_until("two sixths are published", || reached(2));
+    wait_until("two ninths are published", || reached(2));
     lane.cut();
-    wait_until("three sixths are published", || reached(3));
+    wait_until("three ninths are published", || reached(3));
+    rabbit_lane.cut();
+    wait_until("four ninths are published", || reached(4));
     rabbit.kill();
     rabbit.start_again();
-    wait_until("four sixths are published", || reached(4));
+    wait_until("five ninths are published", || reached(5));
+    // Frames end in their middle, and answers of RabbitMQ are lost.
+    rabbit_lane.close_half(Half::FromServer);
+    wait_until("six ninths are published", || reached(6));
     redis.kill();
     redis.start_again();
-    wait_until("five sixths are published", || reached(5));
+    wait_until("seven ninths are published", || reached(7));
+    rabbit_lane.cut();
+    wait_until("eight ninths are published", || reached(8));
     first.kill();
     let _third = cut.actor("broker").begin();
     runtime.block_on(publishing).expect("published");
@@ -118,16 +117,19 @@ fn storm_loses_no_message_and_runs_none_twice() {
     while seen != expected {
         let before = seen.len();
         wait_until("a further message is answered", || {
-            seen = runtime.block_on(answered(&link));
+            seen = runtime.block_on(answered(&link, ANSWERS));
             seen.len() > before
         });
     }
-    let broker = Broker { hero, redis };
+    let broker = Broker { hero, redis, url };
     let dead: BTreeSet<String> = broker.dead().into_iter().collect();
     let poisoned: BTreeSet<String> =
         (0..number).step_by(POISONED).map(|n| format!("m{n}")).collect();
     assert_eq!(dead, poisoned);
     // Each message is one job, however often it was delivered; a job that ran has answered.
     assert_eq!(broker.redis.all("JOB").len(), number);
-    runtime.block_on(link.close());
+    runtime.block_on(async {
+        publisher.close().await;
+        link.close().await;
+    });
 }

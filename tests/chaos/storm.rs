@@ -289,7 +289,7 @@ impl Storm {
             }
             Fault::CutConnections => unit.lane.cut(),
             Fault::CloseHalf => {
-                let half = if self.rng.bool() { Half::ToRedis } else { Half::FromRedis };
+                let half = if self.rng.bool() { Half::ToServer } else { Half::FromServer };
                 unit.lane.close_half(half);
             }
             Fault::Delay => {

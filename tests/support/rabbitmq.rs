@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{needs, wait_until};
+use super::{Authority, needs, wait_until};
 
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 /// The vhosts of one node: one per test.
 const VHOSTS: usize = 40;
 /// Users that may enter one vhost each.
@@ -45,6 +46,12 @@ pub(crate) fn shared() -> &'static RabbitMq {
 pub(crate) struct RabbitMq {
     folder: TempDir,
     port: u16,
+    /// The port with TLS, and the authority of its certificate.
+    tls_port: u16,
+    authority: Authority,
+    /// The ports by which programs of Erlang find each other.
+    epmd: u16,
+    dist: u16,
     /// Ends the node when its standard input is closed, also if the tests are killed.
     guard: Option<(Child, ChildStdin)>,
 }
@@ -53,13 +60,21 @@ impl RabbitMq {
     /// Starts a node, and waits until it answers.
     pub(crate) fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("hero-rabbit-").tempdir().expect("a folder");
-        let mut node = Self { folder, port: free_port(), guard: None };
+        let authority = Authority::new(folder.path(), "tls");
+        let [port, tls_port, epmd, dist] = [(); 4].map(|()| free_port());
+        let mut node = Self { folder, port, tls_port, authority, epmd, dist, guard: None };
         std::fs::write(node.path("definitions.json"), definitions()).expect("written");
         let settings = format!(
             "listeners.tcp.1 = 127.0.0.1:{}\nload_definitions = {}\nloopback_users = none\n\
-             disk_free_limit.absolute = 1MB\nlog.file.level = warning\n",
+             disk_free_limit.absolute = 1MB\nlog.file.level = warning\n\
+             listeners.ssl.1 = 127.0.0.1:{}\nssl_options.cacertfile = {}\n\
+             ssl_options.certfile = {}\nssl_options.keyfile = {}\nssl_options.verify = verify_none\n",
             node.port,
-            node.path("definitions.json").display()
+            node.path("definitions.json").display(),
+            node.tls_port,
+            node.authority.file("ca.pem"),
+            node.authority.file("cert.pem"),
+            node.authority.file("key.pem"),
         );
         std::fs::write(node.path("rabbitmq.conf"), settings).expect("written");
         std::fs::write(node.path("plugins"), "[].\n").expect("written");
@@ -83,7 +98,7 @@ impl RabbitMq {
     /// Starts the node, and does not wait.
     #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
     pub(crate) fn begin_again(&mut self) {
-        let (dist, epmd) = (free_port(), free_port());
+        let epmd = self.epmd;
         let script = format!(
             "{PROGRAM} > server.log 2>&1 < /dev/null &\nread line\n\
              [ \"$line\" = kill ] && kill -9 $(cat pid) || kill $(cat pid)\n\
@@ -91,16 +106,11 @@ impl RabbitMq {
              epmd -port {epmd} -kill\nexit 0\n"
         );
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", &script]).current_dir(self.folder.path()).env_clear();
-        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.args(["-c", &script]);
         let file = |name: &str| self.path(name);
-        command
-            .env("PATH", path)
-            .env("HOME", self.folder.path())
-            .env("RABBITMQ_NODENAME", format!("t{}@localhost", self.port))
+        self.in_its_world(&mut command)
             .env("RABBITMQ_NODE_PORT", self.port.to_string())
-            .env("RABBITMQ_DIST_PORT", dist.to_string())
-            .env("ERL_EPMD_PORT", epmd.to_string())
+            .env("RABBITMQ_DIST_PORT", self.dist.to_string())
             .env("ERL_EPMD_ADDRESS", "127.0.0.1")
             .env("RABBITMQ_MNESIA_BASE", file("mnesia"))
             .env("RABBITMQ_LOG_BASE", file("log"))
@@ -115,6 +125,26 @@ impl RabbitMq {
         self.guard = Some((child, stdin));
     }
 
+    /// Gives a program the environment by which it finds the node.
+    fn in_its_world<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .env("RABBITMQ_NODENAME", format!("t{}@localhost", self.port))
+            .env("ERL_EPMD_PORT", self.epmd.to_string())
+    }
+
+    /// Runs `rabbitmqctl`.
+    #[expect(clippy::disallowed_methods, reason = "the program of the operator")]
+    #[track_caller]
+    pub(crate) fn control(&self, args: &[&str]) {
+        let mut command = Command::new(CONTROL);
+        let ran = self.in_its_world(&mut command).args(args).output().expect("rabbitmqctl runs");
+        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+
     /// Ends the node at once, as a power failure would.
     pub(crate) fn kill(&mut self) {
         self.end("kill\n");
@@ -127,6 +157,26 @@ impl RabbitMq {
             let _ = guard.wait();
         }
         let _ = std::fs::remove_file(self.path("pid"));
+    }
+
+    /// Returns the url of a user and a vhost through another port, such as that of a proxy.
+    pub(crate) fn url_through(&self, port: u16, user: &str, vhost: &str) -> String {
+        self.url(user, vhost).replace(&format!(":{}/", self.port), &format!(":{port}/"))
+    }
+
+    /// Returns the url of a user and a vhost through TLS.
+    pub(crate) fn url_through_tls(&self, user: &str, vhost: &str) -> String {
+        self.url_through(self.tls_port, user, vhost).replacen("amqp://", "amqps://", 1)
+    }
+
+    /// The authority of its certificate.
+    pub(crate) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// Returns the port.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Returns the url of a user and a vhost.
