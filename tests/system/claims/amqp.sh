@@ -34,7 +34,7 @@ works_without_rabbitmq() {
     unit_is hero@broker-admin inactive
 }
 
-# The file with its process id, once it runs. `hero` may enter its vhost with the password `secret`.
+# Starts RabbitMQ; a broker waits until it answers. `hero` may enter its vhost with the password `secret`.
 rabbitmq_starts() {
     local folder=$run_dir/rabbitmq pid
     mkdir -p "$folder"
@@ -64,6 +64,7 @@ rabbitmq_ends() {
     kill "$pid"
     eventually 60 is_dead "$pid"
     nsenter -t "$(leader)" -n epmd -kill > /dev/null 2>&1 || true
+    rm -f "$folder/pid"
 }
 
 is_dead() {
@@ -94,7 +95,6 @@ brokers_serve_as_units() {
     done
     exits 0 with_password hero amqp status --node admin
     forgets_rabbitmq
-    rabbitmq_ends
 }
 
 milestones_are_stored() {
@@ -105,6 +105,8 @@ claim "the package suggests RabbitMQ and works without it; a broker waits for it
 if [ -x $RABBITMQ ]; then
     claim "brokers serve as units, with their password and their spools in the folders of the unit" \
         brokers_serve_as_units
+    # Also after a claim that failed.
+    [ ! -e "$run_dir/rabbitmq/pid" ] || rabbitmq_ends || true
 else
     echo "skip brokers as units: this host has no rabbitmq-server"
 fi
