@@ -3,6 +3,7 @@
 
 pub mod broker;
 pub mod builtin;
+pub mod compare;
 pub mod link;
 pub mod logs;
 pub mod message;

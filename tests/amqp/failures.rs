@@ -1,9 +1,12 @@
 //! Messages that nobody can serve, and what an operator sees of them.
 
+use hero::amqp::link::Link;
+use hero::amqp::topology::{AmqpQueue, Argument, EVENTS};
+use hero::config::AmqpConfig;
 use serde_json::json;
 
 use super::Broker;
-use crate::support::rabbitmq::{has_rabbitmq, vhost};
+use crate::support::rabbitmq::{has_rabbitmq, shared, vhost};
 use crate::support::wait_until;
 
 #[test]
@@ -112,4 +115,46 @@ fn a_wrong_login_or_vhost_is_named_and_ends_the_broker() {
     let (start, _) = url.rsplit_once('/').expect("a vhost");
     let missing = Broker::at(&format!("{start}/nowhere"), "");
     missing.hero.actor("broker").begin().ends().code(77).says("has no vhost `nowhere`");
+}
+
+#[test]
+fn bindings_and_all_arguments_are_compared_where_the_management_api_is_configured() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let url = vhost();
+    let broker = Broker::at(&url, "");
+    drop(broker.hero.actor("broker").start());
+    let check = broker.json(&["amqp", "check"]);
+    assert_eq!(check["bindings_compared"], false, "{check}");
+    let management = format!("{:?}", shared().management_url());
+    let broker = broker.set("amqp.management_url", &management);
+    let check = broker.json(&["amqp", "check"]);
+    assert_eq!(check["differences"], json!([]), "{check}");
+    assert_eq!(check["bindings_compared"], true, "{check}");
+
+    // The same queue of another mode: it lacks its key, has another one, and differs in two arguments.
+    broker.hero.run(&["amqp", "delete-queue", "prod_events"]).code(0);
+    let config = AmqpConfig { url: url.as_str().into(), ..AmqpConfig::default() };
+    let link = Link::open(&config, "test").expect("legal settings");
+    let other = AmqpQueue {
+        name: "prod_events".to_owned(),
+        arguments: [("x-max-length", Argument::Number(5))].into(),
+        binding: Some((EVENTS, "log".to_owned())),
+    };
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        link.declare_queue(&other).await.expect("declared");
+        link.close().await;
+    });
+    let said = broker.hero.run(&["amqp", "check"]).code(78).stdout;
+    for difference in [
+        "prod_events: x-dead-letter-exchange is not set, configured is beds.dlx",
+        "prod_events: x-max-length is 5, configured is none",
+        "prod_events: is not bound to beds.events by #; a broker binds it when it starts",
+        "prod_events: is bound to beds.events by log too",
+    ] {
+        assert!(said.contains(difference), "{said}");
+    }
+    let nobody = broker.set("amqp.management_url", "\"http://127.0.0.1:1\"");
+    nobody.hero.run(&["amqp", "check"]).code(69).says("http://127.0.0.1:1 cannot be reached");
 }

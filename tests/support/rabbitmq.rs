@@ -39,7 +39,7 @@ pub(crate) fn vhost() -> String {
 /// Returns the node of all tests.
 pub(crate) fn shared() -> &'static RabbitMq {
     static NODE: OnceLock<RabbitMq> = OnceLock::new();
-    NODE.get_or_init(RabbitMq::start)
+    NODE.get_or_init(|| RabbitMq::with("[rabbitmq_management].\n"))
 }
 
 /// One node.
@@ -48,6 +48,7 @@ pub(crate) struct RabbitMq {
     port: u16,
     /// The port with TLS, and the authority of its certificate.
     tls_port: u16,
+    management_port: u16,
     authority: Authority,
     /// The ports by which programs of Erlang find each other.
     epmd: u16,
@@ -59,10 +60,15 @@ pub(crate) struct RabbitMq {
 impl RabbitMq {
     /// Starts a node, and waits until it answers.
     pub(crate) fn start() -> Self {
+        Self::with("[].\n")
+    }
+
+    fn with(plugins: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("hero-rabbit-").tempdir().expect("a folder");
         let authority = Authority::new(folder.path(), "tls");
-        let [port, tls_port, epmd, dist] = [(); 4].map(|()| free_port());
-        let mut node = Self { folder, port, tls_port, authority, epmd, dist, guard: None };
+        let [port, tls_port, management_port, epmd, dist] = [(); 5].map(|()| free_port());
+        let mut node =
+            Self { folder, port, tls_port, management_port, authority, epmd, dist, guard: None };
         std::fs::write(node.path("definitions.json"), definitions()).expect("written");
         let settings = format!(
             "listeners.tcp.1 = 127.0.0.1:{}\nload_definitions = {}\nloopback_users = none\n\
@@ -76,8 +82,14 @@ impl RabbitMq {
             node.authority.file("cert.pem"),
             node.authority.file("key.pem"),
         );
+        let settings = if plugins.contains("management") {
+            let port = node.management_port;
+            format!("{settings}management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {port}\n")
+        } else {
+            settings
+        };
         std::fs::write(node.path("rabbitmq.conf"), settings).expect("written");
-        std::fs::write(node.path("plugins"), "[].\n").expect("written");
+        std::fs::write(node.path("plugins"), plugins).expect("written");
         node.start_again();
         node
     }
@@ -169,6 +181,11 @@ impl RabbitMq {
         self.url_through(self.tls_port, user, vhost).replacen("amqp://", "amqps://", 1)
     }
 
+    /// Returns the url of the management API, which the node of all tests has.
+    pub(crate) fn management_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.management_port)
+    }
+
     /// The authority of its certificate.
     pub(crate) fn authority(&self) -> &Authority {
         &self.authority
@@ -219,7 +236,7 @@ fn definitions() -> String {
     let user = |name: &str| {
         let algorithm = "rabbit_password_hashing_sha256";
         json!({ "name": name, "password_hash": PASSWORD_HASH, "hashing_algorithm": algorithm,
-                "tags": "" })
+                "tags": if name == "hero" { "management" } else { "" } })
     };
     let permission = |user: &str, vhost: &str| json!({ "user": user, "vhost": vhost, "configure": ".*", "write": ".*", "read": ".*" });
     let users: Vec<_> = CONFINED.iter().copied().chain(["hero"]).map(user).collect();

@@ -4,12 +4,14 @@
 mod consume;
 mod declare;
 mod error;
+mod management;
 mod publish;
 mod wire;
 
 pub use consume::{Deliveries, Delivery};
 pub use declare::QueueCounts;
 pub use error::LinkError;
+pub use management::Management;
 pub use publish::{DIRECT_REPLY, Outgoing};
 
 use std::sync::Arc;
@@ -47,6 +49,12 @@ impl Link {
     /// Returns the address without the password.
     pub fn address(&self) -> &str {
         &self.consuming.way.address
+    }
+
+    /// Returns the management API of a configuration; `None` if it has none.
+    pub fn management(&self, config: &AmqpConfig) -> Option<Management> {
+        let url = &config.management_url;
+        (!url.is_empty()).then(|| Management::new(url, &self.consuming.way))
     }
 
     /// Connects, if there is no connection yet.

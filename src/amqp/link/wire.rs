@@ -51,6 +51,12 @@ impl Way {
         Ok(Self { uri, authorities, address, vhost })
     }
 
+    /// Returns the user and the password.
+    pub(super) fn login(&self) -> (&str, &str) {
+        let login = &self.uri.authority.userinfo;
+        (&login.username, &login.password)
+    }
+
     pub(super) fn about<'a>(&'a self, doing: &'a str) -> About<'a> {
         About { address: &self.address, vhost: &self.vhost, doing }
     }

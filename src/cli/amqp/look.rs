@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::super::table::TextTable;
 use super::super::{Global, output};
 use super::{node_or, open};
+use crate::amqp::compare::differences;
 use crate::amqp::link::{Link, LinkError, QueueCounts};
-use crate::amqp::topology::{EXCHANGES, Work, all_work, pools};
+use crate::amqp::topology::{AmqpQueue, EXCHANGES, Work, all_work, pools};
 use crate::config::{AmqpConfig, Config, Node};
 use crate::error::{Error, Exit};
 use crate::proto::text::{counted, shown};
@@ -34,8 +35,9 @@ pub(in crate::cli) struct AmqpStatus {
 /// Compare the queues that exist with those of the configuration
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero amqp check\n\n\
-                        A queue that does not exist is no fault: its broker declares it. Exit codes: 78 a \
-                        queue has other arguments.")]
+                        A queue that does not exist is no fault: its broker declares it. Bindings, and all \
+                        arguments of a queue, are compared where amqp.management_url is set. Exit codes: 78 a \
+                        queue differs.")]
 pub(in crate::cli) struct CheckQueues {}
 
 /// A queue with its lanes, as RabbitMQ has it.
@@ -185,7 +187,11 @@ async fn spooled(config: &Config) -> Result<BTreeMap<String, u64>, StoreError> {
 impl CheckQueues {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let (config, link) = open(global)?;
-        let mut differences = Vec::new();
+        let found = match link.management(&config.amqp) {
+            Some(management) => Some(management.queues().await?),
+            None => None,
+        };
+        let mut all = Vec::new();
         let (mut same, mut missing) = (0, 0);
         for work in all_work(&config.amqp) {
             for queue in work.queues() {
@@ -193,27 +199,41 @@ impl CheckQueues {
                     missing += 1;
                     continue;
                 }
-                // It exists, so this declares nothing and compares.
-                match link.declare_queue(queue).await {
-                    Ok(()) => same += 1,
-                    Err(LinkError::OtherArguments { reason, .. }) => {
-                        differences.push(format!("{}: {reason}", queue.name));
-                    }
-                    Err(error) => return Err(error.into()),
-                }
+                let of_queue = match found.as_ref().and_then(|found| found.get(&queue.name)) {
+                    Some(found) => differences(queue, found),
+                    None => compared(&link, queue).await?,
+                };
+                same += u32::from(of_queue.is_empty());
+                all.extend(of_queue);
             }
         }
         link.close().await;
         if global.json {
-            let document =
-                json!({ "same": same, "not_declared": missing, "differences": differences });
-            output::json(&document)?;
+            output::json(&json!({
+                "same": same,
+                "not_declared": missing,
+                "differences": all,
+                "bindings_compared": found.is_some(),
+            }))?;
         } else {
-            for difference in &differences {
+            for difference in &all {
                 output::line(difference)?;
             }
             output::line(&format!("{same} queues are as configured, {missing} not declared yet"))?;
         }
-        Ok(if differences.is_empty() { Exit::Ok } else { Exit::Config }.into())
+        Ok(if all.is_empty() { Exit::Ok } else { Exit::Config }.into())
+    }
+}
+
+/// Compares a queue by the protocol, which names the first other argument.
+async fn compared(link: &Link, queue: &AmqpQueue) -> Result<Vec<String>, Error> {
+    // It exists, so this declares nothing; without its binding, it binds nothing.
+    let unbound = AmqpQueue { binding: None, ..queue.clone() };
+    match link.declare_queue(&unbound).await {
+        Ok(()) => Ok(Vec::new()),
+        Err(LinkError::OtherArguments { reason, .. }) => {
+            Ok(vec![format!("{}: {reason}", queue.name)])
+        }
+        Err(error) => Err(error.into()),
     }
 }

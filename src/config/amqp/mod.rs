@@ -45,6 +45,8 @@ pub struct AmqpConfig {
     /// The certificate authority of RabbitMQ, in PEM; those of the system without one.
     #[serde(with = "super::connection::empty_is_none")]
     pub tls_ca_file: Option<PathBuf>,
+    /// The management API, `http://HOST:PORT`, with the login of `url`; empty for none.
+    pub management_url: String,
     /// The beginning of the name of every queue.
     pub queue_tag: String,
     /// One queue for all keys, or one per key.
@@ -105,6 +107,7 @@ impl Default for AmqpConfig {
             url: AmqpUrl::default(),
             password_file: None,
             tls_ca_file: None,
+            management_url: String::new(),
             queue_tag: "prod_".to_owned(),
             mode: AmqpMode::Unified,
             node: None,
@@ -185,6 +188,10 @@ impl AmqpConfig {
             let message = "is for TLS, but amqp.url does not begin with amqps";
             return Err(Fault::new(key("tls_ca_file"), message));
         }
+        if !self.management_url.is_empty() && !is_management(&self.management_url) {
+            let message = "must be of the form http://HOST:PORT";
+            return Err(Fault::new(key("management_url"), message));
+        }
         let is_tag_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         if !(1..=32).contains(&self.queue_tag.len()) || !self.queue_tag.bytes().all(is_tag_byte) {
             let message = "must be 1 to 32 of A-Z, a-z, 0-9, _, . and -, such as \"prod_\"";
@@ -242,6 +249,14 @@ impl AmqpConfig {
     }
 }
 
+/// Returns true for `http://HOST:PORT`.
+fn is_management(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").unwrap_or_default();
+    let is_plain = rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@".contains(&byte));
+    let port = rest.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    is_plain && port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +278,9 @@ mod tests {
             ("prefetch = 0", "2:12: amqp.prefetch must be from 1 to 10000, not 0"),
             ("brokers.rBroker = 65", "2:19: amqp.brokers.rBroker must be from 0 to 64, not 65"),
             ("brokers.adminGraphBroker = 1", "needs a route with broker = \"adminGraphBroker\""),
+            ("management_url = \"https://h:1\"", "management_url must be of the form http://"),
+            ("management_url = \"http://h\"", "management_url must be of the form http://"),
+            ("management_url = \"http://h:1/api\"", "management_url must be of the form http://"),
             ("mode = \"both\"", "2:8: amqp.mode: expected"),
             ("node = \"quarto\"", "2:8: amqp.node: expected"),
         ] {

@@ -1,0 +1,158 @@
+//! The management API of RabbitMQ: it lists bindings and all arguments of queues, which the protocol does
+//! not.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::error::LinkError;
+use super::wire::{PATIENCE, Way};
+use crate::amqp::compare::FoundQueue;
+
+/// The largest answer.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// The management API, for one vhost.
+pub struct Management {
+    url: String,
+    /// Host and port.
+    address: String,
+    authorization: String,
+    /// The vhost as a part of a path.
+    vhost: String,
+}
+
+#[derive(Deserialize)]
+struct QueueOfApi {
+    name: String,
+    #[serde(default)]
+    arguments: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct BindingOfApi {
+    source: String,
+    destination: String,
+    destination_type: String,
+    routing_key: String,
+}
+
+impl Management {
+    /// Returns the API at an address `http://HOST:PORT`, with the login of a connection.
+    pub(super) fn new(url: &str, way: &Way) -> Self {
+        let (user, password) = way.login();
+        let authorization = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/').to_owned();
+        let vhost = percent_encoded(&way.vhost);
+        Self { url: url.to_owned(), address, authorization, vhost }
+    }
+
+    /// Returns the queues of the vhost, by name.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub async fn queues(&self) -> Result<BTreeMap<String, FoundQueue>, LinkError> {
+        let path = format!("/api/queues/{}?columns=name,arguments", self.vhost);
+        let queues: Vec<QueueOfApi> = self.get(&path).await?;
+        let bindings: Vec<BindingOfApi> =
+            self.get(&format!("/api/bindings/{}", self.vhost)).await?;
+        let mut found: BTreeMap<String, FoundQueue> = queues
+            .into_iter()
+            .map(|queue| {
+                let QueueOfApi { name, arguments } = queue;
+                (name, FoundQueue { arguments, ..FoundQueue::default() })
+            })
+            .collect();
+        // The default exchange has no name, and binds each queue by its own.
+        for binding in bindings.into_iter().filter(|binding| !binding.source.is_empty()) {
+            if binding.destination_type == "queue"
+                && let Some(queue) = found.get_mut(&binding.destination)
+            {
+                queue.bindings.insert((binding.source, binding.routing_key));
+            }
+        }
+        Ok(found)
+    }
+
+    async fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, LinkError> {
+        let answer = timeout(PATIENCE, self.ask(path)).await;
+        let (status, body) = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return Err(self.unreachable(format!("cannot be reached: {error}"))),
+            Err(_) => return Err(self.unreachable("does not answer".to_owned())),
+        };
+        let doing = "reading queues and bindings by the management API".to_owned();
+        match status {
+            StatusCode::OK => serde_json::from_slice(&body).map_err(|error| LinkError::Ended {
+                doing,
+                reason: format!("the answer is not as expected: {error}"),
+            }),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(LinkError::NotPermitted {
+                address: self.url.clone(),
+                doing,
+                reason: format!("{status}: the user needs the tag `management`"),
+            }),
+            status => {
+                Err(LinkError::Ended { doing, reason: format!("{} says {status}", self.url) })
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        path: &str,
+    ) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+        let stream = TcpStream::connect(&self.address).await?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let connection = tokio::spawn(connection);
+        let request = Request::get(path)
+            .header("host", &self.address)
+            .header("authorization", &self.authorization)
+            .body(Empty::<Bytes>::new())?;
+        let answer = sender.send_request(request).await?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
+        connection.abort();
+        Ok((status, body?.to_bytes()))
+    }
+
+    fn unreachable(&self, reason: String) -> LinkError {
+        LinkError::Unreachable { address: self.url.clone(), reason }
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing into a text cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent_encoded;
+
+    #[test]
+    fn a_vhost_is_one_part_of_a_path() {
+        assert_eq!(percent_encoded("/"), "%2F");
+        assert_eq!(percent_encoded("prod"), "prod");
+        assert_eq!(percent_encoded("ä/../b"), "%C3%A4%2F%2E%2E%2Fb");
+    }
+}
