@@ -2,6 +2,7 @@
 //! for it: lines beyond the job's share are dropped, with one mark. No lock is held while anything
 //! is written.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,8 @@ pub(super) struct LogBuffer {
     secrets: Secrets,
     /// The output goes to the log while the job runs.
     is_live: bool,
+    /// The secrets that the job asks for, once they were read.
+    asked: OnceLock<Secrets>,
 }
 
 #[derive(Debug, Default)]
@@ -101,6 +104,7 @@ impl LogBuffer {
             file: OnceLock::new(),
             secrets: Secrets::default(),
             is_live: false,
+            asked: OnceLock::new(),
         }
     }
 
@@ -114,9 +118,18 @@ impl LogBuffer {
         Self { secrets, ..self }
     }
 
-    /// Returns the values that are hidden.
-    pub(super) fn secrets(&self) -> &Secrets {
-        &self.secrets
+    /// Hides these values too, from now on.
+    pub(super) fn also_hiding(&self, secrets: Secrets) {
+        let _ = self.asked.set(secrets);
+    }
+
+    /// Returns a text without the values that are hidden.
+    pub(super) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let shown = self.secrets.hide(text);
+        match self.asked.get() {
+            Some(asked) => Cow::Owned(asked.hide(&shown).into_owned()),
+            None => shown,
+        }
     }
 
     /// Sends lines to the daemon's own log as well, with the job's id.
@@ -216,7 +229,7 @@ impl LogBuffer {
 
     /// Adds a line, also to the log file if `into_file`.
     fn add(&self, fd: u8, line: &str, into_file: bool) {
-        let line = self.secrets.hide(line);
+        let line = self.hide(line);
         let mut inner = self.lock();
         if inner.full {
             return;
@@ -257,7 +270,7 @@ impl LogBuffer {
                 "[hero: more than {bytes_max} bytes of output: no more is logged]"
             ))
         } else {
-            LogEntry::output(self.secrets.hide(line))
+            LogEntry::output(self.hide(line))
         };
         inner.live_bytes += bytes;
         inner.size_bytes += bytes;
@@ -306,7 +319,7 @@ impl Log for LogBuffer {
         if inner.output_bytes > self.size_max_bytes {
             file.append(&self.cut_off("output"));
         } else {
-            file.append(&self.secrets.hide(line));
+            file.append(&self.hide(line));
         }
     }
 
@@ -335,7 +348,7 @@ impl Log for LogBuffer {
     }
 
     fn progress(&self, fraction: f64, text: &str) {
-        let text = self.secrets.hide(text);
+        let text = self.hide(text);
         let text: String = text.chars().take(PROGRESS_TEXT_CHARS_MAX).collect();
         let entry = LogEntry::Progress { fraction, text };
         let was_empty = self.lock().progress.replace(entry).is_none();

@@ -15,6 +15,7 @@ mod log_file;
 mod log_writer;
 mod machine;
 mod objects;
+mod secret_store;
 mod secrets;
 mod settings;
 mod story;

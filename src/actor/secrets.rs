@@ -1,8 +1,12 @@
-//! The secrets of a job: values of its environment variables that its log must not show.
+//! The values that the log and the output of a job must not show: those of its secrets, and of
+//! environment variables with certain names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
+use crate::engine::{Failure, SecretValues, Success};
+use crate::proto::job::JobOutput;
 use crate::proto::pattern;
 
 /// The shortest value that is replaced, in bytes. A shorter one stands in many lines by chance.
@@ -11,8 +15,14 @@ const VALUE_BYTES_MIN: usize = 4;
 const HIDDEN: &str = "***";
 
 /// The values to hide, the longest first: one may contain another.
-#[derive(Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Secrets(Vec<String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secrets", self.0.len())
+    }
+}
 
 impl Secrets {
     /// Selects the variables whose names match one of the patterns, in capitals or not. Of a value
@@ -22,16 +32,64 @@ impl Secrets {
             let name = name.to_ascii_uppercase();
             patterns.iter().any(|pattern| pattern::matches(&pattern.to_ascii_uppercase(), &name))
         };
-        let mut values: Vec<String> = variables
-            .iter()
-            .filter(|(name, _)| is_secret(name))
-            .flat_map(|(_, value)| value.lines())
-            .filter(|value| value.len() >= VALUE_BYTES_MIN)
-            .map(ToOwned::to_owned)
+        let named = variables.iter().filter(|(name, _)| is_secret(name));
+        Self::values(named.map(|(_, value)| value.as_str()))
+    }
+
+    /// Hides these values, also as JSON writes them.
+    pub(super) fn values<'v>(texts: impl Iterator<Item = &'v str>) -> Self {
+        let lines = texts.flat_map(str::lines).filter(|value| value.len() >= VALUE_BYTES_MIN);
+        let mut values: Vec<String> = lines
+            .flat_map(|value| {
+                let json = serde_json::Value::from(value).to_string();
+                let json = json[1..json.len() - 1].to_owned();
+                [Some(value.to_owned()), Some(json).filter(|json| json != value)]
+            })
+            .flatten()
             .collect();
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
         Self(values)
+    }
+
+    /// Hides the secrets of a job.
+    pub(super) fn of_values(secrets: &SecretValues) -> Self {
+        let files = secrets.files.values().filter_map(|content| std::str::from_utf8(content).ok());
+        Self::values(secrets.by_name.values().map(String::as_str).chain(files))
+    }
+
+    /// Returns the result of a run without the secrets.
+    pub(super) fn hide_in_result(
+        &self,
+        result: Result<Success, Failure>,
+    ) -> Result<Success, Failure> {
+        match result {
+            Ok(Success { output, exit_code }) => {
+                Ok(Success { output: self.hide_in(output), exit_code })
+            }
+            Err(mut failure) => {
+                if let Failure::Script { message, .. }
+                | Failure::Postponed { message, .. }
+                | Failure::Discarded { message, .. }
+                | Failure::Machine { message }
+                | Failure::Invalid { message } = &mut failure
+                {
+                    *message = self.hide(message).into_owned();
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Returns an output without the secrets.
+    pub(super) fn hide_in(&self, output: JobOutput) -> JobOutput {
+        match output {
+            JobOutput::Text(text) => JobOutput::Text(self.hide(&text).into_owned()),
+            JobOutput::Bytes(bytes) => {
+                let hidden = |bytes: Vec<u8>, value: &String| without(&bytes, value.as_bytes());
+                self.0.iter().fold(bytes, hidden).into()
+            }
+        }
     }
 
     /// Returns a line without the secrets.
@@ -44,6 +102,21 @@ impl Secrets {
         }
         shown
     }
+}
+
+/// Returns bytes with [`HIDDEN`] in place of a value.
+fn without(bytes: &[u8], value: &[u8]) -> Vec<u8> {
+    let (mut shown, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some(first) = rest.first() {
+        if rest.starts_with(value) {
+            shown.extend_from_slice(HIDDEN.as_bytes());
+            rest = &rest[value.len()..];
+        } else {
+            shown.push(*first);
+            rest = &rest[1..];
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -67,6 +140,15 @@ mod tests {
     fn short_values_stay_and_long_ones_go_first() {
         let secrets = secrets(&[("PIN", "123"), ("A_KEY", "abcd"), ("B_KEY", "abcdef")]);
         assert_eq!(secrets.hide("123 abcdef abcd"), "123 *** ***");
+    }
+
+    #[test]
+    fn outputs_of_any_kind_show_no_value() {
+        let secrets = Secrets::values(["pass\"word", "two\nlines"].into_iter());
+        let text = JobOutput::from("{\"a\":\"pass\\\"word\"} pass\"word lines two".to_owned());
+        assert_eq!(secrets.hide_in(text), "{\"a\":\"***\"} *** *** two");
+        let bytes = JobOutput::from(b"\xffpass\"word\xfflinesx".to_vec());
+        assert_eq!(secrets.hide_in(bytes).as_bytes(), b"\xff***\xff***x");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{ActorConfig, ActorUnit, JobConfig};
+use crate::config::{ActorConfig, ActorUnit, JobConfig, SecretsConfig};
 use crate::engine::Engine;
 use crate::proto::target::ScriptType;
 use crate::store::ClaimLimits;
@@ -20,6 +20,8 @@ pub struct ActorSettings {
     pub actor: ActorConfig,
     /// The names of the variables of jobs whose values no log shows, as patterns.
     pub redact: Vec<String>,
+    /// `[secrets]`.
+    pub secrets: SecretsConfig,
     /// `[limit.NAME]`.
     pub limits: ClaimLimits,
     /// The engine of each script type.

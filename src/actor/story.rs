@@ -65,7 +65,7 @@ pub(super) fn ended(
     let (id, script_type) = (&run.job.id, &actor.script_type);
     let (took_text, attempt) = (shown(took), attempt(&run.job));
     let why = failure.map(ToString::to_string).unwrap_or_default();
-    let why = run.log.secrets().hide(&why);
+    let why = run.log.hide(&why);
     match verdict {
         Some(Verdict::Finished { .. }) => {
             log!(JOB_COURSE, "job {id} of {script_type} finished in {took_text}{attempt}");

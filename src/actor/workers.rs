@@ -14,6 +14,8 @@ use tracing::warn;
 
 use super::log_buffer::LogBuffer;
 use super::log_writer::{LogWriter, NoLogFile};
+use super::secret_store::SecretStore;
+use super::secrets::Secrets;
 use crate::engine::{Cancel, Engine, Failure, Inputs, Script, Success};
 use crate::failpoint;
 use crate::proto::job::{Job, JobId};
@@ -70,17 +72,21 @@ impl Workers {
         count: usize,
         engine: &Arc<dyn Engine>,
         log_dir: &Path,
+        secrets: &SecretStore,
         outcomes: &mpsc::Sender<RunOutcome>,
     ) -> std::io::Result<Self> {
         let free = Arc::new(Free::default());
         for number in 1..=count {
             let (engine, outcomes) = (Arc::clone(engine), outcomes.clone());
             let mut log_writer = LogWriter::new(log_dir);
+            let secrets = secrets.clone();
             let (jobs, all) = (wait_in(&free), Arc::downgrade(&free));
             thread::Builder::new()
                 .name(format!("{}-{number}", engine.script_type()))
                 .stack_size(engine.stack_bytes())
-                .spawn(move || work(jobs, &all, engine.as_ref(), &mut log_writer, &outcomes))?;
+                .spawn(move || {
+                    work(jobs, &all, engine.as_ref(), &secrets, &mut log_writer, &outcomes);
+                })?;
         }
         Ok(Self { free })
     }
@@ -103,11 +109,12 @@ fn work(
     mut jobs: Receiver<Arc<RunningJob>>,
     free: &Weak<Free>,
     engine: &dyn Engine,
+    secrets: &SecretStore,
     log_writer: &mut LogWriter,
     outcomes: &mpsc::Sender<RunOutcome>,
 ) {
     while let Ok(run) = jobs.recv() {
-        let outcome = run_one(run, engine, log_writer);
+        let outcome = run_one(run, engine, secrets, log_writer);
         // Free before the loop learns of it, as it hands over the next job at once.
         let next = free.upgrade().map(|free| wait_in(&free));
         if outcomes.blocking_send(outcome).is_err() {
@@ -121,7 +128,12 @@ fn work(
     }
 }
 
-fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter) -> RunOutcome {
+fn run_one(
+    run: Arc<RunningJob>,
+    engine: &dyn Engine,
+    store: &SecretStore,
+    log_writer: &mut LogWriter,
+) -> RunOutcome {
     let started = Instant::now();
     let RunningJob { job, inputs, cancel, log, .. } = run.as_ref();
     if let Some(path) = &job.spec.log_path {
@@ -134,6 +146,17 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
             Err(NoLogFile::Unavailable(reason)) => lines_are_missing(&run, &reason),
         }
     }
+    let secrets = match store.of(&job.spec) {
+        Ok(secrets) => secrets,
+        Err(invalid) => {
+            let failure = Failure::Invalid { message: invalid.to_string() };
+            return RunOutcome { run, result: Err(failure), took: started.elapsed() };
+        }
+    };
+    let hidden = Secrets::of_values(&secrets);
+    if !secrets.is_empty() {
+        log.also_hiding(hidden.clone());
+    }
     let script = Script {
         job_id: job.id.as_str(),
         caller_id: &job.spec.caller_id,
@@ -143,6 +166,7 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
         env: &job.spec.env_vars,
         args: &job.spec.args,
         params: &job.spec.params,
+        secrets: &secrets,
         inputs,
         output_overflow: job.spec.output_overflow,
         deadline: started + run.timeout,
@@ -154,6 +178,7 @@ fn run_one(run: Arc<RunningJob>, engine: &dyn Engine, log_writer: &mut LogWriter
         None => catch_unwind(AssertUnwindSafe(|| engine.run(&script, cancel, log)))
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
     };
+    let result = if secrets.is_empty() { result } else { hidden.hide_in_result(result) };
     if let Err(reason) = log.close_file() {
         lines_are_missing(&run, &reason);
     }
@@ -218,11 +243,19 @@ mod tests {
         })
     }
 
+    fn no_secrets() -> SecretStore {
+        SecretStore::new(
+            &crate::config::SecretsConfig::default(),
+            &"osis:default:1".parse().expect("legal"),
+        )
+    }
+
     #[test]
     fn panic_of_the_engine_fails_the_job_and_the_thread_serves_the_next() {
         let engine: Arc<dyn Engine> = Arc::new(Fragile("osis".parse().expect("legal")));
         let (sender, mut outcomes) = mpsc::channel(1);
-        let workers = Workers::start(1, &engine, Path::new("/"), &sender).expect("threads");
+        let workers =
+            Workers::start(1, &engine, Path::new("/"), &no_secrets(), &sender).expect("threads");
         assert!(workers.run(&run("panic", Cancel::new())));
         let failed = outcomes.blocking_recv().expect("an outcome").result;
         let message = "the engine panicked: told to".to_owned();
@@ -237,7 +270,12 @@ mod tests {
         let cancel = Cancel::new();
         cancel.request(StopReason::Requested);
         let engine = Fragile("osis".parse().expect("legal"));
-        let outcome = run_one(run("panic", cancel), &engine, &mut LogWriter::new(Path::new("/")));
+        let outcome = run_one(
+            run("panic", cancel),
+            &engine,
+            &no_secrets(),
+            &mut LogWriter::new(Path::new("/")),
+        );
         assert_eq!(outcome.result, Err(Failure::Stopped(StopReason::Requested)));
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     size(of_osis("object_size_max"), config.osis.object_size_max, 1..=64 << 20)?;
     number(of_osis("objects_max"), config.osis.objects_max, 1..=1_000_000_000_000)?;
     config.sal.check()?;
+    config.secrets.check()?;
     size(KeyPath::of(&["sal", "download_size_max"]), config.sal.download_size_max, 1..=1 << 40)?;
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;

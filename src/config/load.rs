@@ -89,6 +89,7 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         amqp: layer.amqp,
         osis: layer.osis,
         sal: layer.sal,
+        secrets: layer.secrets,
         limits: layer.limits,
         types: types::resolve(layer.types)?,
         units: layer.units,

@@ -25,6 +25,7 @@ mod redis_url;
 mod sal;
 mod sandbox;
 mod schema;
+mod secrets;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -61,6 +62,7 @@ pub use sandbox::{Require, SandboxConfig};
 pub use schema::{
     ActorConfig, Config, JobConfig, Migration, Role, SupervisorConfig, UnitActor, UnitConfig,
 };
+pub use secrets::{SecretRule, SecretsConfig};
 pub(crate) use source::Source;
 pub use thresholds::CheckConfig;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};

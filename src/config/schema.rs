@@ -15,6 +15,7 @@ use super::log::LogConfig;
 use super::metrics::MetricsConfig;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
+use super::secrets::SecretsConfig;
 use super::thresholds::CheckConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::units;
@@ -47,6 +48,8 @@ pub struct Config {
     pub osis: OsisConfig,
     /// `[sal]`.
     pub sal: SalConfig,
+    /// `[secrets]`.
+    pub secrets: SecretsConfig,
     /// `[limit.NAME]`.
     #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LimitName, LimitConfig>,
@@ -72,6 +75,7 @@ impl Default for Config {
             amqp: AmqpConfig::default(),
             osis: OsisConfig::default(),
             sal: SalConfig::default(),
+            secrets: SecretsConfig::default(),
             limits: BTreeMap::new(),
             types: types::defaults(),
             units: BTreeMap::new(),
@@ -94,6 +98,7 @@ pub(super) struct Layer {
     pub(super) amqp: AmqpConfig,
     pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
+    pub(super) secrets: SecretsConfig,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,
     #[serde(rename = "type")]

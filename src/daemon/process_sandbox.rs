@@ -53,6 +53,14 @@ impl ProcessSandbox {
         // Functions of HeroScript, which a reload reads again, and modules, read when they are imported.
         let types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
         read.extend(types.flat_map(|of_type| of_type.modules.clone()));
+        let mut rules = config.secrets.allow.values();
+        if rules.any(|rule| {
+            let of_unit = actors.iter().map(|actor| &actor.id.script_type);
+            rule.types.is_empty() || of_unit.clone().any(|one| rule.types.contains(one))
+        }) {
+            read.push(config.secrets.dir.clone());
+            read.extend(std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from));
+        }
         // For load, memory, and the check that the process holding a name still runs.
         read.push("/proc".into());
         let mut reads = |paths: &[&str]| read.extend(paths.iter().map(PathBuf::from));

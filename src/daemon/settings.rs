@@ -68,8 +68,8 @@ pub(super) fn actor_settings(
     }
     let (job, actor) = (config.job.clone(), config.actor.clone());
     let limits = ClaimLimits::new(&config.limits);
-    let redact = config.log.redact.clone();
-    Ok(actor::ActorSettings { actors, job, actor, redact, limits, engines })
+    let (redact, secrets) = (config.log.redact.clone(), config.secrets.clone());
+    Ok(actor::ActorSettings { actors, job, actor, redact, secrets, limits, engines })
 }
 
 /// Returns the settings of a broker, with the scripts of its routes.

@@ -8,9 +8,11 @@ mod cancel;
 pub mod heroscript;
 pub mod process;
 pub mod rhai;
+mod secret_values;
 
 pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
+pub use secret_values::SecretValues;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -84,6 +86,8 @@ pub struct Script<'a> {
     pub args: &'a [String],
     /// The parameters of the job.
     pub params: &'a Params,
+    /// The values of the secrets of the job.
+    pub secrets: &'a SecretValues,
     /// The outputs of its prerequisites.
     pub inputs: &'a Inputs,
     /// The fate of an output over its bound; `None` leaves it to the configuration.

@@ -31,6 +31,7 @@ mod queues;
 mod results;
 mod sandboxed_daemon;
 mod scripts;
+mod secrets;
 mod shutdown;
 mod status;
 mod story;

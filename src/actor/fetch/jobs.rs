@@ -10,6 +10,7 @@ use tracing::error;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
+use crate::actor::secret_store::SecretStore;
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
 use crate::actor::workers::{RunOutcome, RunningJob, Workers};
@@ -180,7 +181,8 @@ fn start_workers(
 ) -> std::io::Result<Vec<Workers>> {
     let start = |(actor, id): (usize, &ActorId)| {
         let engine = settings.engines.get(&id.script_type).ok_or(std::io::ErrorKind::NotFound)?;
-        Workers::start(settings.tasks(actor), engine, &settings.job.log_dir, outcomes)
+        let secrets = SecretStore::new(&settings.secrets, id);
+        Workers::start(settings.tasks(actor), engine, &settings.job.log_dir, &secrets, outcomes)
     };
     actors.iter().enumerate().map(start).collect()
 }

@@ -50,7 +50,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 41] = [
+const ORDER: [&str; 42] = [
     "id",
     "name",
     "status",
@@ -81,6 +81,7 @@ const ORDER: [&str; 41] = [
     "context_id",
     "args",
     "params",
+    "secrets",
     "env_vars",
     "log_path",
     "progress",

@@ -16,7 +16,7 @@ use crate::cli::{Global, output};
 use crate::config::{Config, EngineKind};
 use crate::daemon::{self, Interrupts};
 use crate::engine::rhai::{RhaiEngine, Session};
-use crate::engine::{Cancel, Engine as _, Log, Script, StopReason, Stream};
+use crate::engine::{Cancel, Engine as _, Log, Script, SecretValues, StopReason, Stream};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 use crate::store::Store;
@@ -184,6 +184,7 @@ impl Prompt {
             env: &env,
             args: &[],
             params: &BTreeMap::new(),
+            secrets: &SecretValues::default(),
             inputs: &inputs,
             output_overflow: None,
             deadline: Instant::now() + self.config.job.timeout,

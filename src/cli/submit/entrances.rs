@@ -34,6 +34,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
             ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
         }
         (_, FieldKind::List) => (r#"["a"]"#, "a", "[\"a\"]"),
+        ("secrets", _) => (r#"["a"]"#, "a", "[\"a\"]"),
         (_, FieldKind::Texts) => (r#"["a"]"#, "", "[\"a\"]"),
         (_, FieldKind::Object) => (r#"{"A":1}"#, "", "{ A = 1 }"),
         (_, FieldKind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),
@@ -140,6 +141,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "log_path" => new.log_path("a"),
         "env_vars" => new.env("A", "b"),
         "args" => new.arg("a"),
+        "secrets" => new.secret("a"),
         "params" => new.param("A", 1.into()),
         "prerequisites" => new.after("a"),
         "after_any" => new.after_any("a"),

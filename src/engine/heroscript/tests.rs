@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::engine::{Inputs, Stream};
+use crate::engine::{Inputs, SecretValues, Stream};
 
 /// Collects the lines of a log.
 #[derive(Debug, Default)]
@@ -55,6 +55,7 @@ fn run(source: &str) -> (Result<String, String>, Vec<String>) {
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),

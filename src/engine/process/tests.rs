@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::{CommandOptions, EngineKind, RhaiLimits, SandboxConfig};
-use crate::engine::{Inputs, StopReason, Stream};
+use crate::engine::{Inputs, SecretValues, StopReason, Stream};
 
 mod corpus;
 mod ends;
@@ -97,6 +97,7 @@ impl Job {
             env: &self.env,
             args: &[],
             params: &BTreeMap::new(),
+            secrets: &SecretValues::default(),
             inputs: &self.inputs,
             output_overflow: None,
             deadline: Instant::now() + Duration::from_millis(self.timeout_ms),

@@ -59,6 +59,25 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         "discard(\"no such customer\");",
         |reason: &str| give_up(Failure::discarded(reason.to_owned(), None)),
     );
+    functions
+        .add(
+            "secret",
+            ["name"],
+            "Returns the value of a secret that the job asks for (`--secret NAME`). The job's log and \
+             output show `***` in its place; an object that a script stores does not.",
+            "try { secret(\"db_password\") } catch (error) { print(error) }",
+            secret,
+        )
+        .returns("string");
+}
+
+fn secret(name: &str) -> Result<String, Box<EvalAltResult>> {
+    let value = with(|run| run.script.secrets.by_name.get(name).cloned());
+    value.flatten().ok_or_else(|| {
+        let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+        let form = "or its value is not text: --secret NAME, `secret = [\"NAME\"]` in a graph";
+        format!("secret: the job does not ask for `{name}`, {form}").into()
+    })
 }
 
 fn retry_in(delay: &str, reason: &str) -> Result<(), Box<EvalAltResult>> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::{Inputs, StopReason, Stream};
+use crate::engine::{Inputs, SecretValues, StopReason, Stream};
 
 mod commands;
 mod limits;
@@ -73,6 +73,7 @@ fn on_a_thread(
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,
         deadline: started + timeout,
@@ -261,6 +262,7 @@ fn prints_the_time_of_an_empty_run() {
             env: &env,
             args: &[],
             params: &BTreeMap::new(),
+            secrets: &SecretValues::default(),
             inputs: &inputs,
             output_overflow: None,
             deadline,

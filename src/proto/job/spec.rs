@@ -12,6 +12,7 @@ use super::id::{JobId, JobName, LimitKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
+use super::secret_use::SecretUse;
 use super::settings::job_settings;
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;

@@ -57,6 +57,8 @@ class JobSpec:
     """The arguments of a script that is a process; in Rhai the array `args`."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """The parameters of the script, any values of JSON: `hero.params`, in Rhai the map `params`."""
+    secrets: Sequence[str] = ()
+    """Secrets of the actor's machine: `NAME`, `VARIABLE=NAME` or `file:NAME`."""
     prerequisites: Sequence[str] = ()
     """Ids of jobs that must finish before. In a graph, names of its jobs too."""
     after_any: Sequence[str] = ()
@@ -93,7 +95,7 @@ class JobSpec:
         return self if self.id is not None else replace(self, id=str(uuid.uuid4()))
 
 
-_MANY = frozenset({"args", "params", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
+_MANY = frozenset({"args", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
 _DURATIONS = frozenset({"timeout", "retention"})
 
 
@@ -113,7 +115,7 @@ def _plain(name: str, value: Any) -> Any:
         return dict(value)
     if name in _MANY:
         if isinstance(value, str):
-            raise InvalidJob(f"{name} is a text: give a list of {'texts' if name == 'args' else 'ids'}")
+            raise InvalidJob(f"{name} is a text: give a list of {'texts' if name in ('args', 'secrets') else 'ids'}")
         return list(value)
     return value
 

@@ -308,6 +308,9 @@ class Job(_JobRequired, total=False):
     script_type: str
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
     .vsh v, .hero heroscript, or what the configuration says."""
+    secrets: List[str]
+    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or file:NAME in the folder
+    HERO_SECRET_DIR; the job holds the name alone."""
     signal: int
     """The signal that ended its process."""
     started_at: str
@@ -414,6 +417,9 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The exit codes that may pass, such as 1,64-78: after another the job is not retried."""
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
+    secrets: List[str]
+    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or file:NAME in the folder
+    HERO_SECRET_DIR; the job holds the name alone."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; in seconds."""
     unique_key: str

@@ -46,7 +46,9 @@ pub(super) fn environment_over(
         ("HERO_CALLER_ID", script.caller_id),
         ("HERO_CONTEXT_ID", script.context_id),
     ];
-    for (name, value) in own.chain(identity) {
+    let secrets = script.secrets.variables.iter();
+    let secrets = secrets.map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in own.chain(secrets).chain(identity) {
         check_variable(name, value)?;
         env.insert(name.into(), value.into());
     }

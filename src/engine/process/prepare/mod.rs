@@ -9,6 +9,7 @@ mod node;
 mod programs;
 mod python;
 mod scratch;
+mod secrets;
 mod tool;
 mod v;
 
@@ -131,6 +132,7 @@ impl Preparer {
         let env = environment_over(&self.options.env, script, scratch.path());
         let mut env = env.map_err(Failure::script)?;
         inputs::provide(&mut env, script.inputs, &scratch)?;
+        secrets::provide(&mut env, &script.secrets.files, &scratch)?;
         let variables = script.env.keys().chain(self.options.env.keys());
         let asks_node = node::is_in_question(&self.command, extension, variables);
         let given_args = script.args.to_vec();

@@ -53,10 +53,10 @@ impl Scratch {
     ///
     /// # Errors
     /// Any error of creating and writing the file, such as a full disk.
-    pub fn file(&self, name: &str, content: &str) -> io::Result<PathBuf> {
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         let path = self.path().join(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(content.as_bytes())?;
+        file.write_all(content.as_ref())?;
         Ok(path)
     }
 }

@@ -11,7 +11,7 @@ use super::fill;
 use crate::config::{Config, JobConfig};
 use crate::engine::process::start::command;
 use crate::engine::process::{CommandEngine, find_program};
-use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
+use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream, Success};
 use crate::test_support::needs;
 
 mod compiled;
@@ -123,6 +123,7 @@ impl World {
             env,
             args: &[],
             params: &BTreeMap::new(),
+            secrets: &SecretValues::default(),
             inputs: &BTreeMap::new(),
             output_overflow: None,
             deadline: Instant::now() + Duration::from_mins(5),
@@ -267,6 +268,7 @@ fn variables_of_the_job_override_those_of_its_type() {
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        secrets: &SecretValues::default(),
         inputs: &BTreeMap::new(),
         output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),

@@ -16,7 +16,7 @@ use crate::engine::process::prepare::tests::World;
 use crate::engine::process::start::{Registered, Warm, command};
 use crate::engine::process::watch::LineSplitter;
 use crate::engine::process::{CommandEngine, find_program};
-use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream};
+use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream};
 use crate::test_support::needs;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
@@ -128,6 +128,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::config::{JobConfig, RhaiLimits, SalConfig};
 use crate::engine::process::{SYSTEM_PATH, Service, ServiceSpec, find_in};
 use crate::engine::rhai::{Function, RhaiEngine};
-use crate::engine::{Cancel, Engine, Failure, Log, Script, Stream, Success};
+use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream, Success};
 use crate::test_support::needs;
 
 mod failures;
@@ -110,6 +110,7 @@ impl ExampleWorld {
             env: &env,
             args: &[],
             params: &BTreeMap::new(),
+            secrets: &SecretValues::default(),
             inputs: &BTreeMap::new(),
             output_overflow: None,
             deadline: Instant::now() + timeout,

@@ -13,7 +13,7 @@ pub(super) fn run_as(
         (BTreeMap::new(), BTreeMap::new(), Instant::now() + Duration::from_mins(5));
     let (job_id, caller_id, context_id) = ("job-1", "", "");
     let (env, inputs) = (&env, &inputs);
-    let (args, params) = (&[][..], &BTreeMap::new());
+    let (args, params, secrets) = (&[][..], &BTreeMap::new(), &SecretValues::default());
     let script = Script {
         job_id,
         caller_id,
@@ -23,6 +23,7 @@ pub(super) fn run_as(
         env,
         args,
         params,
+        secrets,
         inputs,
         output_overflow: None,
         deadline,

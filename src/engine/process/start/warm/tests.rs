@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use crate::engine::process::CommandEngine;
 use crate::engine::process::end;
 use crate::engine::process::prepare::tests::{World, can_install_packages};
-use crate::engine::{Cancel, Engine, Failure, Script, StopReason};
+use crate::engine::{Cancel, Engine, Failure, Script, SecretValues, StopReason};
 
 mod likeness;
 
@@ -147,6 +147,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_millis(timeout_ms),
