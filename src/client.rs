@@ -83,7 +83,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Config, JobConfig, RedisConfig};
-use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::text_of;
@@ -158,10 +158,11 @@ impl Client {
         moved("start", id, outcome)
     }
 
-    /// Stores and starts a job in one atomic step. Returns its id. If a job that has not ended
-    /// holds its unique key, returns that job's id and stores nothing.
+    /// Stores and starts a job in one atomic step. Returns its id. If another job holds its unique
+    /// key, returns that job's id and stores nothing, unless its `on_duplicate` says otherwise.
     ///
     /// # Errors
+    /// [`ClientError::KeyHeld`] if `on_duplicate` is `reject`,
     /// [`ClientError::Invalid`] if it has no script type or breaks a bound of `[job]`,
     /// [`ClientError::IdTaken`], [`ClientError::UnknownPrerequisite`], [`ClientError::Store`].
     pub async fn submit(&self, job: Job) -> Result<JobId, ClientError> {
@@ -171,7 +172,7 @@ impl Client {
     async fn store_one(&self, job: Job, start: bool) -> Result<JobId, ClientError> {
         self.check(&job)?;
         let job = [job];
-        let job = self.dated(&job).await?;
+        let job = self.completed(&job).await?;
         let submitted = self.store.submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             StoreError::Unreachable { sent: true, .. } => {
@@ -191,6 +192,7 @@ impl Client {
         if job.spec.script_type.is_none() {
             return Err(InvalidJob::new("script_type", "is missing"));
         }
+        job.spec.check_uniqueness()?;
         job.spec.check(&self.job.bounds())
     }
 
@@ -399,6 +401,9 @@ impl Client {
 fn accepted(job: &Job, what: Submitted) -> Result<JobId, ClientError> {
     match what {
         Submitted::Accepted(_) => Ok(job.id.clone()),
+        Submitted::Duplicate(id) if job.spec.on_duplicate == Some(OnDuplicate::Reject) => {
+            Err(ClientError::KeyHeld(id))
+        }
         Submitted::Duplicate(id) => Ok(id),
         Submitted::Exists => Err(ClientError::IdTaken(job.id.clone())),
         Submitted::UnknownPrerequisite(id) => Err(ClientError::UnknownPrerequisite(id)),

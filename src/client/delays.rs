@@ -1,4 +1,4 @@
-//! Delays of jobs. A job is due by Redis's clock, so a delay is counted on it too: the clock of a
+//! Additions of the submission to jobs: unique keys of their content, and their delays. A job is due by Redis's clock, so a delay is counted on it too: the clock of a
 //! submitter's machine may be wrong.
 
 use std::borrow::Cow;
@@ -25,13 +25,26 @@ fn after(now: Timestamp, delay: Duration) -> Result<Timestamp, InvalidJob> {
 }
 
 impl Client {
-    /// Counts the delays of jobs from now on by Redis's clock. Asks Redis only if a job has one.
-    pub(super) async fn dated<'a>(&self, jobs: &'a [Job]) -> Result<Cow<'a, [Job]>, ClientError> {
-        if jobs.iter().all(|job| job.delay.is_none()) {
+    /// Sets what only the submission tells: the unique keys of jobs that are unique by their content,
+    /// and the times of delays, by Redis's clock. Asks Redis only if a job has a delay.
+    pub(super) async fn completed<'a>(
+        &self,
+        jobs: &'a [Job],
+    ) -> Result<Cow<'a, [Job]>, ClientError> {
+        let (has_delay, has_content) =
+            (|job: &Job| job.delay.is_some(), |job: &Job| job.spec.unique_by.is_some());
+        if !jobs.iter().any(|job| has_delay(job) || has_content(job)) {
             return Ok(Cow::Borrowed(jobs));
         }
-        let now = self.store.now().await?;
         let mut jobs = jobs.to_vec();
+        for job in &mut jobs {
+            let key = job.spec.key_of_content();
+            job.spec.unique_key = key.or(job.spec.unique_key.take());
+        }
+        if !jobs.iter().any(has_delay) {
+            return Ok(Cow::Owned(jobs));
+        }
+        let now = self.store.now().await?;
         for job in &mut jobs {
             if let Some(delay) = job.delay {
                 job.spec.run_at = Some(after(now, delay)?);

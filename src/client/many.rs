@@ -147,7 +147,7 @@ impl Client {
         for job in jobs {
             self.check(job)?;
         }
-        let jobs = &*self.dated(jobs).await?;
+        let jobs = &*self.completed(jobs).await?;
         let submitted = self.store.submit(jobs, true, self.job.kept()).await?;
         Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect())
     }
@@ -205,10 +205,10 @@ impl Client {
         for (place, job) in jobs.iter().enumerate() {
             self.check(job).map_err(|error| refused(place, error.into()))?;
         }
+        let jobs = &*self.completed(jobs).await?;
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));
         }
-        let jobs = &*self.dated(jobs).await?;
         let links = Links::of(jobs);
         if let Some(cycle) = links.cycle() {
             return Err(ClientError::Cycle(cycle.into_iter().map(name).collect()));

@@ -103,6 +103,7 @@ impl Config {
             }
             None => return Err(table.wrong_table("needs a type, such as \"python\"")),
         }
+        spec.check_uniqueness().map_err(|error| table.wrong_table(error))?;
         spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
         if spec.caller_id.is_empty() {
             spec.caller_id = format!("cron {name}");
@@ -111,6 +112,7 @@ impl Config {
         if spec.name.is_none() {
             spec.name = name.as_str().parse().ok();
         }
+        spec.unique_key = spec.key_of_content().or(spec.unique_key.take());
         // The id of a firing is legal at any time if it is at one.
         name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
         let (catch_up, overlap) = (own.catch_up, own.overlap);

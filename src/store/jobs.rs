@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::attempts::kept;
 use super::portions::{LINK_WORK, WORK_PER_CALL, portions};
-use super::submission::{Submitted, WithFields, refused, submission, with_fields, work};
+use super::submission::{Submitted, WithFields, refused, replaces, submission, with_fields, work};
 use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
 use crate::proto::job::{InvalidJob, Job, JobId, JobStatus, Retention};
 
@@ -85,13 +85,20 @@ impl Store {
                 submitted.push(self.submit_in_steps(job, retention).await?);
                 continue;
             }
-            let mut script = self.scripts.submit.prepare_invoke();
-            submission(&mut script, portion, start, retention);
-            let results: Vec<(String, String)> = self.invoke(DOING, &script).await?;
-            submitted.extend(results.into_iter().filter_map(|(code, detail)| match code.parse() {
-                Ok(status) => Some(Submitted::Accepted(status)),
-                Err(_) => refused(&code, detail),
-            }));
+            // A job that may replace another goes alone.
+            for part in portion.chunk_by(|a, b| !replaces(a) && !replaces(b)) {
+                let replaces = part.iter().any(replaces);
+                let script = if replaces { &self.scripts.replace } else { &self.scripts.submit };
+                let mut script = script.prepare_invoke();
+                submission(&mut script, part, start, retention);
+                let results: Vec<(String, String)> = self.invoke(DOING, &script).await?;
+                submitted.extend(results.into_iter().filter_map(
+                    |(code, detail)| match code.parse() {
+                        Ok(status) => Some(Submitted::Accepted(status)),
+                        Err(_) => refused(&code, detail),
+                    },
+                ));
+            }
         }
         let is_whole = submitted.len() == jobs.len();
         if is_whole { Ok(submitted) } else { Err(StoreError::unexpected(DOING)) }

@@ -5,7 +5,7 @@ use redis::ScriptInvocation;
 
 use super::attempts::kept;
 use super::portions::JOB_WORK;
-use crate::proto::job::{Job, JobId, JobStatus, Retention};
+use crate::proto::job::{Job, JobId, JobStatus, OnDuplicate, Retention};
 use crate::proto::target::ScriptType;
 
 /// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
@@ -51,6 +51,11 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
 pub(super) fn work((_, fields): &WithFields<'_>) -> usize {
     let bytes: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
     JOB_WORK + bytes
+}
+
+/// Returns true for a job that takes the place of one with its unique key.
+pub(super) fn replaces((job, _): &WithFields<'_>) -> bool {
+    job.spec.on_duplicate == Some(OnDuplicate::Replace) && job.spec.unique_key.is_some()
 }
 
 /// Adds the arguments of `submit.lua`.

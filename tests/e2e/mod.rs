@@ -40,6 +40,7 @@ mod terminal;
 mod tls;
 mod tokens;
 mod top;
+mod unique;
 
 use crate::support::{Redis, keys, wait_until};
 

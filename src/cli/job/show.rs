@@ -50,7 +50,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 42] = [
+const ORDER: [&str; 45] = [
     "id",
     "name",
     "status",
@@ -77,6 +77,9 @@ const ORDER: [&str; 42] = [
     "output_overflow",
     "concurrent",
     "unique_key",
+    "unique_for",
+    "unique_by",
+    "on_duplicate",
     "caller_id",
     "context_id",
     "args",

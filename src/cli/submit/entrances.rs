@@ -26,6 +26,8 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("retry_if", _) => ("1,64-78", "1,64-78", "\"1,64-78\""),
         ("output_overflow", _) => ("fail", "fail", "\"fail\""),
         ("reply_format", _) => ("plain", "plain", "\"plain\""),
+        ("unique_by", _) => ("key", "key", "\"key\""),
+        ("on_duplicate", _) => ("reject", "reject", "\"reject\""),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
         (_, FieldKind::Number) => ("2", "2", "2"),
         (_, FieldKind::Duration) => ("90", "90s", "\"90s\""),
@@ -148,6 +150,9 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "prerequisite_names" => new.prerequisite_name("A", "b"),
         "run_at" => new.run_at("2030-01-01T00:00:00Z".parse().expect("a time")),
         "unique_key" => new.unique_key("a"),
+        "unique_for" => new.unique_for(std::time::Duration::from_secs(90)),
+        "unique_by" => new.unique_by("key"),
+        "on_duplicate" => new.on_duplicate("reject"),
         "limit_key" => new.limit_key("a"),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
         "reply" => new.reply(false),
@@ -161,7 +166,12 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
 #[test]
 fn every_setting_can_be_given_at_every_entrance() {
     let of_job = [("type", "\"osis\""), ("script", "\"1\"")];
-    let of_cron = [("type", "\"osis\""), ("script", "\"1\""), ("schedule", "\"@daily\"")];
+    let of_cron = [
+        ("type", "\"osis\""),
+        ("script", "\"1\""),
+        ("schedule", "\"@daily\""),
+        ("unique_key", "\"k\""),
+    ];
     for setting in SETTINGS {
         let absent = |entrance| setting.absent_at(entrance);
         match absent(Entrance::CommandLine) {

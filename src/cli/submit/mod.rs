@@ -26,6 +26,7 @@ use crate::store::Hindrance;
                         hero submit --at 2026-12-24T18:00:00+01:00 feast.py\n  \
                         hero submit --after \"$(hero submit first.py)\" second.py\n  \
                         hero submit --after-any ID --retention 7d clean_up.py\n  \
+                        hero submit --unique-by script --unique-for 10m report.py -- north\n  \
                         hero submit --graph release.toml\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n\
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod bounds;
+mod content_key;
 mod copy;
 mod exit_codes;
 mod foreign_spelling;
@@ -19,6 +20,7 @@ mod secret_use;
 mod settings;
 mod spec;
 mod status;
+mod uniqueness;
 mod value;
 
 pub use attempts::{AttemptOutcome, JobAttempt};
@@ -36,6 +38,7 @@ pub use secret_use::{SecretName, SecretUse};
 pub(crate) use settings::job_settings;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;
+pub use uniqueness::{OnDuplicate, UniqueBy};
 pub use value::FieldKind;
 pub(crate) use value::Give;
 pub(in crate::proto) use value::is_variable_name;

@@ -155,6 +155,25 @@ macro_rules! job_settings {
                 value_name: "KEY",
                 absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],
             }
+            /// The time after its submission for which a job that finished still holds its unique key
+            unique_for as unique_for(time: Duration): Option<Duration> = None => {
+                value_name: "DURATION",
+            }
+            /// The property that makes two jobs the same: key, their unique key; script, also its type, group,
+            /// arguments, parameters and variables; params, their type, group, name and parameters
+            unique_by as unique_by(what: &str): Option<UniqueBy> = None => {
+                value_name: "key|script|params",
+            }
+            /// The treatment while another job holds its unique key: return, its id is returned; replace,
+            /// it is replaced if it has not started; reject, this job is rejected
+            on_duplicate as on_duplicate(what: &str): Option<OnDuplicate> = None => {
+                value_name: "return|replace|reject",
+                absent: &[
+                    (Entrance::Graph, "a graph is submitted as a whole or not at all"),
+                    (Entrance::GraphDefaults, "a graph is submitted as a whole or not at all"),
+                    (Entrance::PeriodicJob, "its overlap says that"),
+                ],
+            }
             /// The key under which limits `per = "key"` count it
             limit_key as limit_key(key: &str): Option<LimitKey> = None => { value_name: "KEY" }
             /// The time to keep the job after its end, such as 7d

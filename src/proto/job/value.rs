@@ -16,6 +16,7 @@ use super::output_overflow::OutputOverflow;
 use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
 use super::status::JobStatus;
+use super::uniqueness::{OnDuplicate, UniqueBy};
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
 
@@ -119,6 +120,8 @@ from_str! {
     UniqueKey: Text, reason;
     LimitKey: Text, reason;
     JobName: Text, reason;
+    UniqueBy: Text, reason;
+    OnDuplicate: Text, reason;
     ActorId: Text, reason;
     BootId: Text, reason;
     String: Text, reason;

@@ -67,6 +67,12 @@ class JobSpec:
     run_at: Optional[datetime] = None
     """With a time zone."""
     unique_key: Optional[str] = None
+    unique_for: Optional[Duration] = None
+    """How long after its submission a job that finished still holds its unique key."""
+    unique_by: Optional[str] = None
+    """`key`, `script` or `params`; the last two only over the API, which makes the key."""
+    on_duplicate: Optional[str] = None
+    """`return`, `replace` or `reject`; over the API."""
     limit_key: Optional[str] = None
     retention: Optional[Duration] = None
     """How long the job is kept after its end."""
@@ -96,7 +102,7 @@ class JobSpec:
 
 
 _MANY = frozenset({"args", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
-_DURATIONS = frozenset({"timeout", "retention"})
+_DURATIONS = frozenset({"timeout", "retention", "unique_for"})
 
 
 def _plain(name: str, value: Any) -> Any:

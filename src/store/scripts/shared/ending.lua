@@ -36,9 +36,21 @@ local function set_expiry(id, seconds, retention)
   return for_ms + spread_ms
 end
 
-local function release_unique(id, unique_key)
-  if present(unique_key) and redis.call('GET', UNIQUE .. unique_key) == id then
-    redis.call('DEL', UNIQUE .. unique_key)
+-- Gives back the unique key of a job. One that has finished at a time keeps it for its `unique_for`: a colon
+-- marks that.
+local function release_unique(id, unique_key, finished_at)
+  if not present(unique_key) then return end
+  local key = UNIQUE .. unique_key
+  local holder = redis.call('GET', key)
+  if holder ~= id and holder ~= ':' .. id then return end
+  local f = finished_at and redis.call('HMGET', JOB .. id, 'unique_for', 'created_at') or {}
+  local seconds = tonumber(string.match(f[1] or '', '^%d+%.?%d*$') or '') or 0
+  local until_us = microseconds(f[2]) + math.min(seconds, 315360000) * 1000000
+  local left_ms = finished_at and math.floor((until_us - finished_at) / 1000) or 0
+  if left_ms > 0 then
+    redis.call('SET', key, ':' .. id, 'PX', integer(left_ms))
+  else
+    redis.call('DEL', key)
   end
 end
 
@@ -58,7 +70,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   local for_ms = set_expiry(id, job.retention, retention)
   enter(status, job.script_type, id, at + for_ms * 1000)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
-  if present(job.unique_key) then release_unique(id, job.unique_key) end
+  if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end
   if not says_no(job.reply) then
     push_reply(id, status, text, job.ready_reply)
     if LEGACY then reply_to_legacy(id, text) end

@@ -11,7 +11,7 @@ local function note_foreign_end(id, script_type, at, retention)
   log_event(id, f[1], script_type)
   enter(f[1], script_type, id, at + set_expiry(id, f[4], retention) * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or 'failed')
-  release_unique(id, f[2])
+  release_unique(id, f[2], f[1] == 'finished' and at)
   local text = (f[1] == 'finished' and f[5] or f[6]) or ''
   -- An old worker replies only in its own spelling, if at all.
   if LEGACY and f[7] and not says_no(f[8]) then

@@ -27,7 +27,7 @@ local function run_again(id, hash, queue, own_type, at)
     return 'its status is ' .. status
   end
   local holder = present(f.unique_key) and holder_of(f.unique_key)
-  if holder then return 'it was pushed again, and job ' .. holder .. ' has its unique_key' end
+  if holder and holder ~= id then return 'it was pushed again, and job ' .. holder .. ' has its unique_key' end
   local pending, failed =
     look_at_own_prerequisites(present(f.prerequisites) or f.dependencies, f.after_any)
   if failed or #pending > 0 then

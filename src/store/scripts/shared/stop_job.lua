@@ -1,4 +1,5 @@
--- Stops a job. Takes the arguments of stop.lua, and returns what that script returns.
+-- Stops a job. Takes the arguments of stop.lua and the error of a job that waits, and returns what that
+-- script returns.
 -- needs: wrong_type time names routing job owner counters legacy leave ending dependents control foreign_actors
 
 -- Tells the foreign programs that serve a type to stop a job, which names no actor: by the bare id, in the
@@ -66,7 +67,7 @@ local function stop_job(args)
   leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
   redis.call('DEL', PENDING .. id)
   local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[11] }
-  end_job(id, job, 'error', 'stopped', nil, at, retention)
+  end_job(id, job, 'error', args[5] or 'stopped', nil, at, retention)
   if present(f[10]) then
     tell_dependents({ { id = id, status = 'error', dependents = f[10] } }, at, retention)
   end

@@ -1,0 +1,125 @@
+//! The unique key that is made of what a job contains.
+
+use std::fmt::Write;
+
+use ring::digest::{SHA256, digest};
+use serde_json::json;
+
+use super::bounds::InvalidJob;
+use super::id::UniqueKey;
+use super::spec::JobSpec;
+use super::uniqueness::UniqueBy;
+
+impl JobSpec {
+    /// Checks that a job which asks for uniqueness says by what.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] names the setting that does not fit.
+    pub fn check_uniqueness(&self) -> Result<(), InvalidJob> {
+        let by_content = matches!(self.unique_by, Some(UniqueBy::Script | UniqueBy::Params));
+        if by_content && self.unique_key.is_some() {
+            return Err(InvalidJob::new("unique_key", "cannot be set beside unique_by"));
+        }
+        let lonely = [
+            ("unique_for", self.unique_for.is_some()),
+            ("on_duplicate", self.on_duplicate.is_some()),
+            ("unique_by", self.unique_by == Some(UniqueBy::Key)),
+        ];
+        let lonely = lonely.into_iter().find(|(_, is_set)| *is_set);
+        match lonely {
+            Some((field, _)) if !by_content && self.unique_key.is_none() => {
+                Err(InvalidJob::new(field, "needs a unique_key, or unique_by = \"script\""))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the unique key that `unique_by` makes of the job; `None` if it makes none.
+    pub fn key_of_content(&self) -> Option<UniqueKey> {
+        let by = self.unique_by?;
+        let target = (self.script_type.as_ref(), self.group.as_ref());
+        let content = match by {
+            UniqueBy::Key => return None,
+            UniqueBy::Script => {
+                json!([target, self.script, self.args, self.params, self.env_vars])
+            }
+            UniqueBy::Params => json!([target, self.name, self.params]),
+        };
+        let hash = digest(&SHA256, content.to_string().as_bytes());
+        let mut key = format!("{by}:");
+        for byte in hash.as_ref() {
+            let _ = write!(key, "{byte:02x}");
+        }
+        key.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::job::OnDuplicate;
+
+    fn of(by: UniqueBy, change: impl FnOnce(&mut JobSpec)) -> String {
+        let mut spec = JobSpec { unique_by: Some(by), ..JobSpec::new("1") };
+        change(&mut spec);
+        spec.key_of_content().expect("a key").to_string()
+    }
+
+    #[test]
+    fn jobs_of_the_same_content_have_the_same_key() {
+        let plain = of(UniqueBy::Script, |_| {});
+        assert!(plain.starts_with("script:") && plain.len() == 71, "{plain}");
+        assert_eq!(plain, of(UniqueBy::Script, |spec| spec.name = "a".parse().ok()));
+        let others: [fn(&mut JobSpec); 5] = [
+            |spec| spec.script = "2".to_owned(),
+            |spec| spec.args.push(String::new()),
+            |spec| drop(spec.params.insert("a".to_owned(), 1.into())),
+            |spec| drop(spec.env_vars.insert("A".to_owned(), "1".to_owned())),
+            |spec| spec.group = "io".parse().ok(),
+        ];
+        for other in others {
+            assert_ne!(plain, of(UniqueBy::Script, other));
+        }
+        let params = of(UniqueBy::Params, |_| {});
+        assert_eq!(params, of(UniqueBy::Params, |spec| spec.script = "2".to_owned()));
+        assert_ne!(params, of(UniqueBy::Params, |spec| spec.name = "a".parse().ok()));
+        assert_ne!(
+            params,
+            of(UniqueBy::Params, |spec| drop(spec.params.insert("a".to_owned(), 1.into())))
+        );
+        assert_ne!(params[7..], plain[7..]);
+    }
+
+    #[test]
+    fn uniqueness_needs_a_key_or_a_content() {
+        let check = |change: fn(&mut JobSpec)| {
+            let mut spec = JobSpec::new("1");
+            change(&mut spec);
+            spec.check_uniqueness().err().map(|error| error.field)
+        };
+        assert_eq!(check(|_| {}), None);
+        assert_eq!(
+            check(|spec| spec.on_duplicate = Some(OnDuplicate::Reject)).as_deref(),
+            Some("on_duplicate")
+        );
+        assert_eq!(
+            check(|spec| spec.unique_by = Some(UniqueBy::Key)).as_deref(),
+            Some("unique_by")
+        );
+        assert_eq!(
+            check(|spec| {
+                spec.unique_by = Some(UniqueBy::Script);
+                spec.unique_key = "k".parse().ok();
+            })
+            .as_deref(),
+            Some("unique_key")
+        );
+        assert_eq!(
+            check(|spec| {
+                spec.unique_by = Some(UniqueBy::Params);
+                spec.on_duplicate = Some(OnDuplicate::Replace);
+            }),
+            None
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! The jobs that count as the same, and what becomes of another one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::proto::target::IllegalName;
+
+/// The property by which two jobs count as the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UniqueBy {
+    /// Their unique key.
+    Key,
+    /// Type, group, script, arguments, parameters and variables.
+    Script,
+    /// Type, group, name and parameters.
+    Params,
+}
+
+/// The treatment of a job while another one holds its unique key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDuplicate {
+    /// Its submitter gets the id of the other.
+    Return,
+    /// It takes the place of the other, if that has not started.
+    Replace,
+    /// It is rejected.
+    Reject,
+}
+
+macro_rules! words {
+    ($type:ident, $what:literal, $form:literal, $($variant:ident: $word:literal),+) => {
+        impl FromStr for $type {
+            type Err = IllegalName;
+
+            fn from_str(value: &str) -> Result<Self, IllegalName> {
+                match value {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(IllegalName { what: $what, value: value.to_owned(), form: $form }),
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant => $word),+ })
+            }
+        }
+    };
+}
+words!(UniqueBy, "unique_by", "key, script or params", Key: "key", Script: "script", Params: "params");
+words!(
+    OnDuplicate, "on_duplicate", "return, replace or reject",
+    Return: "return", Replace: "replace", Reject: "reject"
+);
