@@ -157,6 +157,7 @@ fn run_one(
     if !secrets.is_empty() {
         log.also_hiding(hidden.clone());
     }
+    let bounds = job.spec.asked_bounds();
     let script = Script {
         job_id: job.id.as_str(),
         caller_id: &job.spec.caller_id,
@@ -166,6 +167,7 @@ fn run_one(
         env: &job.spec.env_vars,
         args: &job.spec.args,
         params: &job.spec.params,
+        bounds: &bounds,
         secrets: &secrets,
         inputs,
         output_overflow: job.spec.output_overflow,

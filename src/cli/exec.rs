@@ -27,6 +27,7 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
                         hero exec --param region=north --param retries:=3 report.py\n  \
+                        hero exec --memory 512MiB --network 443 fetch.py\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n\n\
                         Exit code 1: the job ended in error. Ctrl-C stops waiting, not the job.")]

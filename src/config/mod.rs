@@ -7,6 +7,7 @@
 
 mod amqp;
 mod api;
+mod asked_bounds;
 mod check;
 mod command;
 mod connection;
@@ -44,6 +45,7 @@ pub use amqp::{
     RelationalUrl, RouteConfig, SqlName, TableConfig,
 };
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
+pub use asked_bounds::no_process;
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use error::{ConfigError, FilePlace};

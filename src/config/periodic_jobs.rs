@@ -97,6 +97,8 @@ impl Config {
                     let message = format!("`{name}` is not a configured script type");
                     return Err(table.wrong("type", message));
                 };
+                let checked = of_type.check_asked(name, &spec.asked_bounds());
+                checked.map_err(|error| table.wrong_table(error))?;
                 if let Some(file) = own.file.as_deref().filter(|_| spec.extension.is_empty()) {
                     spec.extension = of_type.further_extension(file);
                 }

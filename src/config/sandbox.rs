@@ -56,6 +56,16 @@ pub struct SandboxConfig {
     /// The most processes and threads of a job, if it has its own control group; zero for no
     /// bound.
     pub job_processes: u64,
+    /// The most memory that a job may ask for, where that is more than `memory`.
+    #[serde(with = "units::size")]
+    pub memory_max: u64,
+    /// The most CPU time that a job may ask for, where that is more than `cpu`.
+    #[serde(with = "units::duration")]
+    pub cpu_max: Duration,
+    /// Allows a job to ask for the whole network.
+    pub network_max: bool,
+    /// The TCP ports that a job may ask for, beside `ports`.
+    pub ports_max: Vec<u16>,
 }
 
 /// The part of the sandbox that the kernel must support.
@@ -101,6 +111,10 @@ impl Default for SandboxConfig {
             disk: 1 << 30,
             job_memory: 4 << 30,
             job_processes: 1024,
+            memory_max: 0,
+            cpu_max: Duration::ZERO,
+            network_max: false,
+            ports_max: Vec::new(),
         }
     }
 }
@@ -119,6 +133,12 @@ impl SandboxConfig {
             |name: &str, message| Err(Fault::new(table.then(name), message).or(table.clone()));
         if self.ports.contains(&0) {
             return bad("ports", "must be ports from 1 to 65535");
+        }
+        if self.ports_max.contains(&0) {
+            return bad("ports_max", "must be ports from 1 to 65535");
+        }
+        if self.memory_max > 1 << 50 {
+            return bad("memory_max", "must be at most 1PiB");
         }
         if !self.ports.is_empty() && self.network {
             return bad("ports", "cannot be set beside network = true, which allows all ports");

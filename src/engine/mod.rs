@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig};
+use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::error::reason;
-use crate::proto::job::{JobOutput, OutputOverflow, Params};
+use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow, Params};
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
@@ -86,6 +86,8 @@ pub struct Script<'a> {
     pub args: &'a [String],
     /// The parameters of the job.
     pub params: &'a Params,
+    /// The bounds that the job asks for.
+    pub bounds: &'a AskedBounds,
     /// The values of the secrets of the job.
     pub secrets: &'a SecretValues,
     /// The outputs of its prerequisites.
@@ -149,6 +151,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Returns the failure of a job that asks for bounds of a process, which its script is not.
+    fn of_bounds(script: &Script<'_>, script_type: &ScriptType) -> Option<Self> {
+        let field = script.bounds.first_field()?;
+        Some(Self::Invalid { message: no_process(field, script_type).to_string() })
+    }
+
     /// Returns a failure of the script without an exit code.
     pub fn script(message: impl Into<String>) -> Self {
         Self::Script { message: message.into(), exit_code: None }

@@ -4,6 +4,7 @@ mod api;
 mod args;
 mod backup;
 mod batches;
+mod bounds;
 mod commands;
 mod control;
 mod cron;

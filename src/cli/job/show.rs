@@ -50,7 +50,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 45] = [
+const ORDER: [&str; 48] = [
     "id",
     "name",
     "status",
@@ -73,6 +73,9 @@ const ORDER: [&str; 45] = [
     "finished_at",
     "updated_at",
     "timeout",
+    "memory",
+    "cpu",
+    "network",
     "retention",
     "output_overflow",
     "concurrent",

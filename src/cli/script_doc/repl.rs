@@ -18,6 +18,7 @@ use crate::daemon::{self, Interrupts};
 use crate::engine::rhai::{RhaiEngine, Session};
 use crate::engine::{Cancel, Engine as _, Log, Script, SecretValues, StopReason, Stream};
 use crate::error::{Error, Exit};
+use crate::proto::job::AskedBounds;
 use crate::proto::target::ScriptType;
 use crate::store::Store;
 
@@ -184,6 +185,7 @@ impl Prompt {
             env: &env,
             args: &[],
             params: &BTreeMap::new(),
+            bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &inputs,
             output_overflow: None,

@@ -26,6 +26,8 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("retry_if", _) => ("1,64-78", "1,64-78", "\"1,64-78\""),
         ("output_overflow", _) => ("fail", "fail", "\"fail\""),
         ("reply_format", _) => ("plain", "plain", "\"plain\""),
+        ("memory", _) => ("512MiB", "512MiB", "\"512MiB\""),
+        ("network", _) => ("none", "none", "\"none\""),
         ("unique_by", _) => ("key", "key", "\"key\""),
         ("on_duplicate", _) => ("reject", "reject", "\"reject\""),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
@@ -69,7 +71,7 @@ fn from_options(setting: &Setting) -> Result<Job, String> {
     let mut args = vec!["submit", "-e", "1", &option];
     args.extend(value);
     if setting.word != "type" {
-        args.extend(["--type", "osis"]);
+        args.extend(["--type", "python"]);
     }
     let line = Line::try_parse_from(args).map_err(|error| error.to_string())?;
     line.options.job(&Config::default()).map_err(|error| error.message)
@@ -153,6 +155,9 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "unique_for" => new.unique_for(std::time::Duration::from_secs(90)),
         "unique_by" => new.unique_by("key"),
         "on_duplicate" => new.on_duplicate("reject"),
+        "memory" => new.memory("512MiB"),
+        "cpu" => new.cpu_time(std::time::Duration::from_secs(90)),
+        "network" => new.network("none"),
         "limit_key" => new.limit_key("a"),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
         "reply" => new.reply(false),
@@ -165,9 +170,9 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
 
 #[test]
 fn every_setting_can_be_given_at_every_entrance() {
-    let of_job = [("type", "\"osis\""), ("script", "\"1\"")];
+    let of_job = [("type", "\"python\""), ("script", "\"1\"")];
     let of_cron = [
-        ("type", "\"osis\""),
+        ("type", "\"python\""),
         ("script", "\"1\""),
         ("schedule", "\"@daily\""),
         ("unique_key", "\"k\""),

@@ -154,6 +154,10 @@ fn read_script(
     let script_type = from.script_type(named, config).map_err(|error| {
         refused(table.wrong(at_type, error.message.replace("--type", "`type`")))
     })?;
+    if let Some(of_type) = config.types.get(&script_type) {
+        let checked = of_type.check_asked(&script_type, &spec.asked_bounds());
+        checked.map_err(|error| refused(table.wrong_table(error)))?;
+    }
     if spec.extension.is_empty() {
         spec.extension = from.extension(&script_type, config);
     }

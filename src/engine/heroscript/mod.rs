@@ -153,6 +153,9 @@ fn dynamic(value: &ParameterValue) -> Dynamic {
 
 impl Engine for HeroScriptEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        if let Some(failure) = Failure::of_bounds(script, self.script_type()) {
+            return Err(failure);
+        }
         let actions = parse(script.source).map_err(|error| Failure::script(error.to_string()))?;
         // Nothing runs if one action is unknown.
         let mut calls = Vec::with_capacity(actions.len());

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::engine::{Inputs, SecretValues, Stream};
+use crate::proto::job::AskedBounds;
 
 /// Collects the lines of a log.
 #[derive(Debug, Default)]
@@ -55,6 +56,7 @@ fn run(source: &str) -> (Result<String, String>, Vec<String>) {
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,

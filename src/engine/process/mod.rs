@@ -26,7 +26,7 @@ pub use service::{Service, ServiceSpec};
 use std::path::{Path, PathBuf};
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
-use crate::config::{JobConfig, TypeConfig};
+use crate::config::{JobConfig, SandboxConfig, TypeConfig};
 use crate::proto::job::{JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
@@ -47,6 +47,8 @@ pub struct CommandEngine {
     output_overflow: Option<OutputOverflow>,
     preparer: Preparer,
     sandbox: Sandbox,
+    /// The configuration of the sandbox, for jobs that ask for bounds.
+    sandbox_config: SandboxConfig,
     /// The warm interpreter, for Python with `warm = true`.
     warm: Option<Warm>,
 }
@@ -61,8 +63,18 @@ impl CommandEngine {
             .and_then(|python| Warm::new(&python, &config.command, &config.options, &sandbox));
         let program = config.command.first().map(Path::new).and_then(Path::file_name);
         let program_name = program.map(|name| name.to_string_lossy().into_owned());
-        let (job, output_overflow) = (job.clone(), config.options.output_overflow);
-        Self { script_type, program_name, job, output_overflow, preparer, sandbox, warm }
+        let (job, sandbox_config) = (job.clone(), config.sandbox.clone());
+        let output_overflow = config.options.output_overflow;
+        Self {
+            script_type,
+            program_name,
+            job,
+            output_overflow,
+            preparer,
+            sandbox,
+            sandbox_config,
+            warm,
+        }
     }
 
     /// Checks a script, with the extension of its file as in [`Script`], without running it. Returns the error in it, if there is one.
@@ -76,6 +88,16 @@ impl CommandEngine {
     /// Returns true if scripts of this type can be checked.
     pub fn has_check(&self) -> bool {
         self.preparer.has_check()
+    }
+
+    /// Returns the sandbox of a job that asks for bounds; `None` for that of the type.
+    fn own_sandbox(&self, script: &Script<'_>) -> Result<Option<Sandbox>, Failure> {
+        if script.bounds.first_field().is_none() {
+            return Ok(None);
+        }
+        let config = self.sandbox_config.for_job(&self.script_type, script.bounds);
+        let config = config.map_err(|error| Failure::Invalid { message: error.to_string() })?;
+        Ok(Some(Sandbox::of_type(&config)))
     }
 
     /// Returns the paths that a script may read in addition to those of its sandbox.
@@ -212,6 +234,7 @@ fn missing_for_processes(stderr_tail: &str) -> Option<(&'static str, &'static st
 
 impl Engine for CommandEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        let own_sandbox = self.own_sandbox(script)?;
         let until = Until { cancel, deadline: script.deadline };
         let prepared = self.preparer.prepare(script, until, log)?;
         let (read, home) = (self.reads(&prepared), prepared.scratch.path());
@@ -221,10 +244,12 @@ impl Engine for CommandEngine {
             env: prepared.env.clone(),
             cwd: self.preparer.cwd().unwrap_or(home),
             home,
-            sandbox: &self.sandbox,
+            sandbox: own_sandbox.as_ref().unwrap_or(&self.sandbox),
             read: &read,
         };
-        let warmed = self.warm.as_ref().map(|warm| Warmed { warm, prepared: &prepared });
+        // A warm interpreter has the limits of its type.
+        let warm = self.warm.as_ref().filter(|_| own_sandbox.is_none());
+        let warmed = warm.map(|warm| Warmed { warm, prepared: &prepared });
         let origin = warmed.map_or(Origin::Cold, Origin::Fork);
         let watch = Watch {
             cancel,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::config::{CommandOptions, EngineKind, RhaiLimits, SandboxConfig};
 use crate::engine::{Inputs, SecretValues, StopReason, Stream};
+use crate::proto::job::AskedBounds;
 
 mod corpus;
 mod ends;
@@ -97,6 +98,7 @@ impl Job {
             env: &self.env,
             args: &[],
             params: &BTreeMap::new(),
+            bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &self.inputs,
             output_overflow: None,

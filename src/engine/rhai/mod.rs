@@ -243,6 +243,9 @@ impl RhaiEngine {
 
 impl Engine for RhaiEngine {
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure> {
+        if let Some(failure) = Failure::of_bounds(script, &self.script_type) {
+            return Err(failure);
+        }
         let _running = memory::Running::begin();
         self.run_with(script, cancel, log, |run| self.evaluate(run))
     }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::{Inputs, SecretValues, StopReason, Stream};
+use crate::proto::job::AskedBounds;
 
 mod commands;
 mod limits;
@@ -73,6 +74,7 @@ fn on_a_thread(
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,
@@ -262,6 +264,7 @@ fn prints_the_time_of_an_empty_run() {
             env: &env,
             args: &[],
             params: &BTreeMap::new(),
+            bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &inputs,
             output_overflow: None,

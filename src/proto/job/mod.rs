@@ -1,5 +1,6 @@
 //! A job: its ids, its states, its settings, and its hash in Redis.
 
+mod asked_bounds;
 mod attempts;
 mod bounds;
 mod content_key;
@@ -23,6 +24,7 @@ mod status;
 mod uniqueness;
 mod value;
 
+pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use exit_codes::ExitCodes;

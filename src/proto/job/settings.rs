@@ -85,6 +85,16 @@ macro_rules! job_settings {
             }
             /// The exit codes that may pass, such as 1,64-78: after another the job is not retried
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
+            /// The memory of each process of the script, such as 512MiB, as far as its type allows
+            memory as memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }
+            /// The processor time of each process of the script, such as 30s, as far as its type
+            /// allows
+            cpu as cpu_time(time: Duration): Option<Duration> = None => { value_name: "DURATION" }
+            /// The network of the script: none, all, or TCP ports such as 443,5432, as far as its type
+            /// allows
+            network as network(text: &str): Option<NetworkAccess> = None => {
+                value_name: "none|all|PORTS",
+            }
             /// Runs beside other jobs of its instance
             concurrent as concurrent(concurrent: bool): bool = true => {
                 negated: "Run it alone: not beside other jobs of its instance that ask for this",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 use super::bounds::{InvalidJob, JobBounds};
 use super::exit_codes::ExitCodes;
 use super::given::Params;
@@ -157,6 +158,11 @@ impl JobSpec {
             }
         }
         Ok(())
+    }
+
+    /// Returns the bounds that it asks for.
+    pub fn asked_bounds(&self) -> AskedBounds {
+        AskedBounds { memory: self.memory, cpu: self.cpu, network: self.network.clone() }
     }
 
     /// Returns every job that it waits for; an id that is named twice comes twice.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::asked_bounds::{MemorySize, NetworkAccess};
 use super::exit_codes::ExitCodes;
 use super::id::{BootId, JobId, JobName, LimitKey, UniqueKey};
 use super::output_overflow::OutputOverflow;
@@ -120,6 +121,8 @@ from_str! {
     UniqueKey: Text, reason;
     LimitKey: Text, reason;
     JobName: Text, reason;
+    MemorySize: Text, reason;
+    NetworkAccess: Text, reason;
     UniqueBy: Text, reason;
     OnDuplicate: Text, reason;
     ActorId: Text, reason;

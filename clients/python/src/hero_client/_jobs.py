@@ -50,6 +50,12 @@ class JobSpec:
     """The waits before retries: `10s`, or `10s..5m`, which doubles up to the longer one."""
     retry_if: Optional[str] = None
     """The exit codes after which it is retried, such as `1,64-78`."""
+    memory: Optional[str] = None
+    """The memory of each process, such as `512MiB`, as far as its type allows."""
+    cpu: Optional[Duration] = None
+    """The processor time of each process, as far as its type allows."""
+    network: Optional[str] = None
+    """`none`, `all`, or TCP ports such as `443,5432`, as far as its type allows."""
     concurrent: Optional[bool] = None
     log_path: Optional[str] = None
     env_vars: Mapping[str, str] = field(default_factory=dict)
@@ -102,7 +108,7 @@ class JobSpec:
 
 
 _MANY = frozenset({"args", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
-_DURATIONS = frozenset({"timeout", "retention", "unique_for"})
+_DURATIONS = frozenset({"timeout", "cpu", "retention", "unique_for"})
 
 
 def _plain(name: str, value: Any) -> Any:

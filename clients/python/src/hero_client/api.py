@@ -229,6 +229,8 @@ class Job(_JobRequired, total=False):
     """Runs beside other jobs of its instance."""
     context_id: str
     """The context that the script runs in."""
+    cpu: float
+    """The processor time of each process of the script, such as 30s, as far as its type allows; in seconds."""
     cpu_time: float
     """The processor time of its last attempt, in seconds."""
     crashes: int
@@ -268,10 +270,17 @@ class Job(_JobRequired, total=False):
     """The lines of its log that Redis refused."""
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
+    memory: str
+    """The memory of each process of the script, such as 512MiB, as far as its type allows."""
     memory_peak: int
     """The most memory of its last attempt, in bytes."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
+    network: str
+    """The network of the script: none, all, or TCP ports such as 443,5432, as far as its type allows."""
+    on_duplicate: str
+    """The treatment while another job holds its unique key: return, its id is returned; replace, it is replaced if
+    it has not started; reject, this job is rejected."""
     output: str
     """The output, once it finished."""
     output_encoding: str
@@ -317,6 +326,11 @@ class Job(_JobRequired, total=False):
     """The start of its last attempt."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; in seconds."""
+    unique_by: str
+    """The property that makes two jobs the same: key, their unique key; script, also its type, group, arguments,
+    parameters and variables; params, their type, group, name and parameters."""
+    unique_for: float
+    """The time after its submission for which a job that finished still holds its unique key; in seconds."""
     unique_key: str
     """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
     creates nothing."""
@@ -375,6 +389,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     """Runs beside other jobs of its instance."""
     context_id: str
     """The context that the script runs in."""
+    cpu: float
+    """The processor time of each process of the script, such as 30s, as far as its type allows; in seconds."""
     env_vars: Dict[str, str]
     """An environment variable of the script."""
     extension: str
@@ -392,8 +408,15 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The key under which limits `per = "key"` count it."""
     log_path: str
     """The file for its log, inside `job.log_dir` of the actor's machine."""
+    memory: str
+    """The memory of each process of the script, such as 512MiB, as far as its type allows."""
     name: str
     """The name by which people know it in lists; several jobs may have the same."""
+    network: str
+    """The network of the script: none, all, or TCP ports such as 443,5432, as far as its type allows."""
+    on_duplicate: str
+    """The treatment while another job holds its unique key: return, its id is returned; replace, it is replaced if
+    it has not started; reject, this job is rejected."""
     output_overflow: str
     """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
     params: Dict[str, Any]
@@ -422,6 +445,11 @@ class JobSettings(_JobSettingsRequired, total=False):
     HERO_SECRET_DIR; the job holds the name alone."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; in seconds."""
+    unique_by: str
+    """The property that makes two jobs the same: key, their unique key; script, also its type, group, arguments,
+    parameters and variables; params, their type, group, name and parameters."""
+    unique_for: float
+    """The time after its submission for which a job that finished still holds its unique key; in seconds."""
     unique_key: str
     """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
     creates nothing."""

@@ -12,6 +12,7 @@ use crate::config::{Config, JobConfig};
 use crate::engine::process::start::command;
 use crate::engine::process::{CommandEngine, find_program};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream, Success};
+use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
 mod compiled;
@@ -123,6 +124,7 @@ impl World {
             env,
             args: &[],
             params: &BTreeMap::new(),
+            bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &BTreeMap::new(),
             output_overflow: None,
@@ -268,6 +270,7 @@ fn variables_of_the_job_override_those_of_its_type() {
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &BTreeMap::new(),
         output_overflow: None,

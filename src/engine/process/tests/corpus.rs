@@ -17,6 +17,7 @@ use crate::engine::process::start::{Registered, Warm, command};
 use crate::engine::process::watch::LineSplitter;
 use crate::engine::process::{CommandEngine, find_program};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream};
+use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
@@ -128,6 +129,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,

@@ -15,6 +15,7 @@ use crate::config::{JobConfig, RhaiLimits, SalConfig};
 use crate::engine::process::{SYSTEM_PATH, Service, ServiceSpec, find_in};
 use crate::engine::rhai::{Function, RhaiEngine};
 use crate::engine::{Cancel, Engine, Failure, Log, Script, SecretValues, Stream, Success};
+use crate::proto::job::AskedBounds;
 use crate::test_support::needs;
 
 mod failures;
@@ -110,6 +111,7 @@ impl ExampleWorld {
             env: &env,
             args: &[],
             params: &BTreeMap::new(),
+            bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &BTreeMap::new(),
             output_overflow: None,

@@ -14,6 +14,7 @@ pub(super) fn run_as(
     let (job_id, caller_id, context_id) = ("job-1", "", "");
     let (env, inputs) = (&env, &inputs);
     let (args, params, secrets) = (&[][..], &BTreeMap::new(), &SecretValues::default());
+    let bounds = &AskedBounds::default();
     let script = Script {
         job_id,
         caller_id,
@@ -23,6 +24,7 @@ pub(super) fn run_as(
         env,
         args,
         params,
+        bounds,
         secrets,
         inputs,
         output_overflow: None,

@@ -11,6 +11,7 @@ use crate::engine::process::CommandEngine;
 use crate::engine::process::end;
 use crate::engine::process::prepare::tests::{World, can_install_packages};
 use crate::engine::{Cancel, Engine, Failure, Script, SecretValues, StopReason};
+use crate::proto::job::AskedBounds;
 
 mod likeness;
 
@@ -147,6 +148,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         env: &env,
         args: &[],
         params: &BTreeMap::new(),
+        bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
         output_overflow: None,

@@ -1,0 +1,167 @@
+//! The bounds that a job may ask for: those of its script type, up to its `…_max`.
+
+use std::time::Duration;
+
+use super::sandbox::SandboxConfig;
+use super::types::{EngineKind, TypeConfig};
+use crate::proto::job::{AskedBounds, InvalidJob, NetworkAccess};
+use crate::proto::target::ScriptType;
+use crate::proto::units::{format_duration, format_size};
+
+impl TypeConfig {
+    /// Checks the bounds that a job of this type asks for.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] names the first that is not allowed, and the key that would allow it.
+    pub fn check_asked(&self, name: &ScriptType, asked: &AskedBounds) -> Result<(), InvalidJob> {
+        match (self.engine, asked.first_field()) {
+            (EngineKind::Command, Some(_)) => self.sandbox.for_job(name, asked).map(|_| ()),
+            (_, Some(field)) => Err(no_process(field, name)),
+            (_, None) => Ok(()),
+        }
+    }
+}
+
+/// Returns the error of a bound for a script that is no process.
+pub fn no_process(field: &str, name: &ScriptType) -> InvalidJob {
+    let reason = format!("is for scripts that are processes, which those of type {name} are not");
+    InvalidJob::new(field, reason)
+}
+
+impl SandboxConfig {
+    /// Returns the sandbox of a job that asks for bounds; `name` is its script type.
+    ///
+    /// # Errors
+    /// As [`TypeConfig::check_asked`].
+    pub fn for_job(&self, name: &ScriptType, asked: &AskedBounds) -> Result<Self, InvalidJob> {
+        let mut own = self.clone();
+        let key = |key: &str| format!("type.{name}.sandbox.{key}");
+        if let Some(field) = asked.first_field().filter(|_| !self.enabled) {
+            let reason = format!("needs a sandbox, which {} = false switches off", key("enabled"));
+            return Err(InvalidJob::new(field, reason));
+        }
+        if let Some(memory) = asked.memory {
+            let most = self.memory.max(self.memory_max);
+            if self.memory > 0 && memory.bytes() > most {
+                let (most, key) = (format_size(most), key("memory_max"));
+                let reason = format!("`{memory}` is more than {most}, the limit {key}");
+                return Err(InvalidJob::new("memory", reason));
+            }
+            (own.memory, own.job_memory) = (memory.bytes(), memory.bytes());
+        }
+        if let Some(cpu) = asked.cpu {
+            let most = self.cpu.max(self.cpu_max);
+            if self.cpu > Duration::ZERO && cpu > most {
+                let (most, key) = (format_duration(most), key("cpu_max"));
+                let cpu = format_duration(cpu);
+                let reason = format!("`{cpu}` is more than {most}, the limit {key}");
+                return Err(InvalidJob::new("cpu", reason));
+            }
+            own.cpu = cpu;
+        }
+        if let Some(network) = &asked.network {
+            let may_all = self.network || self.network_max;
+            let is_allowed =
+                |port: &u16| may_all || self.ports.contains(port) || self.ports_max.contains(port);
+            let refused = match network {
+                NetworkAccess::Open if !may_all => Some(("all".to_owned(), "network_max")),
+                NetworkAccess::Ports(ports) => {
+                    let refused = ports.iter().find(|port| !is_allowed(port));
+                    refused.map(|port| (port.to_string(), "ports_max"))
+                }
+                _ => None,
+            };
+            if let Some((what, by)) = refused {
+                let reason = format!("`{what}` is not allowed by {}", key(by));
+                return Err(InvalidJob::new("network", reason));
+            }
+            own.network = *network == NetworkAccess::Open;
+            own.ports = match network {
+                NetworkAccess::Ports(ports) => ports.iter().copied().collect(),
+                _ => Vec::new(),
+            };
+        }
+        Ok(own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn asked(memory: &str, cpu_s: u64, network: &str) -> AskedBounds {
+        AskedBounds {
+            memory: memory.parse().ok(),
+            cpu: Some(Duration::from_secs(cpu_s)).filter(|time| !time.is_zero()),
+            network: network.parse().ok(),
+        }
+    }
+
+    fn sandbox(keys: &str, asked: &AskedBounds) -> Result<SandboxConfig, String> {
+        let text = format!("[type.python.sandbox]\n{keys}");
+        let config = Config::from_toml("h".as_ref(), &text).expect("legal");
+        let name = "python".parse().expect("legal");
+        let found = config.types[&name].sandbox.for_job(&name, asked);
+        found.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn job_gets_less_than_its_type_and_more_up_to_the_maximum() {
+        let less = sandbox("", &asked("512MiB", 5, "none")).expect("less");
+        assert_eq!((less.memory, less.job_memory), (512 << 20, 512 << 20));
+        assert_eq!((less.cpu, less.network, less.ports), (Duration::from_secs(5), false, vec![]));
+        let keys = "memory_max = \"8GiB\"\ncpu = \"1m\"\ncpu_max = \"1h\"\nports = [53]\nports_max = [443]";
+        let more = sandbox(keys, &asked("8GiB", 3600, "53,443")).expect("more");
+        assert_eq!((more.memory, more.ports), (8 << 30, vec![53, 443]));
+        let open = sandbox("network_max = true", &asked("", 0, "all")).expect("allowed");
+        assert!(open.network && open.ports.is_empty());
+        let narrow = sandbox("network = true", &asked("", 0, "443")).expect("less");
+        assert_eq!((narrow.network, narrow.ports), (false, vec![443]));
+    }
+
+    #[test]
+    fn more_than_the_maximum_is_rejected_with_its_key() {
+        for (keys, asked, said) in [
+            (
+                "",
+                asked("5GiB", 0, ""),
+                "memory `5GiB` is more than 4GiB, the limit type.python.sandbox.memory_max",
+            ),
+            ("memory_max = \"6GiB\"", asked("7GiB", 0, ""), "memory `7GiB` is more than 6GiB"),
+            (
+                "cpu = \"1m\"",
+                asked("", 61, ""),
+                "cpu `61s` is more than 1m, the limit type.python.sandbox.cpu_max",
+            ),
+            (
+                "",
+                asked("", 0, "all"),
+                "network `all` is not allowed by type.python.sandbox.network_max",
+            ),
+            (
+                "ports_max = [443]",
+                asked("", 0, "80,443"),
+                "network `80` is not allowed by type.python.sandbox.ports_max",
+            ),
+            (
+                "enabled = false",
+                asked("1GiB", 0, ""),
+                "memory needs a sandbox, which type.python.sandbox.enabled = false",
+            ),
+        ] {
+            let error = sandbox(keys, &asked).expect_err(said);
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn script_that_is_no_process_has_no_such_bounds() {
+        let config = Config::default();
+        let name = "osis".parse().expect("legal");
+        let check = |asked: &AskedBounds| config.types[&name].check_asked(&name, asked);
+        assert_eq!(check(&AskedBounds::default()), Ok(()));
+        let error = check(&asked("1GiB", 0, "")).expect_err("no process").to_string();
+        assert!(error.contains("memory is for scripts that are processes"), "{error}");
+    }
+}
