@@ -72,11 +72,7 @@ fn secret_reaches_scripts_of_every_kind_and_nothing_shows_it() {
             "import os, sys, hero\nkey = os.environ['KEY']\nhero.log(key)\n\
           print(key, file=sys.stderr)\nhero.progress(0.5, key)\nprint(len(key), key, [key])",
         ),
-        (
-            "bash",
-            "--secret=db",
-            "echo \"$db\" >&2; echo \"${#db} $db $*\"",
-        ),
+        ("bash", "--secret=db", "echo \"$db\" >&2; echo \"${#db} $db $*\""),
         ("node", "--secret=KEY=db", "console.log(process.env.KEY.length, process.env.KEY)"),
         ("osis", "--secret=KEY=db", "let key = secret(\"db\"); print(key); `${key.len()} ${key}`"),
         (

@@ -55,6 +55,11 @@ fn try_one(target: &str, parse: fn(&[u8]), input: &[u8]) {
 }
 
 #[test]
+fn files_of_variables_give_legal_variables_or_a_line() {
+    try_all("env_file", targets::env_file);
+}
+
+#[test]
 fn job_hashes_are_read_or_rejected_by_a_field() {
     try_all("job_hash", targets::job_hash);
 }

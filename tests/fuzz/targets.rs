@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use hero::config::Config;
 use hero::proto::cron::Schedule;
+use hero::proto::env_file;
 use hero::proto::job::{Job, JobId};
 use hero::proto::message::{Control, Presence, Reply, SupervisorPresence};
 use hero::proto::object::Query;
@@ -17,6 +18,21 @@ use jiff::tz::TimeZone;
 fn is_message(text: &str) {
     assert!(!text.is_empty() && text.len() < 8192, "{} bytes: {text:.200}", text.len());
     assert!(!text.contains(char::is_control), "{text:?}");
+}
+
+/// A file of environment variables.
+pub(super) fn env_file(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    match env_file::parse(text) {
+        Ok(variables) => {
+            let legal = |name: &str| !name.is_empty() && !name.contains(['=', '\0', ' ', '\n']);
+            assert!(variables.iter().all(|(name, value)| legal(name) && !value.contains('\0')));
+        }
+        Err(error) => {
+            is_message(&error.to_string());
+            assert!((1..=text.matches('\n').count() + 2).contains(&error.line));
+        }
+    }
 }
 
 /// Lines of the form NAME=VALUE are the fields.
