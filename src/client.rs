@@ -31,6 +31,7 @@ mod dependents;
 mod documents;
 mod error;
 mod events;
+mod files;
 mod follow;
 mod graph_around;
 mod limits;
@@ -63,6 +64,7 @@ pub use documents::{
 };
 pub use error::ClientError;
 pub use events::EventFollower;
+pub use files::JobFile;
 pub use follow::{JobFollower, JobNews};
 pub use graph_around::{GraphJob, JobGraph};
 pub use logs::LogFollower;

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::log_writer::LogFile;
 use super::secrets::Secrets;
 use crate::engine::{Log, Stream, Usage};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, NamedFiles};
 use crate::store::LogEntry;
 
 /// The time after which the output of a running job goes to its log. A shorter job costs nothing: its
@@ -47,6 +47,18 @@ pub(super) struct LogBuffer {
     asked: OnceLock<Secrets>,
 }
 
+/// The lines of the output in the log.
+#[derive(Debug, Default)]
+struct LiveOutput {
+    /// Lines that wait for [`LIVE_AFTER`].
+    held: Vec<LogEntry>,
+    /// Some lines are in the log.
+    is_released: bool,
+    bytes: u64,
+    /// The output has used up its share of the log, or is binary.
+    ended: bool,
+}
+
 #[derive(Debug, Default)]
 struct Entries {
     waiting: Vec<LogEntry>,
@@ -54,16 +66,11 @@ struct Entries {
     full: bool,
     /// The bytes of the output in the log file.
     output_bytes: u64,
-    /// Lines of the output that wait for [`LIVE_AFTER`].
-    held: Vec<LogEntry>,
-    /// Some of them are in the log.
-    is_released: bool,
-    /// The bytes of the output in the log.
-    live_bytes: u64,
-    /// The output has used up its share of the log, or is binary.
-    live_ended: bool,
+    live: LiveOutput,
     /// The bytes that were cut off at the begin of the output.
     output_truncated: u64,
+    /// The files that the script left.
+    files: NamedFiles,
     /// The latest progress, until it is taken.
     progress: Option<LogEntry>,
     /// The earliest time of the next write of progress.
@@ -78,8 +85,8 @@ struct Entries {
 impl Entries {
     /// Lets the held lines of the output into the log.
     fn release(&mut self) {
-        self.is_released |= !self.held.is_empty();
-        self.waiting.append(&mut self.held);
+        self.live.is_released |= !self.live.held.is_empty();
+        self.waiting.append(&mut self.live.held);
     }
 
     /// Takes the lines, behind a mark if some before them are missing.
@@ -163,7 +170,7 @@ impl LogBuffer {
         if now >= live_at {
             inner.release();
         }
-        let live_at = Some(live_at).filter(|_| !inner.held.is_empty());
+        let live_at = Some(live_at).filter(|_| !inner.live.held.is_empty());
         let progress_at = inner.progress_at.filter(|at| inner.progress.is_some() && now < *at);
         let later = progress_at.into_iter().chain(live_at).min();
         let mut entries = inner.take();
@@ -202,6 +209,11 @@ impl LogBuffer {
         fields.extend(used.limit.map(|limit| ("limit", limit.as_str().to_owned())));
         fields.extend(truncated);
         fields
+    }
+
+    /// Takes the files that the script left.
+    pub(super) fn take_files(&self) -> NamedFiles {
+        std::mem::take(&mut self.lock().files)
     }
 
     /// Puts back entries that could not be written, before those that came since.
@@ -256,26 +268,26 @@ impl LogBuffer {
     /// Adds a line of the output to the log, at once or after [`LIVE_AFTER`].
     fn add_output(&self, line: &str) {
         let mut inner = self.lock();
-        if inner.live_ended || inner.full {
+        if inner.live.ended || inner.full {
             return;
         }
         let bytes = line.len() as u64 + LINE_OVERHEAD_BYTES;
         let bytes_max = self.size_max_bytes / OUTPUT_SHARE;
         let entry = if line.contains('\0') {
-            inner.live_ended = true;
+            inner.live.ended = true;
             LogEntry::output("[hero: the output is binary: no more of it is logged]")
-        } else if inner.live_bytes + bytes > bytes_max {
-            inner.live_ended = true;
+        } else if inner.live.bytes + bytes > bytes_max {
+            inner.live.ended = true;
             LogEntry::output(format!(
                 "[hero: more than {bytes_max} bytes of output: no more is logged]"
             ))
         } else {
             LogEntry::output(self.hide(line))
         };
-        inner.live_bytes += bytes;
+        inner.live.bytes += bytes;
         inner.size_bytes += bytes;
-        let was_empty = inner.waiting.is_empty() && inner.held.is_empty();
-        inner.held.push(entry);
+        let was_empty = inner.waiting.is_empty() && inner.live.held.is_empty();
+        inner.live.held.push(entry);
         drop(inner);
         if was_empty {
             self.written.notify_one();
@@ -325,18 +337,22 @@ impl Log for LogBuffer {
 
     fn output_again(&self, line: &str) {
         let mut inner = self.lock();
-        if self.is_live && self.started.elapsed() >= LIVE_AFTER && !inner.live_ended {
+        if self.is_live && self.started.elapsed() >= LIVE_AFTER && !inner.live.ended {
             inner.release();
         }
-        inner.held.clear();
-        if inner.is_released && !inner.live_ended {
+        inner.live.held.clear();
+        if inner.live.is_released && !inner.live.ended {
             return;
         }
-        if !inner.is_released {
-            inner.size_bytes -= std::mem::take(&mut inner.live_bytes);
+        if !inner.live.is_released {
+            inner.size_bytes -= std::mem::take(&mut inner.live.bytes);
         }
         drop(inner);
         self.add(1, line, self.file.get().is_none());
+    }
+
+    fn files(&self, files: NamedFiles) {
+        self.lock().files = files;
     }
 
     fn output_truncated(&self, bytes: u64) {

@@ -16,7 +16,7 @@ use super::log_buffer::LogBuffer;
 use super::log_writer::{LogWriter, NoLogFile};
 use super::secret_store::SecretStore;
 use super::secrets::Secrets;
-use crate::engine::{Cancel, Engine, Failure, Inputs, Script, Success};
+use crate::engine::{Cancel, Engine, Failure, InputFiles, Inputs, Script, Success};
 use crate::failpoint;
 use crate::proto::job::{Job, JobId};
 use crate::proto::queue::Queue;
@@ -33,6 +33,8 @@ pub(super) struct RunningJob {
     pub(super) queue: Queue,
     /// The outputs of its prerequisites.
     pub(super) inputs: Inputs,
+    /// The files that it is given.
+    pub(super) files: InputFiles,
     /// The time that the attempt may take.
     pub(super) timeout: Duration,
     /// Stops it.
@@ -135,7 +137,7 @@ fn run_one(
     log_writer: &mut LogWriter,
 ) -> RunOutcome {
     let started = Instant::now();
-    let RunningJob { job, inputs, cancel, log, .. } = run.as_ref();
+    let RunningJob { job, inputs, files, cancel, log, .. } = run.as_ref();
     if let Some(path) = &job.spec.log_path {
         match log_writer.open(path) {
             Ok(file) => log.also_into(file),
@@ -170,6 +172,7 @@ fn run_one(
         bounds: &bounds,
         secrets: &secrets,
         inputs,
+        files: Some(files),
         output_overflow: job.spec.output_overflow,
         deadline: started + run.timeout,
     };
@@ -239,6 +242,7 @@ mod tests {
             actor: 0,
             queue: "type:osis".parse().expect("legal"),
             inputs: Inputs::new(),
+            files: InputFiles::default(),
             timeout: Duration::from_secs(1),
             cancel,
             log: LogBuffer::new(100, Arc::default()),

@@ -29,7 +29,8 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --param region=north --param retries:=3 report.py\n  \
                         hero exec --memory 512MiB --network 443 fetch.py\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
-                        echo 'print(1)' | hero exec -t python -\n\n\
+                        echo 'print(1)' | hero exec -t python -\n  \
+                        echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n\
                         Exit code 1: the job ended in error. Ctrl-C stops waiting, not the job.")]
 pub(super) struct Exec {
     #[command(flatten)]
@@ -42,9 +43,9 @@ pub(super) struct Exec {
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        let job = self.options.job(&config)?;
+        let (job, files) = (self.options.job(&config)?, self.options.files(&config)?);
         let client = Client::open(&config)?;
-        let id = client.submit(job).await?;
+        let id = client.submit_with_files(job, &files).await?;
         let (log, output) = (client.follow_job_logs(&id), OutputLines::default());
         let view = View { log, lines: true, output, bar: Bar::new() };
         wait(&client, &id, Some(view), self.wait, global.json).await

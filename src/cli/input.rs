@@ -18,6 +18,14 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
 
 /// Reads a file as text. A larger one is rejected before it is read.
 pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, Error> {
+    String::from_utf8(read_bytes(path, bytes_max)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Error::new(Exit::Data, format!("{}: not UTF-8 text: byte {at} is not", path.display()))
+    })
+}
+
+/// Reads a file, or standard input for `-`. A larger one is rejected before it is read.
+pub(super) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     let too_large = || {
         let most = format_size(bytes_max);
         Error::new(Exit::Data, format!("{}: larger than the limit of {most}", path.display()))
@@ -30,10 +38,7 @@ pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, Error>
     if read.map_err(|error| unreadable(path, &error))? as u64 > bytes_max {
         return Err(too_large());
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Error::new(Exit::Data, format!("{}: not UTF-8 text: byte {at} is not", path.display()))
-    })
+    Ok(bytes)
 }
 
 /// Returns the error of a file that cannot be read.

@@ -6,12 +6,15 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde_json::{Map, Value, json};
 
 use super::given::Given;
+use super::given_files::GivenFiles;
 use super::script::ScriptSource;
 use super::script_doc;
 use crate::client::{ClientError, set_delay};
 use crate::config::{Config, parse_duration};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Entrance, FieldKind, InvalidJob, Job, JobSpec, SETTINGS, Setting};
+use crate::proto::job::{
+    Entrance, FieldKind, InvalidJob, Job, JobFiles, JobSpec, SETTINGS, Setting,
+};
 
 /// The script and the settings of one job.
 #[derive(Debug, Args)]
@@ -26,6 +29,8 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     #[arg(conflicts_with = "at")]
     delay: Option<Duration>,
+    #[command(flatten)]
+    files: GivenFiles,
     /// Check the script first, and submit it only if no mistake is found
     #[arg(long)]
     check: bool,
@@ -35,7 +40,12 @@ impl JobOptions {
     /// The ids of all options but those of the script: none can be given beside a file of jobs.
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
-        words.chain(Given::IDS).chain(["delay", "check"])
+        words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay", "check"])
+    }
+
+    /// Returns the files that they give the job.
+    pub(super) fn files(&self, config: &Config) -> Result<JobFiles, Error> {
+        self.files.read(config.job.files_size_max, self.source.is_standard_input())
     }
 
     /// Returns the job that they set.

@@ -11,6 +11,7 @@ mod dev;
 mod events;
 mod exec;
 mod given;
+mod given_files;
 mod input;
 mod job;
 mod job_options;

@@ -101,6 +101,11 @@ impl ScriptSource {
         }
     }
 
+    /// Returns true if the script comes from standard input.
+    pub(super) fn is_standard_input(&self) -> bool {
+        self.eval.is_none() && self.path().is_none()
+    }
+
     /// The file; `None` for standard input and for code in the arguments.
     fn path(&self) -> Option<&Path> {
         self.file.as_deref().filter(|file| *file != Path::new("-"))

@@ -32,6 +32,15 @@ impl Client {
         changes: &Map<String, Value>,
     ) -> Result<JobId, ClientError> {
         let copy = self.clone_of(id, changes).await?;
-        self.submit(copy).await
+        self.submit_copy(id, copy).await
+    }
+
+    /// Submits a copy of a job, with the files of the job. Returns its id.
+    ///
+    /// # Errors
+    /// As [`Client::submit_with_files`].
+    pub async fn submit_copy(&self, of: &JobId, copy: Job) -> Result<JobId, ClientError> {
+        let files = self.input_files(of).await?;
+        self.submit_with_files(copy, &files).await
     }
 }

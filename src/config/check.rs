@@ -116,6 +116,7 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     size(key("script_size_max"), job.script_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("output_size_max"), job.output_size_max, 1..=REDIS_STRING_MAX)?;
     size(key("inputs_size_max"), job.inputs_size_max, 1..=REDIS_STRING_MAX)?;
+    size(key("files_size_max"), job.files_size_max, 0..=64 << 20)?;
     size(key("log_size_max"), job.log_size_max, 1..=1 << 40)?;
     duration(key("kill_grace"), job.kill_grace, Duration::ZERO..=HOUR)?;
     size(key("cache_size_max"), job.cache_size_max, 1..=1 << 50)?;

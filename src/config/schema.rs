@@ -168,6 +168,7 @@ pub enum Migration {
 /// `[job]`: defaults and bounds of every job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own that is on or off")]
 pub struct JobConfig {
     /// The timeout of a job without its own.
     #[serde(with = "units::duration")]
@@ -206,6 +207,9 @@ pub struct JobConfig {
     /// The largest total output of one job's prerequisites, in bytes.
     #[serde(with = "units::size")]
     pub inputs_size_max: u64,
+    /// The most bytes of the files that a job is given, and of those that it leaves.
+    #[serde(with = "units::size")]
+    pub files_size_max: u64,
     /// The largest log of a job, in bytes.
     #[serde(with = "units::size")]
     pub log_size_max: u64,
@@ -260,6 +264,7 @@ impl Default for JobConfig {
             output_size_max: 1 << 20,
             output_overflow: OutputOverflow::Truncate,
             inputs_size_max: 8 << 20,
+            files_size_max: 8 << 20,
             log_size_max: 4 << 20,
             live_output: true,
             log_dir: PathBuf::from("/var/log/hero/jobs"),

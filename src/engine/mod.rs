@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::error::reason;
-use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow, Params};
+use crate::proto::job::{AskedBounds, JobOutput, NamedFiles, OutputOverflow, Params};
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
@@ -67,6 +67,29 @@ pub fn build(
 /// for a prerequisite that did not finish.
 pub type Inputs = BTreeMap<String, Option<Arc<str>>>;
 
+/// The files that a script is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InputFiles {
+    /// The files of its submitter.
+    pub own: NamedFiles,
+    /// The files that its prerequisites left, by the names or the ids of these.
+    pub of_prerequisites: BTreeMap<String, NamedFiles>,
+    /// Its standard input.
+    pub stdin: Option<Vec<u8>>,
+}
+
+impl InputFiles {
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.is_without_own() && self.of_prerequisites.is_empty()
+    }
+
+    /// Returns true if its submitter gave it none.
+    pub fn is_without_own(&self) -> bool {
+        self.own.is_empty() && self.stdin.is_none()
+    }
+}
+
 /// A script with the parts of its job that an engine needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Script<'a> {
@@ -92,6 +115,8 @@ pub struct Script<'a> {
     pub secrets: &'a SecretValues,
     /// The outputs of its prerequisites.
     pub inputs: &'a Inputs,
+    /// The files that it is given; `None` where there cannot be any.
+    pub files: Option<&'a InputFiles>,
     /// The fate of an output over its bound; `None` leaves it to the configuration.
     pub output_overflow: Option<OutputOverflow>,
     /// The time by which the script must have ended.
@@ -227,6 +252,11 @@ pub trait Log: Send + Sync {
     /// Logs one line of the output of a failed script. A log that wants output has got it before.
     fn output_again(&self, line: &str) {
         self.line(Stream::Stdout, line);
+    }
+
+    /// Takes the files that the script left.
+    fn files(&self, files: NamedFiles) {
+        let _ = files;
     }
 
     /// Records that the first `bytes` bytes of the output were cut off.

@@ -141,6 +141,11 @@ impl Keys {
         self.key(format_args!("meta:job:log:{id}"))
     }
 
+    /// Hash, TTL: the files of a job.
+    pub fn files(&self, id: &JobId) -> String {
+        self.key(format_args!("meta:job:files:{id}"))
+    }
+
     /// Sorted set, the index of `dispatched`: ids that wait in a queue, by dispatch.
     pub fn ready(&self, queue: &Queue) -> String {
         self.key(format_args!("meta:queue:ready:{queue}"))
@@ -283,6 +288,7 @@ impl Keys {
             ("PRESENCE", "meta:actor:inst:"),
             ("STATS", "meta:queue:stats:type:"),
             ("LOG", "meta:job:log:"),
+            ("FILES", "meta:job:files:"),
             ("READY", "meta:queue:ready:"),
             ("RUNNING", "meta:boot:running:"),
             ("INDEX", "meta:job:index:"),
@@ -393,6 +399,7 @@ mod tests {
             (keys.presence(&actor), "hero:meta:actor:inst:osis:io:3"),
             (keys.stats(&osis), "hero:meta:queue:stats:type:osis"),
             (keys.log(&id), "hero:meta:job:log:job-1"),
+            (keys.files(&id), "hero:meta:job:files:job-1"),
             (
                 keys.ready(&queue(Priority::Background)),
                 "hero:meta:queue:ready:type:osis:group:io:inst:3:prio:2",

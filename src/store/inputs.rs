@@ -1,6 +1,6 @@
 //! The outputs of finished prerequisites, as inputs of jobs.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use redis::Value;
 
@@ -15,7 +15,8 @@ const IDS_PER_CALL: usize = 500;
 
 impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
-    /// need. `None` for a job whose inputs exceed `bytes_max`.
+    /// need. `None` for a job whose inputs exceed `bytes_max`. Returns with them the prerequisites that
+    /// left files.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -23,9 +24,10 @@ impl Store {
         &self,
         prerequisites: &[Vec<JobId>],
         bytes_max: u64,
-    ) -> Result<Vec<Option<Outputs>>, StoreError> {
+    ) -> Result<(Vec<Option<Outputs>>, BTreeSet<JobId>), StoreError> {
         const DOING: &str = "reading the outputs of prerequisites";
         let mut inputs = vec![Some(Outputs::new()); prerequisites.len()];
+        let mut with_files = BTreeSet::new();
         let mut bytes = vec![0; prerequisites.len()];
         let all = prerequisites.iter().enumerate();
         let mut left: VecDeque<(usize, &JobId)> =
@@ -43,6 +45,13 @@ impl Store {
             }
             let answered = left.drain(..answers.len());
             for ((job, id), answer) in answered.zip(answers) {
+                let answer = match answer {
+                    Value::Array(mut of_files) => {
+                        with_files.insert(id.clone());
+                        of_files.pop().unwrap_or(Value::Nil)
+                    }
+                    answer => answer,
+                };
                 let (size, output) = sized(answer);
                 bytes[job] += size;
                 match &mut inputs[job] {
@@ -52,7 +61,7 @@ impl Store {
             }
             left.retain(|(job, _)| inputs[*job].is_some());
         }
-        Ok(inputs)
+        Ok((inputs, with_files))
     }
 }
 

@@ -53,11 +53,11 @@ macro_rules! scripts {
 
 scripts! {
     add_token adopt_queued adopt_unqueued amqp_answered amqp_shutdown amqp_take appear backup_job claim commit cron_state delete disappear
-    dispatch_due enable_cron fall_back fan_out finish fire heartbeat keep_sample
+    dispatch_due enable_cron fall_back fan_out finish fire heartbeat keep_files keep_sample
     inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
     report_wrong_types requeue restore_job restore_key restore_log restore_objects restore_place retry
-    sample settle stage stage_others start stop submit supervise take_tasks tend_limits
+    sample settle stage stage_files stage_others start stop submit supervise take_tasks tend_limits
 }
 
 macro_rules! shared {

@@ -5,7 +5,7 @@ use redis::ScriptInvocation;
 
 use super::attempts::kept;
 use super::portions::JOB_WORK;
-use crate::proto::job::{Job, JobId, JobStatus, OnDuplicate, Retention};
+use crate::proto::job::{INPUT_FILES, Job, JobId, JobStatus, OnDuplicate, Retention};
 use crate::proto::target::ScriptType;
 
 /// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
@@ -44,7 +44,13 @@ pub(super) type WithFields<'a> = (&'a Job, Vec<(&'a str, String)>);
 
 /// Writes the fields of a job once, to measure and to send them.
 pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
-    (job, job.submitted_fields())
+    let mut fields = job.submitted_fields();
+    // `submit_jobs.lua` finds it at the end.
+    if let Some(at) = fields.iter().position(|(name, _)| *name == INPUT_FILES) {
+        let files = fields.remove(at);
+        fields.push(files);
+    }
+    (job, fields)
 }
 
 /// The work that the submission of a job is, without its prerequisites.

@@ -23,6 +23,8 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("job wait", Some(&["a"])),
     ("job output", Some(&["a"])),
     ("job logs", Some(&["a"])),
+    ("job files", Some(&["a"])),
+    ("job fetch", Some(&["a", "b"])),
     ("job stop", Some(&["a"])),
     ("job retry", Some(&["a"])),
     ("job clone", Some(&["a"])),

@@ -14,6 +14,7 @@ mod durability;
 mod events;
 mod fairness;
 mod fallbacks;
+mod files;
 mod full_disk;
 mod graphs;
 mod held;

@@ -97,6 +97,12 @@ pub(crate) fn hour(script_type: &str) -> String {
     keys().hour(&parsed(script_type))
 }
 
+/// The files of a job.
+#[track_caller]
+pub(crate) fn files(id: &str) -> String {
+    keys().files(&parsed(id))
+}
+
 /// The log of a job.
 #[track_caller]
 pub(crate) fn log(id: &str) -> String {

@@ -1,15 +1,15 @@
 //! The actions that the parts of the fetch loop return and the loop applies.
 
 use super::errands::Errand;
-use crate::engine::{Inputs, StopReason};
-use crate::proto::job::InvalidJob;
+use super::inputs::ReadInputs;
+use crate::engine::StopReason;
 use crate::store::{Attempt, StoreError, Woken};
 
 /// One thing that the loop has to do.
 #[derive(Debug)]
 pub(super) enum Action {
-    /// Run a job that this actor claimed, with these outputs of its prerequisites.
-    Start(usize, Box<Attempt>, Result<Inputs, InvalidJob>),
+    /// Run a job that this actor claimed, with what it is given.
+    Start(usize, Box<Attempt>, ReadInputs),
     /// Claim this popped job for this actor.
     Claim(usize, Woken),
     /// Handle a control message of this actor.

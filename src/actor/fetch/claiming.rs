@@ -8,12 +8,11 @@ use tracing::{error, info, warn};
 
 use super::action::Action;
 use super::errands::Errand;
-use super::inputs::{self, InputsOf};
+use super::inputs::{self, InputsOf, JobInputs};
 use super::pending::Pending;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::settings::ActorSettings;
-use crate::engine::Inputs;
 use crate::failpoint;
 use crate::proto::job::JobId;
 use crate::store::{Claim, Claimed, StoreError, Woken};
@@ -231,7 +230,7 @@ impl Claiming {
                 failpoint::reached(failpoint::AFTER_CLAIM);
             }
             actions.extend(claimed.attempts.into_iter().map(|attempt| {
-                let inputs = inputs.remove(&attempt.id).unwrap_or_else(|| Ok(Inputs::new()));
+                let inputs = inputs.remove(&attempt.id).unwrap_or_else(|| Ok(JobInputs::default()));
                 Action::Start(actor, Box::new(attempt), inputs)
             }));
         }

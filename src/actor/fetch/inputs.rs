@@ -1,18 +1,32 @@
-//! The inputs of claimed jobs: the outputs of their prerequisites, and the message that a job was. Jobs
-//! without either cost nothing here.
+//! The givens of claimed jobs: the outputs and files of their prerequisites, their own files, and the message
+//! that a job was. Jobs without any of these cost nothing here.
+
+mod files;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::config::{JobConfig, format_size};
-use crate::engine::Inputs;
-use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::engine::{InputFiles, Inputs};
+use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobId};
 use crate::store::{Attempt, Outputs, Store, StoreError};
 
-/// The inputs of those jobs of a claim that have prerequisites.
-pub(super) type InputsOf = HashMap<JobId, Result<Inputs, InvalidJob>>;
+/// Everything that one job is given.
+#[derive(Debug, Default)]
+pub(super) struct JobInputs {
+    /// The outputs of its prerequisites.
+    pub(super) outputs: Inputs,
+    /// Its files.
+    pub(super) files: InputFiles,
+}
 
-/// Reads the inputs of all jobs in one round trip.
+/// The givens of a job, or why it cannot have them.
+pub(super) type ReadInputs = Result<JobInputs, InvalidJob>;
+
+/// The givens of those jobs of a claim that have any.
+pub(super) type InputsOf = HashMap<JobId, ReadInputs>;
+
+/// Reads what all jobs are given, outputs in one round trip.
 ///
 /// # Errors
 /// [`StoreError`]; the jobs are claimed nevertheless.
@@ -21,32 +35,55 @@ pub(super) async fn fetch(
     config: &JobConfig,
     attempts: &[Attempt],
 ) -> Result<InputsOf, StoreError> {
-    let jobs: Vec<&Job> = attempts
-        .iter()
-        .filter_map(|attempt| attempt.job.as_ref().ok())
-        .filter(|job| job.spec.waits_for().next().is_some())
-        .collect();
-    let messages = attempts.iter().filter_map(|attempt| message_of(attempt.job.as_ref().ok()?));
+    let all = attempts.iter().filter_map(|attempt| attempt.job.as_ref().ok());
+    let jobs: Vec<&Job> = all.clone().filter(|job| job.spec.waits_for().next().is_some()).collect();
+    let mut given: InputsOf = all.clone().filter_map(message_of).collect();
+    let (outputs, with_files) = outputs_of(store, config, &jobs).await?;
+    given.extend(outputs);
+    for job in all {
+        let mut leaving = job.spec.waits_for().filter(|id| with_files.contains(*id)).peekable();
+        if job.extra.contains_key(INPUT_FILES) || leaving.peek().is_some() {
+            let files = files::read(store, config, job, leaving).await?;
+            let of_job = given.entry(job.id.clone()).or_insert_with(|| Ok(JobInputs::default()));
+            if let Ok(given) = of_job {
+                match files {
+                    Ok(files) => given.files = files,
+                    Err(invalid) => *of_job = Err(invalid),
+                }
+            }
+        }
+    }
+    Ok(given)
+}
+
+/// Reads the outputs of the prerequisites of jobs, and the ids of those that left files.
+async fn outputs_of(
+    store: &Store,
+    config: &JobConfig,
+    jobs: &[&Job],
+) -> Result<(InputsOf, BTreeSet<JobId>), StoreError> {
     if jobs.is_empty() {
-        return Ok(messages.collect());
+        return Ok((InputsOf::new(), BTreeSet::new()));
     }
     let prerequisites: Vec<Vec<JobId>> = jobs
         .iter()
         .map(|job| job.spec.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect())
         .collect();
-    let found = store.inputs(&prerequisites, config.inputs_size_max).await?;
+    let (found, with_files) = store.inputs(&prerequisites, config.inputs_size_max).await?;
     let inputs = jobs.iter().zip(found).map(|(job, outputs)| {
-        let inputs = outputs.map(|outputs| named(job, outputs));
-        (job.id.clone(), inputs.ok_or_else(|| too_large(config)))
+        let outputs = outputs.map(|outputs| named(job, outputs));
+        let given = outputs.map(|outputs| JobInputs { outputs, ..JobInputs::default() });
+        (job.id.clone(), given.ok_or_else(|| too_large(config)))
     });
-    Ok(inputs.chain(messages).collect())
+    Ok((inputs.collect(), with_files))
 }
 
 /// The input of a job that was a message of RabbitMQ.
-fn message_of(job: &Job) -> Option<(JobId, Result<Inputs, InvalidJob>)> {
+fn message_of(job: &Job) -> Option<(JobId, ReadInputs)> {
     job.extra.get("amqp_scope")?;
     let message: Arc<str> = job.extra.get("message")?.as_str().into();
-    Some((job.id.clone(), Ok(Inputs::from([("message".to_owned(), Some(message))]))))
+    let outputs = Inputs::from([("message".to_owned(), Some(message))]);
+    Some((job.id.clone(), Ok(JobInputs { outputs, ..JobInputs::default() })))
 }
 
 /// Names the outputs by job id and, in a graph, by name as well.

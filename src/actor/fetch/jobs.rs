@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 use tracing::error;
 
+use super::inputs::{JobInputs, ReadInputs};
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
@@ -16,7 +17,7 @@ use crate::actor::settings::ActorSettings;
 use crate::actor::workers::{RunOutcome, RunningJob, Workers};
 use crate::actor::{counts, story, verdict};
 use crate::config::JobConfig;
-use crate::engine::{Cancel, Inputs, StopReason};
+use crate::engine::{Cancel, StopReason};
 use crate::proto::job::{InvalidJob, JobId};
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
@@ -86,15 +87,15 @@ impl Jobs {
         &mut self,
         actor: usize,
         attempt: Attempt,
-        inputs: Result<Inputs, InvalidJob>,
+        given: ReadInputs,
         settings: &ActorSettings,
     ) -> Result<(), NotStarted> {
         let Attempt { id, claimed_at, queue, job } = attempt;
         let checked = job.and_then(|job| {
             let timeout = verdict::timeout_of(&job, &settings.job)?;
-            Ok((job, inputs?, timeout))
+            Ok((job, given?, timeout))
         });
-        let (job, inputs, timeout) = checked.map_err(NotStarted::Invalid)?;
+        let (job, JobInputs { outputs, files }, timeout) = checked.map_err(NotStarted::Invalid)?;
         let cancel = Cancel::new();
         if let Some(place) = self.early_stops.iter().position(|early| *early == id) {
             self.early_stops.swap_remove(place);
@@ -102,7 +103,8 @@ impl Jobs {
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
         let log = self.new_log(&id, settings).hiding(secrets);
-        let run = RunningJob { job, claimed_at, actor, queue, inputs, timeout, cancel, log };
+        let inputs = outputs;
+        let run = RunningJob { job, claimed_at, actor, queue, inputs, files, timeout, cancel, log };
         let run = Arc::new(run);
         if !self.workers[actor].run(&run) {
             error!(job_id = %id, "all threads are busy: giving the claimed job {id} back");

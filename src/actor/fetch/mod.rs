@@ -31,8 +31,7 @@ use super::heartbeat::check_overload;
 use super::settings::ActorSettings;
 use super::verdict;
 use super::workers::{RunOutcome, RunningJob};
-use crate::engine::{Failure, Inputs, StopReason};
-use crate::proto::job::InvalidJob;
+use crate::engine::{Failure, StopReason};
 use crate::proto::message::Control;
 use crate::proto::report::{ServiceReport, Shutdown};
 use crate::store::Attempt;
@@ -40,6 +39,7 @@ use action::Action;
 use claiming::Claiming;
 use draining::{Draining, EXTRA, Rest};
 use errands::{Done, Errand, ErrandEnd, Errands};
+use inputs::ReadInputs;
 use jobs::{Jobs, NotStarted};
 use legacy::LegacyWatch;
 use recording::Recording;
@@ -205,7 +205,7 @@ impl Fetch {
 
     fn apply(&mut self, action: Action) {
         match action {
-            Action::Start(actor, attempt, inputs) => self.start(actor, *attempt, inputs),
+            Action::Start(actor, attempt, given) => self.start(actor, *attempt, given),
             Action::Claim(actor, woken) => self.claiming.push(actor, woken),
             Action::Control(actor, message) => self.on_control(actor, &message),
             Action::DrainAll => {
@@ -229,13 +229,13 @@ impl Fetch {
     }
 
     /// Hands a claimed job to a thread, or records why it cannot run, or gives it back.
-    fn start(&mut self, actor: usize, attempt: Attempt, inputs: Result<Inputs, InvalidJob>) {
+    fn start(&mut self, actor: usize, attempt: Attempt, given: ReadInputs) {
         let (id, queue, at) = (attempt.id.clone(), attempt.queue.clone(), attempt.claimed_at);
         // The shutdown gave the others back while this one was being claimed.
         let started = if self.draining.gives_back() && attempt.job.is_ok() {
             Err(NotStarted::NoThread)
         } else {
-            self.jobs.start(actor, attempt, inputs, &self.settings)
+            self.jobs.start(actor, attempt, given, &self.settings)
         };
         match started {
             Ok(()) => {}

@@ -14,9 +14,11 @@ use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
 use crate::actor::workers::RunningJob;
 use crate::failpoint;
-use crate::proto::job::JobId;
+use crate::proto::job::{FileName, JobId, NamedFiles, OUTPUT_FILES};
 use crate::proto::target::ScriptType;
-use crate::store::{AttemptEnd, Counts, LogEntry, Recorded, RefusedLines, StoreError, Verdict};
+use crate::store::{
+    AttemptEnd, Counts, KeptFiles, LogEntry, Recorded, RefusedLines, StoreError, Verdict,
+};
 
 /// The ends of one batch.
 const BATCH_LEN_MAX: usize = 256;
@@ -34,6 +36,8 @@ type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
 pub(super) struct UnrecordedEnd {
     ending: AttemptEnd,
     lines: Vec<LogEntry>,
+    /// The files that its script left.
+    files: NamedFiles,
     /// Lines that Redis refused.
     missing: u64,
 }
@@ -93,7 +97,8 @@ impl Recording {
         let used = log.used_fields();
         let ending = AttemptEnd { id, claimed_at, script_type, verdict, used, counts };
         let lines = log.take_rest();
-        self.endings.waiting.push(UnrecordedEnd { ending, lines, missing: log.missing() });
+        let (files, missing) = (log.take_files(), log.missing());
+        self.endings.waiting.push(UnrecordedEnd { ending, lines, files, missing });
     }
 
     /// Returns whether Redis is slower than the scripts.
@@ -287,6 +292,9 @@ async fn record(
     batch: &mut [UnrecordedEnd],
     refused: &mut Vec<RefusedLines>,
 ) -> Result<Vec<Recorded>, StoreError> {
+    for ended in batch.iter_mut().filter(|ended| !ended.files.is_empty()) {
+        keep_files(boot, ended).await?;
+    }
     // The log is complete before the reply tells of the end.
     *refused = append(boot, batch.iter().map(|ended| (&ended.ending.id, &ended.lines))).await?;
     for ended in batch.iter_mut() {
@@ -300,6 +308,28 @@ async fn record(
     let recorded = boot.store.finish(&boot.id, retention, &endings).await;
     failpoint::reached(failpoint::AFTER_FINISH);
     recorded
+}
+
+/// Stores the files of an attempt before its end is recorded. If Redis has no room for them, the log
+/// says so.
+async fn keep_files(boot: &Boot, ended: &mut UnrecordedEnd) -> Result<(), StoreError> {
+    let attempt = (&ended.ending.id, ended.ending.claimed_at);
+    match boot.store.keep_files(&boot.id, attempt, &ended.files).await {
+        Ok(KeptFiles::Kept) => {
+            let names: Vec<&str> = ended.files.keys().map(FileName::as_str).collect();
+            let names = serde_json::json!(names).to_string();
+            ended.ending.used.push((OUTPUT_FILES, names));
+        }
+        // Nor will its end be recorded.
+        Ok(KeptFiles::Lost) => {}
+        Err(error @ StoreError::Unreachable { .. }) => return Err(error),
+        Err(error) => {
+            let line = format!("the files of HERO_OUTPUT_DIR are not kept: {error}");
+            ended.lines.push(LogEntry::Line { fd: 2, line, output: false });
+        }
+    }
+    ended.files = NamedFiles::new();
+    Ok(())
 }
 
 async fn append<'a>(
@@ -330,7 +360,7 @@ mod tests {
             used: Vec::new(),
             counts: Vec::new(),
         };
-        UnrecordedEnd { ending, lines: vec![line("last")], missing: 0 }
+        UnrecordedEnd { ending, lines: vec![line("last")], files: NamedFiles::new(), missing: 0 }
     }
 
     fn line(line: &str) -> LogEntry {

@@ -3,6 +3,7 @@
 mod bulk;
 mod each;
 mod errors;
+mod files;
 mod filter;
 mod list;
 mod moment;
@@ -45,6 +46,8 @@ pub(super) enum JobCommand {
         id: String,
     },
     Logs(Logs),
+    Files(files::ListFiles),
+    Fetch(files::FetchFile),
     /// Stop jobs, waiting or running
     #[command(after_help = "Examples:\n  hero job stop 7f9c2ba4\n  \
                             hero job stop --type python --since 1h --dry-run")]
@@ -137,6 +140,7 @@ pub(super) struct Wait {
                         hero job logs -f --timestamps 7f9c2ba4\n\n\
                         The standard output of a job is in its log once it has run for a second.\n\
                         With --json and -f, one document per line as the log grows.")]
+#[expect(clippy::struct_excessive_bools, reason = "they are the options of a command")]
 pub(super) struct Logs {
     /// The job
     id: String,
@@ -184,6 +188,8 @@ impl JobCommand {
                 write_output(&client, &client.job_id(&id).await?, global.json).await
             }
             Self::Logs(logs) => logs.run(&client, global.json).await,
+            Self::Files(files) => files.run(&client, global).await,
+            Self::Fetch(fetch) => fetch.run(&client, global).await,
             Self::Stop(jobs) => {
                 let stop = async |id: &JobId| {
                     let ended = client.stop_job(id).await?;

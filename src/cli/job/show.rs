@@ -50,7 +50,7 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 48] = [
+const ORDER: [&str; 50] = [
     "id",
     "name",
     "status",
@@ -99,6 +99,8 @@ const ORDER: [&str; 48] = [
     "memory_peak",
     "log_missing",
     "output_truncated",
+    "input_files",
+    "output_files",
 ];
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];

@@ -188,6 +188,7 @@ impl Prompt {
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &inputs,
+            files: None,
             output_overflow: None,
             deadline: Instant::now() + self.config.job.timeout,
         };

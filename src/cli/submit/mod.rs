@@ -26,6 +26,7 @@ use crate::store::Hindrance;
                         hero submit --at 2026-12-24T18:00:00+01:00 feast.py\n  \
                         hero submit --after \"$(hero submit first.py)\" second.py\n  \
                         hero submit --after-any ID --retention 7d clean_up.py\n  \
+                        hero submit --input data.csv=/home/ann/data.csv report.py\n  \
                         hero submit --unique-by script --unique-for 10m report.py -- north\n  \
                         hero submit --graph release.toml\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n\
@@ -57,7 +58,8 @@ impl Submit {
             batch::run(&client, &config, file, self.all_or_none, global.json).await?;
         } else {
             let client = Client::open(&config)?;
-            let id = client.submit(self.options.job(&config)?).await?;
+            let (job, files) = (self.options.job(&config)?, self.options.files(&config)?);
+            let id = client.submit_with_files(job, &files).await?;
             let text = if global.json { json!({ "id": id }).to_string() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;
             output::hint(

@@ -59,6 +59,7 @@ fn run(source: &str) -> (Result<String, String>, Vec<String>) {
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
+        files: None,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),
     };

@@ -31,7 +31,7 @@ use crate::proto::job::{JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Limit, Sandbox};
 use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
-use end::{error_of, log_output};
+use end::{collect, error_of, log_output};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -245,6 +245,7 @@ impl Engine for CommandEngine {
             cwd: self.preparer.cwd().unwrap_or(home),
             home,
             sandbox: own_sandbox.as_ref().unwrap_or(&self.sandbox),
+            stdin: prepared.stdin.as_ref(),
             read: &read,
         };
         // A warm interpreter has the limits of its type.
@@ -266,6 +267,9 @@ impl Engine for CommandEngine {
             Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
         })?;
         log.used(&report.usage);
+        if !matches!(report.ended, Ended::Stopped(_)) {
+            log.files(collect(home, self.job.files_size_max, log));
+        }
         self.outcome(report, &prepared.script, log)
     }
 

@@ -28,6 +28,7 @@ pub(super) fn run_tool(
         cwd: tool.folder,
         home: tool.folder,
         sandbox: tool.sandbox,
+        stdin: None,
         read: &tool.read,
     };
     let watch = Watch {

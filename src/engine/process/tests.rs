@@ -101,6 +101,7 @@ impl Job {
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &self.inputs,
+            files: None,
             output_overflow: None,
             deadline: Instant::now() + Duration::from_millis(self.timeout_ms),
         };
@@ -212,6 +213,7 @@ fn environment_is_clean_and_identifies_the_job() {
             "HERO_CONTEXT_ID",
             "HERO_FD",
             "HERO_JOB_ID",
+            "HERO_OUTPUT_DIR",
             "HERO_RUN_ID",
             "HOME",
             "LC_CTYPE",

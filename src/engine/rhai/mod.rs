@@ -26,7 +26,7 @@ use ::rhai::{AST, Dynamic, EvalAltResult, ImmutableString, Scope};
 use super::process::remove_leftovers;
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig, TypeConfig};
-use crate::proto::job::{JobOutput, OutputOverflow};
+use crate::proto::job::{INPUT_FILES, InvalidJob, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use cache::ScriptCache;
 pub use calls::{ModuleCall, RhaiModule};
@@ -222,6 +222,12 @@ impl RhaiEngine {
         log: &dyn Log,
         evaluate: impl FnOnce(&ScriptRun<'_>) -> Result<Dynamic, String>,
     ) -> Result<Success, Failure> {
+        if script.files.is_some_and(|files| !files.is_without_own()) {
+            let reason =
+                format!("are for scripts that run as processes, and {} does not", self.script_type);
+            let message = InvalidJob::new(INPUT_FILES, reason).to_string();
+            return Err(Failure::Invalid { message });
+        }
         let (osis, sal) = (self.osis.as_ref(), self.sal.as_ref());
         let run = ScriptRun::new(script, cancel, log, self.limits.memory, osis, sal);
         let evaluate = || evaluate(&run).and_then(|value| self.output(&run, &value));

@@ -77,6 +77,7 @@ fn on_a_thread(
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
+        files: None,
         output_overflow: None,
         deadline: started + timeout,
     };
@@ -267,6 +268,7 @@ fn prints_the_time_of_an_empty_run() {
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &inputs,
+            files: None,
             output_overflow: None,
             deadline,
         };

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::bounds::InvalidJob;
+use super::files::{INPUT_FILES, OUTPUT_FILES};
 use super::hash::{LegacyFields, OUTPUT};
 use super::record::{Job, OWN_FIELDS};
 use super::spec::{JobSpec, SETTINGS, Setting};
@@ -74,12 +75,18 @@ pub fn json_of_field(name: &str, text: String) -> Value {
 fn kind_of(name: &str) -> FieldKind {
     let setting = Setting::of_field(name).map(|setting| setting.kind);
     let own = || OWN_FIELDS.iter().find(|own| own.name == name).map(|own| own.kind);
-    let extra = if EXTRA_NUMBERS.contains(&name) { FieldKind::Number } else { FieldKind::Text };
+    let extra = match name {
+        name if EXTRA_NUMBERS.contains(&name) => FieldKind::Number,
+        INPUT_FILES | OUTPUT_FILES => FieldKind::List,
+        _ => FieldKind::Text,
+    };
     setting.or_else(own).unwrap_or(extra)
 }
 
 fn not_a_setting(name: &str) -> InvalidJob {
-    if ["status", OUTPUT].contains(&name) || OWN_FIELDS.iter().any(|own| own.name == name) {
+    if ["status", OUTPUT, INPUT_FILES, OUTPUT_FILES].contains(&name)
+        || OWN_FIELDS.iter().any(|own| own.name == name)
+    {
         return InvalidJob::new(name, "is written by hero alone");
     }
     // The word that people write elsewhere, such as `env` for `env_vars`.

@@ -9,11 +9,12 @@ use serde_json::{Map, Value};
 use super::super::caller::Scope;
 use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
+use super::job_files::{self, GivenFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, patience};
 use super::{job_list, job_log};
 use crate::client::ClientError;
-use crate::proto::job::{JobId, JobOutput};
+use crate::proto::job::{Job, JobId, JobOutput};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -51,6 +52,13 @@ pub(super) fn methods() -> Vec<Method> {
         ),
         Method::new("job.output", Scope::Read, "Returns the output of a finished job.", output),
         Method::new("job.log", Scope::Read, "Returns lines of a job's log.", job_log::log),
+        Method::new(
+            "job.files",
+            Scope::Read,
+            "Lists the files of a job: those that its script left, and those that it was given.",
+            job_files::files,
+        ),
+        Method::new("job.file", Scope::Read, "Returns a file of a job.", job_files::file),
         Method::new("job.stop", Scope::Submit, "Stops a job, waiting or running.", stop),
         Method::new("job.retry", Scope::Submit, "Runs an ended job again.", retry),
         Method::new(
@@ -75,6 +83,11 @@ pub(super) fn methods() -> Vec<Method> {
 struct SubmitNew {
     /// The job.
     job: JobSettings,
+    /// Files for its script, in Base64, by their names.
+    #[serde(default)]
+    inputs: GivenFiles,
+    /// The standard input of its script, in Base64.
+    stdin: Option<String>,
 }
 
 /// A job to submit and to wait for.
@@ -95,8 +108,17 @@ pub(super) struct Id {
 }
 
 async fn submit(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
-    let id = submitted(&context, &given.job).await?;
+    let job = own_job(&context, &given.job).await?;
+    let files = given_files(given.inputs, given.stdin)?;
+    let id = context.client.submit_with_files(job, &files).await?;
     Ok(Id { id: id.to_string() })
+}
+
+/// Returns a job as one of the caller's, which the caller may submit.
+async fn own_job(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {
+    let job = settings.job(context)?;
+    context.check_new(std::slice::from_ref(&job)).await?;
+    Ok(job)
 }
 
 /// Submits a job as one of the caller's.
@@ -104,13 +126,13 @@ pub(super) async fn submitted(
     context: &CallContext,
     settings: &JobSettings,
 ) -> Result<JobId, RpcError> {
-    let job = settings.job(context)?;
-    context.check_new(std::slice::from_ref(&job)).await?;
-    Ok(context.client.submit(job).await?)
+    Ok(context.client.submit(own_job(context, settings).await?).await?)
 }
 
 async fn create(context: CallContext, given: SubmitNew) -> Result<Id, RpcError> {
-    let id = created(&context, &given.job).await?;
+    let job = own_job(&context, &given.job).await?;
+    let files = given_files(given.inputs, given.stdin)?;
+    let id = context.client.create_with_files(job, &files).await?;
     Ok(Id { id: id.to_string() })
 }
 
@@ -119,9 +141,7 @@ pub(super) async fn created(
     context: &CallContext,
     settings: &JobSettings,
 ) -> Result<JobId, RpcError> {
-    let job = settings.job(context)?;
-    context.check_new(std::slice::from_ref(&job)).await?;
-    Ok(context.client.create_job(job).await?)
+    Ok(context.client.create_job(own_job(context, settings).await?).await?)
 }
 
 /// A job and what was done to it.
@@ -329,7 +349,7 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
     let mut job = context.client.clone_of(&id, &changes).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;
-    Ok(Id { id: context.client.submit(job).await?.to_string() })
+    Ok(Id { id: context.client.submit_copy(&id, job).await?.to_string() })
 }
 
 /// Nothing but a confirmation.

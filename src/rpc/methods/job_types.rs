@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 use super::super::belongs::Belongs;
 use super::super::error::RpcError;
 use super::super::method::CallContext;
-use crate::proto::job::{FieldKind, Job, JobAttempt, JobStatus, SETTINGS};
+use crate::proto::job::{
+    FieldKind, INPUT_FILES, Job, JobAttempt, JobStatus, OUTPUT_FILES, SETTINGS,
+};
 use crate::store::{DEAD_FIELDS, DeadLetter, JobSummary, SUMMARY_FIELDS};
 
 /// The settings of a job to submit.
@@ -46,6 +48,12 @@ const ADDED: [(&str, &str, &str); 9] = [
     ("output_truncated", "integer", "The bytes that were cut off at the begin of its output"),
     ("held_by", "string", "The limit that holds it"),
     ("limit", "string", "The limit of resources that ended it"),
+];
+
+/// The fields that name the files of a job.
+const FILES: [(&str, &str); 2] = [
+    (INPUT_FILES, "The names of the files that it is given; `-` is its standard input"),
+    (OUTPUT_FILES, "The names of the files that its script left"),
 ];
 
 impl JobSettings {
@@ -112,6 +120,9 @@ fn fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
     all.extend(Job::own_fields().map(|(name, doc, kind)| (name.to_owned(), field(doc, kind))));
     all.insert("attempts".to_owned(), generator.subschema_for::<Vec<JobAttempt>>().into());
     all["attempts"]["description"] = json!("The latest attempts, the running one included");
+    for (name, doc) in FILES {
+        all.insert(name.to_owned(), field(doc, FieldKind::List));
+    }
     let added = ADDED.map(|(name, of_type, doc)| {
         (name.to_owned(), json!({ "description": doc, "type": of_type }))
     });

@@ -9,6 +9,7 @@ mod dead;
 mod follow;
 mod graph;
 mod job;
+mod job_files;
 mod job_list;
 mod job_log;
 mod job_types;

@@ -18,7 +18,7 @@ if status == 'error' then
   redis.pcall('LREM', DEAD .. script_type, 1, id)
 end
 log_event(id, 'deleted', script_type)
-redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, REPLY .. id)
+redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, FILES .. id, REPLY .. id)
 if present(f[8]) then
   -- The dependents of a finished job have been told, unless a foreign actor has just ended it.
   local outcome = status == 'finished' and 'finished' or 'error'

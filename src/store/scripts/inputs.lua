@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 limit on the bytes of one output, then ids
 -- returns for each the output, its size if it exceeds the limit, or false if the job did not finish or is
---         gone. If the answer gets too long it ends early: call again for the other jobs
+--         gone; the output of a job that left files is in an array. If the answer gets too long it ends early: call again for the other jobs
 -- needs: job
 
 local BYTES_PER_STEP = 1048576
@@ -14,8 +14,8 @@ for number = 2, #ARGV do
   local is_too_large = size > output_max
   if not is_too_large then bytes = bytes + size end
   if bytes > BYTES_PER_STEP and number > 2 then break end
-  local f = read(ARGV[number], 'status', not is_too_large and 'output' or nil)
-  local output = is_too_large and size or f[2] or ''
-  outputs[#outputs + 1] = f[1] == 'finished' and output
+  local f = read(ARGV[number], 'status', 'output_files', not is_too_large and 'output' or nil)
+  local output = is_too_large and size or f[3] or ''
+  outputs[#outputs + 1] = f[1] == 'finished' and (f[2] and { output } or output)
 end
 return outputs

@@ -61,6 +61,7 @@ local function retry(id)
   leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5] })
   redis.call('LREM', DEAD .. f[2], 1, id)
   redis.call('PERSIST', JOB .. id)
+  redis.pcall('EXPIRE', FILES .. id, 34560000)
   redis.call('DEL', REPLY .. id)
   note_attempt(id, status, status == 'error' and f[10], f[11])
   redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'exit_code', 'started_at',

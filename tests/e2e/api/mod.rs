@@ -1,6 +1,7 @@
 //! The API over HTTP, by a client that shares no code with the program.
 
 mod agents;
+mod files;
 mod http;
 mod listener;
 mod outage;

@@ -118,6 +118,14 @@ class Documented(TypedDict):
     """The functions."""
 
 
+class FileContent(TypedDict):
+    """The content of a file."""
+    content: str
+    """The content in Base64."""
+    name: str
+    """The name of the file."""
+
+
 class _FindingDocumentRequired(TypedDict):
     column: int
     """The column, from 1."""
@@ -260,6 +268,8 @@ class Job(_JobRequired, total=False):
     """The limit that holds it."""
     hostname: str
     """The machine of the actor, if the job ended in `error`."""
+    input_files: List[str]
+    """The names of the files that it is given; `-` is its standard input."""
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
     limit: str
@@ -285,13 +295,15 @@ class Job(_JobRequired, total=False):
     """The output, once it finished."""
     output_encoding: str
     """base64, if the output is not UTF-8 and is given as Base64."""
+    output_files: List[str]
+    """The names of the files that its script left."""
     output_overflow: str
     """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
     output_truncated: int
     """The bytes that were cut off at the begin of its output."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
-    HERO_PARAMS."""
+    `HERO_PARAMS`."""
     postponed: int
     """The number of times that its script asked to be run again later."""
     prerequisite_names: Dict[str, str]
@@ -359,6 +371,16 @@ class JobAttempt(_JobAttemptRequired, total=False):
     """The machine of the actor."""
 
 
+class JobFile(TypedDict):
+    """One file of a job."""
+    kind: FileSide
+    """Its side: `input` or `output`."""
+    name: str
+    """Its name."""
+    size: int
+    """Its size in bytes."""
+
+
 class JobPage(TypedDict):
     """A page of jobs."""
     jobs: List[ListedJob]
@@ -421,7 +443,7 @@ class JobSettings(_JobSettingsRequired, total=False):
     """The fate of an output over `job.output_size_max`: truncate keeps its end, fail fails the job."""
     params: Dict[str, Any]
     """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
-    HERO_PARAMS."""
+    `HERO_PARAMS`."""
     prerequisite_names: Dict[str, str]
     """The names by which the script knows prerequisites, beside their ids."""
     prerequisites: List[str]
@@ -500,6 +522,14 @@ class LimitList(TypedDict):
     """The limits."""
     limits: List[LimitDocument]
     """Each limit, and each value that it counts separately."""
+
+
+class ListedFiles(TypedDict):
+    """The files of a job."""
+    files: List[JobFile]
+    """Its files, those that its script left first."""
+    id: str
+    """The id of the job."""
 
 
 class _ListedJobRequired(TypedDict):
@@ -815,6 +845,9 @@ ActorState = Literal['ready', 'draining', 'foreign']
 AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back', 'postponed']
 """The kind of an attempt's end."""
 
+FileSide = Literal['input', 'output']
+"""The side of a job on which a file is."""
+
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
 """The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
 
@@ -905,14 +938,24 @@ class Methods:
         answer: Id = self._call("job.clone", _given({"id": id, "changes": changes}))
         return answer
 
-    def job_create(self, *, job: JobSettings) -> Id:
+    def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
         """Stores a job without starting it; job.start does that."""
-        answer: Id = self._call("job.create", _given({"job": job}))
+        answer: Id = self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     def job_delete(self, *, id: str) -> ToldJob:
         """Deletes a job that is not running, with its log."""
         answer: ToldJob = self._call("job.delete", _given({"id": id}))
+        return answer
+
+    def job_file(self, *, id: str, name: str) -> FileContent:
+        """Returns a file of a job."""
+        answer: FileContent = self._call("job.file", _given({"id": id, "name": name}))
+        return answer
+
+    def job_files(self, *, id: str) -> ListedFiles:
+        """Lists the files of a job: those that its script left, and those that it was given."""
+        answer: ListedFiles = self._call("job.files", _given({"id": id}))
         return answer
 
     def job_get(self, *, id: str) -> Job:
@@ -955,9 +998,9 @@ class Methods:
         answer: ToldJob = self._call("job.stop", _given({"id": id}))
         return answer
 
-    def job_submit(self, *, job: JobSettings) -> Id:
+    def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
         """Submits a job and returns its id; if a job with its unique key has not ended, that job's id."""
-        answer: Id = self._call("job.submit", _given({"job": job}))
+        answer: Id = self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
@@ -1122,14 +1165,24 @@ class AsyncMethods:
         answer: Id = await self._call("job.clone", _given({"id": id, "changes": changes}))
         return answer
 
-    async def job_create(self, *, job: JobSettings) -> Id:
+    async def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
         """Stores a job without starting it; job.start does that."""
-        answer: Id = await self._call("job.create", _given({"job": job}))
+        answer: Id = await self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     async def job_delete(self, *, id: str) -> ToldJob:
         """Deletes a job that is not running, with its log."""
         answer: ToldJob = await self._call("job.delete", _given({"id": id}))
+        return answer
+
+    async def job_file(self, *, id: str, name: str) -> FileContent:
+        """Returns a file of a job."""
+        answer: FileContent = await self._call("job.file", _given({"id": id, "name": name}))
+        return answer
+
+    async def job_files(self, *, id: str) -> ListedFiles:
+        """Lists the files of a job: those that its script left, and those that it was given."""
+        answer: ListedFiles = await self._call("job.files", _given({"id": id}))
         return answer
 
     async def job_get(self, *, id: str) -> Job:
@@ -1172,9 +1225,9 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.stop", _given({"id": id}))
         return answer
 
-    async def job_submit(self, *, job: JobSettings) -> Id:
+    async def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> Id:
         """Submits a job and returns its id; if a job with its unique key has not ended, that job's id."""
-        answer: Id = await self._call("job.submit", _given({"job": job}))
+        answer: Id = await self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
     async def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:

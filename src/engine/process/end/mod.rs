@@ -1,9 +1,11 @@
 //! Ends a child and all that it started: asks it, kills it, reaps it, and finds its orphans.
 
+mod files;
 mod message;
 mod orphans;
 mod traceback;
 
+pub(super) use files::collect;
 pub(super) use message::{describe, job_output, log_output};
 pub(in crate::engine) use message::{failed_message, output_text};
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod build_cache;
 mod environment;
+mod files;
 mod inputs;
 mod node;
 mod programs;
@@ -16,6 +17,7 @@ mod v;
 pub(super) use build_cache::Until;
 pub(super) use environment::{LOCALE, basic_environment};
 pub(in crate::engine) use environment::{check_variable, environment};
+pub(super) use files::WAY_TO_OUTPUT;
 pub use programs::{SYSTEM_PATH, find_in, find_program};
 pub(super) use python::{HERO_MODULE, SEMAPHORES};
 pub(in crate::engine) use scratch::remove_leftovers;
@@ -23,7 +25,7 @@ pub use scratch::{Scratch, folder_of_jobs};
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -77,6 +79,8 @@ pub(super) struct Prepared {
     pub(super) scratch: Scratch,
     /// The file of the script.
     pub(super) script: PathBuf,
+    /// The standard input, if the job has one.
+    pub(super) stdin: Option<File>,
     /// The virtual environment with the script's packages, in one of the entries.
     pub(super) packages: Option<PathBuf>,
     /// The folder of the compiler, if the program is one: `v run`.
@@ -133,6 +137,7 @@ impl Preparer {
         let mut env = env.map_err(Failure::script)?;
         inputs::provide(&mut env, script.inputs, &scratch)?;
         secrets::provide(&mut env, &script.secrets.files, &scratch)?;
+        let stdin = files::provide(&mut env, script.files, &scratch)?;
         let variables = script.env.keys().chain(self.options.env.keys());
         let asks_node = node::is_in_question(&self.command, extension, variables);
         let given_args = script.args.to_vec();
@@ -166,6 +171,7 @@ impl Preparer {
             given_args,
             scratch,
             script,
+            stdin,
             packages,
             compiler,
             entries,

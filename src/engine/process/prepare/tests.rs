@@ -127,6 +127,7 @@ impl World {
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &BTreeMap::new(),
+            files: None,
             output_overflow: None,
             deadline: Instant::now() + Duration::from_mins(5),
         };
@@ -273,6 +274,7 @@ fn variables_of_the_job_override_those_of_its_type() {
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &BTreeMap::new(),
+        files: None,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),
     };

@@ -34,7 +34,9 @@ pub enum Origin<'a> {
 /// The errors of starting it.
 pub(super) fn start(spec: &Spec<'_>, origin: Origin<'_>, has_channel: bool) -> io::Result<Started> {
     let (run, restrictions) = (Run::next(), spec.restrictions()?);
+    // A fork has the standard input of its parent, which is empty.
     if let Origin::Fork(warmed) = origin
+        && spec.stdin.is_none()
         && let Some(started) = warmed.fork(run, &restrictions, spec, Pipes::open(has_channel)?)
     {
         return Ok(started);
@@ -49,7 +51,8 @@ fn cold(
     pipes: Pipes,
 ) -> io::Result<Started> {
     let null = File::open("/dev/null")?;
-    let standard = [null.as_fd(), pipes.stdout.write_end.as_fd(), pipes.stderr.write_end.as_fd()];
+    let stdin = spec.stdin.unwrap_or(&null);
+    let standard = [stdin.as_fd(), pipes.stdout.write_end.as_fd(), pipes.stderr.write_end.as_fd()];
     let channel = pipes.channel.iter().map(|channel| channel.write_end.as_fd());
     let descriptors: Vec<_> = standard.into_iter().chain(channel).collect();
     let (group, mark) = (spec.sandbox.job_group()?, OsString::from(run.mark()));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub struct Spec<'a> {
     pub home: &'a Path,
     /// Its sandbox.
     pub sandbox: &'a Sandbox,
+    /// Its standard input, if it has one.
+    pub stdin: Option<&'a File>,
     /// The paths that it may read in addition to those of the sandbox.
     pub read: &'a [PathBuf],
 }

@@ -132,6 +132,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
+        files: None,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_mins(1),
     };

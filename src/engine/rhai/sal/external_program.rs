@@ -152,7 +152,7 @@ pub(super) fn run_in_sandbox(
 ) -> io::Result<ChildReport> {
     let settings = job.settings;
     let (home, sandbox) = (job.run.scratch()?, &settings.sandbox);
-    let spec = Spec { program, args, env, cwd: folder, home, sandbox, read: &[] };
+    let spec = Spec { program, args, env, cwd: folder, home, sandbox, stdin: None, read: &[] };
     let own = timeout.and_then(|time| Instant::now().checked_add(time));
     let deadline = job.run.script.deadline;
     let watch = Watch {

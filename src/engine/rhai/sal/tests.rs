@@ -114,6 +114,7 @@ impl ExampleWorld {
             bounds: &AskedBounds::default(),
             secrets: &SecretValues::default(),
             inputs: &BTreeMap::new(),
+            files: None,
             output_overflow: None,
             deadline: Instant::now() + timeout,
         };

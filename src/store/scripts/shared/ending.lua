@@ -17,8 +17,8 @@ end
 
 -- Sets the expiry of an ended job and returns, in ms, when it has expired for sure: by that the index
 -- keeps the order of the ends. `seconds` is the retention of the job itself; `retention` is
--- 'DEFAULT_MS MAX_MS'. The log has the default already.
-local function set_expiry(id, seconds, retention)
+-- 'DEFAULT_MS MAX_MS'. The log has the default already. `has_files` is false if the job is known to have no files.
+local function set_expiry(id, seconds, retention, has_files)
   -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
   -- share of its retention, and of at most an hour; its id says by which part.
   local spread_share, spread_max_ms = 0.05, 3600000
@@ -32,6 +32,7 @@ local function set_expiry(id, seconds, retention)
   local spread_ms = math.floor(math.min(for_ms * spread_share, spread_max_ms))
   local own_ms = for_ms + math.floor(spread_ms * part)
   redis.call('PEXPIRE', JOB .. id, own_ms)
+  if has_files ~= false then redis.pcall('PEXPIRE', FILES .. id, own_ms) end
   if is_own then redis.pcall('PEXPIRE', LOG .. id, own_ms) end
   return for_ms + spread_ms
 end
@@ -54,8 +55,8 @@ local function release_unique(id, unique_key, finished_at)
   end
 end
 
--- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention and
--- ready_reply, which may be nil.
+-- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
+-- ready_reply and has_files, which may be nil.
 -- The caller removes it from the index of the state before, and tells its dependents.
 local function end_job(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
@@ -67,7 +68,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     fields[#fields + 1] = exit_code
   end
   redis.call('HSET', JOB .. id, unpack(fields))
-  local for_ms = set_expiry(id, job.retention, retention)
+  local for_ms = set_expiry(id, job.retention, retention, job.has_files)
   enter(status, job.script_type, id, at + for_ms * 1000)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end

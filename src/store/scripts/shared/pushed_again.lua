@@ -39,6 +39,7 @@ local function run_again(id, hash, queue, own_type, at)
   redis.call('ZREM', index_of('started', script_type), id)
   redis.call('LREM', DEAD .. script_type, 1, id)
   redis.call('PERSIST', JOB .. id)
+  if f.input_files or f.output_files then redis.pcall('EXPIRE', FILES .. id, 34560000) end
   redis.call('DEL', REPLY .. id)
   note_attempt(id, status, status == 'error' and f.error, f.finished_at)
   log_event(id, 'dispatched', script_type)

@@ -67,6 +67,8 @@ local function submit_jobs(args)
       -- `end_job` logs a job that fails at once.
       if code ~= 'error' then log_event(id, code, script_type) end
       redis.call('HSET', JOB .. id, unpack(args, first, last))
+      -- Staged files stay now: for 400 days, or until the end of the job sets another time.
+      if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
       count(script_type, 'submitted')
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
       if code == 'dispatched' then

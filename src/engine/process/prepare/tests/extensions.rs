@@ -27,6 +27,7 @@ pub(super) fn run_as(
         bounds,
         secrets,
         inputs,
+        files: None,
         output_overflow: None,
         deadline,
     };

@@ -151,6 +151,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         bounds: &AskedBounds::default(),
         secrets: &SecretValues::default(),
         inputs: &inputs,
+        files: None,
         output_overflow: None,
         deadline: Instant::now() + Duration::from_millis(timeout_ms),
     };

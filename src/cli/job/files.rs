@@ -1,0 +1,98 @@
+//! `hero job files` and `hero job fetch`: the files of a job.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::table::TextTable;
+use crate::cli::{Global, output};
+use crate::client::{Client, JobFile};
+use crate::error::{Error, Exit, reason};
+use crate::proto::job::FileName;
+use crate::store::FileSide;
+
+/// List the files of a job: those that its script left, and those that it was given
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero job files 7f9c2ba4")]
+pub(in crate::cli) struct ListFiles {
+    /// The job
+    id: String,
+}
+
+/// Write a file of a job into the current folder, or where --output says
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero job fetch 7f9c2ba4 report.pdf\n  \
+                        hero job fetch 7f9c2ba4 table.csv -o - | head\n\n\
+                        Without --output, a file that exists is not replaced.")]
+pub(in crate::cli) struct FetchFile {
+    /// The job
+    id: String,
+    /// The name of the file
+    name: String,
+    /// The file to write; `-` writes standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl ListFiles {
+    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        let id = client.job_id(&self.id).await?;
+        let files = client.job_files(&id).await?;
+        let text = || table(&files).show(global.look());
+        output::print(global.json, || json!({ "id": id, "files": files }), text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn table(files: &[JobFile]) -> TextTable {
+    let mut table = TextTable::new(&["NAME", ">BYTES", "KIND"]);
+    for JobFile { name, size, kind } in files {
+        let kind = match kind {
+            FileSide::Input => "input",
+            FileSide::Output => "output",
+        };
+        table.row([name.to_string(), size.to_string(), kind.to_owned()]);
+    }
+    table
+}
+
+impl FetchFile {
+    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        let id = client.job_id(&self.id).await?;
+        let missing = || {
+            let message = format!("job {id} has no file `{}`: hero job files {id}", self.name);
+            Error::new(Exit::NotFound, message)
+        };
+        let name: FileName = self.name.parse().map_err(|_| missing())?;
+        let bytes = client.job_file(&id, &name).await?.ok_or_else(missing)?;
+        if self.output.as_deref() == Some(Path::new("-")) {
+            output::unchanged(&bytes)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let path = self.output.clone().unwrap_or_else(|| name.as_str().into());
+        write(&path, &bytes, self.output.is_some()).map_err(|error| {
+            let why = reason(&error);
+            let message = format!("cannot write {}: {why}; --output names another", path.display());
+            Error::new(Exit::Output, message)
+        })?;
+        if global.json {
+            output::json(&json!({ "id": id, "name": name, "size": bytes.len(), "file": path }))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn write(path: &Path, bytes: &[u8], may_replace: bool) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if may_replace {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    options.open(path)?.write_all(bytes)
+}

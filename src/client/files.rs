@@ -1,0 +1,130 @@
+//! The files of jobs: given at the submission, kept at the end.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Client, ClientError};
+use crate::proto::job::{FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId};
+use crate::store::FileSide;
+
+/// One file of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct JobFile {
+    /// Its name.
+    #[schemars(with = "String")]
+    pub name: FileName,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its side: `input` or `output`.
+    pub kind: FileSide,
+}
+
+impl Client {
+    /// Submits a job with files, as [`Client::submit`] does without. They are stored before any actor
+    /// can claim it.
+    ///
+    /// # Errors
+    /// As [`Client::submit`]; [`ClientError::Invalid`] if the files are too many or too large.
+    pub async fn submit_with_files(
+        &self,
+        job: Job,
+        files: &JobFiles,
+    ) -> Result<JobId, ClientError> {
+        self.store_with_files(job, files, true).await
+    }
+
+    /// Stores a job with files without starting it, as [`Client::create_job`] does without.
+    ///
+    /// # Errors
+    /// As [`Client::submit_with_files`].
+    pub async fn create_with_files(
+        &self,
+        job: Job,
+        files: &JobFiles,
+    ) -> Result<JobId, ClientError> {
+        self.store_with_files(job, files, false).await
+    }
+
+    async fn store_with_files(
+        &self,
+        mut job: Job,
+        files: &JobFiles,
+        start: bool,
+    ) -> Result<JobId, ClientError> {
+        if files.is_empty() {
+            return self.store_one(job, start).await;
+        }
+        self.check(&job)?;
+        files.check(self.job.files_size_max)?;
+        let own = job.id.clone();
+        if !self.store.stage_files(&own, files).await? {
+            return Err(ClientError::IdTaken(own));
+        }
+        job.extra.insert(INPUT_FILES.to_owned(), files.listed());
+        let stored = self.store_one(job, start).await;
+        let is_own = match &stored {
+            Ok(id) => *id == own,
+            // It may have been accepted.
+            Err(error) => matches!(error, ClientError::Unsure { .. }),
+        };
+        if !is_own {
+            // Else they go by themselves.
+            let _ = self.store.drop_files(&own).await;
+        }
+        stored
+    }
+
+    /// Returns the files that the submitter of a job gave it.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if they are gone.
+    pub async fn input_files(&self, id: &JobId) -> Result<JobFiles, ClientError> {
+        let (names, has_stdin) = self.get_job(id).await?.input_files();
+        let gone = || InvalidJob::new(INPUT_FILES, "are gone");
+        let read = self.store.read_files(id, FileSide::Input, &names).await?;
+        let mut files = JobFiles::default();
+        for (name, bytes) in names.into_iter().zip(read) {
+            files.inputs.insert(name, bytes.ok_or_else(gone)?);
+        }
+        if has_stdin {
+            files.stdin = Some(self.store.read_stdin(id).await?.ok_or_else(gone)?);
+        }
+        Ok(files)
+    }
+
+    /// Lists the files of a job, those that its script left first.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`].
+    pub async fn job_files(&self, id: &JobId) -> Result<Vec<JobFile>, ClientError> {
+        let job = self.get_job(id).await?;
+        let outputs = job.output_files().into_iter().map(|name| (FileSide::Output, name));
+        let inputs = job.input_files().0.into_iter().map(|name| (FileSide::Input, name));
+        let files: Vec<(FileSide, FileName)> = outputs.chain(inputs).collect();
+        let sizes = self.store.file_sizes(id, &files).await?;
+        let files = files.into_iter().zip(sizes);
+        Ok(files.map(|((kind, name), size)| JobFile { name, size, kind }).collect())
+    }
+
+    /// Reads a file of a job: the one that its script left, or else the one that it was given. `None` if it
+    /// has no file of this name.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`].
+    pub async fn job_file(
+        &self,
+        id: &JobId,
+        name: &FileName,
+    ) -> Result<Option<Vec<u8>>, ClientError> {
+        let job = self.get_job(id).await?;
+        for (side, names) in
+            [(FileSide::Output, job.output_files()), (FileSide::Input, job.input_files().0)]
+        {
+            if names.contains(name) {
+                let read = self.store.read_files(id, side, std::slice::from_ref(name)).await?;
+                return Ok(read.into_iter().next().flatten());
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,213 @@
+//! Collects the files that a script has left. Everything in the folder is the script's own: a name may be anything, and
+//! an entry may be a link, a device or a pipe. Only regular files are read, through their folder, and
+//! what is left out is said in the log.
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+
+use crate::engine::process::prepare::WAY_TO_OUTPUT;
+use crate::engine::process::tree;
+use crate::engine::{Log, Stream};
+use crate::proto::job::{FileName, JobFiles, NamedFiles};
+use crate::proto::text::shown;
+
+/// The most entries that the log tells of.
+const NOTES_MAX: usize = 10;
+
+/// Returns the files that the script left in its folder for them, at most [`JobFiles::COUNT_MAX`] with
+/// `bytes_max` bytes in all. `home` is the folder of its job, into which nobody writes any more.
+pub(in crate::engine::process) fn collect(
+    home: &Path,
+    bytes_max: u64,
+    log: &dyn Log,
+) -> NamedFiles {
+    let mut files = NamedFiles::new();
+    let (mut names, opened) = match listed(home) {
+        Ok(listed) => listed,
+        Err(error) => {
+            let why = error.desc();
+            log.line(Stream::Stderr, &format!("no file of HERO_OUTPUT_DIR is kept: {why}"));
+            return files;
+        }
+    };
+    names.sort();
+    let mut notes = Vec::new();
+    if names.len() > JobFiles::COUNT_MAX {
+        notes.push(format!(
+            "HERO_OUTPUT_DIR has more than {} files: some are not kept",
+            JobFiles::COUNT_MAX
+        ));
+        names.truncate(JobFiles::COUNT_MAX);
+    }
+    let mut room = bytes_max;
+    for name in &names {
+        match read(opened.as_fd(), name, room) {
+            Ok((name, bytes)) => {
+                room -= bytes.len() as u64;
+                files.insert(name, bytes);
+            }
+            Err(why) => {
+                let name = String::from_utf8_lossy(name.to_bytes());
+                notes.push(format!("the file `{}` is not kept: {why}", shown(&name)));
+            }
+        }
+    }
+    let more = notes.len().saturating_sub(NOTES_MAX);
+    for note in notes.iter().take(NOTES_MAX) {
+        log.line(Stream::Stderr, note);
+    }
+    if more > 0 {
+        log.line(Stream::Stderr, &format!("{more} more files are not kept"));
+    }
+    files
+}
+
+/// Opens the folder, step by step, as the script may have replaced each by a link. Returns some of its names.
+fn listed(home: &Path) -> nix::Result<(Vec<CString>, OwnedFd)> {
+    let mut folder = tree::open_path(home, Mode::S_IRWXU)?;
+    for name in WAY_TO_OUTPUT {
+        folder = tree::open(folder.as_fd(), name, Mode::S_IRWXU)?;
+    }
+    Ok((tree::names(folder.as_fd(), JobFiles::COUNT_MAX + 1)?, folder))
+}
+
+/// Reads one file of an open folder.
+fn read(folder: BorrowedFd<'_>, name: &CStr, room: u64) -> Result<(FileName, Vec<u8>), String> {
+    let legal = || name.to_str().ok()?.parse::<FileName>().ok();
+    let legal = legal().ok_or_else(|| format!("its name is not legal: {}", FileName::FORM))?;
+    // A pipe or a device does not block, and is not read.
+    let flags = OFlag::O_RDONLY
+        | OFlag::O_NOFOLLOW
+        | OFlag::O_NONBLOCK
+        | OFlag::O_NOCTTY
+        | OFlag::O_CLOEXEC;
+    let opened = openat(folder, name, flags, Mode::empty()).map_err(|error| match error {
+        Errno::ELOOP => "it is a link".to_owned(),
+        error => error.desc().to_lowercase(),
+    })?;
+    let file = File::from(opened);
+    let data = file.metadata().map_err(|error| error.to_string())?;
+    if data.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    if !data.is_file() {
+        return Err("it is no regular file".to_owned());
+    }
+    // Another name of a file that the script may not read.
+    if data.nlink() != 1 {
+        return Err("it has another name".to_owned());
+    }
+    let too_large = || "the files have more bytes than job.files_size_max".to_owned();
+    if data.len() > room {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(room.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > room { Err(too_large()) } else { Ok((legal, bytes)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+    use std::sync::Mutex;
+
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Lines(Mutex<Vec<String>>);
+
+    impl Log for Lines {
+        fn line(&self, _: Stream, line: &str) {
+            self.0.lock().expect("a lock").push(line.to_owned());
+        }
+    }
+
+    /// A folder of a job, with the folder for its files.
+    fn home() -> (tempfile::TempDir, PathBuf) {
+        let home = tempfile::tempdir().expect("a folder");
+        let output = home.path().join(".hero/output");
+        std::fs::create_dir_all(&output).expect("folders");
+        (home, output)
+    }
+
+    fn collected(home: &Path, bytes_max: u64) -> (Vec<String>, Vec<String>) {
+        let log = Lines::default();
+        let files = collect(home, bytes_max, &log);
+        let kept = files.keys().map(ToString::to_string).collect();
+        (kept, log.0.into_inner().expect("a lock"))
+    }
+
+    #[test]
+    fn only_regular_files_of_the_folder_itself_are_kept() {
+        let (home, folder) = home();
+        let at = |name: &str| folder.join(name);
+        for name in ["good.csv", ".hidden", "-rf", "a\nb", "twice"] {
+            std::fs::write(at(name), "12345").expect("written");
+        }
+        std::fs::hard_link(at("twice"), at("again")).expect("a link");
+        symlink("/etc/passwd", at("link")).expect("a link");
+        symlink("good.csv", at("near")).expect("a link");
+        mkfifo(&at("pipe"), Mode::S_IRWXU).expect("a pipe");
+        std::fs::create_dir(at("below")).expect("a folder");
+        let (kept, notes) = collected(home.path(), 100);
+        assert_eq!(kept, ["good.csv"]);
+        assert_eq!(notes.len(), 9, "{notes:?}");
+        for why in [
+            "the file `pipe` is not kept: it is no regular file",
+            "the file `link` is not kept: it is a link",
+            "the file `below` is not kept: it is a folder",
+            "the file `twice` is not kept: it has another name",
+        ] {
+            assert!(notes.iter().any(|note| note == why), "{why}: {notes:?}");
+        }
+    }
+
+    #[test]
+    fn files_over_the_bounds_are_left_out_and_said() {
+        let (home, folder) = home();
+        for number in 0..3 {
+            std::fs::write(folder.join(format!("f{number}")), "1234").expect("written");
+        }
+        let (kept, notes) = collected(home.path(), 9);
+        assert_eq!((kept.len(), notes.len()), (2, 1));
+        for number in 0..100 {
+            std::fs::write(folder.join(format!("g{number}")), "").expect("written");
+        }
+        let (kept, notes) = collected(home.path(), 100);
+        assert_eq!((kept.len(), notes.len()), (64, 1), "{notes:?}");
+    }
+
+    #[test]
+    fn folder_that_was_replaced_or_closed_is_no_way_out() {
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(elsewhere.path().join("output")).expect("a folder");
+        std::fs::write(elsewhere.path().join("output/secret"), "1").expect("written");
+        let (home, folder) = home();
+        std::fs::remove_dir(&folder).expect("removed");
+        assert_eq!(collected(home.path(), 100).1.len(), 1, "it is gone");
+        symlink(elsewhere.path().join("output"), &folder).expect("a link");
+        let (kept, notes) = collected(home.path(), 100);
+        assert_eq!((kept.len(), notes.len()), (0, 1));
+        std::fs::remove_dir_all(home.path().join(".hero")).expect("removed");
+        symlink(elsewhere.path(), home.path().join(".hero")).expect("a link");
+        let (kept, notes) = collected(home.path(), 100);
+        assert_eq!((kept.len(), notes.len()), (0, 1));
+        std::fs::remove_file(home.path().join(".hero")).expect("removed");
+        std::fs::create_dir_all(&folder).expect("folders");
+        std::fs::write(folder.join("a"), "1").expect("written");
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0)).expect("closed");
+        assert_eq!(collected(home.path(), 100).0, ["a"]);
+    }
+}

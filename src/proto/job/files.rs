@@ -1,0 +1,123 @@
+//! The files of a job: those that its submitter gives it, and those that it keeps when it ends.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::bounds::InvalidJob;
+use super::record::Job;
+use crate::proto::target::{IllegalName, name};
+
+name!(
+    /// The name of a file: one that every file system takes, and no option of a command.
+    FileName,
+    "file name",
+    "1 to 128 bytes without /, \\ and control characters, that begin with neither . nor -",
+    |name| {
+        (1..=128).contains(&name.len())
+            && !matches!(name[0], b'.' | b'-')
+            && !name.iter().any(|byte| byte.is_ascii_control() || matches!(byte, b'/' | b'\\'))
+    }
+);
+
+/// Files by their names.
+pub type NamedFiles = BTreeMap<FileName, Vec<u8>>;
+
+/// The files that a submitter gives a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobFiles {
+    /// The files that the script finds in its folder for them.
+    pub inputs: NamedFiles,
+    /// The standard input of the script.
+    pub stdin: Option<Vec<u8>>,
+}
+
+/// The field of the hash that names the files of the submitter, a JSON array.
+pub const INPUT_FILES: &str = "input_files";
+/// The field of the hash that names the files that the script left, a JSON array.
+pub const OUTPUT_FILES: &str = "output_files";
+/// The entry for standard input; no file has this name.
+const STDIN: &str = "-";
+
+impl JobFiles {
+    /// The most files of one job, and the most that it keeps.
+    pub const COUNT_MAX: usize = 64;
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && self.stdin.is_none()
+    }
+
+    /// Checks number and size.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if there are more than a job may have.
+    pub fn check(&self, bytes_max: u64) -> Result<(), InvalidJob> {
+        let size: usize = self.inputs.values().chain(&self.stdin).map(Vec::len).sum();
+        let reason = if self.inputs.len() > Self::COUNT_MAX {
+            format!("are more than {} files", Self::COUNT_MAX)
+        } else if size as u64 > bytes_max {
+            format!("have {size} bytes, more than the {bytes_max} of job.files_size_max")
+        } else {
+            return Ok(());
+        };
+        Err(InvalidJob::new(INPUT_FILES, reason))
+    }
+
+    /// Returns the text of the hash.
+    pub fn listed(&self) -> String {
+        let stdin = self.stdin.iter().map(|_| STDIN);
+        let names: Vec<&str> = self.inputs.keys().map(FileName::as_str).chain(stdin).collect();
+        serde_json::json!(names).to_string()
+    }
+}
+
+impl Job {
+    /// Returns the names of the submitter's files, and whether one is standard input.
+    pub fn input_files(&self) -> (Vec<FileName>, bool) {
+        let text = self.extra.get(INPUT_FILES).map_or("", String::as_str);
+        (file_names(text), text.contains("\"-\""))
+    }
+
+    /// Returns the names of the files that its script left.
+    pub fn output_files(&self) -> Vec<FileName> {
+        file_names(self.extra.get(OUTPUT_FILES).map_or("", String::as_str))
+    }
+}
+
+/// Reads the names of a field; what is not legal is left out.
+pub fn file_names(text: &str) -> Vec<FileName> {
+    let names: Vec<String> = serde_json::from_str(text).unwrap_or_default();
+    names.iter().filter_map(|name| name.parse().ok()).take(JobFiles::COUNT_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_name_names_one_file_of_one_folder() {
+        for good in ["a", "report.csv", "Überblick 2.pdf", "a-b_c+d@e,f"] {
+            assert!(good.parse::<FileName>().is_ok(), "{good}");
+        }
+        let long = "x".repeat(129);
+        for bad in ["", ".", "..", ".bashrc", "-rf", "a/b", "/a", "a\\b", "a\nb", "a\0", &long] {
+            assert!(bad.parse::<FileName>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_bounded_in_number_and_size_and_listed_in_the_hash() {
+        let file = |number: usize| (format!("f{number}").parse().expect("legal"), vec![0; 10]);
+        let of = |count| JobFiles { inputs: (0..count).map(file).collect(), stdin: None };
+        assert_eq!(of(64).check(640), Ok(()));
+        assert!(of(64).check(639).is_err() && of(65).check(1000).is_err());
+        let files = JobFiles { stdin: Some(vec![0; 10]), ..of(1) };
+        assert!(files.check(19).is_err() && !files.is_empty() && JobFiles::default().is_empty());
+        let mut job = Job::new("j".parse().expect("legal"), "1");
+        job.extra.insert(INPUT_FILES.to_owned(), files.listed());
+        assert_eq!(job.input_files(), (vec!["f0".parse().expect("legal")], true));
+        assert_eq!(file_names(r#"["a", "../b", "-"]"#).len(), 1);
+        assert!(file_names("[[").is_empty());
+    }
+}

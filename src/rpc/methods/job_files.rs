@@ -1,0 +1,84 @@
+//! `job.files` and `job.file`: the files of a job.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::error::{RpcError, code};
+use super::super::method::CallContext;
+use super::params::{OneJob, Spelled};
+use crate::client::JobFile;
+use crate::proto::job::{FileName, JobFiles, JobId};
+
+/// Files in Base64, by their names.
+pub(super) type GivenFiles = BTreeMap<String, String>;
+
+/// Reads the files of a job to submit.
+pub(super) fn given_files(inputs: GivenFiles, stdin: Option<String>) -> Result<JobFiles, RpcError> {
+    let mut files = JobFiles::default();
+    for (name, text) in inputs {
+        let bytes = decoded("inputs", &text)?;
+        let name: FileName = name.parse().map_err(|error| wrong("inputs", &format!("{error}")))?;
+        files.inputs.insert(name, bytes);
+    }
+    files.stdin = stdin.map(|text| decoded("stdin", &text)).transpose()?;
+    Ok(files)
+}
+
+fn decoded(field: &str, text: &str) -> Result<Vec<u8>, RpcError> {
+    BASE64_STANDARD.decode(text).map_err(|error| wrong(field, &format!("no Base64: {error}")))
+}
+
+fn wrong(field: &str, why: &str) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, format!("`{field}`: {why}")).with("field", field)
+}
+
+/// The files of a job.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ListedFiles {
+    /// The id of the job.
+    id: String,
+    /// Its files, those that its script left first.
+    files: Vec<JobFile>,
+}
+
+pub(super) async fn files(
+    context: CallContext,
+    OneJob { id: Spelled(id) }: OneJob,
+) -> Result<ListedFiles, RpcError> {
+    context.may_see(&id).await?;
+    let files = context.client.job_files(&id).await?;
+    Ok(ListedFiles { id: id.to_string(), files })
+}
+
+/// A file of a job.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneFile {
+    /// The id of the job.
+    id: Spelled<JobId>,
+    /// The name of the file.
+    name: Spelled<FileName>,
+}
+
+/// The content of a file.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct FileContent {
+    /// The name of the file.
+    name: String,
+    /// The content in Base64.
+    content: String,
+}
+
+pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
+    let (Spelled(id), Spelled(name)) = (given.id, given.name);
+    context.may_see(&id).await?;
+    let Some(bytes) = context.client.job_file(&id, &name).await? else {
+        let message = format!("job {id} has no file `{name}`; job.files lists its files");
+        return Err(RpcError::new(code::NOT_FOUND, message).with("id", id.as_str()));
+    };
+    Ok(FileContent { name: name.to_string(), content: BASE64_STANDARD.encode(bytes) })
+}

@@ -1,0 +1,128 @@
+//! Files of jobs: given to scripts, left by them, and passed on.
+
+use std::path::PathBuf;
+
+use crate::support::{Hero, Redis, keys};
+
+use super::field;
+
+fn file(redis: &Redis, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = redis.folder().join(name);
+    std::fs::write(&path, bytes).expect("writing a file");
+    path
+}
+
+fn given(name: &str, path: &std::path::Path) -> String {
+    format!("{name}={}", path.display())
+}
+
+#[test]
+fn script_finds_its_files_and_those_that_it_leaves_are_kept() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let data = given("data.csv", &file(&redis, "local", b"a,b\n"));
+    let more = file(&redis, "more", b"on standard input\n");
+    let more = more.to_str().expect("UTF-8");
+    let script =
+        "cat \"$HERO_INPUT_DIR/data.csv\"; cat; printf '\\377\\0bin' > \"$HERO_OUTPUT_DIR/r.bin\"";
+    hero.run(&[
+        "submit", "-t", "bash", "--id", "a", "--input", &data, "--stdin", more, "-e", script,
+    ])
+    .code(0);
+    assert!(redis.ttl(&keys::files("a")) > 86_400, "they stay while the job waits");
+    let _units = ["bash-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
+    hero.run(&["job", "wait", "a"]).code(0).stdout("a,b\non standard input\n");
+    let listed = hero.run(&["job", "files", "a"]).code(0).stdout;
+    let lines: Vec<Vec<&str>> =
+        listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    let expected =
+        [["NAME", "BYTES", "KIND"], ["r.bin", "5", "output"], ["data.csv", "4", "input"]];
+    assert_eq!(lines, expected);
+    let left = hero.run(&["job", "fetch", "a", "r.bin", "-o", "-"]).code(0).bytes;
+    assert_eq!(left, b"\xff\0bin");
+    let local = redis.folder().join("fetched");
+    let to = local.to_str().expect("UTF-8");
+    hero.run(&["job", "fetch", "a", "data.csv", "-o", to]).code(0).stdout("");
+    assert_eq!(std::fs::read(&local).expect("written"), b"a,b\n");
+    hero.run(&["job", "fetch", "a", "../local"]).code(66).says("has no file `../local`");
+    let kept = redis.ttl(&keys::files("a"));
+    assert!((1..=2 * 86_400).contains(&kept), "they go with the job: {kept}");
+
+    let copy = hero.run(&["job", "clone", "a"]).code(0).stdout;
+    hero.run(&["job", "wait", copy.trim()]).code(0).stdout("a,b\non standard input\n");
+    hero.run(&["job", "retry", "a"]).code(0);
+    hero.run(&["job", "wait", "a"]).code(0).stdout("a,b\non standard input\n");
+    hero.run(&["job", "delete", "a"]).code(0);
+    assert!(!redis.ask::<bool>(&format!("EXISTS {}", keys::files("a"))));
+    let script = "import sys; print(sys.stdin.read(), end='')";
+    hero.run_with_input(&["exec", "-t", "python", "--stdin", "-", "-e", script], "piped\n")
+        .code(0)
+        .stdout("piped\n");
+}
+
+#[test]
+fn next_job_of_a_graph_gets_the_files_of_its_prerequisites() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let graph = "[defaults]\ntype = \"bash\"\n\
+                 [job.make]\nscript = 'echo made > \"$HERO_OUTPUT_DIR/out.txt\"'\n\
+                 [job.\"../odd\"]\nscript = 'echo odd > \"$HERO_OUTPUT_DIR/out.txt\"'\nid = \"odd\"\n\
+                 [job.none]\nscript = 'true'\n\
+                 [job.use]\nid = \"use\"\nafter = [\"make\", \"../odd\", \"none\"]\n\
+                 script = 'cd \"$HERO_INPUT_DIR\" && cat make/out.txt odd/out.txt && ls'\n";
+    let graph = file(&redis, "g.toml", graph.as_bytes());
+    let _bash = hero.actor("bash-default-1").start();
+    hero.run(&["submit", "--graph", graph.to_str().expect("UTF-8")]).code(0);
+    hero.run(&["job", "wait", "use"]).code(0).stdout("made\nodd\nmake\nodd\n");
+}
+
+#[test]
+fn failed_script_keeps_its_files_and_hostile_entries_are_left_out() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.files_size_max", "\"1KiB\"");
+    let _bash = hero.actor("bash-default-1").start();
+    let script = "cd \"$HERO_OUTPUT_DIR\"; echo kept > report.txt; ln -s /etc/passwd link; mkfifo pipe; \
+                  head -c 2000 /dev/zero > large; mkdir below; echo x > .hidden; exit 3";
+    hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script])
+        .code(1)
+        .says("the file `link` is not kept: it is a link")
+        .says("the file `pipe` is not kept: it is no regular file")
+        .says("the file `large` is not kept: the files have more bytes than job.files_size_max")
+        .says("the file `below` is not kept: it is a folder")
+        .says("the file `.hidden` is not kept: its name is not legal");
+    assert_eq!(field(&redis, "a", "output_files").as_deref(), Some("[\"report.txt\"]"));
+    hero.run(&["job", "fetch", "a", "report.txt", "-o", "-"]).code(0).stdout("kept\n");
+    hero.run(&[
+        "exec",
+        "-t",
+        "bash",
+        "-e",
+        "rm -r \"$HERO_OUTPUT_DIR\"; ln -s /etc \"$HERO_OUTPUT_DIR\"",
+    ])
+    .code(0)
+    .says("no file of HERO_OUTPUT_DIR is kept");
+}
+
+#[test]
+fn files_that_are_not_allowed_are_rejected_before_the_job_is_stored() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.files_size_max", "\"1KiB\"");
+    let (small, large) = (file(&redis, "small", b"x"), file(&redis, "large", &[b'x'; 1025]));
+    let submit = |input: &str| {
+        hero.run(&["submit", "-t", "bash", "--id", "a", "--input", input, "-e", "true"])
+    };
+    submit(&given("a", &large)).code(65).says("larger than the limit of 1KiB");
+    submit(&given("../a", &small)).code(65).says("file name");
+    submit("a=/no/such/file").code(66);
+    submit("a").code(2);
+    let (one, two) = (given("one", &small), given("one", &large));
+    hero.run(&["submit", "-t", "bash", "--input", &one, "--input", &two, "-e", "true"]).code(65);
+    assert!(redis.keys(&keys::prefix("FILES")).is_empty());
+    submit(&one).code(0);
+    submit(&one).code(65).says("taken");
+    assert_eq!(redis.keys(&keys::prefix("FILES")).len(), 1, "the job keeps its files");
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "--input", &one, "-e", "1"])
+        .code(1)
+        .says("input_files are for scripts that run as processes, and osis does not");
+}
