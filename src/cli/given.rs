@@ -62,12 +62,11 @@ fn parameters_of(file: &Path) -> Result<Params, Error> {
     let text = read_bounded(file, FILE_SIZE_MAX)?;
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| bad(format!("{}: not JSON: {error}", file.display())))?;
-    match value {
-        Value::Object(entries) => Ok(entries.into_iter().collect()),
-        _ => {
-            let form = "such as {\"name\": \"value\"}";
-            Err(bad(format!("{}: not a JSON object, {form}", file.display())))
-        }
+    if let Value::Object(entries) = value {
+        Ok(entries.into_iter().collect())
+    } else {
+        let form = "such as {\"name\": \"value\"}";
+        Err(bad(format!("{}: not a JSON object, {form}", file.display())))
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) struct TextTable {
 
 /// A column. All but its title and its alignment matter at a terminal only.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 struct Column {
     title: &'static str,
     /// Aligned to the right, for numbers.

@@ -37,15 +37,15 @@ impl Client {
         }
         let found = self.store.ids_beginning(id.as_str()).await?;
         let jobs = self.store.summaries(found.ids.iter().cloned().collect()).await?;
-        let seen: Vec<JobId> = jobs.into_iter().flatten().filter(sees).map(|job| job.id).collect();
+        let ids: Vec<JobId> = jobs.into_iter().flatten().filter(sees).map(|job| job.id).collect();
         let is_sure = !found.more || length >= CHARS_SURE;
-        match seen.as_slice() {
+        match ids.as_slice() {
             [one] if is_sure => Ok(one.clone()),
             [] if !found.more => Ok(id),
             [_] | [] => Err(ClientError::ShortIdNotFound { part: id, looked: found.looked }),
             _ => {
                 let more = found.ids.len() >= IdsFound::MOST;
-                Err(ClientError::AmbiguousId { part: id, first: seen, more })
+                Err(ClientError::AmbiguousId { part: id, first: ids, more })
             }
         }
     }

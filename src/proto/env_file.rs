@@ -43,7 +43,7 @@ struct Lines<'t> {
     line: usize,
 }
 
-impl<'t> Lines<'t> {
+impl Lines<'_> {
     fn wrong(&self, reason: impl Into<String>) -> EnvFileError {
         EnvFileError { line: self.line, reason: reason.into() }
     }

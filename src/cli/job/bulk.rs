@@ -92,9 +92,10 @@ impl JobChoice {
             (true, true) => self.all(client, global, verb, act).await,
             (is_empty, _) => {
                 let word = verb.word();
-                let what = match is_empty {
-                    true => "neither ids nor filters are given",
-                    false => "both ids and filters are given",
+                let what = if is_empty {
+                    "neither ids nor filters are given"
+                } else {
+                    "both ids and filters are given"
                 };
                 let message = format!(
                     "cannot {word} jobs: {what}; hero job {word} ID, or \

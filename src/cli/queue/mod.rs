@@ -92,9 +92,10 @@ impl QueueCommand {
             }
             Self::Drain(drain) => drain.run(&client, &config, global).await,
             Self::Resume(which) => {
-                let queues = match which.all {
-                    true => client.paused_queues().await?,
-                    false => which.queues(&client, &config).await?,
+                let queues = if which.all {
+                    client.paused_queues().await?
+                } else {
+                    which.queues(&client, &config).await?
                 };
                 let words = Wording { done: "resumed", before: "was not paused" };
                 each(global, &words, &queues, async |queue| client.resume_queue(queue).await)
@@ -124,9 +125,9 @@ async fn checked(
 ) -> Result<Vec<Queue>, Error> {
     let mut all = Vec::new();
     for name in names {
-        let named =
+        let of_name =
             Queue::all_named(name).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
-        all.extend(named);
+        all.extend(of_name);
     }
     if !force {
         client.check_known(&all, config).await?;

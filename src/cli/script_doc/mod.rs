@@ -19,7 +19,7 @@ use crate::engine::rhai::{Function, Group, nearest};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
-/// OutputLook up functions of scripts, check a script, try one at a prompt
+/// Look up functions of scripts, check a script, try one at a prompt
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  hero script doc\n  hero script doc file_read\n  \
                         hero script check -t sal deploy.rhai\n  \

@@ -111,7 +111,7 @@ macro_rules! job_settings {
                 absent: &[(Entrance::CommandLine, "they stand behind --, at the end")],
             }
             /// The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in
-            /// the variable HERO_PARAMS
+            /// the variable `HERO_PARAMS`
             params as param(name: &str, value: Value): Params = Params::new() => {
                 word: "params",
                 absent: &[(Entrance::CommandLine, "they are --param and --params")],

@@ -139,11 +139,11 @@ fn fields(generator: &mut SchemaGenerator) -> Map<String, Value> {
 /// The schema of a job in a list: some of its fields.
 fn listed(generator: &mut SchemaGenerator, names: &[&str], description: &str) -> Schema {
     let all = fields(generator);
-    let named = |name: &&str| {
+    let with_schema = |name: &&str| {
         let field = all.get(*name).cloned().unwrap_or_else(|| json!({ "type": "string" }));
         ((*name).to_owned(), field)
     };
-    let mut properties: Map<String, Value> = names.iter().map(named).collect();
+    let mut properties: Map<String, Value> = names.iter().map(with_schema).collect();
     for name in ["id", "status"] {
         if !names.contains(&name) {
             properties

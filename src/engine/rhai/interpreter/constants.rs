@@ -14,9 +14,7 @@ pub(super) fn value(name: &str) -> Option<Dynamic> {
             let env = run.script.env.iter();
             env.map(|(name, value)| (name.as_str().into(), value.into())).collect::<Map>().into()
         }),
-        "args" => {
-            with(|run| run.script.args.iter().map(|text| text.into()).collect::<Array>().into())
-        }
+        "args" => with(|run| run.script.args.iter().map(Into::into).collect::<Array>().into()),
         "params" => with(|run| run.params().into()),
         "INPUTS" => with(|run| run.inputs().into()),
         _ => None,
