@@ -36,9 +36,11 @@ printf 'listeners.tcp.1 = 127.0.0.1:%s\nlog.file.level = warning\n' "$port" > "$
 in_its_world /usr/lib/rabbitmq/bin/rabbitmq-server > "$folder/server.log" 2>&1 < /dev/null &
 in_its_world timeout 60 /usr/lib/rabbitmq/bin/rabbitmqctl wait "$folder/pid" > /dev/null
 
+echo guest > "$folder/password"
 cat > "$folder/hero.toml" << END
 [amqp]
-url = "amqp://guest:guest@127.0.0.1:$port"
+url = "amqp://guest@127.0.0.1:$port"
+password_file = "$folder/password"
 queue_tag = "bench_"
 
 [[amqp.route]]

@@ -19,6 +19,7 @@ use lapin::options::{
     ConfirmSelectOptions,
 };
 use lapin::types::FieldTable;
+use lapin::uri::AMQPUri;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer};
 use tokio::task::JoinSet;
 
@@ -129,8 +130,12 @@ impl<'a> AmqpBench<'a> {
             link.declare_queue(&queue).await?;
             link.purge(name).await?;
         }
-        let connect =
-            || Connection::connect(config.amqp.url.expose(), ConnectionProperties::default());
+        let mut uri: AMQPUri = config.amqp.url.expose().parse()?;
+        uri.vhost = config.amqp.url.vhost();
+        if let Some(password) = config.amqp.password()? {
+            password.expose().clone_into(&mut uri.authority.userinfo.password);
+        }
+        let connect = || Connection::connect_uri(uri.clone(), ConnectionProperties::default());
         let (own, bare) = (connect().await?, connect().await?);
         Ok(Self { client, config, link, queue: pool.work.queue.name, own, bare, messages })
     }
