@@ -77,7 +77,7 @@ fn storm_loses_no_message_and_runs_none_twice() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let link = Link::open(&config, "storm").expect("legal");
     let of_lane = AmqpConfig { url: url_of_lane.as_str().into(), ..AmqpConfig::default() };
-    let publisher = Link::open(&of_lane, "publisher").expect("legal");
+    let cut_link = Link::open(&of_lane, "publisher").expect("legal");
     runtime.block_on(async {
         let name = ANSWERS.to_owned();
         let queue = AmqpQueue { name, arguments: BTreeMap::new(), binding: None };
@@ -85,7 +85,7 @@ fn storm_loses_no_message_and_runs_none_twice() {
     });
     let published = Arc::new(AtomicUsize::new(0));
     let publishing = {
-        let (link, published) = (publisher.clone(), Arc::clone(&published));
+        let (link, published) = (cut_link.clone(), Arc::clone(&published));
         runtime.spawn(async move { publish(&link, number, &published).await })
     };
     let reached = |share: usize| published.load(Ordering::Relaxed) >= number * share / 9;
@@ -129,7 +129,7 @@ fn storm_loses_no_message_and_runs_none_twice() {
     // Each message is one job, however often it was delivered; a job that ran has answered.
     assert_eq!(broker.redis.all("JOB").len(), number);
     runtime.block_on(async {
-        publisher.close().await;
+        cut_link.close().await;
         link.close().await;
     });
 }

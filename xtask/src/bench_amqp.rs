@@ -32,7 +32,7 @@ const WARM_UPS: usize = 100;
 /// The messages that a publisher sends before it waits for their confirmations.
 const IN_FLIGHT: usize = 256;
 /// The bound of each wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The queues of the bare consumers.
 const BARE: &str = "bench.bare";
 const RELAYED: &str = "bench.relayed";
@@ -203,7 +203,7 @@ impl<'a> AmqpBench<'a> {
                 confirms.push(sent.await?);
             }
             for confirm in confirms {
-                confirmed(confirm.await?)?;
+                confirmed(&confirm.await?)?;
             }
         }
         channel.close(200, "bye".into()).await?;
@@ -240,11 +240,11 @@ impl<'a> AmqpBench<'a> {
                 Ok::<_, lapin::Error>(confirmation)
             });
             while let Some(done) = relayed.try_join_next() {
-                confirmed(done??)?;
+                confirmed(&done??)?;
             }
         }
         while let Some(done) = relayed.join_next().await {
-            confirmed(done??)?;
+            confirmed(&done??)?;
         }
         let rate = self.per_second(began);
         channel.close(200, "bye".into()).await?;
@@ -294,7 +294,7 @@ impl<'a> AmqpBench<'a> {
     }
 }
 
-fn confirmed(confirmation: Confirmation) -> Done {
+fn confirmed(confirmation: &Confirmation) -> Done {
     if matches!(confirmation, Confirmation::Ack(None)) {
         Ok(())
     } else {
