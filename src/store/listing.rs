@@ -232,83 +232,47 @@ impl Store {
         Ok(queues)
     }
 
-    /// The newest entries of several indexes together, after a cursor.
+    /// The newest entries of several indexes together, after a cursor. Reads a portion of each index, and
+    /// further ones only where the newest entries may go on.
     pub(super) async fn newest(
         &self,
         indexes: &[String],
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
+        let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
         let mut entries: Vec<Entry> = Vec::new();
-        let mut open: Vec<&String> = if indexes.len() > 2 * limit {
-            self.with_newest(indexes, after, limit).await?
-        } else {
-            indexes.iter().collect()
-        };
+        let mut open: Vec<&String> = indexes.iter().collect();
+        let mut portion = (2 * limit / indexes.len().max(1)).clamp(1, limit + 1);
         let mut offset = 0;
-        // Once is enough for an index unless more than a page of it share the cursor's very score.
         while !open.is_empty() {
             let mut pipeline = redis::pipe();
             for index in &open {
-                pipeline
-                    .cmd("ZREVRANGEBYSCORE")
-                    .arg(index)
-                    .arg(after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string()))
-                    .arg("-inf")
-                    .arg("WITHSCORES")
-                    .arg("LIMIT")
-                    .arg(offset)
-                    .arg(limit + 1);
+                let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(index).arg(&most).arg("-inf");
+                command.arg("WITHSCORES").arg("LIMIT").arg(offset).arg(portion);
             }
             let pages: Vec<Vec<(String, f64)>> =
                 self.link.pipeline("listing jobs", &pipeline).await?;
-            let mut pages = pages.into_iter();
-            open.retain(|_| {
-                let page = pages.next().unwrap_or_default();
-                let exhausted = page.len() <= limit;
-                let new = page.into_iter().filter_map(|entry| entry_after(entry, after));
-                let known = entries.len();
-                entries.extend(new);
-                // Every index must have brought a page's worth: the newest may all be in one.
-                !exhausted && entries.len() - known < limit
-            });
-            offset += limit + 1;
+            let last = |page: &Vec<(String, f64)>| {
+                let is_full = page.len() == portion;
+                page.last().filter(|_| is_full).map(|(_, score)| whole(*score))
+            };
+            let lasts: Vec<Option<i64>> = pages.iter().map(last).collect();
+            entries.extend(pages.into_iter().flatten().filter_map(|of| entry_after(of, after)));
+            // A job that moves may stand in two indexes.
+            entries.sort_unstable_by(|a, b| b.cmp(a));
+            entries.dedup();
+            entries.truncate(limit);
+            let oldest = entries.get(limit - 1).map(|(score, _)| *score);
+            let open_still = open.into_iter().zip(lasts);
+            open = open_still
+                .filter(|(_, last)| last.is_some_and(|last| oldest.is_none_or(|it| last >= it)))
+                .map(|(index, _)| index)
+                .collect();
+            offset += portion;
+            portion = (portion * 2).min(limit + 1);
         }
-        entries.sort_unstable_by(|a, b| b.cmp(a));
-        entries.dedup();
-        entries.truncate(limit);
         Ok(entries)
-    }
-
-    /// Returns the indexes that may have one of the newest entries, by the first entry of each: an index whose
-    /// first is older than those of enough others has none.
-    async fn with_newest<'i>(
-        &self,
-        indexes: &'i [String],
-        after: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Vec<&'i String>, StoreError> {
-        let mut pipeline = redis::pipe();
-        for index in indexes {
-            let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
-            let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(index).arg(most).arg("-inf");
-            command.arg("WITHSCORES").arg("LIMIT").arg(0).arg(1);
-        }
-        let firsts: Vec<Vec<(String, f64)>> = self.link.pipeline("listing jobs", &pipeline).await?;
-        let firsts = indexes.iter().zip(firsts);
-        let first = |(index, page): (_, Vec<(String, f64)>)| {
-            let (id, score) = page.into_iter().next()?;
-            #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-            let score = score as i64;
-            // An entry of the page before may hide what comes after it.
-            let is_hidden = after.is_some_and(|cursor| cursor.score == score);
-            Some((is_hidden, score, id, index))
-        };
-        let mut firsts: Vec<(bool, i64, String, &String)> = firsts.filter_map(first).collect();
-        firsts.sort_unstable_by(|a, b| b.cmp(a));
-        let hidden = firsts.iter().filter(|(is_hidden, ..)| *is_hidden).count();
-        // A job that moves may stand in two indexes.
-        Ok(firsts.into_iter().take(hidden + 2 * limit).map(|(.., index)| index).collect())
     }
 
     /// Reads jobs as lists show them, in one round trip; `None` for one that does not exist.
@@ -334,10 +298,14 @@ pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
     redis::from_redis_value(value).ok()
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
+fn whole(score: f64) -> i64 {
+    score as i64
+}
+
 /// `None` for an entry of an earlier page, and for an illegal id.
 fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Entry> {
-    #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-    let entry = (score as i64, id.parse::<JobId>().ok()?);
+    let entry = (whole(score), id.parse::<JobId>().ok()?);
     let passed = after.is_some_and(|cursor| entry.0 == cursor.score && entry.1 >= cursor.id);
     (!passed).then_some(entry)
 }

@@ -252,3 +252,29 @@ async fn pages_that_are_shorter_than_the_number_of_queues_cover_every_job_once()
         }
     }
 }
+
+#[tokio::test]
+async fn a_page_of_many_queues_reads_little_more_than_the_page() {
+    let world = World::new();
+    let mut jobs = Vec::new();
+    for n in 0..20_000 {
+        let kind = format!("kind{}", n % 200);
+        jobs.push(JobBuilder::new(&kind, "1").build().expect("legal"));
+    }
+    for some in jobs.chunks(1000) {
+        world.store.submit(some, true, RETENTION).await.expect("submitting");
+    }
+    let status = Some(JobStatus::Dispatched);
+    let query = ListQuery { status, limit: 100, ..ListQuery::default() };
+    let sent = || {
+        let info: String = world.redis.ask("INFO stats");
+        let line = info.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+        line.and_then(|number| number.trim().parse::<u64>().ok()).expect("a number")
+    };
+    let before = sent();
+    let page = world.store.list_jobs(&query).await.expect("listing");
+    assert_eq!(page.items.len(), 100);
+    // A page of each queue would be 20 000 entries of 60 bytes.
+    let read = sent() - before;
+    assert!(read < 300_000, "it read {read} bytes");
+}
