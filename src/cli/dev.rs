@@ -21,7 +21,8 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n\n\
                         COMMAND finds this program as `hero` in its PATH, the private Redis by HERO_CONFIG, and the\n\
-                        address of the page in HERO_PAGE. The exit code is that of COMMAND.\n\
+                        address of the page in HERO_PAGE; clients of the API find it by HERO_API and HERO_TOKEN. The\n\
+                        exit code is that of COMMAND.\n\
                         Everything is removed afterwards, including the jobs.")]
 pub(super) struct Dev {
     /// Print the log of the daemons
@@ -88,7 +89,7 @@ impl Dev {
         let address = stage.until_api().await?;
         let access = Access { address, token };
         self.report_ready(stage, &types, &access, began, json)?;
-        stage.start_command(&self.command, &access.page())?;
+        stage.start_command(&self.command, &access.variables())?;
         let code = stage.until_command_ends().await?;
         if !self.keep {
             return Ok(code);
@@ -146,6 +147,12 @@ impl Access {
     /// Returns the address of the page, which signs in the one who opens it.
     fn page(&self) -> String {
         format!("{}/login?token={}", self.address, self.token)
+    }
+
+    /// Returns the variables by which a command finds the page and the API.
+    fn variables(&self) -> [(&'static str, String); 3] {
+        let (address, token) = (self.address.clone(), self.token.clone());
+        [("HERO_PAGE", self.page()), ("HERO_API", address), ("HERO_TOKEN", token)]
     }
 }
 

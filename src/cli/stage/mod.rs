@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::config::{ApiConfig, Config, JobConfig, Listen, LogsConfig, RedisConfig};
+use crate::config::{ApiConfig, Config, JobConfig, Listen, RedisConfig};
 use crate::daemon::Interrupts;
 use crate::engine::process::{ServiceSpec, find_program};
 use crate::error::{Error, Exit};
@@ -65,10 +65,6 @@ impl Stage {
         // The default belongs to the units of systemd; the caller may not write there.
         if config.job.cache_dir == JobConfig::default().cache_dir {
             config.job.cache_dir = folder.path().join("cache");
-        }
-        let logs = &mut config.amqp.logs;
-        if logs.spool_dir == LogsConfig::default().spool_dir {
-            logs.spool_dir = folder.path().join("spool");
         }
         let config_file = folder::write_config(folder.path(), &config)?;
         let spec = ServiceSpec {
@@ -137,7 +133,11 @@ impl Stage {
     ///
     /// # Errors
     /// [`Exit::NotFound`] if the program does not exist.
-    pub(super) fn start_command(&mut self, command: &[OsString], page: &str) -> Result<(), Error> {
+    pub(super) fn start_command(
+        &mut self,
+        command: &[OsString],
+        access: &[(&str, String)],
+    ) -> Result<(), Error> {
         let Some((program, args)) = command.split_first() else { return Ok(()) };
         let path = std::env::var_os("PATH").unwrap_or_default();
         let here = this_program()?.parent().map(PathBuf::from).into_iter();
@@ -145,14 +145,13 @@ impl Stage {
             std::env::join_paths(here.chain(std::env::split_paths(&path))).map_err(|error| {
                 unavailable(format!("cannot make the PATH of the command: {error}"))
             })?;
+        let mut env =
+            vec![("HERO_CONFIG".into(), self.config_file.clone().into()), ("PATH".into(), path)];
+        env.extend(access.iter().map(|(name, value)| (name.into(), value.into())));
         let spec = ServiceSpec {
             program: program.clone(),
             args: args.to_vec(),
-            env: vec![
-                ("HERO_CONFIG".into(), self.config_file.clone().into()),
-                ("PATH".into(), path),
-                ("HERO_PAGE".into(), page.into()),
-            ],
+            env,
             inherit_stdin: true,
             ..ServiceSpec::default()
         };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from typing import Any, AsyncIterator, Iterator, Mapping, Optional, Tuple
@@ -26,15 +27,18 @@ _READ = 65536
 class Client(BlockingVerbs):
     """The verbs over the API. It may be shared by threads.
 
-    `url` is `unix:///PATH`, `http://HOST:PORT` or `https://HOST:PORT`; `token` is one of `hero token new`, and not
-    needed on the socket. `api` has every method of the API.
+    `url` is `unix:///PATH`, `http://HOST:PORT` or `https://HOST:PORT`, by default that of the variable `HERO_API`, else
+    the socket of the package; `token` is one of `hero token new`, by default that of `HERO_TOKEN`, and not needed on the
+    socket. `api` has every method of the API.
     """
 
     _verbs = _calls
 
-    def __init__(self, url: str = URL, token: Optional[str] = None, tls: Optional[ssl.SSLContext] = None) -> None:
-        self._endpoint = Endpoint.of(url, tls)
-        self._token = token
+    def __init__(
+        self, url: Optional[str] = None, token: Optional[str] = None, tls: Optional[ssl.SSLContext] = None
+    ) -> None:
+        self._endpoint = Endpoint.of(url or os.environ.get("HERO_API") or URL, tls)
+        self._token = token or os.environ.get("HERO_TOKEN")
         self.api = Methods(self.call)
 
     def follow(self, job_id: str) -> Iterator[Event]:
@@ -117,9 +121,11 @@ class AsyncClient(AsyncVerbs):
 
     _verbs = _calls
 
-    def __init__(self, url: str = URL, token: Optional[str] = None, tls: Optional[ssl.SSLContext] = None) -> None:
-        self._endpoint = Endpoint.of(url, tls)
-        self._token = token
+    def __init__(
+        self, url: Optional[str] = None, token: Optional[str] = None, tls: Optional[ssl.SSLContext] = None
+    ) -> None:
+        self._endpoint = Endpoint.of(url or os.environ.get("HERO_API") or URL, tls)
+        self._token = token or os.environ.get("HERO_TOKEN")
         self.api = AsyncMethods(self.call)
 
     async def follow(self, job_id: str) -> AsyncIterator[Event]:
