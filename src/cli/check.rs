@@ -46,7 +46,7 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
-        self.check_access(&config, global)?;
+        check_access(&config, global, self.user.as_deref())?;
         let unit = match &self.unit {
             Some(name) => Some((name.as_str(), config.unit(name)?)),
             None => None,
@@ -103,25 +103,27 @@ impl Check {
     }
 }
 
-impl Check {
-    /// Rejects files that the user of the daemon may not read.
-    fn check_access(&self, config: &Config, global: &Global) -> Result<(), Error> {
-        let is_default = global.file().is_none_or(|file| file == Path::new(DEFAULT_FILE));
-        let reader = match &self.user {
-            Some(name) => Some(FileReader::of(name).ok_or_else(|| {
-                Error::new(Exit::NotFound, format!("cannot check as user {name}: no such user"))
-            })?),
-            // Of a machine without the package, nobody is to read the file.
-            None if is_default && nix::unistd::geteuid().is_root() => FileReader::of("hero"),
-            None => None,
-        };
-        let Some(reader) = reader else { return Ok(()) };
-        let obstacles = config.unreadable_by(&reader, global.file());
-        if obstacles.is_empty() {
-            return Ok(());
-        }
-        Err(Error::new(Exit::Config, obstacles.join("\n")))
+/// Rejects files that the user of the daemon may not read.
+pub(super) fn check_access(
+    config: &Config,
+    global: &Global,
+    user: Option<&str>,
+) -> Result<(), Error> {
+    let is_default = global.file().is_none_or(|file| file == Path::new(DEFAULT_FILE));
+    let reader = match user {
+        Some(name) => Some(FileReader::of(name).ok_or_else(|| {
+            Error::new(Exit::NotFound, format!("cannot check as user {name}: no such user"))
+        })?),
+        // Of a machine without the package, nobody is to read the file.
+        None if is_default && nix::unistd::geteuid().is_root() => FileReader::of("hero"),
+        None => None,
+    };
+    let Some(reader) = reader else { return Ok(()) };
+    let obstacles = config.unreadable_by(&reader, global.file());
+    if obstacles.is_empty() {
+        return Ok(());
     }
+    Err(Error::new(Exit::Config, obstacles.join("\n")))
 }
 
 /// The exit code. As in the daemon, a unit whose scripts cannot run is an error.

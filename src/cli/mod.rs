@@ -8,6 +8,7 @@ mod check;
 mod cron;
 mod dead;
 mod dev;
+mod doctor;
 mod events;
 mod exec;
 mod given;
@@ -91,6 +92,7 @@ enum Command {
     Run(RunUnit),
     Dev(dev::Dev),
     Check(check::Check),
+    Doctor(doctor::Doctor),
     Status(status::Status),
     Stats(stats::Stats),
     Top(top::Top),
@@ -180,6 +182,7 @@ impl Cli {
             }
             Command::Dev(dev) => block_on(dev.run(global)),
             Command::Check(check) => check.run(global),
+            Command::Doctor(doctor) => doctor.run(global),
             Command::Status(status) => status.run(global),
             Command::Stats(stats) => block_on(stats.run(global)),
             Command::Top(top) => block_on(top.run(global)),

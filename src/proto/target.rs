@@ -360,6 +360,13 @@ impl Target {
     pub fn script_type(&self) -> &ScriptType {
         &self.script_type
     }
+
+    /// The first unit, by name, whose actor runs the target's jobs.
+    pub fn first_unit(&self) -> String {
+        let (group, instance) = self.narrowed.clone().unwrap_or_default();
+        let instance = instance.map_or_else(|| "1".to_owned(), |instance| instance.to_string());
+        format!("{}-{group}-{instance}", self.script_type)
+    }
 }
 
 /// Written as in the keys of the queues: `type:T`, then `:group:G`, then `:inst:I`.
@@ -431,6 +438,9 @@ mod tests {
         assert_eq!(of(Some("io"), None), "type:osis:group:io");
         assert_eq!(of(Some("io"), Some(one)), "type:osis:group:io:inst:1");
         assert_eq!(of(None, Some(one)), "type:osis:group:default:inst:1");
+        assert_eq!(Target::any(osis.clone()).first_unit(), "osis-default-1");
+        let io = Target::group(osis, "io".parse().expect("legal"));
+        assert_eq!(io.first_unit(), "osis-io-1");
     }
 
     proptest! {

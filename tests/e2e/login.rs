@@ -11,6 +11,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("run", Some(&["osis-default-1", "--wait", "5s"])),
     ("dev", None),
     ("check", Some(&["--redis"])),
+    ("doctor", None),
     ("status", Some(&[])),
     ("stats", Some(&[])),
     ("top", Some(&["--once", "--interval", "100ms"])),

@@ -10,6 +10,7 @@ mod control;
 mod cron;
 mod deaths;
 mod dev;
+mod doctor;
 mod durability;
 mod events;
 mod fairness;

@@ -14,6 +14,7 @@ use crate::client::{Client, Overview};
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
 use verdict::CheckVerdict;
+pub(super) use verdict::{CheckReason, CheckState};
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
 #[derive(Debug, Args)]
@@ -50,9 +51,9 @@ impl Status {
     }
 }
 
-/// Returns what is wrong, a sentence each, the worst first; true if it is critical.
-pub(super) fn problems(overview: &Overview, thresholds: &CheckConfig) -> Vec<(bool, String)> {
-    CheckVerdict::of(overview, thresholds).into_problems()
+/// Returns what is wrong, the worst first.
+pub(super) fn problems(overview: &Overview, thresholds: &CheckConfig) -> Vec<CheckReason> {
+    CheckVerdict::of(overview, thresholds).into_reasons()
 }
 
 /// Reads the state, and the thresholds to compare it with.

@@ -16,7 +16,7 @@ use crate::proto::text::counted;
 /// The state of a check, with the exit code of monitoring plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(super) enum CheckState {
+pub(in crate::cli) enum CheckState {
     Ok = 0,
     Warning = 1,
     Critical = 2,
@@ -40,11 +40,20 @@ impl From<CheckState> for ExitCode {
     }
 }
 
+/// A reason for a state other than OK.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cli) struct CheckReason {
+    pub(in crate::cli) state: CheckState,
+    pub(in crate::cli) text: String,
+    /// The remedy.
+    pub(in crate::cli) remedy: String,
+}
+
 /// The verdict with its reasons, the worst first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CheckVerdict {
     pub(super) state: CheckState,
-    reasons: Vec<(CheckState, String)>,
+    reasons: Vec<CheckReason>,
     /// One line for an OK.
     summary: String,
     figures: String,
@@ -59,18 +68,30 @@ impl CheckVerdict {
         judge.queues(overview, thresholds);
         let totals = Totals::of(overview);
         let last_hour = [
-            ("failed job", totals.failed, thresholds.failed_warning, thresholds.failed_critical),
-            ("dead letter", totals.dead, thresholds.dead_warning, thresholds.dead_critical),
+            (
+                "failed job",
+                totals.failed,
+                thresholds.failed_warning,
+                thresholds.failed_critical,
+                "see why: hero job errors",
+            ),
+            (
+                "dead letter",
+                totals.dead,
+                thresholds.dead_warning,
+                thresholds.dead_critical,
+                "see why: hero dead list; then: hero dead retry ID, or: hero dead delete ID",
+            ),
         ];
-        for (what, number, warning, critical) in last_hour {
+        for (what, number, warning, critical, remedy) in last_hour {
             let ended = counted(number, what, &format!("{what}s"));
-            judge.over(number, warning, critical, |from| {
+            judge.over(number, warning, critical, remedy, |from| {
                 format!("{ended} in the last hour (threshold {from})")
             });
         }
         // The order of reasons of one state is that of the questions.
-        judge.reasons.sort_by_key(|(state, _)| std::cmp::Reverse(*state));
-        let state = judge.reasons.first().map_or(CheckState::Ok, |(state, _)| *state);
+        judge.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.state));
+        let state = judge.reasons.first().map_or(CheckState::Ok, |reason| reason.state);
         let (summary, figures) = (totals.summary(overview), totals.figures(overview, thresholds));
         Self { state, reasons: judge.reasons, summary, figures }
     }
@@ -81,7 +102,8 @@ impl CheckVerdict {
             Exit::Unavailable => CheckState::Critical,
             _ => CheckState::Unknown,
         };
-        let reasons = vec![(state, error.message.clone())];
+        let reasons =
+            vec![CheckReason { state, text: error.message.clone(), remedy: String::new() }];
         Self { state, reasons, summary: String::new(), figures: String::new() }
     }
 
@@ -89,7 +111,7 @@ impl CheckVerdict {
     pub(super) fn text(&self) -> String {
         // The figures begin after the first `|`.
         let plain = |text: &str| text.replace('|', "/").replace('\n', "; ");
-        let first = self.reasons.first().map_or(&self.summary, |(_, reason)| reason);
+        let first = self.reasons.first().map_or(&self.summary, |reason| &reason.text);
         let mut text = format!("{} - {}", self.state.as_str(), plain(first));
         if self.reasons.len() > 1 {
             let _ = write!(text, " (and {} more)", self.reasons.len() - 1);
@@ -99,16 +121,15 @@ impl CheckVerdict {
             text.push_str(&self.figures);
         }
         text.push('\n');
-        for (state, reason) in self.reasons.iter().skip(1) {
+        for CheckReason { state, text: reason, .. } in self.reasons.iter().skip(1) {
             let _ = writeln!(text, "{} - {}", state.as_str(), plain(reason));
         }
         text
     }
 
-    /// The reasons; true for a critical one.
-    pub(super) fn into_problems(self) -> Vec<(bool, String)> {
-        let is_critical = |state| state == CheckState::Critical;
-        self.reasons.into_iter().map(|(state, reason)| (is_critical(state), reason)).collect()
+    /// The reasons, the worst first.
+    pub(super) fn into_reasons(self) -> Vec<CheckReason> {
+        self.reasons
     }
 
     pub(super) fn document(&self) -> Value {
@@ -116,29 +137,38 @@ impl CheckVerdict {
         let reasons: Vec<Value> = self
             .reasons
             .iter()
-            .map(|(of, reason)| json!({ "state": state(*of), "reason": reason }))
+            .map(|of| json!({ "state": state(of.state), "reason": of.text }))
             .collect();
         json!({ "state": state(self.state), "reasons": reasons })
     }
 }
 
+const LOOK_AT_REDIS: &str = "see the log of redis, and whether its disk is full";
+
 /// Collects the reasons for a state other than OK.
 struct Judge {
-    reasons: Vec<(CheckState, String)>,
+    reasons: Vec<CheckReason>,
 }
 
 impl Judge {
-    fn add(&mut self, state: CheckState, reason: impl Into<String>) {
-        self.reasons.push((state, reason.into()));
+    fn add(&mut self, state: CheckState, text: impl Into<String>, remedy: impl Into<String>) {
+        self.reasons.push(CheckReason { state, text: text.into(), remedy: remedy.into() });
     }
 
     /// Compares a number with two thresholds, of which 0 is off. `said` gets the one that it reaches.
-    fn over(&mut self, number: u64, warning: u64, critical: u64, said: impl Fn(u64) -> String) {
+    fn over(
+        &mut self,
+        number: u64,
+        warning: u64,
+        critical: u64,
+        remedy: &str,
+        said: impl Fn(u64) -> String,
+    ) {
         let reached = |threshold| threshold > 0 && number >= threshold;
         if reached(critical) {
-            self.add(CheckState::Critical, said(critical));
+            self.add(CheckState::Critical, said(critical), remedy);
         } else if reached(warning) {
-            self.add(CheckState::Warning, said(warning));
+            self.add(CheckState::Warning, said(warning), remedy);
         }
     }
 
@@ -147,31 +177,42 @@ impl Judge {
         if live < least {
             let live = counted(live, "live supervisor", "live supervisors");
             let reason = format!("{live} (threshold {least})");
-            self.add(CheckState::Critical, reason);
+            let remedy = "nothing recovers jobs or fires schedules without one; run on one machine or more: \
+                          systemctl enable --now hero@supervisor";
+            self.add(CheckState::Critical, reason, remedy);
         }
         for of in overview.supervisors.iter().filter(|of| of.redis != "ok") {
             let reason = format!("supervisor {} on {}: {}", of.unit, of.hostname, of.redis);
-            self.add(CheckState::Warning, reason);
+            let remedy = format!("see its log on {}: journalctl -u hero@{}", of.hostname, of.unit);
+            self.add(CheckState::Warning, reason, remedy);
         }
     }
 
     fn redis(&mut self, overview: &Overview, thresholds: &CheckConfig) {
         let redis = &overview.redis;
         if redis.role.as_deref() == Some("slave") {
-            self.add(CheckState::Critical, "redis is a replica, and refuses writes");
+            let remedy = "let redis.url name the primary";
+            self.add(CheckState::Critical, "redis is a replica, and refuses writes", remedy);
         }
         if redis.append_failed {
-            self.add(CheckState::Critical, "redis cannot write its append-only file");
+            self.add(
+                CheckState::Critical,
+                "redis cannot write its append-only file",
+                LOOK_AT_REDIS,
+            );
         }
         if redis.save_failed {
-            self.add(CheckState::Warning, "redis cannot write its snapshot");
+            self.add(CheckState::Warning, "redis cannot write its snapshot", LOOK_AT_REDIS);
         }
         if thresholds.durable && !redis.append_failed && redis.is_durable() == Some(false) {
-            self.add(CheckState::Warning, format!("redis keeps {}", redis.keeps()));
+            let remedy = redis.dangers().join("; ");
+            self.add(CheckState::Warning, format!("redis keeps {}", redis.keeps()), remedy);
         }
         if let Some(used) = percent(redis.memory_used_bytes, redis.memory_max_bytes) {
             let (warning, critical) = (thresholds.memory_warning, thresholds.memory_critical);
-            self.over(used, warning, critical, |from| {
+            let remedy = "give it more memory (maxmemory), or keep ended jobs for a shorter time \
+                          (job.retention)";
+            self.over(used, warning, critical, remedy, |from| {
                 format!("redis uses {used} % of its maxmemory (threshold {from} %)")
             });
         }
@@ -181,7 +222,8 @@ impl Judge {
         for (state, actors) in &overview.queues {
             let (queue, depth) = (&state.queue, state.depth);
             let jobs = counted(depth, "job", "jobs");
-            self.over(depth, thresholds.depth_warning, thresholds.depth_critical, |from| {
+            let more = "start more actors for it, or raise `tasks` of a unit";
+            self.over(depth, thresholds.depth_warning, thresholds.depth_critical, more, |from| {
                 format!("queue {queue} has {jobs} (threshold {from})")
             });
             if state.paused {
@@ -189,11 +231,13 @@ impl Judge {
             }
             if depth > 0 && *actors == 0 {
                 let reason = format!("queue {queue} has {jobs} and no live actor");
-                self.add(CheckState::Warning, reason);
+                let unit = queue.target.first_unit();
+                let remedy = format!("start one: systemctl enable --now hero@{unit}");
+                self.add(CheckState::Warning, reason, remedy);
             }
             let wait = state.oldest_wait.unwrap_or_default();
             let (warning, critical) = (thresholds.wait_warning, thresholds.wait_critical);
-            self.over(millis(wait), millis(warning), millis(critical), |from| {
+            self.over(millis(wait), millis(warning), millis(critical), more, |from| {
                 let (wait, from) = (brief(wait), format_duration(Duration::from_millis(from)));
                 format!("the first job of queue {queue} waits for {wait} (threshold {from})")
             });
@@ -386,7 +430,7 @@ mod tests {
         ];
         for (change, state, reason) in cases {
             let found = verdict(change);
-            assert_eq!((found.state, found.reasons[0].1.as_str()), (state, reason));
+            assert_eq!((found.state, found.reasons[0].text.as_str()), (state, reason));
             assert_eq!(found.reasons.len(), 1, "{found:?}");
         }
         let paused = verdict(|of| {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use crate::cli::status;
+use crate::cli::status::{self, CheckState};
 use crate::client::{Client, Overview};
 use crate::config::CheckConfig;
 use crate::error::Error;
@@ -73,7 +73,10 @@ impl Snapshot {
             actors: client.list_actors(None).await?,
             running: list(JobStatus::Started).await?,
             failures: list(JobStatus::Error).await?,
-            problems: status::problems(&overview, thresholds),
+            problems: status::problems(&overview, thresholds)
+                .into_iter()
+                .map(|of| (of.state == CheckState::Critical, of.text))
+                .collect(),
             rates: before.map(|before| counted.since(&before.counted)),
             counted,
             overview,

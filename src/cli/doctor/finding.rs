@@ -1,0 +1,114 @@
+//! The findings of `hero doctor`: one sentence each, with what to do.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::proto::text::escape;
+
+/// The part of the system that a finding is about. Findings are printed in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum FindingArea {
+    Machine,
+    Units,
+    Redis,
+    Jobs,
+}
+
+/// The severity of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum FindingState {
+    /// Nothing is wrong.
+    Ok,
+    /// Worth knowing, and not wrong.
+    Note,
+    Warning,
+    Error,
+}
+
+/// The result of one check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct DoctorFinding {
+    pub(super) area: FindingArea,
+    pub(super) state: FindingState,
+    /// The finding, one sentence.
+    pub(super) text: String,
+    /// The remedy; empty if nothing is wrong.
+    pub(super) remedy: String,
+}
+
+impl DoctorFinding {
+    pub(super) fn ok(area: FindingArea, text: impl Into<String>) -> Self {
+        Self { area, state: FindingState::Ok, text: text.into(), remedy: String::new() }
+    }
+
+    pub(super) fn note(area: FindingArea, text: impl Into<String>) -> Self {
+        Self { area, state: FindingState::Note, text: text.into(), remedy: String::new() }
+    }
+
+    pub(super) fn warning(area: FindingArea, text: impl Into<String>, remedy: &str) -> Self {
+        Self { area, state: FindingState::Warning, text: text.into(), remedy: remedy.to_owned() }
+    }
+
+    pub(super) fn error(area: FindingArea, text: impl Into<String>, remedy: &str) -> Self {
+        Self { area, state: FindingState::Error, text: text.into(), remedy: remedy.to_owned() }
+    }
+
+    /// True for a warning and for an error.
+    pub(super) fn is_problem(&self) -> bool {
+        matches!(self.state, FindingState::Warning | FindingState::Error)
+    }
+}
+
+/// The findings as a page, by area.
+pub(super) fn page(findings: &[DoctorFinding]) -> String {
+    let mut page = String::new();
+    for (area, title) in [
+        (FindingArea::Machine, "this machine"),
+        (FindingArea::Units, "units of this machine"),
+        (FindingArea::Redis, "redis"),
+        (FindingArea::Jobs, "actors, queues and jobs"),
+    ] {
+        let mut of_area = findings.iter().filter(|finding| finding.area == area).peekable();
+        if of_area.peek().is_none() {
+            continue;
+        }
+        let _ = writeln!(page, "{title}");
+        for finding in of_area {
+            let state = match finding.state {
+                FindingState::Ok => "ok",
+                FindingState::Note => "note",
+                FindingState::Warning => "warning",
+                FindingState::Error => "ERROR",
+            };
+            let _ = writeln!(page, "  {state:<8} {}", escape(&finding.text));
+            for line in finding.remedy.lines() {
+                let _ = writeln!(page, "           -> {}", escape(line));
+            }
+        }
+        page.push('\n');
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_has_each_area_once_with_remedies_below_their_findings() {
+        let findings = [
+            DoctorFinding::error(FindingArea::Jobs, "no actor", "start one"),
+            DoctorFinding::ok(FindingArea::Machine, "the configuration is valid"),
+            DoctorFinding::warning(FindingArea::Jobs, "dead\u{1b}", "look\nthen retry"),
+        ];
+        assert_eq!(
+            page(&findings),
+            "this machine\n  ok       the configuration is valid\n\nactors, queues and jobs\n  \
+             ERROR    no actor\n           -> start one\n  warning  dead\\u{1b}\n           -> look\n           \
+             -> then retry\n\n"
+        );
+    }
+}

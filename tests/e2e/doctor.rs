@@ -1,0 +1,93 @@
+//! `hero doctor`: what it finds on a machine and in a namespace, and what it advises.
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::support::{Hero, Redis, wait_until};
+
+fn findings(hero: &Hero) -> Vec<Value> {
+    let done = hero.run(&["doctor", "--json"]);
+    let document: Value =
+        serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
+    document["findings"].as_array().cloned().unwrap_or_default()
+}
+
+fn found<'a>(findings: &'a [Value], text: &str) -> &'a Value {
+    let has = |of: &&Value| of["text"].as_str().is_some_and(|of| of.contains(text));
+    findings.iter().find(has).unwrap_or_else(|| panic!("nothing says {text}: {findings:#?}"))
+}
+
+#[test]
+fn healthy_namespace_has_nothing_wrong_and_says_what_was_looked_at() {
+    let redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _osis = hero.actor("osis-default-1").start();
+    let problems = || hero.run(&["doctor", "--problems"]);
+    wait_until("all is well", || problems().code == 0);
+    let page = hero.run(&["doctor"]).code(0).stdout;
+    for line in [
+        "this machine\n  ok       hero ",
+        "can run: ",
+        "\nredis\n  ok       redis+unix://",
+        "keeps every write (appendonly yes",
+        "1 supervisor and 1 actor are live, and no queue waits too long",
+        "\nnothing is wrong\n",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+}
+
+#[test]
+fn each_fault_is_found_with_what_to_do() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    redis.run("CONFIG SET maxmemory-policy allkeys-lru");
+    hero.run(&["submit", "-t", "osis", "-g", "io", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "python", "-e", "1"]).code(0);
+    hero.run(&["queue", "pause", "type:python"]).code(0);
+    let all = findings(&hero);
+    for (text, remedy) in [
+        ("may evict accepted jobs", "CONFIG SET maxmemory-policy noeviction"),
+        ("0 live supervisors", "systemctl enable --now hero@supervisor"),
+        ("queue type:osis:group:io has 1 job and no live actor", "hero@osis-io-1"),
+        ("queue type:python is paused", "hero queue resume type:python"),
+    ] {
+        let of = found(&all, text);
+        assert!(of["remedy"].as_str().is_some_and(|of| of.contains(remedy)), "{of}");
+        assert!(matches!(of["state"].as_str(), Some("warning" | "error")), "{of}");
+    }
+    assert_eq!(hero.run(&["doctor"]).code, 1);
+}
+
+#[test]
+fn redis_that_does_not_answer_and_a_wrong_configuration_are_findings() {
+    let mut redis = Redis::start();
+    let hero = Hero::on(&redis);
+    redis.run("CONFIG SET requirepass secret");
+    let refused = findings(&hero);
+    assert_eq!(found(&refused, "NOAUTH")["area"], "redis");
+    redis.kill();
+    let down = hero.run(&["doctor", "--problems"]).code(1).stdout;
+    assert!(
+        down.contains("-> see that redis runs") && down.ends_with("1 error, 0 warnings\n"),
+        "{down}"
+    );
+    let wrong = hero.run(&["--config", "/none.toml", "doctor"]).code(1).stdout;
+    assert!(wrong.contains("ERROR    cannot read the configuration /none.toml"), "{wrong}");
+}
+
+#[test]
+fn stopped_actor_with_jobs_in_its_queue_is_found() {
+    let redis = Redis::that_keeps();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let osis = hero.actor("osis-default-1").start();
+    wait_until("all is well", || hero.run(&["doctor"]).code == 0);
+    osis.signal(Signal::SIGTERM);
+    osis.ends().code(0);
+    hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
+    let all = findings(&hero);
+    let of = found(&all, "queue type:osis has 1 job and no live actor");
+    assert_eq!((&of["area"], &of["state"]), (&"jobs".into(), &"warning".into()));
+}
