@@ -82,7 +82,7 @@ impl Bench {
         let mut runs: Vec<Figures> = Vec::new();
         for number in 1..=self.runs {
             output::note(&format!("run {number} of {}", self.runs));
-            match self.run_once(&mut interrupts).await? {
+            match Box::pin(self.run_once(&mut interrupts)).await? {
                 Ok(figures) => runs.push(figures),
                 Err(code) => return Ok(code),
             }

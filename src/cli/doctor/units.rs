@@ -107,8 +107,9 @@ mod tests {
                       hero@sal-io-3.service loaded inactive dead Hero sal\n\n";
         let found = of_units(answer);
         let states: Vec<FindingState> = found.iter().map(|of| of.state).collect();
-        use FindingState::{Error, Note, Ok};
-        assert_eq!(states, [Ok, Error, Error, Note]);
+        let expected =
+            [FindingState::Ok, FindingState::Error, FindingState::Error, FindingState::Note];
+        assert_eq!(states, expected);
         assert_eq!(found[0].text, "running: hero@osis-default-1");
         assert!(found[1].remedy.contains("journalctl -u hero@supervisor -n 50"), "{found:?}");
         assert_eq!(of_units("").len(), 1);

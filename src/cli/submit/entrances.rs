@@ -37,8 +37,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         (_, FieldKind::Time) => {
             ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
         }
-        (_, FieldKind::List) => (r#"["a"]"#, "a", "[\"a\"]"),
-        ("secrets", _) => (r#"["a"]"#, "a", "[\"a\"]"),
+        (_, FieldKind::List) | ("secrets", _) => (r#"["a"]"#, "a", "[\"a\"]"),
         (_, FieldKind::Texts) => (r#"["a"]"#, "", "[\"a\"]"),
         (_, FieldKind::Object) => (r#"{"A":1}"#, "", "{ A = 1 }"),
         (_, FieldKind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),

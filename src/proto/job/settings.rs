@@ -116,8 +116,8 @@ macro_rules! job_settings {
                 word: "params",
                 absent: &[(Entrance::CommandLine, "they are --param and --params")],
             }
-            /// A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or file:NAME in
-            /// the folder HERO_SECRET_DIR; the job holds the name alone
+            /// A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in
+            /// the folder `HERO_SECRET_DIR`; the job holds the name alone
             secrets as secret(text: &str): Vec<SecretUse> = Vec::<SecretUse>::new() => {
                 value_name: "[VARIABLE=]NAME",
             }

@@ -330,8 +330,8 @@ class Job(_JobRequired, total=False):
     """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
     .vsh v, .hero heroscript, or what the configuration says."""
     secrets: List[str]
-    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or file:NAME in the folder
-    HERO_SECRET_DIR; the job holds the name alone."""
+    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
+    `HERO_SECRET_DIR`; the job holds the name alone."""
     signal: int
     """The signal that ended its process."""
     started_at: str
@@ -463,8 +463,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     run_at: str
     """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
     secrets: List[str]
-    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or file:NAME in the folder
-    HERO_SECRET_DIR; the job holds the name alone."""
+    """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
+    `HERO_SECRET_DIR`; the job holds the name alone."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; in seconds."""
     unique_by: str

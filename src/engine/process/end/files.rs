@@ -207,7 +207,7 @@ mod tests {
         std::fs::remove_file(home.path().join(".hero")).expect("removed");
         std::fs::create_dir_all(&folder).expect("folders");
         std::fs::write(folder.join("a"), "1").expect("written");
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0)).expect("closed");
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o0)).expect("closed");
         assert_eq!(collected(home.path(), 100).0, ["a"]);
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn provide(
         return Ok(());
     }
     let file = scratch
-        .file(FILE, &text(inputs))
+        .file(FILE, text(inputs))
         .map_err(|error| Failure::before_start("cannot write the inputs of the script", &error))?;
     env.push((VARIABLE.into(), file.into()));
     Ok(())

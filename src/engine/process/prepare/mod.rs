@@ -261,7 +261,7 @@ impl Preparer {
         let name = format!("script{extension}");
         let file = if self.is_shell() && source.contains("\r\n") {
             // A shell takes the carriage return for a part of the last word.
-            scratch.file(&name, &source.replace("\r\n", "\n"))
+            scratch.file(&name, source.replace("\r\n", "\n"))
         } else {
             scratch.file(&name, source)
         };
