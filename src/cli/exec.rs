@@ -17,7 +17,7 @@ use crate::proto::job::{JobId, JobOutput};
 use crate::store::Hindrance;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
-const SIGNALLED: u8 = 128;
+pub(super) const SIGNALLED: u8 = 128;
 /// The time between looks at what a job waits for.
 const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 

@@ -13,7 +13,7 @@ use crate::client::{ClientError, set_delay};
 use crate::config::{Config, parse_duration};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
-    Entrance, FieldKind, InvalidJob, Job, JobFiles, JobSpec, SETTINGS, Setting,
+    Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, SETTINGS, Setting,
 };
 
 /// The script and the settings of one job.
@@ -37,15 +37,24 @@ pub(super) struct JobOptions {
 }
 
 impl JobOptions {
-    /// The ids of all options but those of the script: none can be given beside a file of jobs.
+    /// The ids of all options that cannot be given beside a file of jobs: all but those of the script,
+    /// and of those but the id and the name, which a graph or batch has too.
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
+        let words = words.filter(|word| !["id", "name"].contains(word));
         words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay", "check"])
     }
 
     /// Returns the files that they give the job.
     pub(super) fn files(&self, config: &Config) -> Result<JobFiles, Error> {
         self.files.read(config.job.files_size_max, self.source.is_standard_input())
+    }
+
+    /// Returns the id and the name that are given.
+    pub(super) fn id_and_name(&self) -> Result<(Option<JobId>, Option<JobName>), Error> {
+        let mut spec = JobSpec::default();
+        self.settings.apply(&mut spec)?;
+        Ok((spec.id, spec.name))
     }
 
     /// Returns the job that they set.

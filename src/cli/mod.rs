@@ -13,6 +13,7 @@ mod events;
 mod exec;
 mod given;
 mod given_files;
+mod graph;
 mod input;
 mod job;
 mod job_options;
@@ -102,6 +103,8 @@ enum Command {
     #[command(subcommand)]
     Job(job::JobCommand),
     #[command(subcommand)]
+    Graph(graph::GraphCommand),
+    #[command(subcommand)]
     Queue(queue::QueueCommand),
     #[command(subcommand)]
     Actor(actor::ActorCommand),
@@ -190,6 +193,7 @@ impl Cli {
             Command::Exec(exec) => block_on(exec.run(global)),
             Command::Submit(submit) => block_on(submit.run(global)),
             Command::Job(job) => block_on(job.run(global)),
+            Command::Graph(graph) => block_on(graph.run(global)),
             Command::Queue(queue) => block_on(queue.run(global)),
             Command::Actor(actor) => block_on(actor.run(global)),
             Command::Cron(cron) => block_on(cron.run(global)),

@@ -110,6 +110,12 @@ impl Bar {
         Self { is_seen: io::stderr().is_terminal(), latest: None, is_drawn: false }
     }
 
+    /// Shows a fraction from 0 to 1 and a text.
+    pub(super) fn tell(&mut self, fraction: f64, text: &str) {
+        self.show(fraction, text);
+        self.draw();
+    }
+
     fn show(&mut self, fraction: f64, text: &str) {
         self.latest = Some((fraction, text.to_owned()));
         self.is_drawn = false;

@@ -124,6 +124,28 @@ pub enum ClientError {
         /// The limit.
         most: usize,
     },
+    /// The graph or batch does not exist.
+    #[error("no such graph or batch: {0}; hero graph list shows the latest")]
+    NoSuchGraph(JobId),
+    /// Another graph or batch has the id.
+    #[error("the id {0} is that of another graph or batch; leave it out to get a new one")]
+    GraphTaken(JobId),
+    /// A job of the graph runs.
+    #[error("cannot delete graph {id}: its job {job} runs; stop it first: hero graph stop {id}")]
+    GraphRuns {
+        /// The graph or batch.
+        id: JobId,
+        /// The job.
+        job: JobId,
+    },
+    /// The wait timed out. The graph goes on.
+    #[error("gave up waiting for graph {id} after {waited:.1?}; it goes on")]
+    GraphGoesOn {
+        /// The graph or batch.
+        id: JobId,
+        /// The time waited.
+        waited: Duration,
+    },
     /// The job's state does not allow it.
     #[error("cannot {doing} job {id}: it is {status}")]
     WrongState {
@@ -204,15 +226,18 @@ impl ClientError {
             | Self::TooMany { .. }
             | Self::TooManyOthers { .. }
             | Self::WrongState { .. }
+            | Self::GraphTaken(_)
+            | Self::GraphRuns { .. }
             | Self::FailedPrerequisite { .. }
             | Self::LostPrerequisite { .. }
             | Self::NoDeadLetter { .. } => Exit::Data,
             Self::Refused { error, .. } => error.exit(),
-            Self::NoSuchJob(_) | Self::ShortIdNotFound { .. } | Self::NoSuchActor(_) => {
-                Exit::NotFound
-            }
+            Self::NoSuchJob(_)
+            | Self::ShortIdNotFound { .. }
+            | Self::NoSuchActor(_)
+            | Self::NoSuchGraph(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,
-            Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,
+            Self::GaveUp { .. } | Self::GraphGoesOn { .. } | Self::NoPong { .. } => Exit::GaveUp,
         }
     }
 }

@@ -2,134 +2,32 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::graph::Graph;
 use super::{Client, ClientError, accepted};
-use crate::proto::job::{InvalidJob, Job, JobId};
-use crate::proto::text::nearest;
-use crate::store::{BatchOutcome, Store, StoreError, TOO_SLOW};
+use crate::proto::graph::GraphKind;
+use crate::proto::job::{Job, JobId, JobName};
+use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
 
-/// Jobs that wait for each other by names, which are known in this graph alone.
-///
-/// ```
-/// # use hero::client::{Graph, JobBuilder};
-/// # fn example() -> Result<Graph, Box<dyn std::error::Error>> {
-/// let mut graph = Graph::new();
-/// graph.add("fetch", JobBuilder::new("python", "print(1)").build()?);
-/// graph.add("count", JobBuilder::new("osis", "INPUTS.fetch.len()").build()?).after("fetch");
-/// # Ok(graph) }
-/// # example().unwrap();
-/// ```
-#[derive(Debug, Clone, Default)]
-pub struct Graph {
-    nodes: Vec<GraphNode>,
-}
-
-/// One job of a graph.
+/// A batch as an object, which is known by its id and name.
 #[derive(Debug, Clone)]
-pub struct GraphNode {
-    name: String,
-    job: Job,
-    after: Vec<String>,
-    after_any: Vec<String>,
+pub struct NewBatch {
+    /// Its id.
+    pub id: JobId,
+    /// Its name; several may have the same.
+    pub name: Option<JobName>,
 }
 
-impl GraphNode {
-    /// Adds a prerequisite that must finish first: the name of a job of the graph, or the id of an
-    /// existing job.
-    pub fn after(&mut self, name: impl Into<String>) -> &mut Self {
-        self.after.push(name.into());
-        self
-    }
-
-    /// Adds a prerequisite that must end first, finished or failed.
-    pub fn after_any(&mut self, name: impl Into<String>) -> &mut Self {
-        self.after_any.push(name.into());
-        self
-    }
-
-    /// Adds the prerequisites of a document: those that must finish, and those that must end, first.
-    pub(crate) fn waits_for<N: Into<String>>(
-        &mut self,
-        after: impl IntoIterator<Item = N>,
-        after_any: impl IntoIterator<Item = N>,
-    ) {
-        self.after.extend(after.into_iter().map(Into::into));
-        self.after_any.extend(after_any.into_iter().map(Into::into));
+impl Default for NewBatch {
+    /// A batch with a random id and without a name.
+    fn default() -> Self {
+        Self { id: JobId::random(), name: None }
     }
 }
 
-impl Graph {
-    /// Creates an empty graph.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
-    /// stay in force.
-    pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
-        let node = GraphNode { name: name.into(), job, after: Vec::new(), after_any: Vec::new() };
-        let place = self.nodes.len();
-        self.nodes.push(node);
-        &mut self.nodes[place]
-    }
-
-    /// The number of its jobs.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Returns whether it has no job.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    fn name(&self, place: usize) -> String {
-        self.nodes.get(place).map(|node| node.name.clone()).unwrap_or_default()
-    }
-
-    /// Returns the jobs with ids in place of names. Each keeps the names of its prerequisites.
-    pub(crate) fn jobs(&self) -> Result<Vec<Job>, ClientError> {
-        let mut ids = HashMap::new();
-        for (place, node) in self.nodes.iter().enumerate() {
-            if ids.insert(node.name.as_str(), &node.job.id).is_some() {
-                let error =
-                    InvalidJob::new("name", "is the name of another job of the graph").into();
-                let name = node.name.clone();
-                return Err(ClientError::Refused { place, name, error: Box::new(error) });
-            }
-        }
-        self.nodes.iter().map(|node| self.job(node, &ids)).collect()
-    }
-
-    fn job(&self, node: &GraphNode, ids: &HashMap<&str, &JobId>) -> Result<Job, ClientError> {
-        let mut job = node.job.clone();
-        // A name that no job may have is known in the graph alone.
-        if job.spec.name.is_none() {
-            job.spec.name = node.name.parse().ok();
-        }
-        let mut resolve = |names: &[String], to: &mut Vec<JobId>| {
-            for name in names {
-                let id = if let Some(id) = ids.get(name.as_str()) {
-                    job.spec.prerequisite_names.insert(name.clone(), (*id).clone());
-                    (*id).clone()
-                } else {
-                    name.parse().map_err(|_| self.unknown(&node.name, name))?
-                };
-                to.push(id);
-            }
-            Ok::<_, ClientError>(())
-        };
-        resolve(&node.after, &mut job.spec.prerequisites)?;
-        resolve(&node.after_any, &mut job.spec.after_any)?;
-        Ok(job)
-    }
-
-    fn unknown(&self, job: &str, prerequisite: &str) -> ClientError {
-        let names = self.nodes.iter().map(|node| node.name.as_str());
-        ClientError::UnknownInGraph {
-            job: job.to_owned(),
-            prerequisite: prerequisite.to_owned(),
-            nearest: nearest(prerequisite, names).map(ToOwned::to_owned),
-        }
+impl NewBatch {
+    fn stored_with(&self, jobs: &[Job]) -> NewGraph {
+        let caller = jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default();
+        NewGraph { id: self.id.clone(), kind: GraphKind::Batch, name: self.name.clone(), caller }
     }
 }
 
@@ -152,6 +50,27 @@ impl Client {
         Ok(jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect())
     }
 
+    /// Submits a batch as [`Client::submit_all`] does, its jobs known by the id of the batch. May be called
+    /// again for more jobs of the same batch, the first time with `is_new`: up to
+    /// [`Store::BATCH_JOBS_MAX`] jobs in all.
+    ///
+    /// # Errors
+    /// [`ClientError::GraphTaken`] if another has the id; as [`Client::submit_all`].
+    pub async fn submit_all_of(
+        &self,
+        batch: &NewBatch,
+        jobs: &[Job],
+        is_new: bool,
+    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+        for job in jobs {
+            self.check(job)?;
+        }
+        if is_new && !self.store.open_batch(&batch.stored_with(jobs)).await? {
+            return Err(ClientError::GraphTaken(batch.id.clone()));
+        }
+        self.submit_all(&members(jobs, &batch.id)).await
+    }
+
     /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
     /// the ids by name. It may have [`Store::WHOLE_MAX`] jobs.
     ///
@@ -164,7 +83,9 @@ impl Client {
         graph: &Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         let jobs = graph.jobs()?;
-        let submitted = self.submit_batch(&jobs, &|place| graph.name(place)).await;
+        let new = graph.stored_with(&jobs);
+        let jobs = members(&jobs, graph.id());
+        let submitted = self.submit_batch(&jobs, Some(&new), &|place| graph.name(place)).await;
         submitted.map_err(|error| match error {
             ClientError::Refused { name, error, place } => match *error {
                 ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),
@@ -172,7 +93,7 @@ impl Client {
             },
             error => error,
         })?;
-        Ok(graph.nodes.iter().map(|node| (node.name.clone(), node.job.id.clone())).collect())
+        Ok(graph.ids())
     }
 
     /// Submits an atomic batch of up to [`Store::WHOLE_MAX`] jobs, which may wait for each other
@@ -182,13 +103,30 @@ impl Client {
     /// As [`Client::submit_graph`]; a prerequisite that does not exist is
     /// [`ClientError::Refused`].
     pub async fn submit_all_or_none(&self, jobs: &[Job]) -> Result<Vec<JobId>, ClientError> {
-        self.submit_batch(jobs, &|place| jobs[place].id.to_string()).await?;
+        self.submit_batch(jobs, None, &|place| jobs[place].id.to_string()).await?;
         Ok(jobs.iter().map(|job| job.id.clone()).collect())
+    }
+
+    /// Submits an atomic batch as [`Client::submit_all_or_none`] does, its jobs known by the id of the
+    /// batch.
+    ///
+    /// # Errors
+    /// As [`Client::submit_all_or_none`]; [`ClientError::GraphTaken`] if another has the id.
+    pub async fn submit_all_or_none_of(
+        &self,
+        batch: &NewBatch,
+        jobs: &[Job],
+    ) -> Result<Vec<JobId>, ClientError> {
+        let new = batch.stored_with(jobs);
+        let jobs = members(jobs, &batch.id);
+        self.submit_batch(&jobs, Some(&new), &|place| jobs[place].id.to_string()).await?;
+        Ok(jobs.into_iter().map(|job| job.id).collect())
     }
 
     async fn submit_batch(
         &self,
         jobs: &[Job],
+        graph: Option<&NewGraph>,
         name: &(dyn Fn(usize) -> String + Sync),
     ) -> Result<(), ClientError> {
         if jobs.is_empty() {
@@ -217,7 +155,7 @@ impl Client {
             let (jobs, most) = (links.others, Store::WHOLE_OTHERS_MAX);
             return Err(ClientError::TooManyOthers { jobs, most });
         }
-        let submitted = self.store.submit_atomic_batch(jobs, self.job.kept()).await;
+        let submitted = self.store.submit_atomic_graph(jobs, graph, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             // The first job stands for all.
             StoreError::Unreachable { sent: true, .. } => {
@@ -237,12 +175,22 @@ impl Client {
                 };
                 Err(refused(place, error))
             }
+            BatchOutcome::GraphExists => {
+                let id = graph.map_or_else(|| jobs[0].id.clone(), |graph| graph.id.clone());
+                Err(ClientError::GraphTaken(id))
+            }
             BatchOutcome::TooSlow => Err(ClientError::Store(StoreError::Failed {
                 doing: "submitting an atomic batch",
                 reason: TOO_SLOW.to_owned(),
             })),
         }
     }
+}
+
+/// Returns jobs as those of a graph or batch.
+fn members(jobs: &[Job], graph: &JobId) -> Vec<Job> {
+    let member = |job: &Job| Job { graph_id: Some(graph.clone()), ..job.clone() };
+    jobs.iter().map(member).collect()
 }
 
 /// Returns the first job that has the id or the unique key of an earlier one.
@@ -318,7 +266,6 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::JobBuilder;
 
     fn links(waits_for: &[&[usize]]) -> Links {
         Links { waits_for: waits_for.iter().map(|of| of.to_vec()).collect(), others: 0 }
@@ -340,35 +287,5 @@ mod tests {
         assert_eq!(Links { waits_for: chain, others: 0 }.cycle(), None);
         let dense: Vec<Vec<usize>> = (0..1000).map(|n| (0..n).collect()).collect();
         assert_eq!(Links { waits_for: dense, others: 0 }.cycle(), None);
-    }
-
-    #[test]
-    fn names_become_ids_and_stay_known_to_the_job() {
-        let job = |id: &str| JobBuilder::new("osis", "1").id(id).build().expect("legal");
-        let mut graph = Graph::new();
-        graph.add("first", job("a"));
-        graph.add("second", job("b")).after("first").after("old-job").after_any("first");
-        let jobs = graph.jobs().expect("legal");
-        let ids = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(ids(&jobs[1].spec.prerequisites), ["a", "old-job"]);
-        assert_eq!(ids(&jobs[1].spec.after_any), ["a"]);
-        assert_eq!(jobs[1].spec.prerequisite_names["first"].as_str(), "a");
-        assert_eq!(jobs[1].spec.prerequisite_names.len(), 1);
-        graph.add("first", job("c"));
-        let twice = graph.jobs().expect_err("named twice").to_string();
-        assert!(twice.starts_with("first: invalid job: name is the name of another"), "{twice}");
-    }
-
-    #[test]
-    fn an_unknown_prerequisite_is_reported_with_the_nearest_name() {
-        let job = JobBuilder::new("osis", "1").build().expect("legal");
-        let mut graph = Graph::new();
-        graph.add("fetch all", job.clone());
-        graph.add("count", job).after("fetch al");
-        assert_eq!(
-            graph.jobs().expect_err("no such job").to_string(),
-            "job `count` waits for `fetch al`, which is neither a job of the graph nor one that \
-             exists; did you mean `fetch all`?"
-        );
     }
 }

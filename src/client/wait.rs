@@ -67,6 +67,18 @@ impl Waiters {
         Ok(ended)
     }
 
+    /// Waits for the next reply with an id, or for about a second.
+    pub(super) async fn next_reply(&self, id: &JobId) -> Result<(), ClientError> {
+        let _place = self.places.acquire().await.map_err(|_| closed())?;
+        let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
+        connection.pop(&[self.store.keys().reply(id)], POP).await?;
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
+        }
+        Ok(())
+    }
+
     async fn wait_for_end(
         &self,
         connection: &mut Blocking,

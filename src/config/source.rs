@@ -59,6 +59,20 @@ impl<'t> Source<'t> {
         })
     }
 
+    /// Returns the text of a key at the top of the file, with its place; `None` if the key is missing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] if its value is not text.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<(String, Range<usize>)>, ConfigError> {
+        let Some((_, value)) = self.tree().iter().find(|(name, _)| name.get_ref() == key) else {
+            return Ok(None);
+        };
+        match value.get_ref() {
+            DeValue::String(text) => Ok(Some((text.to_string(), value.span()))),
+            _ => Err(self.wrong(Some(value.span()), format!("{key}: expected a string"))),
+        }
+    }
+
     /// Creates an error at a place of the text, or about the whole file.
     pub(crate) fn wrong(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
         let place = place(self.file, self.text, span.map(|span| span.start));

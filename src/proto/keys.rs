@@ -8,6 +8,7 @@
 mod amqp;
 mod batches;
 mod fixed;
+mod graphs;
 mod legacy;
 mod limits;
 mod objects;
@@ -308,6 +309,9 @@ impl Keys {
             ("COMMITTING", "meta:job:committing"),
             ("SETTLING", "meta:job:settling"),
             ("NOTES", "meta:job:notes"),
+            ("GRAPH", "meta:graph:info:"),
+            ("GRAPH_JOBS", "meta:graph:jobs:"),
+            ("GRAPHS", "meta:graph:index"),
             ("RATE", "meta:queue:rate:type:"),
             ("HOUR", "meta:queue:hour:type:"),
             ("SAMPLES", "meta:queue:samples"),
@@ -421,6 +425,9 @@ mod tests {
             (keys.committing(), "hero:meta:job:committing"),
             (keys.settling(), "hero:meta:job:settling"),
             (keys.notes(), "hero:meta:job:notes"),
+            (keys.graph(&id), "hero:meta:graph:info:job-1"),
+            (keys.graph_jobs(&id), "hero:meta:graph:jobs:job-1"),
+            (keys.graphs(), "hero:meta:graph:index"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.hour(&osis), "hero:meta:queue:hour:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),

@@ -6,6 +6,7 @@ pub mod backup;
 pub mod cron;
 pub mod env_file;
 pub mod error_kind;
+pub mod graph;
 pub mod job;
 pub mod keys;
 pub mod legacy;

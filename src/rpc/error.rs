@@ -86,7 +86,9 @@ impl From<ClientError> for RpcError {
             ClientError::Object(error) => error.into(),
             ClientError::Invalid(error) => error.into(),
             ClientError::Name(error) => error.into(),
-            ClientError::NoSuchJob(id) => new(code::NOT_FOUND).with("id", id.as_str()),
+            ClientError::NoSuchJob(id) | ClientError::NoSuchGraph(id) => {
+                new(code::NOT_FOUND).with("id", id.as_str())
+            }
             ClientError::AmbiguousId { part, first, .. } => {
                 let first: Vec<&str> = first.iter().map(JobId::as_str).collect();
                 new(code::INVALID_PARAMS).with("id", part.as_str()).with("jobs", first)
@@ -100,7 +102,7 @@ impl From<ClientError> for RpcError {
             ClientError::NoPong { actor, .. } => {
                 new(code::GAVE_UP).with("actor", actor.to_string())
             }
-            ClientError::IdTaken(id) | ClientError::KeyHeld(id) => {
+            ClientError::IdTaken(id) | ClientError::KeyHeld(id) | ClientError::GraphTaken(id) => {
                 new(code::CONFLICT).with("id", id.as_str())
             }
             ClientError::UnknownPrerequisite(id) => {
@@ -120,6 +122,9 @@ impl From<ClientError> for RpcError {
             ClientError::WrongState { id, status, .. } => {
                 new(code::CONFLICT).with("id", id.as_str()).with("status", status)
             }
+            ClientError::GraphRuns { id, job } => {
+                new(code::CONFLICT).with("id", id.as_str()).with("job", job.as_str())
+            }
             ClientError::FailedPrerequisite { id, cause: other }
             | ClientError::LostPrerequisite { id, lost: other } => {
                 new(code::CONFLICT).with("id", id.as_str()).with("prerequisite", other.as_str())
@@ -128,7 +133,9 @@ impl From<ClientError> for RpcError {
                 new(code::CONFLICT).with("id", id.as_str()).with("status", status.as_str())
             }
             ClientError::JobFailed { id, .. } => new(code::JOB_FAILED).with("id", id.as_str()),
-            ClientError::GaveUp { id, .. } => new(code::GAVE_UP).with("id", id.as_str()),
+            ClientError::GaveUp { id, .. } | ClientError::GraphGoesOn { id, .. } => {
+                new(code::GAVE_UP).with("id", id.as_str())
+            }
         }
     }
 }

@@ -9,8 +9,11 @@ use std::time::Duration;
 use redis::ScriptInvocation;
 
 use super::attempts::kept;
+use super::graphs::NewGraph;
 use super::portions::{LINK_WORK, portions};
-use super::submission::{ANY, Submitted, WithFields, refused, standing, with_fields, work};
+use super::submission::{
+    ANY, Submitted, WithFields, graph_of, refused, standing, with_fields, work,
+};
 use super::{Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
@@ -28,6 +31,8 @@ pub enum BatchOutcome {
     },
     /// Too much time passed between two steps of staging; none was accepted.
     TooSlow,
+    /// Another graph or batch has its id; none was accepted.
+    GraphExists,
 }
 
 /// The reason of [`BatchOutcome::TooSlow`].
@@ -63,21 +68,42 @@ impl Store {
         jobs: &[Job],
         retention: impl Into<Retention>,
     ) -> Result<BatchOutcome, StoreError> {
+        self.submit_atomic_graph(jobs, None, retention).await
+    }
+
+    /// Submits jobs as an atomic batch that becomes a graph, to which they all belong.
+    ///
+    /// # Errors
+    /// As [`Store::submit_atomic_batch`].
+    pub async fn submit_atomic_graph(
+        &self,
+        jobs: &[Job],
+        graph: Option<&NewGraph>,
+        retention: impl Into<Retention>,
+    ) -> Result<BatchOutcome, StoreError> {
         let links = links_of(jobs);
         let parts = parts_of(jobs, &links);
-        let staged: Vec<StagedJob<'_>> = order_of(&links)
-            .into_iter()
-            .map(|place| StagedJob { place, job: with_fields(&jobs[place]), part: &parts[place] })
-            .collect();
+        let ranks = graph.map(|_| ranks_of(&links));
+        let staged = order_of(&links).into_iter().map(|place| StagedJob {
+            place,
+            rank: ranks.as_ref().map(|ranks| ranks[place]),
+            job: with_fields(&jobs[place]),
+            part: &parts[place],
+        });
+        let staged: Vec<StagedJob<'_>> = staged.collect();
         let batch = JobId::random();
         if let Some(refused) = self.stage(&batch, &staged).await? {
             return Ok(refused);
         }
         let retention = kept(retention);
-        let mut number = Some(jobs.len());
+        let mut begin = Some((jobs.len(), graph));
         loop {
             let id = batch.as_str();
-            match self.commit_step(id, number.take(), &retention).await? {
+            match self.commit_step(id, begin.take(), &retention).await? {
+                -2 => {
+                    self.drop_staged(&batch, &staged).await?;
+                    return Ok(BatchOutcome::GraphExists);
+                }
                 ..0 => return Ok(BatchOutcome::TooSlow),
                 0 => return Ok(BatchOutcome::Accepted),
                 _ => {}
@@ -97,12 +123,16 @@ impl Store {
     async fn commit_step(
         &self,
         batch: &str,
-        number: Option<usize>,
+        begin: Option<(usize, Option<&NewGraph>)>,
         retention: &str,
     ) -> Result<i64, StoreError> {
         let mut commit = self.scripts.commit.prepare_invoke();
-        let number = number.map(|number| number.to_string()).unwrap_or_default();
+        let number = begin.map(|(number, _)| number.to_string()).unwrap_or_default();
         commit.arg(batch).arg(number).arg(retention);
+        match begin.and_then(|(number, graph)| Some((number, graph?))) {
+            Some((number, graph)) => graph.write(&mut commit, number),
+            None => drop(commit.arg("")),
+        }
         self.invoke("submitting an atomic batch", &commit).await
     }
 
@@ -217,6 +247,29 @@ fn order_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
     order
 }
 
+/// The place of each job in its graph: its prerequisites come before it, else the order is that of the jobs.
+fn ranks_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
+    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); links.len()];
+    let mut pending: Vec<usize> = links.iter().map(BTreeSet::len).collect();
+    for (place, prerequisites) in links.iter().enumerate() {
+        prerequisites.iter().for_each(|prerequisite| dependents[*prerequisite].push(place));
+    }
+    let mut next: BTreeSet<usize> = (0..links.len()).filter(|place| pending[*place] == 0).collect();
+    let mut ranks = vec![0; links.len()];
+    let mut rank = 0;
+    while let Some(place) = next.pop_first() {
+        ranks[place] = rank;
+        rank += 1;
+        for dependent in &dependents[place] {
+            pending[*dependent] -= 1;
+            if pending[*dependent] == 0 {
+                next.insert(*dependent);
+            }
+        }
+    }
+    ranks
+}
+
 /// The prerequisites and dependents of a job, within the batch and outside of it.
 #[derive(Debug, Default)]
 struct Part {
@@ -264,6 +317,8 @@ impl Part {
 struct StagedJob<'a> {
     /// Its place in the batch.
     place: usize,
+    /// Its place in the graph that the batch becomes.
+    rank: Option<usize>,
     job: WithFields<'a>,
     part: &'a Part,
 }
@@ -277,9 +332,11 @@ impl StagedJob<'_> {
     }
 
     fn stage(&self, script: &mut ScriptInvocation<'_>) {
-        let Self { job: (job, fields), part: Part { within, others, dependents, more }, .. } = self;
+        let Self { rank, job: (job, fields), part, .. } = self;
+        let Part { within, others, dependents, more } = part;
         let others = &others[..others.len().min(OTHERS_PER_CALL)];
         standing(script, job);
+        script.arg(graph_of(job)).arg(rank.map(|rank| rank.to_string()).unwrap_or_default());
         script.arg(others.len()).arg(others).arg(within.len()).arg(within);
         script.arg(more.len());
         for id in more {
@@ -356,6 +413,7 @@ mod tests {
             job("f", &[], &[]),
         ];
         assert_eq!(order(&jobs), [4, 3, 2, 1, 0, 5]);
+        assert_eq!(ranks_of(&links_of(&jobs)), [0, 1, 3, 4, 5, 2]);
         let chain: Vec<Job> = (0..20_000)
             .map(|n| {
                 let before = format!("j{}", n + 1);

@@ -116,7 +116,7 @@ impl Store {
                 Ok(Submitted::Accepted(state.unwrap_or(JobStatus::WaitingForPrerequisites)))
             }
             BatchOutcome::Refused { why, .. } => Ok(why),
-            BatchOutcome::TooSlow => {
+            BatchOutcome::TooSlow | BatchOutcome::GraphExists => {
                 Err(StoreError::Failed { doing: "submitting a job", reason: TOO_SLOW.to_owned() })
             }
         }

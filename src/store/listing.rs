@@ -107,8 +107,9 @@ pub(super) fn write_fields<M: SerializeMap>(
 }
 
 /// The fields in a list, without script and output, which may be large.
-pub(crate) const SUMMARY_FIELDS: [&str; 17] = [
+pub(crate) const SUMMARY_FIELDS: [&str; 18] = [
     "name",
+    "graph_id",
     "script_type",
     "group",
     "instance",

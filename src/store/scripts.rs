@@ -53,8 +53,8 @@ macro_rules! scripts {
 
 scripts! {
     add_token adopt_queued adopt_unqueued amqp_answered amqp_shutdown amqp_take appear backup_job claim commit cron_state delete disappear
-    dispatch_due enable_cron fall_back fan_out finish fire heartbeat keep_files keep_sample
-    inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write pause
+    dispatch_due drop_graph enable_cron fall_back fan_out finish fire heartbeat keep_files keep_sample
+    inputs list_dead long_waits objects_index objects_read objects_undeclared objects_write open_graph pause
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
     report_wrong_types requeue restore_job restore_key restore_log restore_objects restore_place retry
     sample settle stage stage_files stage_others start stop submit supervise take_tasks tend_limits
@@ -71,7 +71,7 @@ macro_rules! shared {
 
 shared! {
     adoption amqp attempts claim_legacy claim_limits control counters cron dependents ending events
-    foreign_actors foreign_end foreign_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
+    foreign_actors foreign_end foreign_start graph_end graph_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
     pushed_again queue queue_front reserved rhailib routing stop_job submit_jobs sweep time unique
     waiting wrong_type
 }

@@ -39,12 +39,18 @@ pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
         .arg(job.spec.unique_key.as_ref().map_or("", |key| key.as_str()));
 }
 
+/// Returns the id of the graph or batch that a job belongs to, else ''.
+pub(super) fn graph_of(job: &Job) -> &str {
+    job.graph_id.as_ref().map_or("", JobId::as_str)
+}
+
 /// A job with the fields of its hash.
 pub(super) type WithFields<'a> = (&'a Job, Vec<(&'a str, String)>);
 
 /// Writes the fields of a job once, to measure and to send them.
 pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     let mut fields = job.submitted_fields();
+    fields.extend(job.graph_id.iter().map(|id| ("graph_id", id.to_string())));
     // `submit_jobs.lua` finds it at the end.
     if let Some(at) = fields.iter().position(|(name, _)| *name == INPUT_FILES) {
         let files = fields.remove(at);
@@ -72,6 +78,8 @@ pub(super) fn submission(
     retention: impl Into<Retention>,
 ) {
     script.arg(if start { "start" } else { "create" }).arg(kept(retention)).arg(jobs.len());
+    // All of them belong to the same batch.
+    script.arg(jobs.first().map_or("", |(job, _)| graph_of(job)));
     for (job, fields) in jobs {
         standing(script, job);
         script.arg(job.spec.waits_for().count());

@@ -83,3 +83,34 @@ fn json_result_of_a_batch_is_one_document() {
     assert_eq!(document["ids"], serde_json::json!(["a"]));
     assert_eq!(document["refused"][0]["line"], 2);
 }
+
+#[test]
+fn batch_is_an_object_with_an_id_and_a_name() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let lines = |first: &str, second: &str| {
+        format!(
+            "{{\"id\":\"{first}\",\"script_type\":\"osis\",\"script\":\"1\"}}\n{{\"id\":\"{second}\",\
+             \"script_type\":\"osis\",\"script\":\"throw 1\",\"prerequisites\":[\"{first}\"]}}\n"
+        )
+    };
+    let submit = ["--json", "submit", "--batch", "-", "--name", "two jobs"];
+    let done = hero.run_with_input(&submit, &lines("a", "b")).code(0).stdout;
+    let document: serde_json::Value = serde_json::from_str(&done).expect("one document");
+    let id = document["batch_id"].as_str().expect("an id").to_owned();
+    let whole = ["submit", "--batch", "-", "--all-or-none", "--id", "whole"];
+    let done = hero.run_with_input(&whole, &lines("c", "d")).code(0).stdout("c\nd\n");
+    done.says("batch whole: hero graph wait whole");
+    hero.run_with_input(&whole, &lines("c", "d")).code(65);
+    let _osis = hero.actor("osis-default-1").start();
+    for id in [id.as_str(), "whole"] {
+        hero.run(&["graph", "wait", id]).code(1).stdout("1 of 2 done, 1 failed\n");
+    }
+    let list = hero.run(&["graph", "list"]).code(0).stdout;
+    assert!(list.contains("  two jobs  batch  failed  1 of 2 done, 1 failed"), "{list}");
+    let refused = hero.run_with_input(&["--json", "submit", "--batch", "-"], "{}\n").code(65);
+    assert!(refused.stdout.contains("\"batch_id\":null"), "{}", refused.stdout);
+    let again = ["submit", "--batch", "-", "--id", "whole"];
+    let refused = hero.run_with_input(&again, &lines("e", "f")).code(65).stdout("");
+    refused.says("the id whole is that of another");
+}

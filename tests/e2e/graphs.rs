@@ -323,3 +323,101 @@ fn failed_graph_is_resumed_and_its_jobs_get_their_inputs() {
         .stdout("a dispatched\nb waiting_for_prerequisites\nc waiting_for_prerequisites\n");
     hero.run(&["job", "wait", "c"]).code(0).stdout("from a to c\n");
 }
+
+/// Writes a graph of osis jobs, each with its name as its id.
+fn osis_graph(redis: &Redis, head: &str, jobs: &[(&str, &str, &str)]) {
+    let mut text = format!("{head}[defaults]\ntype = \"osis\"\n");
+    for (name, script, after) in jobs {
+        let _ = writeln!(text, "[job.{name}]\nid = \"{name}\"\nscript = '{script}'\n{after}");
+    }
+    file(redis, "g.toml", &text);
+}
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).expect("one document")
+}
+
+#[test]
+fn graph_has_an_id_and_a_name_and_is_listed_shown_and_awaited() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let head = "id = \"g1\"\nname = \"nightly report\"\n";
+    osis_graph(&redis, head, &[("a", "1", ""), ("b", "2", "after = [\"a\"]")]);
+    let done = hero.run(&["--json", "submit", "--graph", "g.toml"]).code(0);
+    assert_eq!(document(&done.stdout)["graph_id"], "g1");
+    let shown = hero.run(&["graph", "show", "g1"]).code(0).stdout;
+    for part in ["graph g1\n", "nightly report", "0 of 2 done, 2 waiting", "dispatched"] {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
+    hero.run(&["graph", "wait", "--wait", "10ms", "g1"]).code(75).says("hero graph wait g1");
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["graph", "wait", "g1"]).code(0).stdout("2 of 2 done\n");
+    let list = hero.run(&["graph", "list"]).code(0).stdout;
+    assert!(list.contains("g1  nightly report  graph  finished  2 of 2 done"), "{list}");
+    let shown = document(&hero.run(&["--json", "graph", "show", "g1"]).code(0).stdout);
+    assert_eq!(
+        (&shown["graph"]["state"], shown["graph"]["finished"].as_u64()),
+        (&"finished".into(), Some(2))
+    );
+    assert_eq!((&shown["jobs"][1]["id"], &shown["jobs"][1]["name"]), (&"b".into(), &"b".into()));
+    let job = document(&hero.run(&["--json", "job", "show", "b"]).code(0).stdout);
+    assert_eq!(job["graph_id"], "g1");
+    let jobs = document(&hero.run(&["--json", "job", "list"]).code(0).stdout);
+    assert_eq!(jobs["jobs"][0]["graph_id"], "g1");
+    hero.run(&["graph", "show", "none"]).code(66).says("no such graph or batch: none");
+    osis_graph(&redis, head, &[("c", "1", "")]);
+    hero.run(&["submit", "--graph", "g.toml"]).code(65).says("the id g1 is that of another graph");
+    let named = ["submit", "--graph", "g.toml", "--id", "g2", "--name", "again"];
+    hero.run(&named).code(0).says("graph g2: hero graph wait g2");
+    osis_graph(&redis, "id = \"no/id\"\n", &[("a", "1", "")]);
+    hero.run(&["submit", "--graph", "g.toml"]).code(65).says("g.toml:1:6: job id `no/id`");
+    osis_graph(&redis, "name = 1\n", &[("a", "1", "")]);
+    hero.run(&["submit", "--graph", "g.toml"]).code(65).says("g.toml:1:8: name: expected a string");
+}
+
+#[test]
+fn failed_graph_is_retried_stopped_and_deleted_as_a_whole() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let sal = hero.actor("sal-default-1").start();
+    let gate = redis.folder().join("gate");
+    let text = format!(
+        "id = \"g\"\n[defaults]\ntype = \"sal\"\n[job.a]\nid = \"a\"\nscript = \"1\"\n\
+         [job.b]\nid = \"b\"\nafter = [\"a\"]\n\
+         script = '''if !exist({gate:?}) {{ throw \"not yet\" }} 2'''\n\
+         [job.c]\nid = \"c\"\nafter = [\"b\"]\nscript = \"INPUTS.b\"\n"
+    );
+    file(&redis, "g.toml", &text);
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    let waited = hero.run(&["graph", "wait", "g"]).code(1).stdout("1 of 3 done, 2 failed\n");
+    waited.says("graph g failed: hero graph show g");
+    let failed = hero.run(&["graph", "show", "--outcome", "failed", "g"]).code(0).stdout;
+    assert!(failed.contains("not yet") && failed.contains("prerequisite failed: b"), "{failed}");
+    assert!(!failed.contains("finished"), "{failed}");
+    std::fs::write(&gate, "").expect("opening the gate");
+    hero.run(&["graph", "retry", "g"]).code(0).stdout("2 jobs retried\n");
+    hero.run(&["graph", "wait", "g"]).code(0).stdout("3 of 3 done\n");
+    hero.run(&["graph", "retry", "g"]).code(0).stdout("0 jobs retried\n");
+    drop(sal);
+    hero.run(&["job", "retry", "a", "b", "c"]).code(0);
+    hero.run(&["graph", "stop", "g"]).code(0).stdout("3 jobs stopped\n");
+    let waited = hero.run(&["graph", "wait", "g"]).code(1).stdout("0 of 3 done, 3 cancelled\n");
+    waited.says("graph g cancelled");
+    hero.run(&["graph", "delete", "g"]).code(0).stdout("3 jobs deleted\n");
+    hero.run(&["graph", "show", "g"]).code(66);
+    assert!(redis.all("JOB").is_empty());
+}
+
+#[test]
+fn graph_is_not_deleted_while_a_job_of_it_runs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    osis_graph(&redis, "id = \"g\"\n", &[("a", "loop { }", ""), ("b", "1", "after = [\"a\"]")]);
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    until(&redis, "a", "started");
+    hero.run(&["graph", "delete", "g"]).code(65).says("its job a runs; stop it first");
+    hero.run(&["graph", "stop", "g"]).code(0).stdout("1 job stopped, 1 told to stop\n");
+    hero.run(&["graph", "wait", "g"]).code(1).stdout("0 of 2 done, 2 cancelled\n");
+    hero.run(&["graph", "delete", "g"]).code(0).stdout("2 jobs deleted\n");
+}

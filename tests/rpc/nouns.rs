@@ -35,6 +35,39 @@ fn graph_is_submitted_as_a_whole_and_its_mistakes_are_named() {
 }
 
 #[test]
+fn graph_is_listed_read_awaited_and_changed_by_its_caller_alone() {
+    let api = Api::start(&["osis-default-1"]);
+    let node = |name: &str, script: &str, after: &[&str]| json!({ "name": name, "job": osis(script), "after": after });
+    let jobs = json!([node("a", "1", &[]), node("b", "throw 1", &["a"])]);
+    let given = json!({ "jobs": jobs, "name": "nightly", "id": "g" });
+    assert_eq!(api.call("graph.submit", given.clone())["graph_id"], "g");
+    assert_eq!(api.fails(&admin(), "graph.submit", given).0, code::CONFLICT);
+    let ended = api.call("graph.wait", json!(["g"]));
+    assert_eq!((&ended["state"], &ended["failed"]), (&json!("failed"), &json!(1)), "{ended}");
+    let shown = api.call("graph.get", json!({ "id": "g", "outcome": "failed" }));
+    assert_eq!((&shown["jobs"][0]["name"], &shown["jobs"][1]), (&json!("b"), &Value::Null));
+    let listed = api.call("graph.list", Value::Null);
+    assert_eq!(listed["graphs"][0]["name"], "nightly");
+    let bounds = Bounds { types: words(&["python"]), ..Bounds::default() };
+    let bound = Caller { bounds, name: "other".to_owned(), ..admin() };
+    assert_eq!(api.fails(&bound, "graph.get", json!(["g"])).0, code::NOT_FOUND);
+    let seen = api.call_as(&bound, "graph.list", Value::Null).expect("may list");
+    assert_eq!(seen, json!({ "graphs": [], "next": null }));
+    let other = caller("other", &[Scope::Submit, Scope::Read]);
+    for method in ["graph.retry", "graph.stop", "graph.delete"] {
+        assert_eq!(api.fails(&other, method, json!(["g"])).0, code::NOT_PERMITTED, "{method}");
+    }
+    assert_eq!(api.call("graph.retry", json!(["g"]))["done"], 1);
+    api.call("graph.wait", json!(["g"]));
+    assert_eq!(api.call("graph.stop", json!(["g"]))["done"], 0);
+    assert_eq!(api.call("graph.delete", json!(["g"]))["done"], 2);
+    assert_eq!(api.fails(&admin(), "graph.get", json!(["g"])).0, code::NOT_FOUND);
+    let batch = json!({ "jobs": [osis("1"), osis("2")], "id": "b", "all_or_none": true });
+    assert_eq!(api.call("batch.submit", batch)["batch_id"], "b");
+    assert_eq!(api.call("graph.wait", json!(["b"]))["finished"], 2);
+}
+
+#[test]
 fn queues_are_listed_paused_resumed_and_purged_within_bounds() {
     let api = Api::start(&[]);
     for script in ["1", "2"] {

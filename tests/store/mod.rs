@@ -8,6 +8,7 @@ mod claim;
 mod control;
 mod cron;
 mod finish;
+mod graphs;
 mod limits;
 mod limits_walk;
 mod listing;

@@ -24,7 +24,7 @@ async fn recover_boots(world: &World) -> Recovered {
 }
 
 /// Sweeps until the grace of a pop is over and something was found.
-async fn recover_pops(world: &World) -> Recovered {
+pub(super) async fn recover_pops(world: &World) -> Recovered {
     let sweep = async || world.store.recover_pops(RETENTION).await.expect("recovering");
     for _ in 0..2 {
         assert_eq!(sweep().await, Recovered::default(), "what was popped just now is not lost");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::config::Config;
+use hero::proto::graph::GraphJobOutcome;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::keys::Keys;
 use hero::proto::message::{ActorState, Presence};
@@ -362,6 +363,30 @@ impl World {
         self.check_order();
         self.check_beside();
         self.check_limits();
+        self.check_graphs();
+    }
+
+    /// Checks that graphs have the outcomes of their jobs.
+    #[track_caller]
+    fn check_graphs(&self) {
+        let prefix = self.prefix("GRAPH_JOBS");
+        for key in self.redis.keys(&prefix) {
+            for id in self.redis.members(&key) {
+                let score: u64 = self.redis.ask(&format!("ZSCORE {key} {id}"));
+                let (status, error) = (self.field(&id, "status"), self.field(&id, "error"));
+                let outcome = match (status.as_deref(), error.as_deref()) {
+                    // Deleted, or expired.
+                    (None, _) => continue,
+                    (Some("finished"), _) => GraphJobOutcome::Finished,
+                    (Some("error"), Some("stopped" | "stopped_by_request")) => {
+                        GraphJobOutcome::Cancelled
+                    }
+                    (Some("error"), _) => GraphJobOutcome::Failed,
+                    _ => GraphJobOutcome::Waiting,
+                };
+                assert_eq!(GraphJobOutcome::of_score(score), Some(outcome), "{id} in {key}");
+            }
+        }
     }
 
     /// Places in limits are those of jobs that run, and what a limit holds back is held.

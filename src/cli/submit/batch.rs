@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cli::{input, output};
-use crate::client::{Client, ClientError, job_of_line};
+use crate::client::{Client, ClientError, NewBatch, job_of_line};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId};
@@ -24,6 +24,10 @@ const BYTES_PER_CALL: usize = 1 << 20;
 struct Tally {
     json: bool,
     ids: Vec<Value>,
+    /// The number of jobs that belong to the batch.
+    members: u64,
+    /// True once the batch is stored as an object.
+    is_stored: bool,
     refused: Vec<Value>,
     /// Ids to write, one per line, after each round trip.
     unwritten: String,
@@ -34,6 +38,7 @@ pub(super) async fn run(
     client: &Client,
     config: &Config,
     path: &Path,
+    batch: &NewBatch,
     all_or_none: bool,
     json: bool,
 ) -> Result<(), Error> {
@@ -41,16 +46,17 @@ pub(super) async fn run(
     let mut lines = BatchLines { from: input::open(path)?, path, bytes_max, number: 0 };
     let mut tally = Tally { json, ..Tally::default() };
     if all_or_none {
-        submit_atomic_batch(client, &mut lines, &mut tally).await?;
+        submit_atomic_batch(client, batch, &mut lines, &mut tally).await?;
     } else {
-        while submit_some(client, &mut lines, &mut tally).await? {}
+        while submit_some(client, batch, &mut lines, &mut tally).await? {}
     }
-    tally.end(path)
+    tally.end(path, batch)
 }
 
 /// Submits about as many jobs as one call to Redis takes. Returns whether there may be more.
 async fn submit_some(
     client: &Client,
+    batch: &NewBatch,
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<bool, Error> {
@@ -70,7 +76,7 @@ async fn submit_some(
             Some(Err(error)) => refused.push((lines.number, Err(error.into()))),
         }
     }
-    let submitted = client.submit_all(&jobs).await.map_err(|error| {
+    let submitted = submit_of(client, batch, &jobs, tally).await.map_err(|error| {
         let first = numbers.first().copied().unwrap_or_default();
         let message =
             format!("{}: submitting the jobs from line {first} on: {error}", lines.path.display());
@@ -86,8 +92,24 @@ async fn submit_some(
     Ok(more)
 }
 
+/// Submits jobs as those of the batch; those beyond its bound belong to none.
+async fn submit_of(
+    client: &Client,
+    batch: &NewBatch,
+    jobs: &[Job],
+    tally: &mut Tally,
+) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+    tally.members += jobs.len() as u64;
+    if jobs.is_empty() || tally.members > Store::BATCH_JOBS_MAX {
+        return client.submit_all(jobs).await;
+    }
+    let is_new = !std::mem::replace(&mut tally.is_stored, true);
+    client.submit_all_of(batch, jobs, is_new).await
+}
+
 async fn submit_atomic_batch(
     client: &Client,
+    batch: &NewBatch,
     lines: &mut BatchLines<'_>,
     tally: &mut Tally,
 ) -> Result<(), Error> {
@@ -108,8 +130,9 @@ async fn submit_atomic_batch(
     if !tally.refused.is_empty() {
         return Ok(());
     }
-    match client.submit_all_or_none(&jobs).await {
+    match client.submit_all_or_none_of(batch, &jobs).await {
         Ok(ids) => {
+            tally.is_stored = !jobs.is_empty();
             for (number, id) in numbers.into_iter().zip(ids) {
                 tally.add(lines.path, number, Ok(id));
             }
@@ -137,10 +160,17 @@ impl Tally {
         self.refused.push(json!({ "line": number, "error": error.to_string() }));
     }
 
-    fn end(self, path: &Path) -> Result<(), Error> {
+    fn end(self, path: &Path, batch: &NewBatch) -> Result<(), Error> {
+        let id = self.is_stored.then_some(&batch.id);
         if self.json {
-            let document = json!({ "ids": self.ids, "refused": self.refused });
+            let document = json!({ "batch_id": id, "ids": self.ids, "refused": self.refused });
             output::accepted(&format!("{document}\n"))?;
+        } else if let Some(id) = id {
+            output::note(&format!("batch {id}: hero graph wait {id}"));
+        }
+        if self.members > Store::BATCH_JOBS_MAX {
+            let most = Store::BATCH_JOBS_MAX;
+            output::note(&format!("hero: jobs after about the first {most} belong to no batch"));
         }
         if self.refused.is_empty() {
             return Ok(());

@@ -12,7 +12,7 @@ use crate::cli::script::ScriptSource;
 use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration};
 use crate::error::{Error, Exit};
-use crate::proto::job::{Entrance, Job, JobSpec};
+use crate::proto::job::{Entrance, Job, JobId, JobName, JobSpec};
 use crate::proto::target::ScriptType;
 
 /// The largest file that is read.
@@ -71,7 +71,7 @@ impl<'s> GraphFile<'s> {
         path: &Path,
         config: &Config,
     ) -> Result<(Self, Graph), Error> {
-        source.has_only(&["job", "defaults"]).map_err(refused)?;
+        source.has_only(&["id", "name", "job", "defaults"]).map_err(refused)?;
         let mut defaults = (JobSpec::default(), DefaultKeys::default());
         if let Some(table) =
             source.job_table("defaults", Entrance::GraphDefaults).map_err(refused)?
@@ -85,7 +85,7 @@ impl<'s> GraphFile<'s> {
             return Err(refused(source.wrong(None, message)));
         }
         let mut file = Self { source, jobs: HashMap::new(), prerequisites: HashMap::new() };
-        let mut graph = Graph::new();
+        let mut graph = named_graph(source)?;
         for table in tables {
             let mut spec = defaults.0.clone();
             let keys: NodeKeys = table.read(&["after", "after_any"], &mut spec).map_err(refused)?;
@@ -119,6 +119,20 @@ impl<'s> GraphFile<'s> {
         let message = self.source.wrong(span.cloned(), error.to_string()).to_string();
         Error::new(error.exit(), message)
     }
+}
+
+/// Returns an empty graph with the id and the name that the file gives.
+fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
+    let mut graph = Graph::new();
+    if let Some((id, span)) = source.text("id").map_err(refused)? {
+        let id = id.parse::<JobId>();
+        graph.set_id(id.map_err(|error| refused(source.wrong(Some(span), error.to_string())))?);
+    }
+    if let Some((name, span)) = source.text("name").map_err(refused)? {
+        let name = name.parse::<JobName>();
+        graph.set_name(name.map_err(|error| refused(source.wrong(Some(span), error.to_string())))?);
+    }
+    Ok(graph)
 }
 
 fn delay_by(

@@ -13,10 +13,10 @@ use serde_json::json;
 
 use super::job_options::JobOptions;
 use super::{Global, output};
-use crate::client::Client;
+use crate::client::{Client, NewBatch};
 use crate::config::Config;
 use crate::error::Error;
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobName};
 use crate::proto::text::escape_lines;
 use crate::store::Hindrance;
 
@@ -33,7 +33,8 @@ use crate::store::Hindrance;
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
                         after, after_any (names of the graph, or ids) and the options above. A\n\
                         batch has a job a line, its members named as the fields of the hash.\n\
-                        No option of one job can be given beside --graph or --batch.")]
+                        Beside --graph or --batch, --id and --name are those of the graph or batch;\n\
+                        no other option of one job can be given there. hero graph shows both.")]
 pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
@@ -52,10 +53,13 @@ impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         if let Some(file) = &self.graph {
-            submit_graph(file, &config, global.json).await?;
+            let named = self.options.id_and_name()?;
+            submit_graph(file, named, &config, global.json).await?;
         } else if let Some(file) = &self.batch {
             let client = Client::open(&config)?;
-            batch::run(&client, &config, file, self.all_or_none, global.json).await?;
+            let (id, name) = self.options.id_and_name()?;
+            let new = NewBatch { id: id.unwrap_or_else(JobId::random), name };
+            batch::run(&client, &config, file, &new, self.all_or_none, global.json).await?;
         } else {
             let client = Client::open(&config)?;
             let (job, files) = (self.options.job(&config)?, self.options.files(&config)?);
@@ -85,19 +89,34 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
     }
 }
 
-async fn submit_graph(file: &Path, config: &Config, json: bool) -> Result<(), Error> {
+async fn submit_graph(
+    file: &Path,
+    (id, name): (Option<JobId>, Option<JobName>),
+    config: &Config,
+    json: bool,
+) -> Result<(), Error> {
     let text = graph::read_file(file)?;
     let source = graph::parse(file, &text)?;
-    let (places, graph) = graph::GraphFile::read(&source, file, config)?;
+    let (places, mut graph) = graph::GraphFile::read(&source, file, config)?;
+    if let Some(id) = id {
+        graph.set_id(id);
+    }
+    if let Some(name) = name {
+        graph.set_name(name);
+    }
     let client = Client::open(config)?;
     let ids = client.submit_graph(&graph).await.map_err(|error| places.explained(error))?;
     let text = if json {
-        format!("{}\n", json!({ "jobs": ids }))
+        format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
     } else {
         let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
         lines.collect()
     };
-    output::accepted(&text)
+    output::accepted(&text)?;
+    if !json {
+        output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -117,7 +136,8 @@ mod tests {
         for good in [
             &["--graph", "g.toml"][..],
             &["--batch", "-"],
-            &["--batch", "b", "--all-or-none"],
+            &["--batch", "b", "--all-or-none", "--name", "nightly"],
+            &["--graph", "g.toml", "--name", "nightly", "--id", "g1"],
             &["-e", "1", "-t", "osis"],
         ] {
             assert!(read(good).is_ok(), "{good:?}");

@@ -69,6 +69,8 @@ macro_rules! job {
 }
 
 job! {
+    /// The graph or batch that it belongs to.
+    graph_id: Option<JobId>,
     /// The time at which it was stored.
     created_at: Option<Timestamp>,
     /// The time of its last change of state.

@@ -17,6 +17,7 @@ impl Keys {
             ("meta:job:notes", "list"),
             ("meta:job:committing", "list"),
             ("meta:job:events", "stream"),
+            ("meta:graph:index", "zset"),
             ("meta:key:wrong_types", "zset"),
             ("meta:queue:samples", "list"),
             ("meta:queue:marks", "hash"),

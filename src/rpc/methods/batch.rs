@@ -7,8 +7,9 @@ use super::super::caller::Scope;
 use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
 use super::job_types::JobSettings;
-use crate::client::ClientError;
-use crate::proto::job::Job;
+use super::params::Spelled;
+use crate::client::{ClientError, NewBatch};
+use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
 
 /// The most jobs of one batch that is not atomic.
@@ -32,11 +33,17 @@ struct Batch {
     /// Submits all of them or none; they may wait for each other in any order.
     #[serde(default)]
     all_or_none: bool,
+    /// The name by which people know the batch in lists.
+    name: Option<Spelled<JobName>>,
+    /// The id of the batch; a random UUID without one.
+    id: Option<Spelled<JobId>>,
 }
 
 /// The jobs of a batch that were accepted, and the others.
 #[derive(Serialize, JsonSchema)]
 struct SubmittedBatch {
+    /// The id of the batch, for the methods of graphs; null if no job was accepted.
+    batch_id: Option<String>,
     /// The ids of the accepted jobs, in the order of the batch.
     ids: Vec<String>,
     /// The rejected jobs.
@@ -67,9 +74,17 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     }
     let (places, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
     context.check_new(&jobs).await?;
+    let new = NewBatch::default();
+    let batch = NewBatch {
+        id: given.id.map_or(new.id, |Spelled(id)| id),
+        name: given.name.map(|Spelled(name)| name),
+    };
     let mut ids = Vec::new();
     if !given.all_or_none {
-        let results = context.client.submit_all(&jobs).await?;
+        let results = match jobs.as_slice() {
+            [] => Vec::new(),
+            jobs => context.client.submit_all_of(&batch, jobs, true).await?,
+        };
         for (place, result) in places.into_iter().zip(results) {
             match result {
                 Ok(id) => ids.push(id.to_string()),
@@ -78,7 +93,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         }
         refused.sort_by_key(|refused| refused.line);
     } else if refused.is_empty() {
-        match context.client.submit_all_or_none(&jobs).await {
+        match context.client.submit_all_or_none_of(&batch, &jobs).await {
             Ok(all) => ids.extend(all.iter().map(ToString::to_string)),
             Err(ClientError::Refused { place, error, .. }) => {
                 refused.push(Refused { line: place + 1, error: error.to_string() });
@@ -86,7 +101,8 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(SubmittedBatch { ids, refused })
+    let batch_id = (!ids.is_empty()).then(|| batch.id.to_string());
+    Ok(SubmittedBatch { batch_id, ids, refused })
 }
 
 fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {

@@ -1,24 +1,68 @@
-//! `graph.submit`: jobs that wait for each other by name.
+//! `graph.*`: submits jobs that wait for each other by name; reads, retries, stops and deletes graphs and
+//! batches.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::belongs::Belongs;
 use super::super::caller::Scope;
-use super::super::error::RpcError;
+use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::job_types::JobSettings;
-use crate::client::{ClientError, Graph};
+use super::params::{Spelled, page_size, patience};
+use crate::client::{ClientError, Graph, GraphChange, GraphDocument, JobOfGraphDocument};
+use crate::proto::graph::{GraphInfo, GraphJobOutcome};
+use crate::proto::job::{JobId, JobName};
 use crate::store::Store;
 
-pub(super) fn methods() -> [Method; 1] {
-    [Method::new(
-        "graph.submit",
-        Scope::Submit,
-        "Submits jobs that wait for each other by name: all or none.",
-        submit,
-    )]
+pub(super) fn methods() -> [Method; 7] {
+    [
+        Method::new(
+            "graph.submit",
+            Scope::Submit,
+            "Submits jobs that wait for each other by name: all or none.",
+            submit,
+        ),
+        Method::new(
+            "graph.list",
+            Scope::Read,
+            "Lists graphs and batches, the newest first, page by page.",
+            list,
+        ),
+        Method::new(
+            "graph.get",
+            Scope::Read,
+            "Returns a graph or batch with a page of its jobs: failed, cancelled, waiting, finished.",
+            get,
+        ),
+        Method::new(
+            "graph.wait",
+            Scope::Read,
+            "Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as \
+             it is then.",
+            wait,
+        ),
+        Method::new(
+            "graph.retry",
+            Scope::Submit,
+            "Runs those jobs of a graph or batch again that failed or were stopped.",
+            retry,
+        ),
+        Method::new(
+            "graph.stop",
+            Scope::Submit,
+            "Stops all jobs of a graph or batch that have not ended.",
+            stop,
+        ),
+        Method::new(
+            "graph.delete",
+            Scope::Submit,
+            "Deletes a graph or batch with all its jobs, unless one of them runs.",
+            delete,
+        ),
+    ]
 }
 
 /// The jobs of a graph.
@@ -27,6 +71,10 @@ pub(super) fn methods() -> [Method; 1] {
 struct GivenGraph {
     /// The jobs.
     jobs: Vec<GivenNode>,
+    /// The name by which people know the graph in lists.
+    name: Option<Spelled<JobName>>,
+    /// The id of the graph; a random UUID without one.
+    id: Option<Spelled<JobId>>,
 }
 
 /// A job of a graph.
@@ -48,6 +96,8 @@ struct GivenNode {
 /// The jobs of a submitted graph.
 #[derive(Serialize, JsonSchema)]
 struct SubmittedGraph {
+    /// The id of the graph.
+    graph_id: String,
     /// The ids of the jobs, by their names.
     jobs: BTreeMap<String, String>,
 }
@@ -58,6 +108,12 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
         return Err(RpcError::from(error).with("field", "jobs"));
     }
     let mut graph = Graph::new();
+    if let Some(Spelled(id)) = given.id {
+        graph.set_id(id);
+    }
+    if let Some(Spelled(name)) = given.name {
+        graph.set_name(name);
+    }
     for GivenNode { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).map_err(|error| {
             let message = format!("{name}: {}", error.message);
@@ -68,5 +124,151 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
     context.check_new(&graph.jobs()?).await?;
     let ids = context.client.submit_graph(&graph).await?;
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
-    Ok(SubmittedGraph { jobs: ids.collect() })
+    Ok(SubmittedGraph { graph_id: graph.id().to_string(), jobs: ids.collect() })
+}
+
+/// A page of graphs and batches to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListGraphs {
+    /// The size of the page, up to 1000; 50 without it.
+    limit: Option<usize>,
+    /// The `next` of the page before.
+    cursor: Option<u64>,
+}
+
+/// A page of graphs and batches.
+#[derive(Serialize, JsonSchema)]
+struct ListedGraphs {
+    /// The graphs and batches. A caller with bounds gets its own alone; there may be less than a page with
+    /// more to come.
+    graphs: Vec<GraphDocument>,
+    /// The cursor of the next page, if there may be one.
+    next: Option<u64>,
+}
+
+async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs, RpcError> {
+    let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
+    let page = context.client.graphs(limit, given.cursor).await?;
+    let seen = page.items.iter().filter(|graph| is_visible(&context, graph));
+    Ok(ListedGraphs { graphs: seen.map(GraphDocument::from).collect(), next: page.next })
+}
+
+/// Returns whether the caller may see a graph: one with bounds sees its own alone.
+fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
+    !context.is_bound() || graph.caller == context.caller.name
+}
+
+/// Reads a graph that the caller may see.
+async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcError> {
+    let graph = context.client.graph(id).await?;
+    if is_visible(context, &graph) {
+        return Ok(graph);
+    }
+    Err(ClientError::NoSuchGraph(id.clone()).into())
+}
+
+/// Refuses a graph that the caller may not change.
+async fn may_change(context: &CallContext, id: &JobId, doing: &str) -> Result<(), RpcError> {
+    let graph = visible(context, id).await?;
+    if context.operates() || graph.caller == context.caller.name {
+        return Ok(());
+    }
+    let message = format!(
+        "{} may not {doing} graph {id}: it is a graph of another caller, which needs the scope operate",
+        context.caller.name
+    );
+    Err(RpcError::new(code::NOT_PERMITTED, message).with("id", id.as_str()))
+}
+
+/// A graph or batch, and the page of its jobs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GetGraph {
+    /// The id of the graph or batch.
+    id: Spelled<JobId>,
+    /// Only jobs with this outcome.
+    outcome: Option<GraphJobOutcome>,
+    /// The size of the page, up to 1000; 50 without it.
+    limit: Option<usize>,
+    /// The `next` of the page before.
+    cursor: Option<u64>,
+}
+
+/// A graph or batch with a page of its jobs.
+#[derive(Serialize, JsonSchema)]
+struct ShownGraph {
+    /// The graph or batch.
+    graph: GraphDocument,
+    /// Its jobs: those that failed, the cancelled, those that have not ended, the finished.
+    jobs: Vec<JobOfGraphDocument>,
+    /// The cursor of the next page, if there may be one.
+    next: Option<u64>,
+}
+
+async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {
+    let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
+    let Spelled(id) = given.id;
+    let graph = visible(&context, &id).await?;
+    let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
+    let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
+    jobs.retain(|job| {
+        job.job.as_ref().is_none_or(|job| Belongs::of_summary(job).is_within(&context.caller))
+    });
+    let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
+    Ok(ShownGraph { graph: GraphDocument::from(&graph), jobs, next })
+}
+
+/// A graph or batch to wait for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AwaitGraph {
+    /// The id of the graph or batch.
+    id: Spelled<JobId>,
+    /// The longest time to wait, in seconds, up to 3600; 60 without it. The jobs go on after it.
+    wait: Option<f64>,
+}
+
+async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, RpcError> {
+    let (Spelled(id), patience) = (given.id, patience(given.wait)?);
+    visible(&context, &id).await?;
+    match context.client.await_graph(&id, Some(patience), |_| {}).await {
+        Ok(graph) => Ok(GraphDocument::from(&graph)),
+        Err(ClientError::GraphGoesOn { .. }) => {
+            Ok(GraphDocument::from(&context.client.graph(&id).await?))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A graph or batch to change.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NamedGraph {
+    /// The id of the graph or batch.
+    id: Spelled<JobId>,
+}
+
+async fn retry(
+    context: CallContext,
+    NamedGraph { id: Spelled(id) }: NamedGraph,
+) -> Result<GraphChange, RpcError> {
+    may_change(&context, &id, "retry").await?;
+    Ok(context.client.retry_graph(&id).await?)
+}
+
+async fn stop(
+    context: CallContext,
+    NamedGraph { id: Spelled(id) }: NamedGraph,
+) -> Result<GraphChange, RpcError> {
+    may_change(&context, &id, "stop").await?;
+    Ok(context.client.stop_graph(&id).await?)
+}
+
+async fn delete(
+    context: CallContext,
+    NamedGraph { id: Spelled(id) }: NamedGraph,
+) -> Result<GraphChange, RpcError> {
+    may_change(&context, &id, "delete").await?;
+    Ok(context.client.delete_graph(&id).await?)
 }

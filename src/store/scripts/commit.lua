@@ -6,8 +6,9 @@
 --
 -- ARGV: 1 batch id, or '' for a batch whose client has gone
 --       2 its number of jobs, to decide; else ''  3 retention
--- returns how many jobs are left, or -1 if the batch has expired
--- needs: wrong_type time names job counters index events ending prerequisites waiting dependents
+--       4 to decide: the graph that it becomes, with its fields and values, or ''
+-- returns how many jobs are left, -1 if the batch has expired, or -2 if the id of the graph is taken
+-- needs: wrong_type time names job counters index events ending prerequisites waiting dependents graph_start graph_end
 
 -- What one step does: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400
@@ -22,6 +23,10 @@ local number, ended = 0, {}
 
 if ARGV[2] ~= '' then
   if redis.call('GET', batch) ~= ARGV[2] then return -1 end
+  if ARGV[4] ~= '' and not open_graph(ARGV[4], ARGV, 5, at) then
+    redis.call('DEL', batch)
+    return -2
+  end
   redis.call('PERSIST', batch)
   redis.call('RPUSH', COMMITTING, id_of_batch)
 end
@@ -49,8 +54,10 @@ end
 local function begin(job, staged)
   local id = job.id
   redis.call('DEL', RESERVED .. id)
+  if job.graph then join_graph(job.graph, id, job.place) end
   if redis.call('EXISTS', staged) == 0 or redis.call('EXISTS', JOB .. id) == 1 then
     redis.call('DEL', staged, staged .. ':pending', staged .. ':dependents', staged .. ':others')
+    if job.graph then note_in_graph(job.graph, id, 'error', 'stopped', at, 0) end
     return false
   end
   rename(staged, JOB .. id)

@@ -2,11 +2,11 @@
 --
 -- ARGV: 1 id  2 retention of dependents that fail
 -- returns 'deleted', 'running' or 'missing'
--- needs: wrong_type time names job counters events leave ending dependents
+-- needs: wrong_type time names job counters events leave ending dependents graph_end
 
 local id, retention = ARGV[1], ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
-  'unique_key', 'dependents', 'actor')
+  'unique_key', 'dependents', 'actor', 'graph_id')
 if not f[1] and redis.call('EXISTS', JOB .. id) == 0 then return 'missing' end
 local status = f[1] or 'created'
 if status == 'started' then return 'running' end
@@ -19,6 +19,10 @@ if status == 'error' then
 end
 log_event(id, 'deleted', script_type)
 redis.call('DEL', JOB .. id, PENDING .. id, LOG .. id, FILES .. id, REPLY .. id)
+-- What has ended counts as before; what has not never will.
+if present(f[10]) and status ~= 'finished' and status ~= 'error' then
+  note_in_graph(f[10], id, 'error', 'stopped', now_us(), 0)
+end
 if present(f[8]) then
   -- The dependents of a finished job have been told, unless a foreign actor has just ended it.
   local outcome = status == 'finished' and 'finished' or 'error'

@@ -72,7 +72,7 @@ local function finish(id, claimed_at, fallback_type, kind, text, exit_code, dela
     return moved_on and f[2] == boot and 'done' or 'lost'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'retention', 'limits', 'postponed', 'input_files', 'output_files')
+    'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id')
   if not f[5] then return 'lost' end
   if present(f[8]) then leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
@@ -98,7 +98,7 @@ local function finish(id, claimed_at, fallback_type, kind, text, exit_code, dela
     redis.call('HDEL', JOB .. id, 'error')
   end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
-    ready_reply = present(ready_reply),
+    ready_reply = present(ready_reply), graph_id = f[12],
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
   end_job(id, job, status, text, exit_code, at, retention)
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end

@@ -10,7 +10,7 @@
 --         whose failure was the cause; 'lost_prerequisite' and the one that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
--- needs: wrong_type time names routing job attempts index events unique queue leave prerequisites waiting
+-- needs: wrong_type time names routing job attempts index events unique queue leave prerequisites waiting graph_end
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.
@@ -44,7 +44,7 @@ end
 
 local function retry(id)
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key',
-    'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at')
+    'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at', 'graph_id')
   local status = f[1]
   if not status then return 'missing', '' end
   if status ~= 'finished' and status ~= 'error' then return 'refused', status end
@@ -70,6 +70,7 @@ local function retry(id)
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'
   log_event(id, state)
   redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))
+  if present(f[12]) then note_in_graph(f[12], id, state, nil, at) end
   if #pending > 0 then
     enter(state, f[2], id, at)
     add_dependent(id, pending)

@@ -5,6 +5,7 @@
 -- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of what is staged in s
 --       4 number of jobs staged before  5 number of jobs, then for each:
 --       id, script type, group, instance, priority, run_at in us or '', unique key or '';
+--       its graph or '', its place there, or '' if it comes last;
 --       number of prerequisites outside of the batch, these ('?' before one that only has to end);
 --       number of entries of its pending set, these; number of dependents without room in its
 --       field, these; number of fields and values, these, the last two 'created_at', '';
@@ -49,11 +50,12 @@ end
 local jobs = {}
 for place = 1, number do
   local a = next_arg
-  next_arg = a + 7
+  next_arg = a + 9
   local job = {
     id = ARGV[a], script_type = ARGV[a + 1],
     queue = queue_of(ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]),
     due = ARGV[a + 5], unique_key = present(ARGV[a + 6]),
+    graph = present(ARGV[a + 7]), place = tonumber(ARGV[a + 8]),
     others = some(), pending = some(), dependents = some(), fields = some(),
   }
   local code, detail = refusal_of(job)
@@ -80,7 +82,7 @@ for _, job in ipairs(jobs) do
   redis.call('EXPIRE', key, kept_s)
   local entry = {
     id = job.id, script_type = job.script_type, queue = job.queue, due = job.due,
-    unique_key = job.unique_key,
+    unique_key = job.unique_key, graph = job.graph, place = job.place,
     others = add('RPUSH', key .. ':others', job.others),
     within = add('SADD', key .. ':pending', job.pending),
     more = add('RPUSH', key .. ':dependents', job.dependents),

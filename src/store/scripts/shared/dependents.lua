@@ -53,9 +53,10 @@ local function tell_dependents(ended, at, retention)
     local is_lost = has_wrong_type[PENDING .. id]
     if not waited and not is_lost then return nil end
     local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
-      'reply', 'unique_key', 'dependents', 'retention')
+      'reply', 'unique_key', 'dependents', 'retention', 'graph_id')
     local job = {
-      script_type = legal_type(f[2]), reply = f[7], unique_key = f[8], retention = f[10] }
+      script_type = legal_type(f[2]), reply = f[7], unique_key = f[8], retention = f[10],
+      graph_id = f[11] }
     local queue = queue_of(f[2], f[3], f[4], f[5])
     if f[1] ~= 'waiting_for_prerequisites' or not queue then return nil end
     if in_vain or is_lost then

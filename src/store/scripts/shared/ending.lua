@@ -1,5 +1,5 @@
 -- Ends jobs.
--- needs: wrong_type time names counters index events legacy rhailib amqp
+-- needs: wrong_type time names counters index events legacy rhailib amqp graph_end
 
 -- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
 -- megabyte here takes 15 ms, or one whose output is not UTF-8.
@@ -56,7 +56,7 @@ local function release_unique(id, unique_key, finished_at)
 end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
--- ready_reply and has_files, which may be nil.
+-- ready_reply and has_files, which may be nil; and graph_id, which is nil only if nobody has looked for it.
 -- The caller removes it from the index of the state before, and tells its dependents.
 local function end_job(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
@@ -82,6 +82,9 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     answer_task_of(id, status, text, when)
   end
   tell_brokers(id, at)
+  local graph = job.graph_id
+  if graph == nil then graph = redis.call('HGET', JOB .. id, 'graph_id') end
+  if present(graph) then note_in_graph(graph, id, status, text, at, for_ms) end
 end
 
 -- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.

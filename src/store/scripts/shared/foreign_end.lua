@@ -1,15 +1,16 @@
 -- Jobs that foreign actors end by writing their hash.
--- needs: time names job counters index events legacy rhailib amqp ending dependents
+-- needs: time names job counters index events legacy rhailib amqp graph_end ending dependents
 
 -- Does what belongs to an end that a foreign actor wrote.
 local function note_foreign_end(id, script_type, at, retention)
   local f = read(id, 'status', 'unique_key', 'dependents', 'retention', 'output', 'error', 'legacy',
-    'reply')
+    'reply', 'graph_id')
   -- The end is known if the job expires, or stands in the index of its end.
   if redis.call('PTTL', JOB .. id) >= 0 then return end
   if redis.call('ZSCORE', index_of(f[1], script_type), id) then return end
   log_event(id, f[1], script_type)
-  enter(f[1], script_type, id, at + set_expiry(id, f[4], retention) * 1000)
+  local for_ms = set_expiry(id, f[4], retention)
+  enter(f[1], script_type, id, at + for_ms * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or 'failed')
   release_unique(id, f[2], f[1] == 'finished' and at)
   local text = (f[1] == 'finished' and f[5] or f[6]) or ''
@@ -20,6 +21,7 @@ local function note_foreign_end(id, script_type, at, retention)
   end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then answer_task_of(id, f[1], text, rfc3339(at)) end
   tell_brokers(id, at)
+  if present(f[9]) then note_in_graph(f[9], id, f[1], text, at, for_ms) end
   if present(f[3]) then
     tell_dependents({ { id = id, status = f[1], dependents = f[3] } }, at, retention)
   end

@@ -1,5 +1,5 @@
 -- Runs an ended job again whose id a program has pushed: the way of the older dispatcher to requeue it.
--- needs: wrong_type time names routing job attempts index events unique legacy prerequisites waiting leftovers
+-- needs: wrong_type time names routing job attempts index events unique legacy prerequisites waiting leftovers graph_end
 
 -- In `dual`, a program may have pushed the id into two queues, and an old worker may have run the job: then
 -- the other copy is left. For so long after an end that Hero did not record, the first id is that copy.
@@ -43,6 +43,7 @@ local function run_again(id, hash, queue, own_type, at)
   redis.call('DEL', REPLY .. id)
   note_attempt(id, status, status == 'error' and f.error, f.finished_at)
   log_event(id, 'dispatched', script_type)
+  if present(f.graph_id) then note_in_graph(f.graph_id, id, 'dispatched', nil, at) end
   -- The attempts count on.
   redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'exit_code', 'started_at', 'finished_at',
     'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'limits', 'held_by',

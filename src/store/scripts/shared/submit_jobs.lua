@@ -1,12 +1,13 @@
 -- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
--- needs: wrong_type time routing job counters index events unique reserved legacy ending prerequisites waiting
+-- needs: wrong_type time routing job counters index events unique reserved legacy ending prerequisites waiting graph_start
 
 local function submit_jobs(args)
   local starting = args[1] == 'start'
   local at = now_us()
   local when = rfc3339(at)
   local results = {}
-  local next_arg = 4
+  local graph = args[4] ~= '' and args[4]
+  local next_arg = 5
 
   -- Jobs of one queue are pushed together.
   local pushes = {}
@@ -70,6 +71,7 @@ local function submit_jobs(args)
       -- Staged files stay now: for 400 days, or until the end of the job sets another time.
       if args[last - 5] == 'input_files' then redis.pcall('EXPIRE', FILES .. id, 34560000) end
       count(script_type, 'submitted')
+      if graph then join_graph(graph, id) end
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
       if code == 'dispatched' then
         local push = pushes[queue]

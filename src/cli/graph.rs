@@ -1,0 +1,292 @@
+//! `hero graph …`: lists, shows, awaits, retries, stops and deletes graphs and batches.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::exec::{SIGNALLED, parsed};
+use super::progress::Bar;
+use super::table::{TextTable, first_line, shortened};
+use super::time::{age, between, brief};
+use super::{Global, output};
+use crate::client::{
+    Client, ClientError, GraphChange, GraphDocument, JobOfGraph, JobOfGraphDocument,
+};
+use crate::config::parse_duration;
+use crate::daemon::Interrupts;
+use crate::error::{Error, Exit};
+use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
+use crate::proto::job::JobId;
+use crate::proto::text::{counted, escape};
+use crate::store::GraphPage;
+
+/// List graphs and batches, wait for them, resume, stop or delete them
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  hero graph list\n  hero graph show ID\n  hero graph wait ID")]
+pub(super) enum GraphCommand {
+    List(GraphList),
+    Show(GraphShow),
+    Wait(GraphWait),
+    /// Run those jobs of a graph again that failed or were stopped
+    #[command(after_help = "Example:\n  hero graph retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                            Jobs that finished stay as they are. Each other job waits again for its \
+                            prerequisites.")]
+    Retry(OneGraph),
+    /// Stop all jobs of a graph that have not ended
+    #[command(after_help = "Example:\n  hero graph stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    Stop(OneGraph),
+    /// Delete a graph with all its jobs, unless one of them runs
+    #[command(after_help = "Example:\n  hero graph delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    Delete(OneGraph),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneGraph {
+    /// The graph or batch
+    id: String,
+}
+
+/// List graphs and batches, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero graph list --limit 20\n\n\
+                        The command for the next page, if there is one, is on standard error.")]
+pub(super) struct GraphList {
+    /// The page size, up to 1000
+    #[arg(long, default_value_t = 50, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+    /// The end of the previous page, as printed with it
+    #[arg(long, value_name = "NUMBER")]
+    cursor: Option<u64>,
+}
+
+/// Show a graph or batch with its jobs: first those that failed, last those that finished
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero graph show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
+                        hero graph show --outcome failed 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                        The command for the next page, if there is one, is on standard error.")]
+pub(super) struct GraphShow {
+    /// The graph or batch
+    id: String,
+    /// Only jobs that are waiting, finished, failed or cancelled
+    #[arg(long, value_name = "OUTCOME")]
+    outcome: Option<String>,
+    /// The page size, up to 1000
+    #[arg(long, default_value_t = 50, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+    /// The end of the previous page, as printed with it
+    #[arg(long, value_name = "NUMBER")]
+    cursor: Option<u64>,
+}
+
+/// Wait until all jobs of a graph or batch have ended
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  hero graph wait --wait 1h 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                        Exit code 1: not all jobs finished. At a terminal, the progress is on standard \
+                        error."
+)]
+pub(super) struct GraphWait {
+    /// The graph or batch
+    id: String,
+    /// Give up after this time; the jobs go on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+impl GraphCommand {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let client = global.client()?;
+        let json = global.json;
+        match self {
+            Self::List(list) => list.run(&client, global).await,
+            Self::Show(show) => show.run(&client, global).await,
+            Self::Wait(wait) => wait.run(&client, json).await,
+            Self::Retry(OneGraph { id }) => {
+                let change = client.retry_graph(&parsed(&id)?).await?;
+                told(&change, &format!("{} retried", counted(change.done, "job", "jobs")), json)
+            }
+            Self::Stop(OneGraph { id }) => {
+                let change = client.stop_graph(&parsed(&id)?).await?;
+                let mut done = format!("{} stopped", counted(change.done, "job", "jobs"));
+                if change.told > 0 {
+                    let _ = write!(done, ", {} told to stop", change.told);
+                }
+                told(&change, &done, json)
+            }
+            Self::Delete(OneGraph { id }) => {
+                let change = client.delete_graph(&parsed(&id)?).await?;
+                told(&change, &format!("{} deleted", counted(change.done, "job", "jobs")), json)
+            }
+        }
+    }
+}
+
+/// Prints what was done, and the jobs that stay as they are.
+fn told(change: &GraphChange, done: &str, json: bool) -> Result<ExitCode, Error> {
+    output::print(json, || json!(change), || format!("{done}\n"))?;
+    for problem in &change.problems {
+        output::note(&format!("hero: {}", problem.problem));
+    }
+    let named = change.problems.len() as u64;
+    if change.left > named {
+        output::note(&format!("hero: … and {} more", counted(change.left - named, "job", "jobs")));
+    }
+    Ok(if change.left == 0 { Exit::Ok } else { Exit::Data }.into())
+}
+
+impl GraphList {
+    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        let GraphPage { items, next } = client.graphs(self.limit.into(), self.cursor).await?;
+        if global.json {
+            let graphs: Vec<GraphDocument> = items.iter().map(GraphDocument::from).collect();
+            output::json(&json!({ "graphs": graphs, "next": next }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        output::text(&list(&items, Timestamp::now()).show(global.look()))?;
+        if let Some(next) = next {
+            output::note(&format!("more: hero graph list --limit {} --cursor {next}", self.limit));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn list(graphs: &[GraphInfo], now: Timestamp) -> TextTable {
+    let mut table =
+        TextTable::new(&["ID", "~NAME", "KIND", "*STATE", "PROGRESS", ">AGE", "?>TOOK"]);
+    for graph in graphs {
+        let created: Option<Timestamp> = graph.created_at.parse().ok();
+        table.row([
+            graph.id.to_string(),
+            shortened(graph.name.as_deref().unwrap_or_default()),
+            kind(graph).to_owned(),
+            graph.counts.state().as_str().to_owned(),
+            graph.counts.to_string(),
+            created.map(|at| age(at, now)).unwrap_or_default(),
+            took(graph).unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+fn kind(graph: &GraphInfo) -> &'static str {
+    match graph.kind {
+        GraphKind::Graph => "graph",
+        GraphKind::Batch => "batch",
+    }
+}
+
+/// Returns the time from the submission to the end of the last job.
+fn took(graph: &GraphInfo) -> Option<String> {
+    let ended = graph.ended_at.as_ref()?.parse().ok()?;
+    Some(brief(between(graph.created_at.parse().ok()?, ended)))
+}
+
+impl GraphShow {
+    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
+        let id: JobId = parsed(&self.id)?;
+        let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
+        let graph = client.graph(&id).await?;
+        let limit = usize::from(self.limit);
+        let jobs = client.jobs_of_graph(&id, outcome, self.cursor, limit).await?;
+        let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
+        if global.json {
+            let jobs: Vec<JobOfGraphDocument> = jobs.iter().map(JobOfGraphDocument::from).collect();
+            let graph = GraphDocument::from(&graph);
+            output::json(&json!({ "graph": graph, "jobs": jobs, "next": next }))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        output::text(&format!("{}\n{}", head(&graph), rows(&jobs).show(global.look())))?;
+        if let Some(next) = next {
+            let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
+            let limit = self.limit;
+            output::note(&format!(
+                "more: hero graph show {id}{outcome} --limit {limit} --cursor {next}"
+            ));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn head(graph: &GraphInfo) -> String {
+    let mut text = format!("{} {}\n", kind(graph), graph.id);
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "{name:9} {}", escape(value));
+        }
+    };
+    line("name", graph.name.as_deref().unwrap_or_default());
+    line("state", graph.counts.state().as_str());
+    line("progress", &graph.counts.to_string());
+    line("caller", &graph.caller);
+    line("created", &graph.created_at);
+    line("ended", graph.ended_at.as_deref().unwrap_or_default());
+    line("took", &took(graph).unwrap_or_default());
+    text
+}
+
+fn rows(jobs: &[JobOfGraph]) -> TextTable {
+    let mut table = TextTable::new(&["#ID", "~NAME", "*STATUS", "~ERROR"]);
+    for JobOfGraph { member, job } in jobs {
+        let field = |name| job.as_ref().and_then(|job| job.fields.get(name)).cloned();
+        let state = match job {
+            Some(job) if job.is_cancelled() => "cancelled",
+            Some(job) => job.status.as_str(),
+            // Deleted, or expired.
+            None => member.outcome().as_str(),
+        };
+        table.row([
+            member.id.to_string(),
+            shortened(&field("name").unwrap_or_default()),
+            state.to_owned(),
+            first_line(&field("error").unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+impl GraphWait {
+    async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+        let id: JobId = parsed(&self.id)?;
+        let mut interrupts = Interrupts::listen().map_err(|error| {
+            Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
+        })?;
+        let mut bar = Bar::new();
+        let ended = client.await_graph(&id, self.wait, |graph| {
+            let counts = &graph.counts;
+            #[expect(clippy::cast_precision_loss, reason = "a share, for a person")]
+            let share = |part: u64| part as f64 / counts.jobs.max(1) as f64;
+            bar.tell(share(counts.jobs - counts.waiting()), &counts.to_string());
+        });
+        let graph = tokio::select! {
+            ended = ended => ended,
+            signal = interrupts.next() => {
+                output::note(&format!(
+                    "hero: stopped waiting; graph {id} goes on: hero graph wait {id}, \
+                     hero graph stop {id}"
+                ));
+                return Ok(ExitCode::from(SIGNALLED + signal));
+            }
+        };
+        drop(bar);
+        let graph = graph.map_err(|error| match error {
+            ClientError::GraphGoesOn { .. } => {
+                Error::new(error.exit(), format!("{error}: hero graph wait {id}"))
+            }
+            other => other.into(),
+        })?;
+        let readable = || format!("{}\n", graph.counts);
+        output::print(json, || json!(GraphDocument::from(&graph)), readable)?;
+        let state = graph.counts.state();
+        if state == GraphState::Finished {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let (kind, state) = (kind(&graph), state.as_str());
+        Err(Error::new(Exit::JobError, format!("{kind} {id} {state}: hero graph show {id}")))
+    }
+}

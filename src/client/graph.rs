@@ -1,0 +1,209 @@
+//! A graph of jobs that wait for each other by names, as its submitter builds it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::ClientError;
+use crate::proto::graph::GraphKind;
+use crate::proto::job::{InvalidJob, Job, JobId, JobName};
+use crate::proto::text::nearest;
+use crate::store::NewGraph;
+
+/// Jobs that wait for each other by names, which are known in this graph alone.
+///
+/// ```
+/// # use hero::client::{Graph, JobBuilder};
+/// # fn example() -> Result<Graph, Box<dyn std::error::Error>> {
+/// let mut graph = Graph::new();
+/// graph.add("fetch", JobBuilder::new("python", "print(1)").build()?);
+/// graph.add("count", JobBuilder::new("osis", "INPUTS.fetch.len()").build()?).after("fetch");
+/// # Ok(graph) }
+/// # example().unwrap();
+/// ```
+#[derive(Debug, Clone)]
+pub struct Graph {
+    id: JobId,
+    name: Option<JobName>,
+    nodes: Vec<GraphNode>,
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        Self { id: JobId::random(), name: None, nodes: Vec::new() }
+    }
+}
+
+/// One job of a graph.
+#[derive(Debug, Clone)]
+pub struct GraphNode {
+    name: String,
+    job: Job,
+    after: Vec<String>,
+    after_any: Vec<String>,
+}
+
+impl GraphNode {
+    /// Adds a prerequisite that must finish first: the name of a job of the graph, or the id of an
+    /// existing job.
+    pub fn after(&mut self, name: impl Into<String>) -> &mut Self {
+        self.after.push(name.into());
+        self
+    }
+
+    /// Adds a prerequisite that must end first, finished or failed.
+    pub fn after_any(&mut self, name: impl Into<String>) -> &mut Self {
+        self.after_any.push(name.into());
+        self
+    }
+
+    /// Adds the prerequisites of a document: those that must finish, and those that must end, first.
+    pub(crate) fn waits_for<N: Into<String>>(
+        &mut self,
+        after: impl IntoIterator<Item = N>,
+        after_any: impl IntoIterator<Item = N>,
+    ) {
+        self.after.extend(after.into_iter().map(Into::into));
+        self.after_any.extend(after_any.into_iter().map(Into::into));
+    }
+}
+
+impl Graph {
+    /// Creates an empty graph with a random id.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns its id.
+    pub fn id(&self) -> &JobId {
+        &self.id
+    }
+
+    /// Gives it an id.
+    pub fn set_id(&mut self, id: JobId) {
+        self.id = id;
+    }
+
+    /// Gives it a name, by which people know it in lists; several may have the same.
+    pub fn set_name(&mut self, name: JobName) {
+        self.name = Some(name);
+    }
+
+    /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
+    /// stay in force.
+    pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
+        let node = GraphNode { name: name.into(), job, after: Vec::new(), after_any: Vec::new() };
+        let place = self.nodes.len();
+        self.nodes.push(node);
+        &mut self.nodes[place]
+    }
+
+    /// The number of its jobs.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns whether it has no job.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Returns the ids of its jobs by their names.
+    pub(super) fn ids(&self) -> BTreeMap<String, JobId> {
+        self.nodes.iter().map(|node| (node.name.clone(), node.job.id.clone())).collect()
+    }
+
+    /// Returns it as it is stored, with the jobs that it has.
+    pub(super) fn stored_with(&self, jobs: &[Job]) -> NewGraph {
+        NewGraph {
+            id: self.id.clone(),
+            kind: GraphKind::Graph,
+            name: self.name.clone(),
+            caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn name(&self, place: usize) -> String {
+        self.nodes.get(place).map(|node| node.name.clone()).unwrap_or_default()
+    }
+
+    /// Returns the jobs with ids in place of names. Each keeps the names of its prerequisites.
+    pub(crate) fn jobs(&self) -> Result<Vec<Job>, ClientError> {
+        let mut ids = HashMap::new();
+        for (place, node) in self.nodes.iter().enumerate() {
+            if ids.insert(node.name.as_str(), &node.job.id).is_some() {
+                let error =
+                    InvalidJob::new("name", "is the name of another job of the graph").into();
+                let name = node.name.clone();
+                return Err(ClientError::Refused { place, name, error: Box::new(error) });
+            }
+        }
+        self.nodes.iter().map(|node| self.job(node, &ids)).collect()
+    }
+
+    fn job(&self, node: &GraphNode, ids: &HashMap<&str, &JobId>) -> Result<Job, ClientError> {
+        let mut job = node.job.clone();
+        // A name that no job may have is known in the graph alone.
+        if job.spec.name.is_none() {
+            job.spec.name = node.name.parse().ok();
+        }
+        let mut resolve = |names: &[String], to: &mut Vec<JobId>| {
+            for name in names {
+                let id = if let Some(id) = ids.get(name.as_str()) {
+                    job.spec.prerequisite_names.insert(name.clone(), (*id).clone());
+                    (*id).clone()
+                } else {
+                    name.parse().map_err(|_| self.unknown(&node.name, name))?
+                };
+                to.push(id);
+            }
+            Ok::<_, ClientError>(())
+        };
+        resolve(&node.after, &mut job.spec.prerequisites)?;
+        resolve(&node.after_any, &mut job.spec.after_any)?;
+        Ok(job)
+    }
+
+    pub(super) fn unknown(&self, job: &str, prerequisite: &str) -> ClientError {
+        let names = self.nodes.iter().map(|node| node.name.as_str());
+        ClientError::UnknownInGraph {
+            job: job.to_owned(),
+            prerequisite: prerequisite.to_owned(),
+            nearest: nearest(prerequisite, names).map(ToOwned::to_owned),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::JobBuilder;
+
+    #[test]
+    fn names_become_ids_and_stay_known_to_the_job() {
+        let job = |id: &str| JobBuilder::new("osis", "1").id(id).build().expect("legal");
+        let mut graph = Graph::new();
+        graph.add("first", job("a"));
+        graph.add("second", job("b")).after("first").after("old-job").after_any("first");
+        let jobs = graph.jobs().expect("legal");
+        let ids = |ids: &[JobId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(ids(&jobs[1].spec.prerequisites), ["a", "old-job"]);
+        assert_eq!(ids(&jobs[1].spec.after_any), ["a"]);
+        assert_eq!(jobs[1].spec.prerequisite_names["first"].as_str(), "a");
+        assert_eq!(jobs[1].spec.prerequisite_names.len(), 1);
+        graph.add("first", job("c"));
+        let twice = graph.jobs().expect_err("named twice").to_string();
+        assert!(twice.starts_with("first: invalid job: name is the name of another"), "{twice}");
+    }
+
+    #[test]
+    fn an_unknown_prerequisite_is_reported_with_the_nearest_name() {
+        let job = JobBuilder::new("osis", "1").build().expect("legal");
+        let mut graph = Graph::new();
+        graph.add("fetch all", job.clone());
+        graph.add("count", job).after("fetch al");
+        assert_eq!(
+            graph.jobs().expect_err("no such job").to_string(),
+            "job `count` waits for `fetch al`, which is neither a job of the graph nor one that \
+             exists; did you mean `fetch all`?"
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! Graphs and batches as objects: lists, shows, awaits, retries, stops and deletes them.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Client, ClientError};
+use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
+use crate::proto::job::{JobId, JobStatus};
+use crate::store::{
+    DeleteOutcome, GraphMember, GraphPage, JobSummary, RetryOutcome, StopOutcome, Store,
+};
+
+/// A graph or batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GraphDocument {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The way in which its jobs were submitted.
+    pub kind: GraphKind,
+    /// Its state: `running` until all jobs have ended, then `finished`, `failed` if a job failed, else
+    /// `cancelled` if a job was stopped.
+    pub state: GraphState,
+    /// The number of its jobs.
+    pub jobs: u64,
+    /// Jobs that finished.
+    pub finished: u64,
+    /// Jobs that failed.
+    pub failed: u64,
+    /// Jobs that were stopped, or deleted before their end.
+    pub cancelled: u64,
+    /// Jobs that have not ended.
+    pub waiting: u64,
+    /// The name of its submitter: that of its first job.
+    pub caller_id: String,
+    /// The time of its submission, in RFC 3339.
+    pub created_at: String,
+    /// The time at which its last job ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+}
+
+impl From<&GraphInfo> for GraphDocument {
+    fn from(graph: &GraphInfo) -> Self {
+        let counts = &graph.counts;
+        Self {
+            id: graph.id.to_string(),
+            name: graph.name.clone(),
+            kind: graph.kind,
+            state: counts.state(),
+            jobs: counts.jobs,
+            finished: counts.finished,
+            failed: counts.failed,
+            cancelled: counts.cancelled,
+            waiting: counts.waiting(),
+            caller_id: graph.caller.clone(),
+            created_at: graph.created_at.clone(),
+            ended_at: graph.ended_at.clone(),
+        }
+    }
+}
+
+/// A job of a graph or batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobOfGraph {
+    /// Its id, outcome and place.
+    pub member: GraphMember,
+    /// The job as lists show it; `None` if it was deleted or has expired.
+    pub job: Option<JobSummary>,
+}
+
+/// A job of a graph or batch, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct JobOfGraphDocument {
+    /// The id of the job.
+    pub id: String,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its outcome.
+    pub outcome: GraphJobOutcome,
+    /// Its state; absent if it was deleted or has expired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<JobStatus>,
+    /// Its error, the first 200 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Its place in the graph, from 0: prerequisites come before their dependents.
+    pub place: u64,
+}
+
+impl From<&JobOfGraph> for JobOfGraphDocument {
+    fn from(JobOfGraph { member, job }: &JobOfGraph) -> Self {
+        let field = |name| job.as_ref().and_then(|job| job.fields.get(name)).cloned();
+        Self {
+            id: member.id.to_string(),
+            name: field("name"),
+            outcome: member.outcome(),
+            status: job.as_ref().map(|job| job.status),
+            error: field("error"),
+            place: member.place(),
+        }
+    }
+}
+
+/// The result of an operation on the jobs of a graph or batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GraphChange {
+    /// The jobs that were retried, stopped or deleted.
+    pub done: u64,
+    /// Running jobs whose actors were told to stop them.
+    pub told: u64,
+    /// The jobs that stay as they are, at most 100, and the reason.
+    pub problems: Vec<GraphProblem>,
+    /// The number of jobs that stay as they are.
+    pub left: u64,
+}
+
+/// A job of a graph or batch that stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GraphProblem {
+    /// The id of the job.
+    pub id: String,
+    /// The reason.
+    pub problem: String,
+}
+
+impl GraphChange {
+    const PROBLEMS_MAX: usize = 100;
+
+    fn problem(&mut self, id: &JobId, error: &ClientError) {
+        self.left += 1;
+        if self.problems.len() < Self::PROBLEMS_MAX {
+            self.problems.push(GraphProblem { id: id.to_string(), problem: error.to_string() });
+        }
+    }
+}
+
+/// The outcomes of jobs that may run again.
+const NOT_FINISHED: [GraphJobOutcome; 2] = [GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
+
+impl Client {
+    /// Reads a graph or batch with its counts.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
+    pub async fn graph(&self, id: &JobId) -> Result<GraphInfo, ClientError> {
+        self.store.graph(id).await?.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
+    }
+
+    /// Lists graphs and batches, the newest first; `after` is the cursor of the page before.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, ClientError> {
+        Ok(self.store.graphs(limit, after).await?)
+    }
+
+    /// Lists jobs of a graph or batch: those that failed, then the cancelled, then those that have not
+    /// ended, then the finished; of one outcome those first that others wait for. `after` is the score of
+    /// the last job of the page before.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn jobs_of_graph(
+        &self,
+        id: &JobId,
+        outcome: Option<GraphJobOutcome>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<JobOfGraph>, ClientError> {
+        let outcomes = outcome.as_ref().map_or(&GraphJobOutcome::ALL[..], std::slice::from_ref);
+        let members = self.store.graph_members(id, outcomes, after, limit).await?;
+        let ids = members.iter().map(|member| member.id.clone()).collect();
+        let jobs = self.store.summaries(ids).await?;
+        let of_graph =
+            |job: &JobSummary| job.fields.get("graph_id").is_some_and(|of| of == id.as_str());
+        let rows = members.into_iter().zip(jobs);
+        Ok(rows.map(|(member, job)| JobOfGraph { member, job: job.filter(of_graph) }).collect())
+    }
+
+    /// Waits until all jobs of a graph or batch have ended. `news` gets it again and again meanwhile.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchGraph`], [`ClientError::GraphGoesOn`] after the patience.
+    pub async fn await_graph(
+        &self,
+        id: &JobId,
+        patience: Option<Duration>,
+        mut news: impl FnMut(&GraphInfo),
+    ) -> Result<GraphInfo, ClientError> {
+        let ended = async {
+            loop {
+                let graph = self.graph(id).await?;
+                news(&graph);
+                if graph.counts.state() != GraphState::Running {
+                    return Ok(graph);
+                }
+                self.waiters.next_reply(id).await?;
+            }
+        };
+        let Some(patience) = patience else { return ended.await };
+        let gave_up = |_| ClientError::GraphGoesOn { id: id.clone(), waited: patience };
+        tokio::time::timeout(patience, ended).await.map_err(gave_up)?
+    }
+
+    /// Runs those jobs of a graph or batch again that failed or were stopped. Each waits for its
+    /// prerequisites again.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchGraph`], [`ClientError::Store`]; the jobs before it were retried.
+    pub async fn retry_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+        let mut change = GraphChange::default();
+        // In the order of the graph: a job is retried after its prerequisites.
+        for member in self.all_members(id, &NOT_FINISHED).await? {
+            match self.store.retry(&member.id).await? {
+                RetryOutcome::Moved(_) => change.done += 1,
+                other => {
+                    if let Err(error) = super::moved("retry", &member.id, other) {
+                        change.problem(&member.id, &error);
+                    }
+                }
+            }
+        }
+        Ok(change)
+    }
+
+    /// Stops all jobs of a graph or batch that have not ended.
+    ///
+    /// # Errors
+    /// As [`Client::retry_graph`].
+    pub async fn stop_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+        let mut change = GraphChange::default();
+        // Dependents first: else they would fail with their prerequisite.
+        for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
+            match self.store.stop(&member.id, self.job.kept(), None).await? {
+                StopOutcome::Stopped => change.done += 1,
+                StopOutcome::Requested | StopOutcome::Own => change.told += 1,
+                StopOutcome::Ended | StopOutcome::Missing => {}
+                StopOutcome::Unowned => {
+                    let status = "started by an actor that its hash does not name".to_owned();
+                    let id = member.id.clone();
+                    let error = ClientError::WrongState { doing: "stop", id, status };
+                    change.problem(&member.id, &error);
+                }
+            }
+        }
+        Ok(change)
+    }
+
+    /// Deletes a graph or batch with all its jobs, unless one of them runs.
+    ///
+    /// # Errors
+    /// [`ClientError::GraphRuns`] if a job runs; some of the jobs may be deleted if it began to run
+    /// meanwhile. [`ClientError::NoSuchGraph`], [`ClientError::Store`].
+    pub async fn delete_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+        let runs = |job: &JobId| ClientError::GraphRuns { id: id.clone(), job: job.clone() };
+        let waiting = self.all_members(id, &[GraphJobOutcome::Waiting]).await?;
+        for some in waiting.chunks(Store::GRAPHS_PER_PAGE_MAX) {
+            let ids = some.iter().map(|member| member.id.clone()).collect();
+            let jobs = self.store.summaries(ids).await?;
+            let running = jobs.iter().flatten().find(|job| job.status == JobStatus::Started);
+            if let Some(job) = running {
+                return Err(runs(&job.id));
+            }
+        }
+        let mut change = GraphChange::default();
+        for member in self.all_members(id, &GraphJobOutcome::ALL).await?.iter().rev() {
+            match self.store.delete(&member.id, self.job.kept()).await? {
+                DeleteOutcome::Deleted => change.done += 1,
+                DeleteOutcome::Missing => {}
+                DeleteOutcome::Running => return Err(runs(&member.id)),
+            }
+        }
+        self.store.drop_graph(id).await?;
+        Ok(change)
+    }
+
+    /// Lists all jobs of a graph with these outcomes, in the order of the graph.
+    async fn all_members(
+        &self,
+        id: &JobId,
+        outcomes: &[GraphJobOutcome],
+    ) -> Result<Vec<GraphMember>, ClientError> {
+        self.graph(id).await?;
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let most = Store::GRAPHS_PER_PAGE_MAX;
+            let page = self.store.graph_members(id, outcomes, after, most).await?;
+            after = page.last().map(|member| member.score);
+            let is_last = page.len() < most;
+            all.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        all.sort_unstable_by_key(GraphMember::place);
+        Ok(all)
+    }
+}

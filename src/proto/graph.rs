@@ -1,0 +1,227 @@
+//! Graphs and batches as objects: what is kept of them, and how far their jobs have come.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::job::JobId;
+use super::target::IllegalName;
+
+/// The way in which jobs were submitted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphKind {
+    /// As a graph: they wait for each other by name.
+    Graph,
+    /// As a batch.
+    Batch,
+}
+
+/// The outcome of a job of a graph.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphJobOutcome {
+    /// It has not ended.
+    Waiting,
+    /// It finished.
+    Finished,
+    /// It ended in an error.
+    Failed,
+    /// It was stopped, or deleted before its end.
+    Cancelled,
+}
+
+impl GraphJobOutcome {
+    /// All, those first that a person looks for first.
+    pub const ALL: [Self; 4] = [Self::Failed, Self::Cancelled, Self::Waiting, Self::Finished];
+    /// The distance between the scores of two outcomes.
+    const STEP: u64 = 1_000_000_000;
+
+    /// Returns its first and last score in the set of the jobs of a graph.
+    pub fn scores(self) -> (u64, u64) {
+        let first = self as u64 * Self::STEP;
+        (first, first + Self::STEP - 1)
+    }
+
+    /// Returns the outcome that a score stands for.
+    pub fn of_score(score: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| *outcome as u64 == score / Self::STEP)
+    }
+
+    /// Returns the place in the graph that a score stands for, from 0.
+    pub fn place_of_score(score: u64) -> u64 {
+        score % Self::STEP
+    }
+
+    /// Returns its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for GraphJobOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for GraphJobOutcome {
+    type Err = IllegalName;
+
+    fn from_str(text: &str) -> Result<Self, IllegalName> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text).ok_or_else(|| IllegalName {
+            what: "outcome",
+            value: text.to_owned(),
+            form: "waiting, finished, failed or cancelled",
+        })
+    }
+}
+
+/// The state of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphState {
+    /// Some of its jobs have not ended.
+    Running,
+    /// All have finished.
+    Finished,
+    /// All have ended, and some failed.
+    Failed,
+    /// All have ended, none failed, and some were cancelled.
+    Cancelled,
+}
+
+impl GraphState {
+    /// Returns its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The number of the jobs of a graph, and of those that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GraphCounts {
+    /// All jobs.
+    pub jobs: u64,
+    /// Jobs that finished.
+    pub finished: u64,
+    /// Jobs that failed.
+    pub failed: u64,
+    /// Jobs that were stopped, or deleted before their end.
+    pub cancelled: u64,
+}
+
+impl GraphCounts {
+    /// Returns the number of jobs that have not ended.
+    pub fn waiting(&self) -> u64 {
+        self.jobs.saturating_sub(self.finished + self.failed + self.cancelled)
+    }
+
+    /// Returns the state of the graph.
+    pub fn state(&self) -> GraphState {
+        match self {
+            _ if self.waiting() > 0 => GraphState::Running,
+            Self { failed: 1.., .. } => GraphState::Failed,
+            Self { cancelled: 1.., .. } => GraphState::Cancelled,
+            _ => GraphState::Finished,
+        }
+    }
+}
+
+/// `137 of 200 done, 2 failed, 61 waiting`.
+impl fmt::Display for GraphCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} done", self.finished, self.jobs)?;
+        let others =
+            [(self.failed, "failed"), (self.cancelled, "cancelled"), (self.waiting(), "waiting")];
+        others
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .try_for_each(|(number, word)| write!(f, ", {number} {word}"))
+    }
+}
+
+/// A graph or batch. Times are RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphInfo {
+    /// Its id.
+    pub id: JobId,
+    /// Its name.
+    pub name: Option<String>,
+    /// The way in which its jobs were submitted.
+    pub kind: GraphKind,
+    /// The name of its submitter: that of its first job.
+    pub caller: String,
+    /// The time of its submission.
+    pub created_at: String,
+    /// The time at which its last job ended.
+    pub ended_at: Option<String>,
+    /// The numbers of its jobs.
+    pub counts: GraphCounts,
+}
+
+impl GraphInfo {
+    /// Reads a hash. `None` if it is empty.
+    pub fn from_hash(id: JobId, mut fields: HashMap<String, String>) -> Option<Self> {
+        let jobs = fields.get("jobs")?.parse().ok()?;
+        let kind = match fields.get("kind").map(String::as_str) {
+            Some("batch") => GraphKind::Batch,
+            _ => GraphKind::Graph,
+        };
+        Some(Self {
+            id,
+            name: fields.remove("name"),
+            kind,
+            caller: fields.remove("caller").unwrap_or_default(),
+            created_at: fields.remove("created_at").unwrap_or_default(),
+            ended_at: fields.remove("ended_at"),
+            counts: GraphCounts { jobs, ..GraphCounts::default() },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_told_in_words_without_zeros() {
+        let counts = |finished, failed, cancelled| {
+            let counts = GraphCounts { jobs: 200, finished, failed, cancelled };
+            (counts.to_string(), counts.state())
+        };
+        let running = ("137 of 200 done, 2 failed, 61 waiting".to_owned(), GraphState::Running);
+        assert_eq!(counts(137, 2, 0), running);
+        assert_eq!(counts(200, 0, 0), ("200 of 200 done".to_owned(), GraphState::Finished));
+        assert_eq!(counts(198, 1, 1).1, GraphState::Failed);
+        let cancelled = ("199 of 200 done, 1 cancelled".to_owned(), GraphState::Cancelled);
+        assert_eq!(counts(199, 0, 1), cancelled);
+    }
+
+    #[test]
+    fn score_is_outcome_and_place() {
+        for outcome in GraphJobOutcome::ALL {
+            let (first, last) = outcome.scores();
+            assert_eq!(GraphJobOutcome::of_score(first + 17), Some(outcome));
+            assert_eq!(GraphJobOutcome::of_score(last), Some(outcome));
+            assert_eq!(GraphJobOutcome::place_of_score(first + 17), 17);
+            assert_eq!(outcome.as_str().parse(), Ok(outcome));
+        }
+        assert_eq!(GraphJobOutcome::of_score(4_000_000_000), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! Graphs and batches as objects: their lists, their counts, and their jobs by outcome.
+
+use std::collections::HashMap;
+
+use redis::ScriptInvocation;
+
+use super::{Store, StoreError};
+use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
+use crate::proto::job::{JobId, JobName};
+
+const READING: &str = "reading graphs";
+
+/// A graph or batch to store.
+#[derive(Debug, Clone)]
+pub struct NewGraph {
+    /// Its id.
+    pub id: JobId,
+    /// The way in which its jobs are submitted.
+    pub kind: GraphKind,
+    /// Its name.
+    pub name: Option<JobName>,
+    /// The name of its submitter.
+    pub caller: String,
+}
+
+impl NewGraph {
+    /// Adds its id, and its fields and values.
+    pub(super) fn write(&self, script: &mut ScriptInvocation<'_>, jobs: usize) {
+        script.arg(self.id.as_str()).arg("jobs").arg(jobs);
+        script.arg("kind").arg(match self.kind {
+            GraphKind::Graph => "graph",
+            GraphKind::Batch => "batch",
+        });
+        if let Some(name) = &self.name {
+            script.arg("name").arg(name.as_str());
+        }
+        if !self.caller.is_empty() {
+            script.arg("caller").arg(&self.caller);
+        }
+    }
+}
+
+/// A page of graphs and batches, the newest first.
+#[derive(Debug, Clone, Default)]
+pub struct GraphPage {
+    /// The graphs.
+    pub items: Vec<GraphInfo>,
+    /// The cursor to the next page, if there may be one.
+    pub next: Option<u64>,
+}
+
+/// A job of a graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphMember {
+    /// The job.
+    pub id: JobId,
+    /// Its outcome and place; also the cursor behind it.
+    pub score: u64,
+}
+
+impl GraphMember {
+    /// Returns what became of it.
+    pub fn outcome(&self) -> GraphJobOutcome {
+        GraphJobOutcome::of_score(self.score).unwrap_or(GraphJobOutcome::Waiting)
+    }
+
+    /// Returns its place in the graph: prerequisites come before their dependents.
+    pub fn place(&self) -> u64 {
+        GraphJobOutcome::place_of_score(self.score)
+    }
+}
+
+impl Store {
+    /// The largest page of graphs, or of the jobs of one.
+    pub const GRAPHS_PER_PAGE_MAX: usize = 1000;
+    /// The most jobs of one batch that is not atomic.
+    pub const BATCH_JOBS_MAX: u64 = 100_000;
+
+    /// Stores a batch to which jobs are added as they are submitted. Returns false if its id is taken.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool, StoreError> {
+        let mut script = self.scripts.open_graph.prepare_invoke();
+        batch.write(&mut script, 0);
+        Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
+    }
+
+    /// Deletes a graph or batch; its jobs stay. Returns whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn drop_graph(&self, id: &JobId) -> Result<bool, StoreError> {
+        let mut script = self.scripts.drop_graph.prepare_invoke();
+        script.arg(id.as_str());
+        Ok(self.invoke::<u8>("deleting a graph", &script).await? == 1)
+    }
+
+    /// Reads a graph or batch with its counts. `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn graph(&self, id: &JobId) -> Result<Option<GraphInfo>, StoreError> {
+        Ok(self.read_graphs(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    /// Lists graphs and batches, the newest first, with their counts.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, StoreError> {
+        let limit = limit.clamp(1, Self::GRAPHS_PER_PAGE_MAX);
+        let mut page = GraphPage { items: Vec::new(), next: after };
+        loop {
+            let wanted = limit - page.items.len();
+            let entries = self.graph_entries(wanted, page.next).await?;
+            page.next =
+                if entries.len() == wanted { entries.last().map(|(_, at)| *at) } else { None };
+            let ids: Vec<JobId> = entries.into_iter().map(|(id, _)| id).collect();
+            let found = self.read_graphs(&ids).await?;
+            let expired = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
+            self.forget_graphs(expired.map(|(id, _)| id)).await?;
+            page.items.extend(found.into_iter().flatten());
+            if page.next.is_none() || page.items.len() >= limit {
+                return Ok(page);
+            }
+        }
+    }
+
+    async fn graph_entries(
+        &self,
+        limit: usize,
+        after: Option<u64>,
+    ) -> Result<Vec<(JobId, u64)>, StoreError> {
+        let mut command = redis::cmd("ZREVRANGEBYSCORE");
+        command
+            .arg(self.keys.graphs())
+            .arg(after.map_or_else(|| "+inf".to_owned(), |at| format!("({at}")))
+            .arg("-inf")
+            .arg("WITHSCORES")
+            .arg("LIMIT")
+            .arg(0)
+            .arg(limit);
+        let entries: Vec<(String, f64)> = self.link.query("listing graphs", &command).await?;
+        Ok(entries.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, whole(at)))).collect())
+    }
+
+    /// Removes expired graphs from the list of all.
+    async fn forget_graphs<'a>(
+        &self,
+        expired: impl Iterator<Item = &'a JobId>,
+    ) -> Result<(), StoreError> {
+        let expired: Vec<&str> = expired.map(JobId::as_str).collect();
+        if expired.is_empty() {
+            return Ok(());
+        }
+        let mut command = redis::cmd("ZREM");
+        command.arg(self.keys.graphs()).arg(expired);
+        self.link.query::<u64>("removing expired graphs", &command).await.map(drop)
+    }
+
+    async fn read_graphs(&self, ids: &[JobId]) -> Result<Vec<Option<GraphInfo>>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = redis::pipe();
+        for id in ids {
+            pipeline.cmd("HGETALL").arg(self.keys.graph(id));
+            let ended =
+                [GraphJobOutcome::Finished, GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
+            for outcome in ended {
+                let (first, last) = outcome.scores();
+                pipeline.cmd("ZCOUNT").arg(self.keys.graph_jobs(id)).arg(first).arg(last);
+            }
+        }
+        let answers: Vec<redis::Value> = self.link.pipeline(READING, &pipeline).await?;
+        let unexpected = |_| StoreError::unexpected(READING);
+        let mut graphs = Vec::with_capacity(ids.len());
+        for (id, answer) in ids.iter().zip(answers.chunks_exact(4)) {
+            let fields: HashMap<String, String> =
+                redis::from_redis_value(answer[0].clone()).map_err(unexpected)?;
+            let mut counts = [0; 3];
+            for (count, value) in counts.iter_mut().zip(&answer[1..]) {
+                *count = redis::from_redis_value(value.clone()).map_err(unexpected)?;
+            }
+            let [finished, failed, cancelled] = counts;
+            graphs.push(GraphInfo::from_hash(id.clone(), fields).map(|graph| {
+                let jobs = graph.counts.jobs;
+                GraphInfo { counts: GraphCounts { jobs, finished, failed, cancelled }, ..graph }
+            }));
+        }
+        Ok(graphs)
+    }
+
+    /// Lists jobs of a graph by their outcomes, those of one outcome in the order of the graph.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn graph_members(
+        &self,
+        id: &JobId,
+        outcomes: &[GraphJobOutcome],
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<GraphMember>, StoreError> {
+        let limit = limit.clamp(1, Self::GRAPHS_PER_PAGE_MAX);
+        let mut members: Vec<GraphMember> = Vec::new();
+        let seen = after.and_then(GraphJobOutcome::of_score);
+        let mut is_behind = seen.is_none();
+        for outcome in outcomes {
+            let is_cut = seen == Some(*outcome);
+            is_behind |= is_cut;
+            if !is_behind || members.len() == limit {
+                continue;
+            }
+            let (first, last) = outcome.scores();
+            let mut command = redis::cmd("ZRANGEBYSCORE");
+            command.arg(self.keys.graph_jobs(id));
+            match after.filter(|_| is_cut) {
+                Some(score) => command.arg(format!("({score}")),
+                None => command.arg(first),
+            };
+            command.arg(last).arg("WITHSCORES").arg("LIMIT").arg(0).arg(limit - members.len());
+            let found: Vec<(String, f64)> =
+                self.link.query("listing the jobs of a graph", &command).await?;
+            members.extend(found.into_iter().filter_map(|(id, score)| {
+                Some(GraphMember { id: id.parse().ok()?, score: whole(score) })
+            }));
+        }
+        Ok(members)
+    }
+}
+
+/// Returns a score as the whole number that it is.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^53, above 0")]
+fn whole(score: f64) -> u64 {
+    score.max(0.0) as u64
+}

@@ -1,0 +1,35 @@
+-- Graphs and batches as objects: what became of their jobs. All jobs of one stand in a sorted set. The
+-- score of a job is its outcome times 10^9, plus its place: outcome 0 has not ended, 1 finished,
+-- 2 failed, 3 cancelled. So the counts are lengths of ranges, and cannot drift from the jobs.
+-- needs: wrong_type time names
+
+-- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
+-- the graph with its last job, and opens it again with a job that runs again.
+local function note_in_graph(graph, id, status, text, at, kept_ms)
+  local step, unended_ms, reply_ttl_s = 1000000000, 7776000000, '60'
+  local jobs, key = GRAPH_JOBS .. graph, GRAPH .. graph
+  local score = tonumber(legal_id(graph) and redis.call('ZSCORE', jobs, id) or nil)
+  if not score then return end
+  local outcome = status == 'finished' and 1 or status ~= 'error' and 0
+    or (text == 'stopped' or text == 'stopped_by_request') and 3 or 2
+  redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
+  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at')
+  local ttl_ms = unended_ms
+  if outcome == 0 then
+    if info[3] then redis.call('HDEL', key, 'ended_at') end
+  else
+    local kept = math.max(tonumber(info[2] or 0) or 0, kept_ms)
+    redis.call('HSET', key, 'kept_ms', integer(kept))
+    if redis.call('ZCOUNT', jobs, 0, step - 1) == 0
+      and redis.call('ZCARD', jobs) == tonumber(info[1] or 0) then
+      ttl_ms = kept
+      if not info[3] then
+        redis.call('HSET', key, 'ended_at', rfc3339(at))
+        redis.pcall('RPUSH', REPLY .. graph, '{}')
+        redis.pcall('EXPIRE', REPLY .. graph, reply_ttl_s)
+      end
+    end
+  end
+  redis.call('PEXPIRE', key, integer(ttl_ms))
+  redis.call('PEXPIRE', jobs, integer(ttl_ms))
+end

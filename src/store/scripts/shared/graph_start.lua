@@ -1,0 +1,30 @@
+-- Graphs and batches as objects: makes one, and adds jobs to it.
+-- needs: wrong_type time
+
+-- Stores a graph of which the arguments from a place on are fields and values. Returns false if there is
+-- one with its id.
+local function open_graph(graph, args, from, at)
+  local graphs_max, unended_s = 10000, 7776000
+  local key = GRAPH .. graph
+  if redis.call('EXISTS', key, GRAPH_JOBS .. graph) > 0 then return false end
+  redis.call('HSET', key, 'id', graph, 'created_at', rfc3339(at), unpack(args, from))
+  redis.call('EXPIRE', key, unended_s)
+  redis.call('ZADD', GRAPHS, integer(at), graph)
+  redis.call('ZREMRANGEBYRANK', GRAPHS, 0, -graphs_max - 1)
+  return true
+end
+
+-- Adds a job to a graph: at its place, or, where the number of jobs is not known before, at the end.
+local function join_graph(graph, id, place)
+  local unended_s = 7776000
+  local key, jobs = GRAPH .. graph, GRAPH_JOBS .. graph
+  if redis.call('EXISTS', key) == 0 then return end
+  if not place then
+    place = redis.call('ZCARD', jobs)
+    redis.call('HINCRBY', key, 'jobs', 1)
+    redis.call('HDEL', key, 'ended_at')
+    redis.call('EXPIRE', key, unended_s)
+  end
+  redis.call('ZADD', jobs, place, id)
+  redis.call('EXPIRE', jobs, unended_s)
+end

@@ -1,0 +1,206 @@
+//! Graphs and batches as objects: their counts follow their jobs through every end, retry and deletion.
+
+use hero::client::JobBuilder;
+use hero::proto::graph::{GraphJobOutcome, GraphKind, GraphState};
+use hero::proto::job::{Job, JobId, JobStatus};
+use hero::store::{BatchOutcome, DeleteOutcome, NewGraph, Verdict};
+
+use super::recovery::recover_pops;
+use crate::support::{Life, RETENTION, World, ids, keys};
+
+fn id(text: &str) -> JobId {
+    text.parse().expect("a legal id")
+}
+
+/// A job of the graph `g`.
+fn member(name: &str, after: &[&str]) -> Job {
+    let job = JobBuilder::new("osis", "1").id(name);
+    let job = after.iter().fold(job, |job, other| job.after(other));
+    Job { graph_id: Some(id("g")), ..job.build().expect("a legal job") }
+}
+
+fn new_graph(kind: GraphKind) -> NewGraph {
+    let name = Some("nightly".parse().expect("a legal name"));
+    NewGraph { id: id("g"), kind, name, caller: "me".to_owned() }
+}
+
+/// Submits jobs as the graph `g`.
+async fn graph(world: &World, jobs: &[Job]) {
+    let new = new_graph(GraphKind::Graph);
+    let submitted = world.store.submit_atomic_graph(jobs, Some(&new), RETENTION).await;
+    assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
+    world.check();
+}
+
+/// The counts of `g` in words.
+async fn progress(world: &World) -> String {
+    world.check();
+    world.store.graph(&id("g")).await.expect("reading").expect("it exists").counts.to_string()
+}
+
+async fn end(world: &World, life: &Life, verdict: impl Fn() -> Verdict) {
+    for attempt in world.claim(life, 9).await.attempts {
+        world.finish(life, &attempt.id, verdict()).await;
+    }
+}
+
+fn done() -> Verdict {
+    Verdict::Finished { output: "".into(), exit_code: None }
+}
+
+fn failed() -> Verdict {
+    Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true }
+}
+
+#[tokio::test]
+async fn counts_of_a_graph_follow_its_jobs_through_failure_retry_and_success() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    graph(&world, &[member("c", &["b"]), member("a", &[]), member("b", &["a"])]).await;
+    assert_eq!(progress(&world).await, "0 of 3 done, 3 waiting");
+    end(&world, &life, done).await;
+    assert_eq!(progress(&world).await, "1 of 3 done, 2 waiting");
+    end(&world, &life, failed).await;
+    assert_eq!(progress(&world).await, "1 of 3 done, 2 failed");
+    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    assert_eq!((info.name.as_deref(), info.caller.as_str()), (Some("nightly"), "me"));
+    assert!(info.ended_at.is_some());
+    world.store.retry_with_dependents(&id("b")).await.expect("retrying");
+    assert_eq!(progress(&world).await, "1 of 3 done, 2 waiting");
+    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    assert_eq!((info.ended_at, info.counts.state()), (None, GraphState::Running));
+    end(&world, &life, done).await;
+    end(&world, &life, done).await;
+    assert_eq!(progress(&world).await, "3 of 3 done");
+    world.store.retry(&id("a")).await.expect("retrying");
+    assert_eq!(progress(&world).await, "2 of 3 done, 1 waiting");
+}
+
+#[tokio::test]
+async fn stopped_and_deleted_jobs_are_cancelled_and_what_has_ended_stays_counted() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    graph(
+        &world,
+        &[member("a", &[]), member("b", &["a"]), member("c", &["a"]), member("d", &["c"])],
+    )
+    .await;
+    world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
+    assert_eq!(progress(&world).await, "0 of 4 done, 1 cancelled, 3 waiting");
+    let gone = world.store.delete(&id("c"), RETENTION).await.expect("deleting");
+    assert_eq!(gone, DeleteOutcome::Deleted);
+    assert_eq!(progress(&world).await, "0 of 4 done, 1 failed, 2 cancelled, 1 waiting");
+    end(&world, &life, done).await;
+    assert_eq!(progress(&world).await, "1 of 4 done, 1 failed, 2 cancelled");
+    world.store.delete(&id("a"), RETENTION).await.expect("deleting");
+    assert_eq!(progress(&world).await, "1 of 4 done, 1 failed, 2 cancelled");
+}
+
+#[tokio::test]
+async fn jobs_of_a_graph_are_listed_by_outcome_and_in_the_order_of_waiting() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let jobs = [member("z", &["y"]), member("y", &["x"]), member("x", &[]), member("w", &[])];
+    graph(&world, &jobs).await;
+    let page = async |outcomes: &[GraphJobOutcome], after, limit| {
+        let page = world.store.graph_members(&id("g"), outcomes, after, limit).await;
+        page.expect("listing")
+    };
+    let names = |page: &[hero::store::GraphMember]| -> Vec<String> {
+        page.iter().map(|member| member.id.to_string()).collect()
+    };
+    let all = GraphJobOutcome::ALL;
+    assert_eq!(names(&page(&all, None, 9).await), ["x", "y", "z", "w"]);
+    let x = world.claim(&life, 1).await;
+    assert_eq!(ids(&x.attempts), ["x"]);
+    world.finish(&life, &id("x"), failed()).await;
+    let first = page(&all, None, 2).await;
+    assert_eq!(names(&first), ["x", "y"]);
+    let rest = page(&all, Some(first[1].score), 9).await;
+    assert_eq!(names(&rest), ["z", "w"]);
+    assert_eq!(names(&page(&[GraphJobOutcome::Waiting], None, 9).await), ["w"]);
+}
+
+#[tokio::test]
+async fn batch_grows_with_each_portion_and_its_id_is_taken() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let new = new_graph(GraphKind::Batch);
+    assert!(world.store.open_batch(&new).await.expect("opening"));
+    assert!(!world.store.open_batch(&new).await.expect("opening"));
+    world.accepts(&[member("a", &[]), member("b", &[])]).await;
+    assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
+    end(&world, &life, done).await;
+    assert_eq!(progress(&world).await, "2 of 2 done");
+    world.accepts(&[member("c", &[])]).await;
+    assert_eq!(progress(&world).await, "2 of 3 done, 1 waiting");
+    let jobs = [Job { graph_id: Some(id("g")), ..member("d", &[]) }];
+    let refused = world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION).await;
+    assert_eq!(refused.expect("asking"), BatchOutcome::GraphExists);
+    assert!(world.field("d", "status").is_none() && world.redis.all("STAGED").is_empty());
+    world.accepts(&[Job { graph_id: None, ..member("d", &[]) }]).await;
+    assert_eq!(world.field("c", "graph_id").as_deref(), Some("g"));
+}
+
+#[tokio::test]
+async fn graph_expires_with_its_jobs_and_not_while_one_of_them_may_run() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    graph(&world, &[member("a", &[]), member("b", &["a"])]).await;
+    let ttl = || -> Vec<i64> {
+        let keys = [keys::keys().graph(&id("g")), keys::keys().graph_jobs(&id("g"))];
+        keys.iter().map(|key| world.redis.ask(&format!("TTL {key}"))).collect()
+    };
+    let retention = i64::try_from(RETENTION.as_secs()).expect("small");
+    end(&world, &life, done).await;
+    assert!(ttl().iter().all(|ttl| *ttl > 24 * retention), "{:?}", ttl());
+    end(&world, &life, done).await;
+    assert!(ttl().iter().all(|ttl| (1..=2 * retention).contains(ttl)), "{:?}", ttl());
+    world.redis.delete(&keys::keys().graph(&id("g")));
+    let page = world.store.graphs(9, None).await.expect("listing");
+    assert!(page.items.is_empty() && page.next.is_none());
+    assert!(world.redis.members(&keys::keys().graphs()).is_empty(), "an expired one is forgotten");
+}
+
+#[tokio::test]
+async fn graphs_are_listed_page_by_page_the_newest_first() {
+    let world = World::new();
+    for number in 0..5 {
+        let new = NewGraph { id: id(&format!("g{number}")), ..new_graph(GraphKind::Batch) };
+        assert!(world.store.open_batch(&new).await.expect("opening"));
+    }
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = world.store.graphs(2, after).await.expect("listing");
+        seen.extend(page.items.iter().map(|graph| graph.id.to_string()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["g4", "g3", "g2", "g1", "g0"]);
+}
+
+#[tokio::test]
+async fn jobs_of_a_dead_actor_stay_waiting_in_their_graph_until_they_end() {
+    let world = World::new();
+    let (dead, life) = (Life::of("osis-default-1"), Life::of("osis-default-2"));
+    graph(&world, &[member("a", &[]), member("b", &["a"])]).await;
+    assert_eq!(ids(&world.claim(&dead, 1).await.attempts), ["a"]);
+    assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
+    world.set_lease(&dead, 1);
+    world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+    assert_eq!(world.status("a"), JobStatus::Dispatched);
+    assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
+    assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
+    world.set_lease(&life, 1);
+    world.store.recover_boots(None, 1, RETENTION).await.expect("recovering");
+    assert_eq!(world.status("a"), JobStatus::Error);
+    assert_eq!(progress(&world).await, "0 of 2 done, 2 failed");
+}
+
+#[tokio::test]
+async fn ends_that_a_foreign_program_writes_are_counted() {
+    let world = World::new();
+    graph(&world, &[member("a", &[]), member("b", &[]), member("c", &["b"])]).await;
+    world.redis.run(&format!("LPOP {} 2", keys::work("type:osis")));
+    world.redis.set_job("a", "status finished output 42");
+    world.redis.set_job("b", "status error error no");
+    assert_eq!(recover_pops(&world).await.foreign, 2);
+    assert_eq!(progress(&world).await, "1 of 3 done, 2 failed");
+}
