@@ -217,7 +217,7 @@ fn head(graph: &GraphInfo) -> String {
     let mut text = format!("{} {}\n", kind(graph), graph.id);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
-            let _ = writeln!(text, "{name:9} {}", escape(value));
+            let _ = writeln!(text, "{name:10} {}", escape(value));
         }
     };
     line("name", graph.name.as_deref().unwrap_or_default());
@@ -227,6 +227,9 @@ fn head(graph: &GraphInfo) -> String {
     line("created", &graph.created_at);
     line("ended", graph.ended_at.as_deref().unwrap_or_default());
     line("took", &took(graph).unwrap_or_default());
+    for (name, id) in &graph.callbacks {
+        line(name, id);
+    }
     text
 }
 

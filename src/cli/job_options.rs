@@ -31,9 +31,9 @@ pub(super) struct JobOptions {
     delay: Option<Duration>,
     #[command(flatten)]
     files: GivenFiles,
-    /// Check the script first, and submit it only if no mistake is found
+    /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
     #[arg(long)]
-    check: bool,
+    pub(super) check: bool,
 }
 
 impl JobOptions {
@@ -42,7 +42,7 @@ impl JobOptions {
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
         let words = words.filter(|word| !["id", "name"].contains(word));
-        words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay", "check"])
+        words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay"])
     }
 
     /// Returns the files that they give the job.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::ClientError;
-use crate::proto::graph::GraphKind;
+use crate::proto::graph::{GraphCallback, GraphKind};
 use crate::proto::job::{InvalidJob, Job, JobId, JobName};
 use crate::proto::text::nearest;
 use crate::store::NewGraph;
@@ -24,11 +24,12 @@ pub struct Graph {
     id: JobId,
     name: Option<JobName>,
     nodes: Vec<GraphNode>,
+    callbacks: BTreeMap<GraphCallback, Job>,
 }
 
 impl Default for Graph {
     fn default() -> Self {
-        Self { id: JobId::random(), name: None, nodes: Vec::new() }
+        Self { id: JobId::random(), name: None, nodes: Vec::new(), callbacks: BTreeMap::new() }
     }
 }
 
@@ -87,6 +88,25 @@ impl Graph {
         self.name = Some(name);
     }
 
+    /// Asks for a job at the end of the graph, which gets the id, the name, the state and the counts of the
+    /// graph in its environment. Its id, its time and its prerequisites do not count.
+    pub fn on(&mut self, callback: GraphCallback, mut job: Job) {
+        if job.spec.name.is_none() {
+            job.spec.name = callback.as_str().parse().ok();
+        }
+        job.spec.unique_key = job.spec.key_of_content().or(job.spec.unique_key.take());
+        job.spec.run_at = None;
+        job.spec.prerequisites.clear();
+        job.spec.after_any.clear();
+        job.spec.prerequisite_names.clear();
+        self.callbacks.insert(callback, job);
+    }
+
+    /// The jobs that it asks for at its end.
+    pub(crate) fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &Job)> {
+        self.callbacks.iter().map(|(callback, job)| (*callback, job))
+    }
+
     /// Adds a job under a name, by which others may wait for it. Prerequisites of its builder
     /// stay in force.
     pub fn add(&mut self, name: impl Into<String>, job: Job) -> &mut GraphNode {
@@ -94,6 +114,12 @@ impl Graph {
         let place = self.nodes.len();
         self.nodes.push(node);
         &mut self.nodes[place]
+    }
+
+    /// The jobs with their names, then those that it asks for at its end.
+    pub(crate) fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
+        let jobs = self.nodes.iter().map(|node| (node.name.as_str(), &node.job));
+        jobs.chain(self.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
     }
 
     /// The number of its jobs.
@@ -118,6 +144,7 @@ impl Graph {
             kind: GraphKind::Graph,
             name: self.name.clone(),
             caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
+            callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
         }
     }
 

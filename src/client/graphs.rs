@@ -1,5 +1,6 @@
 //! Graphs and batches as objects: lists, shows, awaits, retries, stops and deletes them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -42,6 +43,10 @@ pub struct GraphDocument {
     /// The time at which its last job ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
+    /// The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the
+    /// id of its job.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub callbacks: BTreeMap<String, String>,
 }
 
 impl From<&GraphInfo> for GraphDocument {
@@ -60,6 +65,11 @@ impl From<&GraphInfo> for GraphDocument {
             caller_id: graph.caller.clone(),
             created_at: graph.created_at.clone(),
             ended_at: graph.ended_at.clone(),
+            callbacks: graph
+                .callbacks
+                .iter()
+                .map(|(name, id)| ((*name).to_owned(), id.clone()))
+                .collect(),
         }
     }
 }
@@ -268,6 +278,8 @@ impl Client {
                 return Err(runs(&job.id));
             }
         }
+        // A deleted job ends its dependents, and with them the graph.
+        self.store.drop_callbacks(id).await?;
         let mut change = GraphChange::default();
         for member in self.all_members(id, &GraphJobOutcome::ALL).await?.iter().rev() {
             match self.store.delete(&member.id, self.job.kept()).await? {
@@ -278,6 +290,17 @@ impl Client {
         }
         self.store.drop_graph(id).await?;
         Ok(change)
+    }
+
+    /// Forgets a batch of which no job was accepted.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn drop_empty_batch(&self, id: &JobId) -> Result<(), ClientError> {
+        if self.store.graph(id).await?.is_some_and(|batch| batch.counts.jobs == 0) {
+            self.store.drop_graph(id).await?;
+        }
+        Ok(())
     }
 
     /// Lists all jobs of a graph with these outcomes, in the order of the graph.

@@ -27,7 +27,13 @@ impl Default for NewBatch {
 impl NewBatch {
     fn stored_with(&self, jobs: &[Job]) -> NewGraph {
         let caller = jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default();
-        NewGraph { id: self.id.clone(), kind: GraphKind::Batch, name: self.name.clone(), caller }
+        NewGraph {
+            id: self.id.clone(),
+            kind: GraphKind::Batch,
+            name: self.name.clone(),
+            caller,
+            callbacks: Vec::new(),
+        }
     }
 }
 
@@ -83,6 +89,7 @@ impl Client {
         graph: &Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         let jobs = graph.jobs()?;
+        self.check_callbacks(graph)?;
         let new = graph.stored_with(&jobs);
         let jobs = members(&jobs, graph.id());
         let submitted = self.submit_batch(&jobs, Some(&new), &|place| graph.name(place)).await;
@@ -94,6 +101,27 @@ impl Client {
             error => error,
         })?;
         Ok(graph.ids())
+    }
+
+    fn check_callbacks(&self, graph: &Graph) -> Result<(), ClientError> {
+        for (callback, job) in graph.callbacks() {
+            self.check(job).map_err(|error| ClientError::Refused {
+                place: graph.len(),
+                name: callback.as_str().to_owned(),
+                error: Box::new(error.into()),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Checks a graph as far as it can be told without Redis. Prerequisites outside of it are not looked
+    /// for.
+    ///
+    /// # Errors
+    /// As [`Client::submit_graph`].
+    pub fn check_graph(&self, graph: &Graph) -> Result<(), ClientError> {
+        self.check_callbacks(graph)?;
+        self.check_batch(&graph.jobs()?, &|place| graph.name(place))
     }
 
     /// Submits an atomic batch of up to [`Store::WHOLE_MAX`] jobs, which may wait for each other
@@ -132,28 +160,16 @@ impl Client {
         if jobs.is_empty() {
             return Ok(());
         }
-        if jobs.len() > Store::WHOLE_MAX {
-            return Err(ClientError::TooMany { jobs: jobs.len(), most: Store::WHOLE_MAX });
-        }
+        self.check_batch(jobs, name)?;
         let refused = |place, error| ClientError::Refused {
             place,
             name: name(place),
             error: Box::new(error),
         };
-        for (place, job) in jobs.iter().enumerate() {
-            self.check(job).map_err(|error| refused(place, error.into()))?;
-        }
         let jobs = &*self.completed(jobs).await?;
+        // A job may have got its unique key only now.
         if let Some((place, error)) = clash(jobs) {
             return Err(refused(place, error));
-        }
-        let links = Links::of(jobs);
-        if let Some(cycle) = links.cycle() {
-            return Err(ClientError::Cycle(cycle.into_iter().map(name).collect()));
-        }
-        if links.others > Store::WHOLE_OTHERS_MAX {
-            let (jobs, most) = (links.others, Store::WHOLE_OTHERS_MAX);
-            return Err(ClientError::TooManyOthers { jobs, most });
         }
         let submitted = self.store.submit_atomic_graph(jobs, graph, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
@@ -184,6 +200,37 @@ impl Client {
                 reason: TOO_SLOW.to_owned(),
             })),
         }
+    }
+
+    /// Checks jobs of an atomic batch as far as it can be told without Redis.
+    fn check_batch(
+        &self,
+        jobs: &[Job],
+        name: &(dyn Fn(usize) -> String + Sync),
+    ) -> Result<(), ClientError> {
+        if jobs.len() > Store::WHOLE_MAX {
+            return Err(ClientError::TooMany { jobs: jobs.len(), most: Store::WHOLE_MAX });
+        }
+        let refused = |place, error| ClientError::Refused {
+            place,
+            name: name(place),
+            error: Box::new(error),
+        };
+        for (place, job) in jobs.iter().enumerate() {
+            self.check(job).map_err(|error| refused(place, error.into()))?;
+        }
+        if let Some((place, error)) = clash(jobs) {
+            return Err(refused(place, error));
+        }
+        let links = Links::of(jobs);
+        if let Some(cycle) = links.cycle() {
+            return Err(ClientError::Cycle(cycle.into_iter().map(name).collect()));
+        }
+        if links.others > Store::WHOLE_OTHERS_MAX {
+            let (jobs, most) = (links.others, Store::WHOLE_OTHERS_MAX);
+            return Err(ClientError::TooManyOthers { jobs, most });
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Graphs and batches as objects: what is kept of them, and how far their jobs have come.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
@@ -156,6 +156,31 @@ impl fmt::Display for GraphCounts {
     }
 }
 
+/// A job that a graph or batch asks for at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GraphCallback {
+    /// Once all jobs have finished.
+    Success,
+    /// Once all have ended, and not all finished.
+    Failure,
+    /// Once all have ended.
+    End,
+}
+
+impl GraphCallback {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Success, Self::Failure, Self::End];
+
+    /// Returns its key in files and documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "on_success",
+            Self::Failure => "on_failure",
+            Self::End => "on_end",
+        }
+    }
+}
+
 /// A graph or batch. Times are RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphInfo {
@@ -173,12 +198,34 @@ pub struct GraphInfo {
     pub ended_at: Option<String>,
     /// The numbers of its jobs.
     pub counts: GraphCounts,
+    /// The callbacks that were started last, each with its job.
+    pub callbacks: BTreeMap<&'static str, String>,
 }
 
 impl GraphInfo {
-    /// Reads a hash. `None` if it is empty.
-    pub fn from_hash(id: JobId, mut fields: HashMap<String, String>) -> Option<Self> {
+    /// The fields of its hash, without the callbacks, which may be large.
+    pub const FIELDS: [&str; 9] = [
+        "jobs",
+        "kind",
+        "name",
+        "caller",
+        "created_at",
+        "ended_at",
+        "on_success_job",
+        "on_failure_job",
+        "on_end_job",
+    ];
+
+    /// Reads the values of its fields. `None` if it does not exist.
+    pub fn from_values(id: JobId, values: Vec<Option<String>>) -> Option<Self> {
+        let fields = Self::FIELDS.into_iter().zip(values);
+        let mut fields: HashMap<&str, String> =
+            fields.filter_map(|(name, value)| Some((name, value?))).collect();
         let jobs = fields.get("jobs")?.parse().ok()?;
+        let callbacks = GraphCallback::ALL.into_iter().zip(&Self::FIELDS[6..]);
+        let callbacks = callbacks
+            .filter_map(|(callback, field)| Some((callback.as_str(), fields.get(field)?.clone())))
+            .collect();
         let kind = match fields.get("kind").map(String::as_str) {
             Some("batch") => GraphKind::Batch,
             _ => GraphKind::Graph,
@@ -191,6 +238,7 @@ impl GraphInfo {
             created_at: fields.remove("created_at").unwrap_or_default(),
             ended_at: fields.remove("ended_at"),
             counts: GraphCounts { jobs, ..GraphCounts::default() },
+            callbacks,
         })
     }
 }

@@ -252,7 +252,9 @@ fn ranks_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); links.len()];
     let mut pending: Vec<usize> = links.iter().map(BTreeSet::len).collect();
     for (place, prerequisites) in links.iter().enumerate() {
-        prerequisites.iter().for_each(|prerequisite| dependents[*prerequisite].push(place));
+        for prerequisite in prerequisites {
+            dependents[*prerequisite].push(place);
+        }
     }
     let mut next: BTreeSet<usize> = (0..links.len()).filter(|place| pending[*place] == 0).collect();
     let mut ranks = vec![0; links.len()];

@@ -1,12 +1,12 @@
 //! Graphs and batches as objects: their lists, their counts, and their jobs by outcome.
 
-use std::collections::HashMap;
-
 use redis::ScriptInvocation;
+use serde_json::json;
 
+use super::submission::named_target;
 use super::{Store, StoreError};
-use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
-use crate::proto::job::{JobId, JobName};
+use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
+use crate::proto::job::{Job, JobId, JobName};
 
 const READING: &str = "reading graphs";
 
@@ -21,6 +21,8 @@ pub struct NewGraph {
     pub name: Option<JobName>,
     /// The name of its submitter.
     pub caller: String,
+    /// The jobs that it asks for at its end. They wait for no others, and for no time.
+    pub callbacks: Vec<(GraphCallback, Job)>,
 }
 
 impl NewGraph {
@@ -36,6 +38,15 @@ impl NewGraph {
         }
         if !self.caller.is_empty() {
             script.arg("caller").arg(&self.caller);
+        }
+        if !self.callbacks.is_empty() {
+            script.arg("callbacks").arg("1");
+        }
+        for (callback, job) in &self.callbacks {
+            let mut texts = Vec::from(named_target(job));
+            let fields = job.submitted_fields().into_iter().filter(|(name, _)| *name != "id");
+            texts.extend(fields.flat_map(|(name, value)| [name.to_owned(), value]));
+            script.arg(callback.as_str()).arg(json!(texts).to_string());
         }
     }
 }
@@ -94,6 +105,16 @@ impl Store {
         let mut script = self.scripts.drop_graph.prepare_invoke();
         script.arg(id.as_str());
         Ok(self.invoke::<u8>("deleting a graph", &script).await? == 1)
+    }
+
+    /// Takes the callbacks of a graph or batch away.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn drop_callbacks(&self, id: &JobId) -> Result<(), StoreError> {
+        let mut command = redis::cmd("HDEL");
+        command.arg(self.keys.graph(id)).arg("callbacks");
+        self.link.query::<u64>("taking the callbacks of a graph away", &command).await.map(drop)
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.
@@ -165,7 +186,7 @@ impl Store {
         }
         let mut pipeline = redis::pipe();
         for id in ids {
-            pipeline.cmd("HGETALL").arg(self.keys.graph(id));
+            pipeline.cmd("HMGET").arg(self.keys.graph(id)).arg(&GraphInfo::FIELDS);
             let ended =
                 [GraphJobOutcome::Finished, GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
             for outcome in ended {
@@ -177,14 +198,14 @@ impl Store {
         let unexpected = |_| StoreError::unexpected(READING);
         let mut graphs = Vec::with_capacity(ids.len());
         for (id, answer) in ids.iter().zip(answers.chunks_exact(4)) {
-            let fields: HashMap<String, String> =
+            let values: Vec<Option<String>> =
                 redis::from_redis_value(answer[0].clone()).map_err(unexpected)?;
             let mut counts = [0; 3];
             for (count, value) in counts.iter_mut().zip(&answer[1..]) {
                 *count = redis::from_redis_value(value.clone()).map_err(unexpected)?;
             }
             let [finished, failed, cancelled] = counts;
-            graphs.push(GraphInfo::from_hash(id.clone(), fields).map(|graph| {
+            graphs.push(GraphInfo::from_values(id.clone(), values).map(|graph| {
                 let jobs = graph.counts.jobs;
                 GraphInfo { counts: GraphCounts { jobs, finished, failed, cancelled }, ..graph }
             }));

@@ -5,8 +5,8 @@ use redis::ScriptInvocation;
 
 use super::attempts::kept;
 use super::portions::JOB_WORK;
-use crate::proto::job::{INPUT_FILES, Job, JobId, JobStatus, OnDuplicate, Retention};
-use crate::proto::target::ScriptType;
+use crate::proto::job::{INPUT_FILES, Job, JobId, JobStatus, OnDuplicate, Retention, UniqueKey};
+use crate::proto::target::{Group, ScriptType};
 
 /// The prefix of a prerequisite that only has to end; `ANY` in `shared/prerequisites.lua`.
 pub(super) const ANY: char = '?';
@@ -28,15 +28,23 @@ pub enum Submitted {
 
 /// Adds the arguments that decide in which index a job stands.
 pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
-    let named = |value: Option<String>| value.unwrap_or_default();
-    script
-        .arg(job.id.as_str())
-        .arg(job.spec.script_type.as_ref().map_or("", ScriptType::as_str))
-        .arg(job.spec.group.as_ref().map_or("", |group| group.as_str()))
-        .arg(named(job.spec.instance.map(|instance| instance.to_string())))
-        .arg(job.spec.priority.as_str())
-        .arg(named(job.spec.run_at.map(|time| time.as_microsecond().to_string())))
-        .arg(job.spec.unique_key.as_ref().map_or("", |key| key.as_str()));
+    let [script_type, group, instance, priority, unique_key] = named_target(job);
+    let run_at = job.spec.run_at.map(|time| time.as_microsecond().to_string()).unwrap_or_default();
+    script.arg(job.id.as_str()).arg(script_type).arg(group).arg(instance).arg(priority);
+    script.arg(run_at).arg(unique_key);
+}
+
+/// Returns the script type, group, instance, priority and unique key of a job, each '' without one.
+pub(super) fn named_target(job: &Job) -> [String; 5] {
+    let spec = &job.spec;
+    let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
+    [
+        text(spec.script_type.as_ref().map(ScriptType::as_str)),
+        text(spec.group.as_ref().map(Group::as_str)),
+        spec.instance.map(|instance| instance.to_string()).unwrap_or_default(),
+        spec.priority.as_str().to_owned(),
+        text(spec.unique_key.as_ref().map(UniqueKey::as_str)),
+    ]
 }
 
 /// Returns the id of the graph or batch that a job belongs to, else ''.

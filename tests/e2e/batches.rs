@@ -110,6 +110,10 @@ fn batch_is_an_object_with_an_id_and_a_name() {
     assert!(list.contains("  two jobs  batch  failed  1 of 2 done, 1 failed"), "{list}");
     let refused = hero.run_with_input(&["--json", "submit", "--batch", "-"], "{}\n").code(65);
     assert!(refused.stdout.contains("\"batch_id\":null"), "{}", refused.stdout);
+    let unknown = "{\"script_type\":\"osis\",\"script\":\"1\",\"prerequisites\":[\"nobody\"]}\n";
+    let none = ["submit", "--batch", "-", "--id", "none"];
+    hero.run_with_input(&none, unknown).code(65).says("1 line was rejected");
+    hero.run(&["graph", "show", "none"]).code(66);
     let again = ["submit", "--batch", "-", "--id", "whole"];
     let refused = hero.run_with_input(&again, &lines("e", "f")).code(65).stdout("");
     refused.says("the id whole is that of another");

@@ -421,3 +421,113 @@ fn graph_is_not_deleted_while_a_job_of_it_runs() {
     hero.run(&["graph", "wait", "g"]).code(1).stdout("0 of 2 done, 2 cancelled\n");
     hero.run(&["graph", "delete", "g"]).code(0).stdout("2 jobs deleted\n");
 }
+
+#[test]
+fn callbacks_of_a_graph_get_its_counts_and_start_again_after_a_retry() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _units = ["sal-default-1", "osis-default-1"].map(|unit| hero.actor(unit).start());
+    let gate = redis.folder().join("gate");
+    let text = format!(
+        "id = \"g\"\nname = \"night\"\n[defaults]\ntype = \"osis\"\nretries = 0\n\
+         [job.a]\nscript = \"1\"\n[job.b]\nafter = [\"a\"]\ntype = \"sal\"\n\
+         script = '''if !exist({gate:?}) {{ throw \"not yet\" }} 2'''\n\
+         [on_success]\nscript = '`${{ENV.HERO_GRAPH_NAME}}: ${{ENV.HERO_GRAPH_FINISHED}} done`'\n\
+         [on_failure]\nname = \"tell\"\n\
+         script = '`${{ENV.HERO_GRAPH_ID}} ${{ENV.HERO_GRAPH_STATE}}, ${{ENV.HERO_GRAPH_FAILED}} failed`'\n"
+    );
+    file(&redis, "g.toml", &text);
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    let called = |name: &str| {
+        let mut found = None;
+        wait_until(&format!("{name} was started"), || {
+            let shown = document(&hero.run(&["--json", "graph", "show", "g"]).code(0).stdout);
+            found = shown["graph"]["callbacks"][name].as_str().map(str::to_owned);
+            found.is_some()
+        });
+        found.expect("it was started")
+    };
+    hero.run(&["job", "wait", &called("on_failure")]).code(0).stdout("g failed, 1 failed\n");
+    assert_eq!(field(&redis, &called("on_failure"), "name").as_deref(), Some("tell"));
+    std::fs::write(&gate, "").expect("opening the gate");
+    hero.run(&["graph", "retry", "g"]).code(0);
+    hero.run(&["job", "wait", &called("on_success")]).code(0).stdout("night: 2 done\n");
+    hero.run(&["graph", "delete", "g"]).code(0);
+}
+
+#[test]
+fn callback_is_started_by_its_graph_alone_and_its_mistakes_are_named() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let job = "[job.a]\ntype = \"osis\"\nscript = \"1\"\n";
+    for (text, message) in [
+        (
+            "[on_end]\ntype = \"osis\"\nscript = \"1\"\nafter = [\"a\"]\n",
+            "g.toml:7:9: on_end.after: the end of its graph",
+        ),
+        ("[on_end]\ntype = \"osis\"\n", "g.toml:4:2: on_end: needs either a script or a file"),
+        (
+            "[on_ende]\ntype = \"osis\"\n",
+            "g.toml:4:2: unknown key `on_ende`; did you mean `on_end`?",
+        ),
+        (
+            "[on_end]\ntype = \"osis\"\nscript = \"1\"\ntimeout = \"99d\"\n",
+            "g.toml:4:2: on_end: invalid job: timeout",
+        ),
+    ] {
+        file(&redis, "g.toml", &format!("{job}{text}"));
+        hero.run(&["submit", "--graph", "g.toml"]).code(65).says(message);
+        assert!(redis.all("JOB").is_empty(), "{message}");
+    }
+}
+
+#[test]
+fn graph_is_checked_without_being_submitted_and_without_redis() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let check = ["submit", "--check", "--graph", "g.toml"];
+    let job = |name: &str, script: &str, after: &str| {
+        format!("[job.{name}]\ntype = \"osis\"\nscript = '{script}'\nafter = [{after}]\n")
+    };
+    file(&redis, "g.toml", &[job("a", "1", ""), job("b", "INPUTS.a", "\"a\"")].concat());
+    hero.run(&check).code(0).stdout("2 jobs: no mistake found\n");
+    let named = hero.run(&["--json", "submit", "--check", "--graph", "g.toml"]).code(0);
+    assert_eq!(document(&named.stdout)["jobs"], 2);
+    assert!(redis.all("JOB").is_empty() && redis.all("GRAPH").is_empty());
+    for (text, message) in [
+        (
+            [job("a", "1", "\"b\""), job("b", "1", "\"a\"")].concat(),
+            "g.toml:1:6: jobs wait for each other",
+        ),
+        ([job("a", "1 +", ""), job("b", "nothing()", "")].concat(), "a:1:"),
+        (job("a", "1 +", "") + "[on_end]\ntype = \"osis\"\nscript = \"2 +\"\n", "on_end:1:"),
+    ] {
+        file(&redis, "g.toml", &text);
+        hero.run(&check).code(65).says(message);
+    }
+}
+
+#[test]
+fn object_is_passed_on_from_osis_to_python_and_back() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _units = ["osis-default-1", "python-default-1"].map(|unit| hero.actor(unit).start());
+    let text = "id = \"g\"\n[job.one]\ntype = \"osis\"\n\
+                script = '#{name: \"web\", ports: [80, 443], on: true}'\n\
+                [job.two]\ntype = \"python\"\nafter = [\"one\"]\nscript = '''\n\
+                import json, os\n\
+                one = json.loads(json.load(open(os.environ[\"HERO_INPUTS\"]))[\"one\"])\n\
+                one[\"ports\"].append(8080)\nprint(json.dumps(one))\n'''\n\
+                [job.three]\nid = \"three\"\ntype = \"osis\"\nafter = [\"two\"]\n\
+                script = 'let two = json_parse(INPUTS.two); two.sum = two.ports.reduce(|a, b| a + b, 0); \
+                to_json(two)'\n";
+    file(&redis, "g.toml", text);
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    hero.run(&["graph", "wait", "g"]).code(0).stdout("3 of 3 done\n");
+    let done = hero.run(&["job", "output", "three"]).code(0).stdout;
+    let three = document(&done);
+    assert_eq!(
+        three,
+        serde_json::json!({ "name": "web", "ports": [80, 443, 8080], "on": true, "sum": 8603 })
+    );
+}

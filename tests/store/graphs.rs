@@ -1,7 +1,7 @@
 //! Graphs and batches as objects: their counts follow their jobs through every end, retry and deletion.
 
 use hero::client::JobBuilder;
-use hero::proto::graph::{GraphJobOutcome, GraphKind, GraphState};
+use hero::proto::graph::{GraphCallback, GraphJobOutcome, GraphKind, GraphState};
 use hero::proto::job::{Job, JobId, JobStatus};
 use hero::store::{BatchOutcome, DeleteOutcome, NewGraph, Verdict};
 
@@ -21,7 +21,7 @@ fn member(name: &str, after: &[&str]) -> Job {
 
 fn new_graph(kind: GraphKind) -> NewGraph {
     let name = Some("nightly".parse().expect("a legal name"));
-    NewGraph { id: id("g"), kind, name, caller: "me".to_owned() }
+    NewGraph { id: id("g"), kind, name, caller: "me".to_owned(), callbacks: Vec::new() }
 }
 
 /// Submits jobs as the graph `g`.
@@ -203,4 +203,106 @@ async fn ends_that_a_foreign_program_writes_are_counted() {
     world.redis.set_job("b", "status error error no");
     assert_eq!(recover_pops(&world).await.foreign, 2);
     assert_eq!(progress(&world).await, "1 of 3 done, 2 failed");
+}
+
+/// A graph with all callbacks.
+fn with_callbacks() -> NewGraph {
+    let callback = |of: GraphCallback| {
+        let job = JobBuilder::new("python", "1").name(of.as_str()).env("A", "b");
+        (of, job.build().expect("a legal job"))
+    };
+    NewGraph { callbacks: GraphCallback::ALL.map(callback).into(), ..new_graph(GraphKind::Graph) }
+}
+
+async fn settle(world: &World) {
+    while world.store.settle(RETENTION).await.expect("settling") {}
+    world.check();
+}
+
+/// Takes the callbacks that stand in their queue, by their names.
+async fn called_back(world: &World, life: &Life) -> Vec<Job> {
+    let claimed = world.claim(life, 9).await;
+    let mut jobs: Vec<Job> = Vec::new();
+    for attempt in claimed.attempts {
+        jobs.push(attempt.job.expect("a legal job"));
+        world.finish(life, &attempt.id, done()).await;
+    }
+    jobs
+}
+
+fn names(jobs: &[Job]) -> Vec<String> {
+    jobs.iter().map(|job| job.spec.name.as_ref().expect("named").to_string()).collect()
+}
+
+#[tokio::test]
+async fn callbacks_start_once_for_each_end_of_their_graph() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let calls = Life::of("python-default-1");
+    let jobs = [member("a", &[]), member("b", &["a"])];
+    let submitted =
+        world.store.submit_atomic_graph(&jobs, Some(&with_callbacks()), RETENTION).await;
+    assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
+    end(&world, &life, done).await;
+    settle(&world).await;
+    assert!(called_back(&world, &calls).await.is_empty(), "the graph has not ended");
+    end(&world, &life, failed).await;
+    settle(&world).await;
+    let called = called_back(&world, &calls).await;
+    assert_eq!(names(&called), ["on_failure", "on_end"]);
+    let variable = |name: &str| called[0].spec.env_vars.get(name).map(String::as_str);
+    let found = ["A", "HERO_GRAPH_ID", "HERO_GRAPH_NAME", "HERO_GRAPH_STATE"].map(variable);
+    assert_eq!(found, ["b", "g", "nightly", "failed"].map(Some));
+    let counts = ["JOBS", "FINISHED", "FAILED", "CANCELLED"];
+    let counts = counts.map(|name| variable(&format!("HERO_GRAPH_{name}")).map(str::to_owned));
+    assert_eq!(counts, ["2", "1", "1", "0"].map(|text| Some(text.to_owned())));
+    assert_eq!(called[0].graph_id, Some(id("g")));
+    assert_eq!(world.count("python", "submitted"), 2);
+    assert_eq!(progress(&world).await, "1 of 2 done, 1 failed");
+    world.store.retry(&id("b")).await.expect("retrying");
+    end(&world, &life, done).await;
+    settle(&world).await;
+    assert_eq!(names(&called_back(&world, &calls).await), ["on_success", "on_end"]);
+    settle(&world).await;
+    assert!(called_back(&world, &calls).await.is_empty());
+    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    assert_eq!(
+        info.callbacks.keys().copied().collect::<Vec<_>>(),
+        ["on_end", "on_failure", "on_success"]
+    );
+}
+
+#[tokio::test]
+async fn callbacks_start_after_the_last_job_was_stopped_failed_with_another_or_died() {
+    for last in ["stop", "prerequisite", "death", "delete"] {
+        let (world, life) = (World::new(), Life::of("osis-default-1"));
+        let calls = Life::of("python-default-1");
+        let jobs = [member("a", &[]), member("b", &["a"])];
+        let submitted =
+            world.store.submit_atomic_graph(&jobs, Some(&with_callbacks()), RETENTION).await;
+        assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
+        match last {
+            "stop" => {
+                for job in ["b", "a"] {
+                    world.store.stop(&id(job), RETENTION, None).await.expect("stopping");
+                }
+            }
+            "delete" => drop(world.store.delete(&id("a"), RETENTION).await.expect("deleting")),
+            "prerequisite" => end(&world, &life, failed).await,
+            _ => {
+                world.claim(&life, 1).await;
+                world.set_lease(&life, 1);
+                world.store.recover_boots(None, 0, RETENTION).await.expect("recovering");
+            }
+        }
+        settle(&world).await;
+        let called = called_back(&world, &calls).await;
+        assert_eq!(names(&called), ["on_failure", "on_end"], "{last}");
+        let cancelled = called[0].spec.env_vars["HERO_GRAPH_CANCELLED"].as_str();
+        let expected = match last {
+            "stop" => "2",
+            "delete" => "1",
+            _ => "0",
+        };
+        assert_eq!(cancelled, expected, "{last}");
+    }
 }

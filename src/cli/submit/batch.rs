@@ -24,6 +24,8 @@ const BYTES_PER_CALL: usize = 1 << 20;
 struct Tally {
     json: bool,
     ids: Vec<Value>,
+    /// The number of accepted jobs.
+    accepted: u64,
     /// The number of jobs that belong to the batch.
     members: u64,
     /// True once the batch is stored as an object.
@@ -49,6 +51,10 @@ pub(super) async fn run(
         submit_atomic_batch(client, batch, &mut lines, &mut tally).await?;
     } else {
         while submit_some(client, batch, &mut lines, &mut tally).await? {}
+        if tally.is_stored && tally.accepted == 0 {
+            client.drop_empty_batch(&batch.id).await?;
+            tally.is_stored = false;
+        }
     }
     tally.end(path, batch)
 }
@@ -148,6 +154,7 @@ async fn submit_atomic_batch(
 
 impl Tally {
     fn add(&mut self, path: &Path, number: u64, result: Result<JobId, ClientError>) {
+        self.accepted += u64::from(result.is_ok());
         match result {
             Ok(id) if self.json => self.ids.push(id.as_str().into()),
             Ok(id) => self.unwritten.extend([id.as_str(), "\n"]),

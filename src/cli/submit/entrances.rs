@@ -92,6 +92,14 @@ fn from_graph(text: &str) -> Result<Job, String> {
     jobs.into_iter().next().ok_or_else(|| "no job".to_owned())
 }
 
+fn from_callback(text: &str) -> Result<Job, String> {
+    let path = Path::new("g.toml");
+    let source = graph::parse(path, text).map_err(|error| error.message)?;
+    let read = graph::GraphFile::read(&source, path, &Config::default());
+    let (_, graph) = read.map_err(|error| error.message)?;
+    graph.callbacks().next().map(|(_, job)| job.clone()).ok_or_else(|| "no callback".to_owned())
+}
+
 fn from_cron(text: &str) -> Result<Job, String> {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("a.toml"), text).expect("writing a file");
@@ -192,6 +200,12 @@ fn every_setting_can_be_given_at_every_entrance() {
             absent(Entrance::GraphDefaults),
             from_graph(&defaults),
         );
+        let callback = format!(
+            "[job.a]\ntype = \"osis\"\nscript = \"1\"\n{}",
+            table(setting, "on_end", &of_job)
+        );
+        let callback = from_callback(&callback);
+        check(setting, "a callback", absent(Entrance::GraphCallback), callback);
         let cron = from_cron(&table(setting, "cron.a", &of_cron));
         check(setting, "a periodic job", absent(Entrance::PeriodicJob), cron);
         check(setting, "a line of a batch", None, from_line(setting));

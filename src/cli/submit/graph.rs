@@ -12,6 +12,7 @@ use crate::cli::script::ScriptSource;
 use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration};
 use crate::error::{Error, Exit};
+use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Entrance, Job, JobId, JobName, JobSpec};
 use crate::proto::target::ScriptType;
 
@@ -26,6 +27,13 @@ struct NodeKeys {
     delay: Option<String>,
     after: Vec<Spanned<String>>,
     after_any: Vec<Spanned<String>>,
+}
+
+/// The keys of a callback that are not settings of the job itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+struct CallbackKeys {
+    file: Option<PathBuf>,
 }
 
 /// The keys of `[defaults]` that are not settings of the jobs themselves.
@@ -71,7 +79,9 @@ impl<'s> GraphFile<'s> {
         path: &Path,
         config: &Config,
     ) -> Result<(Self, Graph), Error> {
-        source.has_only(&["id", "name", "job", "defaults"]).map_err(refused)?;
+        source
+            .has_only(&["id", "name", "job", "defaults", "on_success", "on_failure", "on_end"])
+            .map_err(refused)?;
         let mut defaults = (JobSpec::default(), DefaultKeys::default());
         if let Some(table) =
             source.job_table("defaults", Entrance::GraphDefaults).map_err(refused)?
@@ -90,7 +100,7 @@ impl<'s> GraphFile<'s> {
             let mut spec = defaults.0.clone();
             let keys: NodeKeys = table.read(&["after", "after_any"], &mut spec).map_err(refused)?;
             let delay = keys.delay.as_ref().or(defaults.1.delay.as_ref());
-            read_script(&mut spec, &keys, &table, path, config)?;
+            read_script(&mut spec, keys.file.as_ref(), &table, path, config)?;
             let mut job = Job::from(spec);
             delay_by(&mut job, delay, &table).map_err(refused)?;
             file.jobs.insert(table.name.clone(), table.span.clone());
@@ -102,6 +112,15 @@ impl<'s> GraphFile<'s> {
                 let key = (table.name.clone(), prerequisite.into_inner());
                 file.prerequisites.entry(key).or_insert(span);
             }
+        }
+        for callback in GraphCallback::ALL {
+            let table = source.job_table(callback.as_str(), Entrance::GraphCallback);
+            let Some(table) = table.map_err(refused)? else { continue };
+            let mut spec = defaults.0.clone();
+            let keys: CallbackKeys = table.read(&[], &mut spec).map_err(refused)?;
+            read_script(&mut spec, keys.file.as_ref(), &table, path, config)?;
+            file.jobs.insert(callback.as_str().to_owned(), table.span.clone());
+            graph.on(callback, Job::from(spec));
         }
         Ok((file, graph))
     }
@@ -151,14 +170,14 @@ fn delay_by(
 /// Reads the script, and finds its type by the file's extension where none is named.
 fn read_script(
     spec: &mut JobSpec,
-    keys: &NodeKeys,
+    file: Option<&PathBuf>,
     table: &JobTable<'_>,
     path: &Path,
     config: &Config,
 ) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let script = (!spec.script.is_empty()).then(|| std::mem::take(&mut spec.script));
-    let (key, from) = match (script, &keys.file) {
+    let (key, from) = match (script, file) {
         (Some(script), None) => ("script", ScriptSource::of(None, Some(script))),
         (None, Some(file)) => ("file", ScriptSource::of(Some(folder.join(file)), None)),
         _ => return Err(refused(table.wrong_table("needs either a script or a file"))),

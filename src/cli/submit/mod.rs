@@ -12,12 +12,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::job_options::JobOptions;
-use super::{Global, output};
-use crate::client::{Client, NewBatch};
+use super::{Global, output, script_doc};
+use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
-use crate::error::Error;
-use crate::proto::job::{JobId, JobName};
-use crate::proto::text::escape_lines;
+use crate::error::{Error, Exit};
+use crate::proto::job::{JobId, JobName, JobSpec};
+use crate::proto::text::{counted, escape_lines};
 use crate::store::Hindrance;
 
 /// Submit a script and print the id of the job; or many, from a file
@@ -29,12 +29,13 @@ use crate::store::Hindrance;
                         hero submit --input data.csv=/home/ann/data.csv report.py\n  \
                         hero submit --unique-by script --unique-for 10m report.py -- north\n  \
                         hero submit --graph release.toml\n  \
+                        hero submit --check --graph release.toml\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n\
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
                         after, after_any (names of the graph, or ids) and the options above. A\n\
                         batch has a job a line, its members named as the fields of the hash.\n\
                         Beside --graph or --batch, --id and --name are those of the graph or batch;\n\
-                        no other option of one job can be given there. hero graph shows both.")]
+                        of the others only --check can be given, which checks a graph and submits nothing.")]
 pub(super) struct Submit {
     #[command(flatten)]
     options: JobOptions,
@@ -42,7 +43,7 @@ pub(super) struct Submit {
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids())]
     graph: Option<PathBuf>,
     /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
-    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids())]
+    #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]))]
     batch: Option<PathBuf>,
     /// Submit all jobs of the batch, or none if one is rejected
     #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
@@ -54,7 +55,7 @@ impl Submit {
         let config = global.config()?;
         if let Some(file) = &self.graph {
             let named = self.options.id_and_name()?;
-            submit_graph(file, named, &config, global.json).await?;
+            submit_graph(file, named, self.options.check, &config, global.json).await?;
         } else if let Some(file) = &self.batch {
             let client = Client::open(&config)?;
             let (id, name) = self.options.id_and_name()?;
@@ -92,6 +93,7 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
 async fn submit_graph(
     file: &Path,
     (id, name): (Option<JobId>, Option<JobName>),
+    is_check: bool,
     config: &Config,
     json: bool,
 ) -> Result<(), Error> {
@@ -105,6 +107,9 @@ async fn submit_graph(
         graph.set_name(name);
     }
     let client = Client::open(config)?;
+    if is_check {
+        return check_graph(&client, &places, &graph, config, json);
+    }
     let ids = client.submit_graph(&graph).await.map_err(|error| places.explained(error))?;
     let text = if json {
         format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
@@ -117,6 +122,32 @@ async fn submit_graph(
         output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
     }
     Ok(())
+}
+
+/// Checks a graph and its scripts without Redis.
+fn check_graph(
+    client: &Client,
+    places: &graph::GraphFile<'_>,
+    graph: &Graph,
+    config: &Config,
+    json: bool,
+) -> Result<(), Error> {
+    client.check_graph(graph).map_err(|error| places.explained(error))?;
+    let mut problems = Vec::new();
+    for (name, job) in graph.jobs_and_callbacks() {
+        let Some(script_type) = &job.spec.script_type else { continue };
+        let JobSpec { script, extension, .. } = &job.spec;
+        let checked = script_doc::refuse_faulty(config, script_type, name, script, extension);
+        // Not every type has a check.
+        problems.extend(checked.err().filter(|error| error.exit == Exit::Data));
+    }
+    if problems.is_empty() {
+        let jobs = graph.len();
+        let readable = || format!("{}: no mistake found\n", counted(jobs as u64, "job", "jobs"));
+        return output::print(json, || json!({ "jobs": jobs }), readable);
+    }
+    let lines: Vec<String> = problems.into_iter().map(|error| error.message).collect();
+    Err(Error::new(Exit::Data, lines.join("\n")))
 }
 
 #[cfg(test)]
@@ -138,6 +169,7 @@ mod tests {
             &["--batch", "-"],
             &["--batch", "b", "--all-or-none", "--name", "nightly"],
             &["--graph", "g.toml", "--name", "nightly", "--id", "g1"],
+            &["--graph", "g.toml", "--check"],
             &["-e", "1", "-t", "osis"],
         ] {
             assert!(read(good).is_ok(), "{good:?}");
@@ -147,6 +179,7 @@ mod tests {
             &["--graph", "g.toml", "--batch", "b"],
             &["--graph", "g.toml", "-t", "osis"],
             &["--batch", "b", "--env", "A=b"],
+            &["--batch", "b", "--check"],
             &["--batch", "b", "--limit-key", "k"],
             &["--graph", "g.toml", "--limit-key", "k"],
             &["--graph", "g.toml", "--delay", "1s"],

@@ -16,6 +16,7 @@ macro_rules! job_settings {
                 value_name: "ID",
                 absent: &[
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::GraphCallback, "each end of the graph makes another job"),
                     (Entrance::PeriodicJob, "each firing has its own, made of name and time"),
                 ],
             }
@@ -131,6 +132,7 @@ macro_rules! job_settings {
                 },
                 absent: &[
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
                     (Entrance::PeriodicJob, STARTED_BY_TIME),
                 ],
             }
@@ -139,6 +141,7 @@ macro_rules! job_settings {
                 value_name: "ID",
                 absent: &[
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
                     (Entrance::PeriodicJob, STARTED_BY_TIME),
                 ],
             }
@@ -150,6 +153,7 @@ macro_rules! job_settings {
                     (Entrance::CommandLine, "only the jobs of a graph have names"),
                     (Entrance::Graph, "they are the names in after and after_any"),
                     (Entrance::GraphDefaults, EACH_ITS_OWN),
+                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
                     (Entrance::PeriodicJob, STARTED_BY_TIME),
                 ],
             }
@@ -157,7 +161,10 @@ macro_rules! job_settings {
             /// 2026-12-24T18:00:00+01:00
             run_at as run_at(time: Timestamp): Option<Timestamp> = None => {
                 word: "at", value_name: "TIME",
-                absent: &[(Entrance::PeriodicJob, "its schedule says when it starts")],
+                absent: &[
+                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
+                    (Entrance::PeriodicJob, "its schedule says when it starts"),
+                ],
             }
             /// The key that deduplicates: while a job with this key has not ended, submitting
             /// another gives its id and creates nothing

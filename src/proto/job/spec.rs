@@ -29,11 +29,14 @@ pub enum Entrance {
     Graph,
     /// `[defaults]` of a graph file.
     GraphDefaults,
+    /// `[on_success]`, `[on_failure]` and `[on_end]` of a graph file.
+    GraphCallback,
     /// `[cron.NAME]`.
     PeriodicJob,
 }
 
 const EACH_ITS_OWN: &str = "each job has its own";
+const STARTED_BY_GRAPH: &str = "the end of its graph alone starts a callback";
 const STARTED_BY_TIME: &str = "its schedule alone starts a periodic job";
 
 /// One row of the list in `settings.rs`.

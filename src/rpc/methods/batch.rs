@@ -101,6 +101,9 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
             Err(error) => return Err(error.into()),
         }
     }
+    if ids.is_empty() && !given.all_or_none && !jobs.is_empty() {
+        context.client.drop_empty_batch(&batch.id).await?;
+    }
     let batch_id = (!ids.is_empty()).then(|| batch.id.to_string());
     Ok(SubmittedBatch { batch_id, ids, refused })
 }

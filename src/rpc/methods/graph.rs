@@ -13,7 +13,7 @@ use super::super::method::{CallContext, Method};
 use super::job_types::JobSettings;
 use super::params::{Spelled, page_size, patience};
 use crate::client::{ClientError, Graph, GraphChange, GraphDocument, JobOfGraphDocument};
-use crate::proto::graph::{GraphInfo, GraphJobOutcome};
+use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{JobId, JobName};
 use crate::store::Store;
 
@@ -75,6 +75,13 @@ struct GivenGraph {
     name: Option<Spelled<JobName>>,
     /// The id of the graph; a random UUID without one.
     id: Option<Spelled<JobId>>,
+    /// The job that starts once all jobs have finished. It gets the id, name, state and counts of the graph
+    /// as variables, `HERO_GRAPH_ID` and so on.
+    on_success: Option<JobSettings>,
+    /// The job that starts once all jobs have ended, and not all finished.
+    on_failure: Option<JobSettings>,
+    /// The job that starts once all jobs have ended.
+    on_end: Option<JobSettings>,
 }
 
 /// A job of a graph.
@@ -120,6 +127,19 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
             RpcError { message, ..error }.with("name", name.as_str())
         })?;
         graph.add(name, job).waits_for(after, after_any);
+    }
+    let callbacks = [given.on_success, given.on_failure, given.on_end];
+    for (callback, settings) in GraphCallback::ALL.into_iter().zip(callbacks) {
+        if let Some(settings) = settings {
+            let job = settings.job(&context)?;
+            context.has_type(&job)?;
+            if job.spec.run_at.is_some() || job.spec.waits_for().next().is_some() {
+                let name = callback.as_str();
+                let message = format!("{name}: the end of its graph alone starts a callback");
+                return Err(RpcError::new(code::INVALID_PARAMS, message).with("name", name));
+            }
+            graph.on(callback, job);
+        }
     }
     context.check_new(&graph.jobs()?).await?;
     let ids = context.client.submit_graph(&graph).await?;

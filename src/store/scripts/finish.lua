@@ -10,13 +10,15 @@
 --       what it adds to the counters of its type: lines of COUNTER=NUMBER
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the end of this attempt
---       was recorded before, or an error; then 'more' if `settle` has dependents to tell
+--       was recorded before, or an error; then 'more' if `settle` has dependents to tell, or callbacks
+--       of a graph to start
 -- needs: wrong_type time names routing job owner attempts counters index events queue ending dependents limits
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
 local results, ended = {}, {}
 local concluded = {}
+local calls_back = false
 -- One call in sixteen per job removes expired entries, more of them than so many jobs leave behind.
 local trims = at % 16 < tonumber(ARGV[3])
 -- The counter stays a number that every reader takes.
@@ -100,7 +102,7 @@ local function finish(id, claimed_at, fallback_type, kind, text, exit_code, dela
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
     ready_reply = present(ready_reply), graph_id = f[12],
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
-  end_job(id, job, status, text, exit_code, at, retention)
+  if end_job(id, job, status, text, exit_code, at, retention) then calls_back = true end
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
   if kind == 'dead' then add_dead_letter(id, script_type) end
   if present(f[4]) then ended[#ended + 1] = { id = id, status = status, dependents = f[4] } end
@@ -114,7 +116,8 @@ for number = 1, tonumber(ARGV[3]) do
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end
-if #ended > 0 and tell_dependents(ended, at, retention) then results[#results + 1] = 'more' end
+local more = #ended > 0 and tell_dependents(ended, at, retention)
+if more or calls_back then results[#results + 1] = 'more' end
 for _, index in pairs(concluded) do trim(index[1], index[2], at, TRIMMED_PER_STEP) end
 write_counts()
 return results

@@ -1,9 +1,9 @@
--- Makes one step that was left because one call may not do more: tells further dependents of a job, or
--- registers a job at further prerequisites.
+-- Makes one step that was left because one call may not do more: tells further dependents of a job,
+-- registers a job at further prerequisites, or starts the callbacks of a graph that has ended.
 --
 -- ARGV: 1 retention of dependents that fail
 -- returns 1 if there was something to do
--- needs: wrong_type time job counters prerequisites waiting dependents
+-- needs: wrong_type time job counters prerequisites waiting dependents submit_jobs
 
 local at, retention = now_us(), ARGV[1]
 
@@ -25,11 +25,51 @@ local function register(id, waits)
   tell_dependents(ended, at, retention)
 end
 
+-- Submits one callback of a graph, if it asked for it. Its text is a JSON array: script type, group,
+-- instance, priority, unique key; then fields and values. Its id says which end it belongs to.
+local function call_back(ended, name, state)
+  local key = GRAPH .. ended.graph
+  local f = redis.call('HMGET', key, name, 'name', 'jobs')
+  if not f[1] then return end
+  local id = redis.sha1hex(ended.graph .. ' ' .. name .. ' ' .. integer(ended.ends))
+  local given, variables = cjson.decode(f[1]), {}
+  local fields = { 'id', id, 'graph_id', ended.graph }
+  for place = 6, #given, 2 do
+    if given[place] == 'env_vars' then
+      variables = cjson.decode(given[place + 1])
+    else
+      fields[#fields + 1] = given[place]
+      fields[#fields + 1] = given[place + 1]
+    end
+  end
+  variables.HERO_GRAPH_ID, variables.HERO_GRAPH_NAME = ended.graph, f[2] or ''
+  variables.HERO_GRAPH_STATE, variables.HERO_GRAPH_JOBS = state, f[3]
+  for _, outcome in ipairs({ 'finished', 'failed', 'cancelled' }) do
+    variables['HERO_GRAPH_' .. string.upper(outcome)] = integer(ended[outcome])
+  end
+  local args = { 'start', retention, '1', '', id, given[1], given[2], given[3], given[4], '', given[5],
+    '0', tostring(#fields + 6) }
+  for _, text in ipairs(fields) do args[#args + 1] = text end
+  for _, text in ipairs({ 'env_vars', cjson.encode(variables), 'status', '', 'created_at', '' }) do
+    args[#args + 1] = text
+  end
+  local result = submit_jobs(args)
+  redis.call('HSET', key, name .. '_job', result[1] == 'duplicate' and result[2] or id)
+end
+
+local function call_back_all(ended)
+  local state = ended.failed > 0 and 'failed' or ended.cancelled > 0 and 'cancelled' or 'finished'
+  call_back(ended, state == 'finished' and 'on_success' or 'on_failure', state)
+  call_back(ended, 'on_end', state)
+end
+
 local entry = redis.call('LPOP', SETTLING)
 if not entry then return 0 end
 entry = cjson.decode(entry)
 if entry.waits then
   register(entry.id, entry.waits)
+elseif entry.graph then
+  call_back_all(entry)
 else
   tell_dependents({ entry }, at, retention)
 end

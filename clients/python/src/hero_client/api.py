@@ -187,6 +187,61 @@ class GivenOutput(_GivenOutputRequired, total=False):
     """`base64` if the output is not UTF-8."""
 
 
+class GraphChange(TypedDict):
+    """The result of an operation on the jobs of a graph or batch."""
+    done: int
+    """The jobs that were retried, stopped or deleted."""
+    left: int
+    """The number of jobs that stay as they are."""
+    problems: List[GraphProblem]
+    """The jobs that stay as they are, at most 100, and the reason."""
+    told: int
+    """Running jobs whose actors were told to stop them."""
+
+
+class _GraphDocumentRequired(TypedDict):
+    caller_id: str
+    """The name of its submitter: that of its first job."""
+    cancelled: int
+    """Jobs that were stopped, or deleted before their end."""
+    created_at: str
+    """The time of its submission, in RFC 3339."""
+    failed: int
+    """Jobs that failed."""
+    finished: int
+    """Jobs that finished."""
+    id: str
+    """Its id."""
+    jobs: int
+    """The number of its jobs."""
+    kind: GraphKind
+    """The way in which its jobs were submitted."""
+    state: GraphState
+    """Its state: `running` until all jobs have ended, then `finished`, `failed` if a job failed, else `cancelled`
+    if a job was stopped."""
+    waiting: int
+    """Jobs that have not ended."""
+
+
+class GraphDocument(_GraphDocumentRequired, total=False):
+    """A graph or batch."""
+    callbacks: Dict[str, str]
+    """The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the id of
+    its job."""
+    ended_at: Optional[str]
+    """The time at which its last job ended."""
+    name: Optional[str]
+    """Its name."""
+
+
+class GraphProblem(TypedDict):
+    """A job of a graph or batch that stays as it is."""
+    id: str
+    """The id of the job."""
+    problem: str
+    """The reason."""
+
+
 class Id(TypedDict):
     """The id of a job."""
     id: str
@@ -262,6 +317,8 @@ class Job(_JobRequired, total=False):
     """The farthest that it may go if no live actor serves its instance or group: none, group or type."""
     finished_at: str
     """The time at which it became terminal."""
+    graph_id: str
+    """The graph or batch that it belongs to."""
     group: str
     """The group of actors that may run it; any group without one."""
     held_by: str
@@ -379,6 +436,25 @@ class JobFile(TypedDict):
     """Its name."""
     size: int
     """Its size in bytes."""
+
+
+class _JobOfGraphDocumentRequired(TypedDict):
+    id: str
+    """The id of the job."""
+    outcome: GraphJobOutcome
+    """Its outcome."""
+    place: int
+    """Its place in the graph, from 0: prerequisites come before their dependents."""
+
+
+class JobOfGraphDocument(_JobOfGraphDocumentRequired, total=False):
+    """A job of a graph or batch, as JSON."""
+    error: Optional[str]
+    """Its error, the first 200 characters."""
+    name: Optional[str]
+    """Its name."""
+    status: Optional[JobStatus]
+    """Its state; absent if it was deleted or has expired."""
 
 
 class JobPage(TypedDict):
@@ -532,6 +608,15 @@ class ListedFiles(TypedDict):
     """The id of the job."""
 
 
+class ListedGraphs(TypedDict):
+    """A page of graphs and batches."""
+    graphs: List[GraphDocument]
+    """The graphs and batches. A caller with bounds gets its own alone; there may be less than a page with more to
+    come."""
+    next: Optional[int]
+    """The cursor of the next page, if there may be one."""
+
+
 class _ListedJobRequired(TypedDict):
     id: str
     """The id; a random UUID without one."""
@@ -553,6 +638,8 @@ class ListedJob(_ListedJobRequired, total=False):
     """The reason for which it ended in `error`, or for which its last attempt failed."""
     finished_at: str
     """The time at which it became terminal."""
+    graph_id: str
+    """The graph or batch that it belongs to."""
     group: str
     """The group of actors that may run it; any group without one."""
     held_by: str
@@ -747,6 +834,16 @@ class RetriedJob(_RetriedJobRequired, total=False):
     """Its new state."""
 
 
+class ShownGraph(TypedDict):
+    """A graph or batch with a page of its jobs."""
+    graph: GraphDocument
+    """The graph or batch."""
+    jobs: List[JobOfGraphDocument]
+    """Its jobs: those that failed, the cancelled, those that have not ended, the finished."""
+    next: Optional[int]
+    """The cursor of the next page, if there may be one."""
+
+
 class StatsDocument(TypedDict):
     """Rates, errors and times of jobs."""
     seconds: Optional[float]
@@ -757,6 +854,8 @@ class StatsDocument(TypedDict):
 
 class SubmittedBatch(TypedDict):
     """The jobs of a batch that were accepted, and the others."""
+    batch_id: Optional[str]
+    """The id of the batch, for the methods of graphs; null if no job was accepted."""
     ids: List[str]
     """The ids of the accepted jobs, in the order of the batch."""
     refused: List[Refused]
@@ -765,6 +864,8 @@ class SubmittedBatch(TypedDict):
 
 class SubmittedGraph(TypedDict):
     """The jobs of a submitted graph."""
+    graph_id: str
+    """The id of the graph."""
     jobs: Dict[str, str]
     """The ids of the jobs, by their names."""
 
@@ -848,6 +949,15 @@ AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back'
 FileSide = Literal['input', 'output']
 """The side of a job on which a file is."""
 
+GraphJobOutcome = Literal['waiting', 'finished', 'failed', 'cancelled']
+"""The outcome of a job of a graph."""
+
+GraphKind = Literal['graph', 'batch']
+"""The way in which jobs were submitted together."""
+
+GraphState = Literal['running', 'finished', 'failed', 'cancelled']
+"""The state of a graph."""
+
 JobStatus = Literal['created', 'waiting_for_prerequisites', 'scheduled', 'dispatched', 'started', 'finished', 'error']
 """The state of a job. Only the server-side scripts change it, and only as [`JobStatus::may_become`] allows."""
 
@@ -883,9 +993,9 @@ class Methods:
         answer: ToldActors = self._call("actor.stop", _given({"actor": actor}))
         return answer
 
-    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None) -> SubmittedBatch:
+    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id}))
         return answer
 
     def cron_disable(self, *, name: str) -> Switched:
@@ -923,9 +1033,40 @@ class Methods:
         answer: ChangedDead = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
         return answer
 
-    def graph_submit(self, *, jobs: List[GivenNode]) -> SubmittedGraph:
+    def graph_delete(self, *, id: str) -> GraphChange:
+        """Deletes a graph or batch with all its jobs, unless one of them runs."""
+        answer: GraphChange = self._call("graph.delete", _given({"id": id}))
+        return answer
+
+    def graph_get(self, *, id: str, outcome: Optional[GraphJobOutcome] = None, limit: Optional[int] = None, cursor: Optional[int] = None) -> ShownGraph:
+        """Returns a graph or batch with a page of its jobs: failed, cancelled, waiting, finished."""
+        answer: ShownGraph = self._call("graph.get", _given({"id": id, "outcome": outcome, "limit": limit, "cursor": cursor}))
+        return answer
+
+    def graph_list(self, *, limit: Optional[int] = None, cursor: Optional[int] = None) -> ListedGraphs:
+        """Lists graphs and batches, the newest first, page by page."""
+        answer: ListedGraphs = self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
+        return answer
+
+    def graph_retry(self, *, id: str) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped."""
+        answer: GraphChange = self._call("graph.retry", _given({"id": id}))
+        return answer
+
+    def graph_stop(self, *, id: str) -> GraphChange:
+        """Stops all jobs of a graph or batch that have not ended."""
+        answer: GraphChange = self._call("graph.stop", _given({"id": id}))
+        return answer
+
+    def graph_submit(self, *, jobs: List[GivenNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
-        answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs}))
+        answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
+        return answer
+
+    def graph_wait(self, *, id: str, wait: Optional[float] = None) -> GraphDocument:
+        """Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as it is
+        then."""
+        answer: GraphDocument = self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
     def job_clear(self, *, yes: bool) -> Deleted:
@@ -1110,9 +1251,9 @@ class AsyncMethods:
         answer: ToldActors = await self._call("actor.stop", _given({"actor": actor}))
         return answer
 
-    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None) -> SubmittedBatch:
+    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id}))
         return answer
 
     async def cron_disable(self, *, name: str) -> Switched:
@@ -1150,9 +1291,40 @@ class AsyncMethods:
         answer: ChangedDead = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error}))
         return answer
 
-    async def graph_submit(self, *, jobs: List[GivenNode]) -> SubmittedGraph:
+    async def graph_delete(self, *, id: str) -> GraphChange:
+        """Deletes a graph or batch with all its jobs, unless one of them runs."""
+        answer: GraphChange = await self._call("graph.delete", _given({"id": id}))
+        return answer
+
+    async def graph_get(self, *, id: str, outcome: Optional[GraphJobOutcome] = None, limit: Optional[int] = None, cursor: Optional[int] = None) -> ShownGraph:
+        """Returns a graph or batch with a page of its jobs: failed, cancelled, waiting, finished."""
+        answer: ShownGraph = await self._call("graph.get", _given({"id": id, "outcome": outcome, "limit": limit, "cursor": cursor}))
+        return answer
+
+    async def graph_list(self, *, limit: Optional[int] = None, cursor: Optional[int] = None) -> ListedGraphs:
+        """Lists graphs and batches, the newest first, page by page."""
+        answer: ListedGraphs = await self._call("graph.list", _given({"limit": limit, "cursor": cursor}))
+        return answer
+
+    async def graph_retry(self, *, id: str) -> GraphChange:
+        """Runs those jobs of a graph or batch again that failed or were stopped."""
+        answer: GraphChange = await self._call("graph.retry", _given({"id": id}))
+        return answer
+
+    async def graph_stop(self, *, id: str) -> GraphChange:
+        """Stops all jobs of a graph or batch that have not ended."""
+        answer: GraphChange = await self._call("graph.stop", _given({"id": id}))
+        return answer
+
+    async def graph_submit(self, *, jobs: List[GivenNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
-        answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs}))
+        answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
+        return answer
+
+    async def graph_wait(self, *, id: str, wait: Optional[float] = None) -> GraphDocument:
+        """Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as it is
+        then."""
+        answer: GraphDocument = await self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
     async def job_clear(self, *, yes: bool) -> Deleted:

@@ -1,4 +1,4 @@
--- Counters per script type, written once, at the end of a script.
+-- Counters per script type, written at the end of a script.
 -- needs: wrong_type
 
 local counts = {}
@@ -14,4 +14,5 @@ local function write_counts()
       redis.call('HINCRBY', STATS .. script_type, what, number)
     end
   end
+  counts = {}
 end

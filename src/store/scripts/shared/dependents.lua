@@ -21,7 +21,7 @@ end
 
 -- Tells the dependents of ended jobs, a list of {id, status, dependents}, and theirs in turn; those
 -- beyond one step's share go to SETTLING. A prerequisite counts once: it leaves the pending set.
--- Returns true if some are left.
+-- Returns true if some are left, or callbacks of a graph.
 local function tell_dependents(ended, at, retention)
   local some_are_left = false
   -- Leaves dependents to a later step, with all that it needs: the job may be deleted before.
@@ -64,7 +64,7 @@ local function tell_dependents(ended, at, retention)
       redis.call('ZREM', index_of('waiting_for_prerequisites', job.script_type), id)
       local text = is_lost and PENDING .. id .. ' has the wrong type'
         or PREREQUISITE_FAILED .. prerequisite
-      end_job(id, job, 'error', text, nil, at, retention)
+      if end_job(id, job, 'error', text, nil, at, retention) then some_are_left = true end
       note_end(id, job.script_type, text)
       return present(f[9])
     end

@@ -57,7 +57,8 @@ end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
 -- ready_reply and has_files, which may be nil; and graph_id, which is nil only if nobody has looked for it.
--- The caller removes it from the index of the state before, and tells its dependents.
+-- The caller removes it from the index of the state before, and tells its dependents. Returns true if
+-- `settle` has callbacks of its graph to start.
 local function end_job(id, job, status, text, exit_code, at, retention)
   local when = rfc3339(at)
   local text_field = status == 'finished' and 'output' or 'error'
@@ -84,7 +85,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   tell_brokers(id, at)
   local graph = job.graph_id
   if graph == nil then graph = redis.call('HGET', JOB .. id, 'graph_id') end
-  if present(graph) then note_in_graph(graph, id, status, text, at, for_ms) end
+  return present(graph) and note_in_graph(graph, id, status, text, at, for_ms)
 end
 
 -- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.

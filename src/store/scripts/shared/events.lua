@@ -1,11 +1,11 @@
 -- The event log.
 -- needs: names job
 
-local EVENTS_LEN_MAX = 100000
-
 -- Logs a transition if the configuration asks for it. Called before the new state is written.
 local function log_event() end
 if EVENTS_ON then
+  local EVENTS_LEN_MAX = 100000
+
   function log_event(id, to, script_type, actor)
     local f = read(id, 'status', 'script_type', 'actor')
     -- After a foreign actor has written the state, the one before is unknown.

@@ -4,7 +4,8 @@
 -- needs: wrong_type time names
 
 -- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
--- the graph with its last job, and opens it again with a job that runs again.
+-- the graph with its last job, and opens it again with a job that runs again. Returns true if `settle`
+-- has its callbacks to start.
 local function note_in_graph(graph, id, status, text, at, kept_ms)
   local step, unended_ms, reply_ttl_s = 1000000000, 7776000000, '60'
   local jobs, key = GRAPH_JOBS .. graph, GRAPH .. graph
@@ -13,8 +14,8 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   local outcome = status == 'finished' and 1 or status ~= 'error' and 0
     or (text == 'stopped' or text == 'stopped_by_request') and 3 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
-  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at')
-  local ttl_ms = unended_ms
+  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks')
+  local ttl_ms, calls_back = unended_ms, false
   if outcome == 0 then
     if info[3] then redis.call('HDEL', key, 'ended_at') end
   else
@@ -27,9 +28,16 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
         redis.call('HSET', key, 'ended_at', rfc3339(at))
         redis.pcall('RPUSH', REPLY .. graph, '{}')
         redis.pcall('EXPIRE', REPLY .. graph, reply_ttl_s)
+        if info[4] then
+          local function number(of) return redis.call('ZCOUNT', jobs, of * step, of * step + step - 1) end
+          redis.call('RPUSH', SETTLING, cjson.encode({ graph = graph, ends = redis.call('HINCRBY', key, 'ends', 1),
+            finished = number(1), failed = number(2), cancelled = number(3) }))
+          calls_back = true
+        end
       end
     end
   end
   redis.call('PEXPIRE', key, integer(ttl_ms))
   redis.call('PEXPIRE', jobs, integer(ttl_ms))
+  return calls_back
 end

@@ -8,15 +8,14 @@
 
 local server = redis
 
-local WRONG_TYPES_LEN_MAX = 100
 local has_wrong_type = {}
 
 -- Returns what a command answers if its key is absent.
 local function answer_without_key(command, key)
   if not has_wrong_type[key] then
     has_wrong_type[key] = true
-    local length = server.pcall('ZCARD', WRONG_TYPES)
-    if type(length) == 'number' and length < WRONG_TYPES_LEN_MAX then
+    local length, len_max = server.pcall('ZCARD', WRONG_TYPES), 100
+    if type(length) == 'number' and length < len_max then
       server.pcall('ZADD', WRONG_TYPES, 'NX', 0, key)
     end
   end
