@@ -4,8 +4,8 @@
 -- returns as submit.lua: 'duplicate' and an id if the holder does not wait
 -- needs: wrong_type job unique submit_jobs stop_job
 
-local id, key = ARGV[4], UNIQUE .. ARGV[10]
-local holder = holder_of(ARGV[10])
+local id, key = ARGV[5], UNIQUE .. ARGV[11]
+local holder = holder_of(ARGV[11])
 local status = holder and read(holder, 'status')[1]
 local waits = { created = true, scheduled = true, waiting_for_prerequisites = true, dispatched = true }
 if not waits[status or ''] then return submit_jobs(ARGV) end
