@@ -29,6 +29,7 @@ mod dead;
 mod delays;
 mod dependents;
 mod documents;
+mod edit;
 mod error;
 mod events;
 mod files;

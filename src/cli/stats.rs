@@ -18,7 +18,8 @@ use crate::proto::target::ScriptType;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n\n\
                   Without --for, everything that was counted since the first job of each type. With it, \
-                  the command waits so long and shows what happened meanwhile, per second. P95: 95 of \
+                  the command waits so long and shows what happened meanwhile, per second. CANCELLED: those of FAILED \
+                  that were stopped. P95: 95 of \
                   100 attempts were shorter; it is estimated from a histogram.")]
 pub(super) struct Stats {
     /// Wait so long, and show what happens meanwhile
@@ -70,20 +71,21 @@ fn grown(
 
 fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
     let ends = match took {
-        Some(_) => [">SUBMITTED/S", ">FINISHED/S", ">FAILED/S"],
-        None => [">SUBMITTED", ">FINISHED", ">FAILED"],
+        Some(_) => [">SUBMITTED/S", ">FINISHED/S", ">FAILED/S", "?>CANCELLED/S"],
+        None => [">SUBMITTED", ">FINISHED", ">FAILED", "?>CANCELLED"],
     };
-    let [submitted, finished, failed] = ends;
+    let [submitted, finished, failed, cancelled] = ends;
     let mut table = TextTable::new(&[
         "TYPE",
         submitted,
         finished,
         failed,
-        ">FAILED%",
+        cancelled,
+        "?>FAILED%",
         ">WAIT",
-        ">WAIT P95",
+        "?>WAIT P95",
         ">RUN",
-        ">RUN P95",
+        "?>RUN P95",
     ]);
     let number = |number: u64| match took {
         Some(took) => format!("{:.1}", float(number) / took.as_secs_f64()),
@@ -96,6 +98,7 @@ fn table(stats: &[TypeStats], took: Option<Duration>) -> TextTable {
             number(of.submitted),
             number(of.finished),
             number(of.failed),
+            number(of.cancelled),
             of.failed_percent().map_or_else(|| "-".to_owned(), |share| format!("{share:.1}")),
             time(of.wait.mean()),
             time(of.wait.quantile(0.95)),
@@ -130,12 +133,13 @@ mod tests {
             ("submitted", 5),
             ("finished", 3),
             ("failed", 1),
+            ("cancelled", 1),
             ("run_le_0.1", 4),
             ("run_us", 200_000),
         ];
         let shown = table(&[stats(&osis(&counters))], None).render();
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
-        assert_eq!(cells, ["osis", "5", "3", "1", "25.0", "-", "-", "50ms", "96ms"]);
+        assert_eq!(cells, ["osis", "5", "3", "1", "1", "25.0", "-", "-", "50ms", "96ms"]);
     }
 
     #[test]
@@ -146,6 +150,6 @@ mod tests {
         let shown = table(&grown, Some(Duration::from_secs(4))).render();
         assert!(shown.starts_with("TYPE  SUBMITTED/S"), "{shown}");
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
-        assert_eq!(cells[..5], ["osis", "5.0", "2.5", "0.0", "0.0"]);
+        assert_eq!(cells[..6], ["osis", "5.0", "2.5", "0.0", "0.0", "0.0"]);
     }
 }

@@ -9,6 +9,8 @@ use crate::proto::text::escape;
 
 /// The least width to which a cell is cut.
 const CUT_MIN: usize = 8;
+/// The width below which cells are cut only once all optional columns are left out.
+const CUT_COMFORT: usize = 32;
 /// The first part of an id that is shown at a terminal, longer if it is not unique in its table.
 const ID_SHOWN: usize = 8;
 /// The space between columns.
@@ -85,10 +87,14 @@ impl TextTable {
         if let Some(columns) = look.columns {
             self.shorten_ids(&mut cells);
             widths = self.widths(&cells);
-            shown.retain(|column| !self.columns[*column].optional || !is_empty(&cells, *column));
-            while !self.fit(&mut widths, &shown, columns) {
+            let may_lack = |column: &Column| column.optional || column.cut;
+            shown.retain(|number| !(may_lack(&self.columns[*number]) && is_empty(&cells, *number)));
+            while !self.fit(&mut widths, &shown, columns, CUT_COMFORT) {
                 let left_out = shown.iter().rposition(|column| self.columns[*column].optional);
-                let Some(left_out) = left_out else { break };
+                let Some(left_out) = left_out else {
+                    self.fit(&mut widths, &shown, columns, CUT_MIN);
+                    break;
+                };
                 shown.remove(left_out);
                 widths = self.widths(&cells);
             }
@@ -138,20 +144,21 @@ impl TextTable {
         self.columns.iter().enumerate().map(widest).collect()
     }
 
-    /// Narrows the widest of the columns that may be cut until the table fits. Returns whether it does.
-    fn fit(&self, widths: &mut [usize], shown: &[usize], columns: usize) -> bool {
+    /// Narrows the widest of the columns that may be cut until the table fits, none to less than `min`.
+    /// Returns whether it fits.
+    fn fit(&self, widths: &mut [usize], shown: &[usize], columns: usize, min: usize) -> bool {
         loop {
             let all: usize = shown.iter().map(|column| widths[*column] + GAP).sum();
             let Some(over) = all.checked_sub(columns + GAP).filter(|over| *over > 0) else {
                 return true;
             };
-            let may = |column: &&usize| self.columns[**column].cut && widths[**column] > CUT_MIN;
+            let may = |column: &&usize| self.columns[**column].cut && widths[**column] > min;
             let widest = shown.iter().filter(may).max_by_key(|column| widths[**column]);
             let Some(widest) = widest.copied() else { return false };
             let others = shown.iter().filter(|column| **column != widest).filter(may);
-            let next = others.map(|column| widths[*column]).max().unwrap_or(CUT_MIN);
+            let next = others.map(|column| widths[*column]).max().unwrap_or(min);
             // To the width of the next, then by one in turn.
-            let least = next.clamp(CUT_MIN, widths[widest] - 1);
+            let least = next.clamp(min, widths[widest] - 1);
             widths[widest] = least.max(widths[widest].saturating_sub(over));
         }
     }
@@ -259,10 +266,12 @@ mod tests {
         let shown = of_jobs("a rather long sentence that does not fit").show(TERMINAL);
         assert_eq!(
             shown,
-            "ID          STATUS  TYPE    ERROR\n\
-             7f9c2ba4-e  error   python  a rather lo…\n\
-             7f9c2ba4-a  error   python  a rather lo…\n"
+            "ID          STATUS  ERROR\n\
+             7f9c2ba4-e  error   a rather long sente…\n\
+             7f9c2ba4-a  error   a rather long sente…\n"
         );
+        let wide = of_jobs("short").show(TERMINAL);
+        assert!(wide.contains("python"), "{wide}");
         let narrow = OutputLook { columns: Some(30), ..TERMINAL };
         let shown = of_jobs("a rather long sentence").show(narrow);
         assert!(shown.lines().all(|line| width(line) <= 30), "{shown}");

@@ -226,8 +226,10 @@ pub struct TypeStatsDocument {
     pub submitted: u64,
     /// Jobs that finished.
     pub finished: u64,
-    /// Jobs that ended in `error`.
+    /// Jobs that ended in `error`, those that were stopped included.
     pub failed: u64,
+    /// Jobs that were stopped.
+    pub cancelled: u64,
     /// The share of ended jobs that failed, in per cent.
     pub failed_percent: Option<f64>,
     /// The times that attempts waited.

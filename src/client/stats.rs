@@ -20,8 +20,10 @@ pub struct TypeStats {
     pub submitted: u64,
     /// Jobs that finished.
     pub finished: u64,
-    /// Jobs that ended in `error`.
+    /// Jobs that ended in `error`, those that were stopped included.
     pub failed: u64,
+    /// Jobs that were stopped.
+    pub cancelled: u64,
     /// The times that attempts waited.
     pub wait: Times,
     /// The times that attempts ran.
@@ -37,6 +39,7 @@ impl TypeStats {
             submitted: counter("submitted"),
             finished: counter("finished"),
             failed: counter("failed"),
+            cancelled: counter("cancelled"),
             wait: TimeHistogram::Wait.read(counter),
             run: TimeHistogram::Run.read(counter),
         }
@@ -55,6 +58,7 @@ impl From<&TypeStats> for TypeStatsDocument {
             submitted: of.submitted,
             finished: of.finished,
             failed: of.failed,
+            cancelled: of.cancelled,
             failed_percent: of.failed_percent(),
             wait: (&of.wait).into(),
             run: (&of.run).into(),
@@ -71,6 +75,7 @@ pub(super) fn counted(counters: &Counters) -> TypeStatsDocument {
         submitted: counter("submitted"),
         finished,
         failed,
+        cancelled: counter("cancelled"),
         failed_percent: failed_percent(finished, failed),
         wait: (&TimeHistogram::Wait.read(counter)).into(),
         run: (&TimeHistogram::Run.read(counter)).into(),

@@ -111,6 +111,7 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     not_above(key("retry_backoff"), wait, key("retry_backoff_max"), wait_max)?;
     number(key("crash_limit"), job.crash_limit, 1..=1000)?;
     duration(key("retention"), job.retention, SECOND..=TEN_YEARS)?;
+    duration(key("retention_failed"), job.retention_failed, SECOND..=TEN_YEARS)?;
     duration(key("retention_max"), job.retention_max, SECOND..=TEN_YEARS)?;
     not_above(key("retention"), job.retention, key("retention_max"), job.retention_max)?;
     size(key("script_size_max"), job.script_size_max, 1..=REDIS_STRING_MAX)?;

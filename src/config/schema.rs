@@ -191,6 +191,9 @@ pub struct JobConfig {
     /// The time to keep a job after its end, unless it has its own; up to a twentieth longer.
     #[serde(with = "units::duration")]
     pub retention: Duration,
+    /// The time to keep a job that ended in `error`, unless it has its own; no less than `retention`.
+    #[serde(with = "units::duration")]
+    pub retention_failed: Duration,
     /// The longest time that a job may ask for.
     #[serde(with = "units::duration")]
     pub retention_max: Duration,
@@ -243,7 +246,8 @@ impl JobConfig {
 
     /// Returns the time that jobs are kept after their end.
     pub fn kept(&self) -> Retention {
-        Retention { default: self.retention, max: self.retention_max }
+        let failed = self.retention_failed.min(self.retention_max).max(self.retention);
+        Retention { default: self.retention, failed, max: self.retention_max }
     }
 }
 
@@ -258,6 +262,7 @@ impl Default for JobConfig {
             crash_limit: 3,
             requeue_by_push: true,
             retention: Duration::from_hours(24),
+            retention_failed: Duration::from_hours(7 * 24),
             retention_max: Duration::from_hours(365 * 24),
             reply_format: ReplyFormat::Json,
             script_size_max: 1 << 20,

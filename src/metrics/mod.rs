@@ -166,7 +166,11 @@ impl Metrics {
         for TypeState { script_type, .. } in types {
             let mut rest = self.counter(script_type, "failed");
             for reason in REASONS {
-                let number = self.counter(script_type, &format!("failed_{reason}"));
+                let mut number = self.counter(script_type, &format!("failed_{reason}"));
+                if reason == "stopped" {
+                    // Those that had not started included.
+                    number = number.max(self.counter(script_type, "cancelled"));
+                }
                 rest = rest.saturating_sub(number);
                 let labels = [("type", script_type.as_str()), ("reason", reason)];
                 text.sample(&labels, float(number));

@@ -181,8 +181,8 @@ pub(super) fn millis(duration: Duration) -> u64 {
 
 /// The retention of jobs in the form of the scripts.
 pub(super) fn kept(retention: impl Into<Retention>) -> String {
-    let Retention { default, max } = retention.into();
-    format!("{} {}", millis(default), millis(max))
+    let Retention { default, failed, max } = retention.into();
+    format!("{} {} {}", millis(default), millis(max), millis(failed))
 }
 
 fn array(value: Value) -> Option<Vec<Value>> {

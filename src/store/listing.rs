@@ -107,9 +107,10 @@ pub(super) fn write_fields<M: SerializeMap>(
 }
 
 /// The fields in a list, without script and output, which may be large.
-pub(crate) const SUMMARY_FIELDS: [&str; 18] = [
+pub(crate) const SUMMARY_FIELDS: [&str; 19] = [
     "name",
     "graph_id",
+    "tags",
     "script_type",
     "group",
     "instance",
@@ -313,15 +314,20 @@ fn entry_after((id, score): (String, f64), after: Option<&Cursor>) -> Option<Ent
 
 /// `None` for a job that has expired meanwhile, and for an invalid hash.
 fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
-    let text = |bytes: &Option<Vec<u8>>| {
-        bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).chars().take(200).collect())
+    // The tags, a list, are useless if they are cut.
+    const CHARS_MAX: usize = 200;
+    const TAGS_CHARS_MAX: usize = 2000;
+    let cut = |bytes: &Option<Vec<u8>>, most: usize| {
+        bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).chars().take(most).collect())
     };
     let (status, rest) = fields.split_first()?;
-    let status: String = text(status)?;
+    let status: String = cut(status, CHARS_MAX)?;
     let fields = SUMMARY_FIELDS
         .into_iter()
         .zip(rest)
-        .filter_map(|(name, value)| Some((name, text(value)?)))
+        .filter_map(|(name, value)| {
+            Some((name, cut(value, if name == "tags" { TAGS_CHARS_MAX } else { CHARS_MAX })?))
+        })
         .collect();
     Some(JobSummary { id, status: status.parse().ok()?, fields })
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::listing::{Cursor, JobSummary, ListQuery, read};
 use super::{Store, StoreError};
 use crate::proto::error_kind::{FailureCause, STOP_ERRORS, error_kind};
-use crate::proto::job::JobStatus;
+use crate::proto::job::{JobStatus, Tags};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
@@ -16,6 +16,8 @@ pub struct JobSearch {
     pub caller: Option<String>,
     /// Only jobs whose name contains this text.
     pub name: Option<String>,
+    /// Only jobs with all of these tags.
+    pub tags: Vec<String>,
     /// Only jobs whose error contains this text in its first 200 characters.
     pub error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name or error contains it.
@@ -55,6 +57,7 @@ impl JobSearch {
     pub fn is_wanted(&self) -> bool {
         let texts = [&self.caller, &self.name, &self.error, &self.text, &self.error_kind];
         texts.iter().any(|text| text.is_some())
+            || !self.tags.is_empty()
             || self.cause.is_some()
             || self.queue.is_some()
             || self.held.is_some()
@@ -75,6 +78,7 @@ impl JobSearch {
         let created = || job.time("created_at");
         self.caller.as_ref().is_none_or(|caller| field("caller_id") == caller)
             && self.name.as_ref().is_none_or(|name| has("name", name))
+            && job.has_tags(&self.tags)
             && self.error.as_ref().is_none_or(|error| has("error", error))
             && self.text.as_ref().is_none_or(|text| of_text(text))
             && self.queue.as_ref().is_none_or(|queue| job.queue().as_ref() == Some(queue))
@@ -108,6 +112,15 @@ impl JobSummary {
     pub fn is_cancelled(&self) -> bool {
         let error = self.fields.get("error").map(String::as_str);
         self.status == JobStatus::Error && is_of_stop(error)
+    }
+
+    /// Returns true if the job has all of these tags.
+    pub fn has_tags(&self, wanted: &[String]) -> bool {
+        if wanted.is_empty() {
+            return true;
+        }
+        let own = self.fields.get("tags").map(|text| Tags::of_field(text)).unwrap_or_default();
+        wanted.iter().all(|tag| own.has(tag))
     }
 
     /// Returns why the job failed, if it did.

@@ -49,7 +49,7 @@ impl Store {
             open.extend(self.indexes(status, None).await?);
         }
         let mut found = IdsFound::default();
-        let mut first = 0;
+        let mut passed = 0;
         while !open.is_empty() {
             let mut longer = Vec::new();
             for indexes in open.chunks(INDEXES_PER_PAGE) {
@@ -59,7 +59,10 @@ impl Store {
                 }
                 let mut pipeline = redis::pipe();
                 for index in indexes {
-                    pipeline.cmd("ZREVRANGE").arg(index).arg(first).arg(first + IDS_PER_PAGE - 1);
+                    // From the end, where the newest stand.
+                    let (from, to) = (passed + IDS_PER_PAGE, passed + 1);
+                    let page = pipeline.cmd("ZRANGE").arg(index);
+                    page.arg(format!("-{from}")).arg(format!("-{to}"));
                 }
                 let pages: Vec<Vec<String>> =
                     self.link.pipeline("looking for a job", &pipeline).await?;
@@ -77,7 +80,7 @@ impl Store {
                 }
             }
             open = longer;
-            first += IDS_PER_PAGE;
+            passed += IDS_PER_PAGE;
         }
         Ok(found)
     }

@@ -28,6 +28,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("job fetch", Some(&["a", "b"])),
     ("job stop", Some(&["a"])),
     ("job retry", Some(&["a"])),
+    ("job edit", Some(&["a", "--priority", "0"])),
     ("job clone", Some(&["a"])),
     ("job delete", Some(&["a"])),
     ("job clear", Some(&["--yes"])),

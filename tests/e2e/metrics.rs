@@ -162,6 +162,6 @@ fn stats_show_ends_and_times_of_all_jobs_or_of_a_while() {
     let shown = hero.run(&["stats", "--for", "10ms"]).code(0).stdout;
     let row = shown.lines().find(|line| line.starts_with("osis")).expect("a row");
     let cells: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(cells, ["osis", "0.0", "0.0", "0.0", "-", "-", "-", "-", "-"]);
+    assert_eq!(cells, ["osis", "0.0", "0.0", "0.0", "0.0", "-", "-", "-", "-", "-"]);
     hero.run(&["stats", "--for", "soon"]).code(2);
 }

@@ -116,6 +116,32 @@ fn filters_choose_the_jobs_that_are_stopped_retried_and_deleted() {
 }
 
 #[test]
+fn tags_find_jobs_and_edits_change_those_that_wait() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let words =
+        ["submit", "-t", "osis", "--tag", "nightly", "--tag", "team:io", "--id", "a", "-e", "1"];
+    hero.run(&words).code(0);
+    hero.run(&["submit", "-t", "osis", "--tag", "nightly", "--id", "b", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--tag", "two words", "-e", "1"]).code(65).says("two words");
+    let found = hero.run(&["job", "list", "--tag", "nightly", "--tag", "team:io", "--json"]);
+    let found = json(&found.code(0).stdout);
+    assert_eq!(found["jobs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(found["jobs"][0]["tags"], serde_json::json!(["nightly", "team:io"]));
+
+    hero.run(&["job", "edit", "a", "--priority", "0"]).code(0).stdout("a dispatched\n");
+    hero.run(&["job", "edit", "b", "--delay", "1h", "--json"])
+        .code(0)
+        .stdout("{\"id\":\"b\",\"result\":\"scheduled\"}\n");
+    hero.run(&["job", "edit", "a", "--priority", "7"]).code(65);
+    hero.run(&["job", "edit", "a"]).code(2).says("nothing to change");
+    hero.run(&["job", "stop", "a"]).code(0);
+    hero.run(&["job", "edit", "a", "--group", "io"]).code(65).says("has not started");
+    let stats = json(&hero.run(&["stats", "--json"]).code(0).stdout);
+    assert_eq!([&stats["types"][0]["failed"], &stats["types"][0]["cancelled"]], [1, 1]);
+}
+
+#[test]
 fn drain_pauses_the_queues_and_waits_for_their_running_jobs() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

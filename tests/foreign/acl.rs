@@ -73,8 +73,8 @@ fn the_shipped_access_rules_are_enough_beside_older_programs() {
         Program::run(&redis, "old_client", &["stop", "w1", id]);
         wait_until("it is stopped", || super::has_status(&redis, id, "error"));
     }
-    client.run(&["submit", "-t", "bash", "-g", "nobody", "--id", "last", "-e", "echo"]).code(0);
-    client.run(&["job", "stop", "last"]).code(0);
+    client.run(&["submit", "-t", "bash", "-g", "nobody", "--id", "last-one", "-e", "echo"]).code(0);
+    client.run(&["job", "stop", "last-"]).code(0);
     client.run(&["migrate", "status"]).code(0);
 
     let denied: Vec<Vec<redis::Value>> = redis.ask("ACL LOG");

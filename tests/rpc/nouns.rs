@@ -159,6 +159,22 @@ fn scripts_are_checked_and_functions_documented() {
 }
 
 #[test]
+fn waiting_job_is_found_by_a_tag_and_a_short_id_and_changed_by_its_caller_alone() {
+    let api = Api::start(&[]);
+    let ann = caller("ann", &[Scope::Read, Scope::Submit]);
+    let job = json!({ "id": "abcd-1", "script": "1", "script_type": "osis", "tags": ["x"] });
+    api.call_as(&ann, "job.submit", json!({ "job": job })).expect("may submit");
+    let listed = api.call("job.list", json!({ "tags": ["x"] }));
+    assert_eq!(listed["jobs"][0]["id"], "abcd-1");
+    let edited = api.call_as(&ann, "job.edit", json!({ "id": "abcd", "priority": 0 }));
+    assert_eq!(edited.expect("her own"), json!({ "id": "abcd-1", "result": "dispatched" }));
+    assert_eq!(api.call("job.get", json!(["abcd"]))["priority"], 0);
+    let other = caller("bob", &[Scope::Read, Scope::Submit]);
+    let wish = json!({ "id": "abcd", "priority": 2 });
+    assert_eq!(api.fails(&other, "job.edit", wish).0, code::NOT_PERMITTED);
+}
+
+#[test]
 fn job_is_cloned_with_changes_as_one_of_the_callers_own() {
     let api = Api::start(&[]);
     let job =

@@ -96,7 +96,7 @@ async fn a_call_that_ends_sixteen_jobs_trims_the_indexes_of_their_ends() {
 #[tokio::test]
 async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    let retention = Retention { default: RETENTION, max: 3 * RETENTION };
+    let retention = Retention { max: 3 * RETENTION, ..RETENTION.into() };
     let kept = |id: &str, asked: Duration| {
         JobBuilder::new("osis", "1").id(id).retention(asked).build().expect("legal")
     };
@@ -132,6 +132,41 @@ async fn a_job_is_kept_for_as_long_as_it_says_itself_within_the_bound() {
     ] {
         assert_kept(&world, &key, asked);
     }
+}
+
+#[tokio::test]
+async fn job_that_failed_is_kept_longer_unless_it_says_otherwise_and_a_stopped_one_is_counted() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let retention = Retention { failed: 7 * RETENTION, max: 9 * RETENTION, ..RETENTION.into() };
+    let own = JobBuilder::new("osis", "1").id("own").retention(2 * RETENTION).build();
+    world.accepts(&[job("failed"), own.expect("legal"), job("good"), job("stopped")]).await;
+    let failed: JobId = "failed".parse().expect("legal");
+    world
+        .store
+        .append_logs(&life.boot, [(&failed, &line(1, "x"))], RETENTION)
+        .await
+        .expect("writing a log");
+    let stopped = "stopped".parse().expect("legal");
+    world.store.stop(&stopped, retention, None).await.expect("stopping");
+    let claimed = world.claim(&life, 9).await;
+    let ends = |id: &JobId| if id.as_str() == "good" { finished("1") } else { error("no") };
+    let endings: Vec<AttemptEnd> = claimed
+        .attempts
+        .iter()
+        .map(|attempt| world.ending(&life, attempt.id.clone(), ends(&attempt.id)))
+        .collect();
+    world.store.finish(&life.boot, retention, &endings).await.expect("finishing");
+    world.check();
+    for (key, kept) in [
+        (keys::job("failed"), 7 * RETENTION),
+        (keys::log("failed"), 7 * RETENTION),
+        (keys::job("stopped"), 7 * RETENTION),
+        (keys::job("own"), 2 * RETENTION),
+        (keys::job("good"), RETENTION),
+    ] {
+        assert_kept(&world, &key, kept);
+    }
+    assert_eq!([world.count("osis", "failed"), world.count("osis", "cancelled")], [3, 1]);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod backup;
 mod claim;
 mod control;
 mod cron;
+mod edit;
 mod finish;
 mod graphs;
 mod limits;

@@ -36,6 +36,9 @@ pub(super) struct JobFilters {
     /// Only jobs whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub(super) name: Option<String>,
+    /// Only jobs with this tag; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(super) tags: Vec<String>,
     /// Only jobs whose error contains this text, within its first 200 characters
     #[arg(long, value_name = "TEXT")]
     pub(super) error: Option<String>,
@@ -50,19 +53,21 @@ pub(super) struct JobFilters {
 impl JobFilters {
     /// Returns true if any filter is given.
     pub(super) fn is_given(&self) -> bool {
-        self.texts().iter().any(|(_, text)| text.is_some()) || self.cancelled
+        self.texts().iter().any(|(_, text)| text.is_some())
+            || !self.tags.is_empty()
+            || self.cancelled
     }
 
-    fn texts(&self) -> [(&'static str, &Option<String>); 8] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 8] {
         [
-            ("--caller", &self.caller),
-            ("--name", &self.name),
-            ("--error", &self.error),
-            ("--failed-because", &self.failed_because),
-            ("--since", &self.since),
-            ("--until", &self.until),
-            ("--status", &self.status),
-            ("--type", &self.script_type),
+            ("--caller", self.caller.as_ref()),
+            ("--name", self.name.as_ref()),
+            ("--error", self.error.as_ref()),
+            ("--failed-because", self.failed_because.as_ref()),
+            ("--since", self.since.as_ref()),
+            ("--until", self.until.as_ref()),
+            ("--status", self.status.as_ref()),
+            ("--type", self.script_type.as_ref()),
         ]
     }
 
@@ -83,23 +88,24 @@ impl JobFilters {
 
     /// Returns the search by what no index has. `now` is the time of Redis.
     pub(super) fn search(&self, now: Timestamp) -> Result<JobSearch, Error> {
-        let time = |option: &str, text: &Option<String>| {
+        let time = |option: &str, text: Option<&str>| {
             let read = |text: &str| {
                 since(text, now).map_err(|error| {
                     let message = error.message.replacen("--since", option, 1);
                     Error::new(error.exit, message)
                 })
             };
-            text.as_deref().map(read).transpose()
+            text.map(read).transpose()
         };
         Ok(JobSearch {
             caller: self.caller.clone(),
             name: self.name.clone(),
+            tags: self.tags.clone(),
             error: self.error.clone(),
             cause: self.failed_because.as_deref().map(parsed).transpose()?,
             cancelled: self.cancelled.then_some(true),
-            since: time("--since", &self.since)?,
-            until: time("--until", &self.until)?,
+            since: time("--since", self.since.as_deref())?,
+            until: time("--until", self.until.as_deref())?,
             ..JobSearch::default()
         })
     }
@@ -107,8 +113,10 @@ impl JobFilters {
     /// Returns the options as a command line has them.
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
-        for (option, text) in self.texts() {
-            let Some(text) = text else { continue };
+        let tags = self.tags.iter().map(|tag| ("--tag", tag));
+        let texts = self.texts().into_iter();
+        let given = texts.filter_map(|(option, text)| Some((option, text?)));
+        for (option, text) in given.chain(tags) {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+".contains(c);
             if !text.is_empty() && text.chars().all(is_plain) {
                 let _ = write!(words, " {option} {text}");

@@ -73,13 +73,13 @@ impl JobList {
 pub(super) fn table(jobs: &[JobSummary], now: Timestamp) -> TextTable {
     let mut titles = vec![
         "#ID",
-        "~?NAME",
+        "~NAME",
         "~*STATUS",
         "TYPE",
         "?~TARGET",
         "?>ATTEMPT",
         ">AGE",
-        "?>TOOK",
+        ">TOOK",
         "?~ACTOR",
     ];
     let has_errors = jobs.iter().any(|job| job.fields.contains_key("error"));

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod each;
+mod edit;
 mod errors;
 mod files;
 mod filter;
@@ -29,7 +30,7 @@ use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::counted;
 use crate::store::LogLine;
 
-/// List jobs, wait for them, stop, retry, clone or delete them
+/// List jobs, wait for them, stop, retry, change, clone or delete them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero job list --status error\n  hero job show ID")]
 pub(super) enum JobCommand {
@@ -53,6 +54,7 @@ pub(super) enum JobCommand {
                             hero job stop --type python --since 1h --dry-run")]
     Stop(JobChoice),
     Retry(RetryJobs),
+    Edit(edit::EditJob),
     Clone(CloneJob),
     /// Delete jobs that are not running, with their logs
     #[command(after_help = "Examples:\n  hero job delete 7f9c2ba4\n  \
@@ -205,6 +207,7 @@ impl JobCommand {
                 let retry = async |id: &JobId| one(id, client.retry_job(id).await?.as_str());
                 jobs.each(&client, global, BulkVerb::Retry, retry).await
             }
+            Self::Edit(edit) => edit.run(&client, global).await,
             Self::Clone(clone) => clone.run(&client, global.json).await,
             Self::Delete(jobs) => {
                 let delete = async |id: &JobId| {

@@ -50,9 +50,10 @@ const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
 /// The one-line fields, in the order of a job's life.
-const ORDER: [&str; 50] = [
+const ORDER: [&str; 51] = [
     "id",
     "name",
+    "tags",
     "status",
     "script_type",
     "group",

@@ -68,7 +68,7 @@ fn table(queues: &[QueueState]) -> TextTable {
         ">NORMAL",
         ">BACKGROUND",
         ">HELD",
-        ">OLDEST WAIT",
+        "?>OLDEST WAIT",
         "?>JOBS/S",
         "*STATE",
     ];

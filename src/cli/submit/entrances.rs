@@ -37,7 +37,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         (_, FieldKind::Time) => {
             ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
         }
-        (_, FieldKind::List) | ("secrets", _) => (r#"["a"]"#, "a", "[\"a\"]"),
+        (_, FieldKind::List) | ("secrets" | "tags", _) => (r#"["a"]"#, "a", "[\"a\"]"),
         (_, FieldKind::Texts) => (r#"["a"]"#, "", "[\"a\"]"),
         (_, FieldKind::Object) => (r#"{"A":1}"#, "", "{ A = 1 }"),
         (_, FieldKind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),
@@ -149,6 +149,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "backoff" => new.backoff("10s..5m"),
         "retry_if" => new.retry_if("1,64-78"),
         "concurrent" => new.concurrent(false),
+        "tags" => new.tag("a"),
         "log_path" => new.log_path("a"),
         "env_vars" => new.env("A", "b"),
         "args" => new.arg("a"),

@@ -36,13 +36,15 @@ pub struct JobBounds {
 pub struct Retention {
     /// For a job without its own.
     pub default: Duration,
+    /// For a job without its own that ended in `error`.
+    pub failed: Duration,
     /// The most that a job may ask for.
     pub max: Duration,
 }
 
 impl From<Duration> for Retention {
-    /// The default that is also the most.
+    /// The default for all that is also the most.
     fn from(default: Duration) -> Self {
-        Self { default, max: default }
+        Self { default, failed: default, max: default }
     }
 }

@@ -22,6 +22,7 @@ mod secret_use;
 mod settings;
 mod spec;
 mod status;
+mod tags;
 mod uniqueness;
 mod value;
 
@@ -42,6 +43,7 @@ pub use secret_use::{SecretName, SecretUse};
 pub(crate) use settings::job_settings;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use status::JobStatus;
+pub use tags::Tags;
 pub use uniqueness::{OnDuplicate, UniqueBy};
 pub use value::FieldKind;
 pub(crate) use value::Give;

@@ -39,6 +39,8 @@ macro_rules! job_settings {
                 value_name: "TEXT",
                 absent: &[(Entrance::GraphDefaults, EACH_ITS_OWN)],
             }
+            /// A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters
+            tags as tag(word: &str): Tags = Tags::default() => { value_name: "TAG" }
             /// The name of the submitter
             caller_id as caller_id(name: &str): String = String::new() => {
                 word: "caller", value_name: "TEXT",

@@ -15,6 +15,7 @@ use super::reply_format::ReplyFormat;
 use super::retry_delays::RetryDelays;
 use super::secret_use::SecretUse;
 use super::settings::job_settings;
+use super::tags::Tags;
 use super::uniqueness::{OnDuplicate, UniqueBy};
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;

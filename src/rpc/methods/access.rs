@@ -107,7 +107,12 @@ impl CallContext {
                 None => spec.fallback = Some(Fallback::None),
             }
         }
-        match Belongs::of(job).outside(caller) {
+        self.stays_within(job)
+    }
+
+    /// Refuses a job that would be beyond the bounds of the caller.
+    pub(super) fn stays_within(&self, job: &Job) -> Result<(), RpcError> {
+        match Belongs::of(job).outside(&self.caller) {
             Some(outside) => Err(self.refusal(&outside)),
             None => Ok(()),
         }

@@ -12,7 +12,8 @@ use super::super::method::{CallContext, Method};
 use super::job_files::{self, GivenFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, patience};
-use super::{job_list, job_log};
+use super::told_job::ToldJob;
+use super::{job_edit, job_list, job_log};
 use crate::client::ClientError;
 use crate::proto::job::{Job, JobId, JobOutput};
 
@@ -72,6 +73,12 @@ pub(super) fn methods() -> Vec<Method> {
             Scope::Submit,
             "Submits a copy of a job, with changes, and returns its id.",
             clone,
+        ),
+        Method::new(
+            "job.edit",
+            Scope::Submit,
+            "Changes the priority, the group or the earliest time of a job that has not started.",
+            job_edit::edit,
         ),
         Method::new("job.clear", Scope::Admin, "Deletes every job that is not running.", clear),
     ]
@@ -142,21 +149,6 @@ pub(super) async fn created(
     settings: &JobSettings,
 ) -> Result<JobId, RpcError> {
     Ok(context.client.create_job(own_job(context, settings).await?).await?)
-}
-
-/// A job and what was done to it.
-#[derive(Serialize, JsonSchema)]
-struct ToldJob {
-    /// The id of the job.
-    id: String,
-    /// Its new state, or what was done: `stopped`, `told to stop`, `deleted`.
-    result: String,
-}
-
-impl ToldJob {
-    fn new(id: &JobId, result: &str) -> Self {
-        Self { id: id.to_string(), result: result.to_string() }
-    }
 }
 
 async fn start(

@@ -31,6 +31,9 @@ pub(super) struct ListJobs {
     caller: Option<String>,
     /// Only jobs whose name contains this text.
     name: Option<String>,
+    /// Only jobs with all of these tags.
+    #[serde(default)]
+    tags: Vec<String>,
     /// Only jobs whose error contains this text in its first 200 characters.
     error: Option<String>,
     /// Only jobs whose id begins with this text, or whose name or error contains it.
@@ -68,6 +71,7 @@ pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPag
     let search = JobSearch {
         caller: given.caller,
         name: given.name,
+        tags: given.tags,
         error: given.error,
         text: given.text,
         queue: given.queue.map(|Spelled(queue)| queue),

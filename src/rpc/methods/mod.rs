@@ -9,6 +9,7 @@ mod dead;
 mod follow;
 mod graph;
 mod job;
+mod job_edit;
 mod job_files;
 mod job_list;
 mod job_log;
@@ -20,6 +21,7 @@ mod params;
 mod queue;
 mod script;
 mod system;
+mod told_job;
 
 use super::error::{RpcError, code};
 use super::method::Method;

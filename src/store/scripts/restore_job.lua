@@ -19,7 +19,7 @@ if f[1] == 'finished' or f[1] == 'error' then
   if for_ms then
     redis.call('PEXPIRE', JOB .. id, integer(for_ms))
   else
-    for_ms = set_expiry(id, f[5], ARGV[2])
+    for_ms = set_expiry(id, f[1], f[5], ARGV[2])
   end
   enter(f[1], script_type, id, at + for_ms * 1000)
 else

@@ -59,6 +59,8 @@ class JobSpec:
     concurrent: Optional[bool] = None
     log_path: Optional[str] = None
     env_vars: Mapping[str, str] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    """Words by which lists find it."""
     args: Sequence[str] = ()
     """The arguments of a script that is a process; in Rhai the array `args`."""
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class JobSpec:
         return self if self.id is not None else replace(self, id=str(uuid.uuid4()))
 
 
-_MANY = frozenset({"args", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
+_MANY = frozenset({"args", "tags", "params", "secrets", "env_vars", "prerequisites", "after_any", "prerequisite_names"})
 _DURATIONS = frozenset({"timeout", "cpu", "retention", "unique_for"})
 
 
@@ -127,7 +129,7 @@ def _plain(name: str, value: Any) -> Any:
         return dict(value)
     if name in _MANY:
         if isinstance(value, str):
-            raise InvalidJob(f"{name} is a text: give a list of {'texts' if name in ('args', 'secrets') else 'ids'}")
+            raise InvalidJob(f"{name} is a text: give a list of {'texts' if name in ('args', 'secrets', 'tags') else 'ids'}")
         return list(value)
     return value
 

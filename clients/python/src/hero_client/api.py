@@ -393,6 +393,8 @@ class Job(_JobRequired, total=False):
     """The signal that ended its process."""
     started_at: str
     """The start of its last attempt."""
+    tags: List[str]
+    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; in seconds."""
     unique_by: str
@@ -541,6 +543,8 @@ class JobSettings(_JobSettingsRequired, total=False):
     secrets: List[str]
     """A secret of the actor's machine: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
     `HERO_SECRET_DIR`; the job holds the name alone."""
+    tags: List[str]
+    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
     timeout: float
     """The longest time that one attempt may take, such as 30s; in seconds."""
     unique_by: str
@@ -662,6 +666,8 @@ class ListedJob(_ListedJobRequired, total=False):
     started_at: str
     """The start of its last attempt."""
     status: JobStatus
+    tags: List[str]
+    """A word by which lists find it: letters, digits and _ - . : / =, at most 8 of 64 characters."""
 
 
 class LiveActors(TypedDict):
@@ -924,8 +930,10 @@ class TypeCounts(TypedDict):
 
 class TypeStatsDocument(TypedDict):
     """The counters of a script type."""
+    cancelled: int
+    """Jobs that were stopped."""
     failed: int
-    """Jobs that ended in `error`."""
+    """Jobs that ended in `error`, those that were stopped included."""
     failed_percent: Optional[float]
     """The share of ended jobs that failed, in per cent."""
     finished: int
@@ -1089,6 +1097,11 @@ class Methods:
         answer: ToldJob = self._call("job.delete", _given({"id": id}))
         return answer
 
+    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
+        """Changes the priority, the group or the earliest time of a job that has not started."""
+        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+        return answer
+
     def job_file(self, *, id: str, name: str) -> FileContent:
         """Returns a file of a job."""
         answer: FileContent = self._call("job.file", _given({"id": id, "name": name}))
@@ -1104,9 +1117,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -1347,6 +1360,11 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.delete", _given({"id": id}))
         return answer
 
+    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None) -> ToldJob:
+        """Changes the priority, the group or the earliest time of a job that has not started."""
+        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at}))
+        return answer
+
     async def job_file(self, *, id: str, name: str) -> FileContent:
         """Returns a file of a job."""
         answer: FileContent = await self._call("job.file", _given({"id": id, "name": name}))
@@ -1362,9 +1380,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
+    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[str] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None) -> JobPage:
         """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "since": since, "until": until}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:

@@ -17,13 +17,14 @@ end
 
 -- Sets the expiry of an ended job and returns, in ms, when it has expired for sure: by that the index
 -- keeps the order of the ends. `seconds` is the retention of the job itself; `retention` is
--- 'DEFAULT_MS MAX_MS'. The log has the default already. `has_files` is false if the job is known to have no files.
-local function set_expiry(id, seconds, retention, has_files)
+-- 'DEFAULT_MS MAX_MS FAILED_MS', the last for a job that ended in `error`.
+-- The log has the default already. `has_files` is false if the job is known to have no files.
+local function set_expiry(id, status, seconds, retention, has_files)
   -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
   -- share of its retention, and of at most an hour; its id says by which part.
   local spread_share, spread_max_ms = 0.05, 3600000
-  local for_ms, max_ms = string.match(retention, '^(%d+) (%d+)$')
-  for_ms = tonumber(for_ms)
+  local default_ms, max_ms, failed_ms = string.match(retention, '^(%d+) (%d+) (%d+)$')
+  local for_ms = tonumber(status == 'error' and failed_ms or default_ms)
   local is_own = present(seconds)
   if is_own and string.match(seconds, '^%d+%.?%d*$') then
     for_ms = math.max(math.floor(math.min(tonumber(seconds) * 1000, tonumber(max_ms))), 1)
@@ -33,7 +34,7 @@ local function set_expiry(id, seconds, retention, has_files)
   local own_ms = for_ms + math.floor(spread_ms * part)
   redis.call('PEXPIRE', JOB .. id, own_ms)
   if has_files ~= false then redis.pcall('PEXPIRE', FILES .. id, own_ms) end
-  if is_own then redis.pcall('PEXPIRE', LOG .. id, own_ms) end
+  if is_own or for_ms ~= tonumber(default_ms) then redis.pcall('PEXPIRE', LOG .. id, own_ms) end
   return for_ms + spread_ms
 end
 
@@ -69,9 +70,12 @@ local function end_job(id, job, status, text, exit_code, at, retention)
     fields[#fields + 1] = exit_code
   end
   redis.call('HSET', JOB .. id, unpack(fields))
-  local for_ms = set_expiry(id, job.retention, retention, job.has_files)
+  local for_ms = set_expiry(id, status, job.retention, retention, job.has_files)
   enter(status, job.script_type, id, at + for_ms * 1000)
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
+  if status == 'error' and (text == 'stopped' or text == 'stopped_by_request') then
+    count(job.script_type, 'cancelled')
+  end
   if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end
   if not says_no(job.reply) then
     push_reply(id, status, text, job.ready_reply)

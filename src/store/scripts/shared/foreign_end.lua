@@ -9,7 +9,7 @@ local function note_foreign_end(id, script_type, at, retention)
   if redis.call('PTTL', JOB .. id) >= 0 then return end
   if redis.call('ZSCORE', index_of(f[1], script_type), id) then return end
   log_event(id, f[1], script_type)
-  local for_ms = set_expiry(id, f[4], retention)
+  local for_ms = set_expiry(id, f[1], f[4], retention)
   enter(f[1], script_type, id, at + for_ms * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or 'failed')
   release_unique(id, f[2], f[1] == 'finished' and at)

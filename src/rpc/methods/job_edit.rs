@@ -1,0 +1,51 @@
+//! `job.edit`: changes a job that has not started.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::super::error::{RpcError, code};
+use super::super::method::CallContext;
+use super::params::Spelled;
+use super::told_job::ToldJob;
+use crate::proto::job::JobId;
+use crate::proto::target::IllegalName;
+use crate::store::JobEdit;
+
+/// A job to change. What is left out stays as it is.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EditOne {
+    /// The id of the job.
+    id: Spelled<JobId>,
+    /// Its priority: 0 urgent, 1 normal, 2 background.
+    priority: Option<u8>,
+    /// The group that may run it; empty for any group. A job for one instance is then for none.
+    group: Option<String>,
+    /// The earliest time to start.
+    run_at: Option<Spelled<Timestamp>>,
+}
+
+pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<ToldJob, RpcError> {
+    let Spelled(id) = given.id;
+    let id = context.job_named(id).await?;
+    context.may_change(&id, "edit").await?;
+    let group = given.group.map(|name| (!name.is_empty()).then(|| name.parse()).transpose());
+    let priority = given.priority.map(|number| number.to_string().parse());
+    let edit = JobEdit {
+        priority: priority.transpose().map_err(|error: IllegalName| error)?,
+        group: group.transpose().map_err(|error: IllegalName| error)?,
+        run_at: given.run_at.map(|Spelled(time)| time),
+    };
+    if edit == JobEdit::default() {
+        let message = "job.edit changes nothing: give priority, group or run_at";
+        return Err(RpcError::new(code::INVALID_PARAMS, message));
+    }
+    if let Some(group) = &edit.group {
+        let mut job = context.visible(&id).await?;
+        job.spec.group.clone_from(group);
+        job.spec.instance = None;
+        context.stays_within(&job)?;
+    }
+    Ok(ToldJob::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))
+}

@@ -1,0 +1,21 @@
+//! The answer of methods that change one job.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::proto::job::JobId;
+
+/// A job and what was done to it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ToldJob {
+    /// The id of the job.
+    id: String,
+    /// Its new state, or what was done: `stopped`, `told to stop`, `deleted`.
+    result: String,
+}
+
+impl ToldJob {
+    pub(super) fn new(id: &JobId, result: &str) -> Self {
+        Self { id: id.to_string(), result: result.to_string() }
+    }
+}
