@@ -75,6 +75,9 @@ impl Dev {
                 Some(reason) => output::note(&said(&script_type, Some(&reason))),
             }
         }
+        for problem in &stage.config.crontab().problems {
+            output::note(&format!("{problem}: the periodic jobs of this file are not in force"));
+        }
         let actors: Vec<ActorId> =
             types.iter().cloned().map(first_actor).collect::<Result<_, _>>()?;
         let token = uuid::Uuid::new_v4().simple().to_string();

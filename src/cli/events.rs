@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::job::since;
+use super::time::{local, local_zone};
 use super::{Global, output};
 use crate::client::Client;
 use crate::error::{Error, Exit};
@@ -56,14 +58,14 @@ impl EventsCommand {
             Some(text) => Some(LogLine::place_before(since(text, client.now().await?)?)),
             None => None,
         };
-        let mut document: Vec<Value> = Vec::new();
+        let (mut document, zone): (Vec<Value>, _) = (Vec::new(), local_zone());
         loop {
             let events = client.events(after.as_deref(), Self::PAGE).await?;
             for event in events.iter().filter(|event| self.wants(event)) {
                 if as_json {
                     document.push(json_of(event));
                 } else {
-                    output::line(&readable(event))?;
+                    output::line(&readable(event, &zone))?;
                 }
             }
             match events.last() {
@@ -80,13 +82,17 @@ impl EventsCommand {
     async fn follow(&self, client: &Client, as_json: bool) -> Result<ExitCode, Error> {
         let now = client.now().await?;
         let from = self.since.as_deref().map_or(Ok(now), |text| since(text, now))?;
-        let mut events = client.follow_events(from);
+        let (mut events, zone) = (client.follow_events(from), local_zone());
         loop {
             let next = events.next().await.map_err(|error| {
                 Error::new(Exit::Unavailable, format!("cannot follow events: {error}"))
             })?;
             for event in next.iter().filter(|event| self.wants(event)) {
-                output::print(as_json, || json_of(event), || format!("{}\n", readable(event)))?;
+                output::print(
+                    as_json,
+                    || json_of(event),
+                    || format!("{}\n", readable(event, &zone)),
+                )?;
             }
         }
     }
@@ -104,8 +110,8 @@ fn json_of(event: &JobEvent) -> Value {
 }
 
 /// Formats an event as one line, `TIME ID TYPE FROM → TO ACTOR`, with control characters escaped.
-fn readable(event: &JobEvent) -> String {
-    let time = event.time().map(|time| format!("{time:.3}")).unwrap_or_default();
+fn readable(event: &JobEvent, zone: &TimeZone) -> String {
+    let time = event.time().map(|time| local(time, zone).replacen(' ', "T", 1)).unwrap_or_default();
     let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
     let JobEvent { id, script_type, from, to, actor, .. } = event;
     let [id, script_type, from, to] = [id, script_type, from, to].map(|text| or_dash(text));
@@ -127,7 +133,7 @@ mod tests {
             actor: String::new(),
         };
         let line = "2026-01-01T00:00:00.000Z a\\u{1b}[2J osis - → dispatched -";
-        assert_eq!(readable(&event), line);
+        assert_eq!(readable(&event, &TimeZone::UTC), line);
         let document = json_of(&event);
         assert_eq!(
             (&document["at"], &document["type"]),

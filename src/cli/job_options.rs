@@ -3,18 +3,26 @@
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use super::given::Given;
 use super::given_files::GivenFiles;
 use super::script::ScriptSource;
 use super::script_doc;
+use super::time::local_zone;
 use crate::client::{ClientError, set_delay};
-use crate::config::{Config, parse_duration};
+use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
     Entrance, FieldKind, InvalidJob, Job, JobFiles, JobId, JobName, JobSpec, SETTINGS, Setting,
 };
+use crate::proto::spoken_time::parse_time;
+
+/// The help of a time: people may say it in more ways than programs.
+const TIME_HELP: &str = "The earliest time to start: 09:00, tomorrow 09:00, friday 18:00 or 2026-12-24 18:00 in the \
+                         local time zone, or RFC 3339 such as 2026-12-24T18:00:00+01:00";
 
 /// The script and the settings of one job.
 #[derive(Debug, Args)]
@@ -29,6 +37,10 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     #[arg(conflicts_with = "at")]
     delay: Option<Duration>,
+    /// The time zone of --at, such as Europe/Brussels; by default that of this machine, or of TZ
+    #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
+    #[arg(requires = "at")]
+    timezone: Option<TimeZone>,
     #[command(flatten)]
     files: GivenFiles,
     /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
@@ -42,7 +54,7 @@ impl JobOptions {
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
         let words = words.filter(|word| !["id", "name"].contains(word));
-        words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay"])
+        words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay", "timezone"])
     }
 
     /// Returns the files that they give the job.
@@ -60,7 +72,7 @@ impl JobOptions {
     /// Returns the job that they set.
     pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
         let mut spec = self.given.spec()?;
-        self.settings.apply(&mut spec)?;
+        self.settings.apply(&mut spec, self.timezone.as_ref())?;
         let named = self.settings.given("type");
         let script_type = self.source.script_type(named, config)?;
         spec.script = self.source.read(config.job.script_size_max)?;
@@ -93,12 +105,18 @@ impl SettingOptions {
         self.0.iter().find(|(setting, _)| setting.word == word).map(|(_, text)| text.as_str())
     }
 
-    fn apply(&self, spec: &mut JobSpec) -> Result<(), Error> {
+    fn apply(&self, spec: &mut JobSpec, zone: Option<&TimeZone>) -> Result<(), Error> {
         for (setting, text) in &self.0 {
             let set = match setting.kind {
                 FieldKind::Duration => parse_duration(text)
                     .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
                     .and_then(|time| setting.set(spec, &time.as_secs_f64().to_string())),
+                FieldKind::Time => {
+                    let zone = zone.cloned().unwrap_or_else(local_zone);
+                    parse_time(text, &zone, Timestamp::now())
+                        .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
+                        .and_then(|time| setting.set(spec, &time.to_string()))
+                }
                 _ => setting.set(spec, text),
             };
             set.map_err(|error| {
@@ -151,6 +169,7 @@ fn option(setting: &'static Setting) -> Arg {
             .long(long(setting))
             .action(ArgAction::SetTrue)
             .help(setting.negated),
+        FieldKind::Time => arg.help(TIME_HELP),
         FieldKind::List | FieldKind::Texts => arg.action(ArgAction::Append).help(repeated()),
         FieldKind::Map => arg.action(ArgAction::Append).value_parser(variable).help(repeated()),
         _ => arg,
@@ -249,6 +268,19 @@ mod tests {
     }
 
     #[test]
+    fn local_time_is_read_in_the_named_zone() {
+        let run_at = |args: &[&str]| job(args).expect("legal").spec.run_at.expect("a time");
+        let brussels = run_at(&["--at=2100-07-01 18:00", "--timezone=Europe/Brussels"]);
+        assert_eq!(brussels.to_string(), "2100-07-01T16:00:00Z");
+        let ahead = run_at(&["--at", "tomorrow 09:00", "--time-zone", "UTC"]);
+        assert!(ahead > Timestamp::now(), "{ahead}");
+        for wrong in [&["--timezone=UTC"][..], &["--at=09:00", "--timezone=Mars/Base"]] {
+            let line = [&["submit", "-t", "osis", "-e", "1"], wrong].concat();
+            assert!(Line::try_parse_from(line).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
     fn what_is_illegal_is_bad_data() {
         for wrong in [
             "--id=a:b",
@@ -262,6 +294,7 @@ mod tests {
             "--after-any=a b",
             "--retention=7",
             "--at=tomorrow",
+            "--at=2020-01-01 09:00",
             "--at=2030-01-01T00:00:00",
             "--unique-key=",
             "--limit-key=",

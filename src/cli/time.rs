@@ -3,6 +3,27 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Returns the time zone of the person who calls: that of `TZ`, else of /etc/localtime, else UTC.
+pub(super) fn local_zone() -> TimeZone {
+    let zone = TimeZone::system();
+    if zone.is_unknown() { TimeZone::UTC } else { zone }
+}
+
+/// Formats a time as the clock of a zone shows it: `2026-12-24 18:00:00.000+01:00`, with `Z` in UTC. The
+/// options that take a time read it.
+pub(super) fn local(time: Timestamp, zone: &TimeZone) -> String {
+    let local = time.to_zoned(zone.clone());
+    let offset =
+        if *zone == TimeZone::UTC { "Z".to_owned() } else { local.strftime("%:z").to_string() };
+    format!("{}{offset}", local.strftime("%Y-%m-%d %H:%M:%S.%3f"))
+}
+
+/// Formats a time in RFC 3339 as the clock of a zone shows it. Returns any other text as it is.
+pub(super) fn local_text(text: &str, zone: &TimeZone) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), |time| local(time, zone))
+}
 
 /// Formats a duration in its one or two largest units: `340us`, `12ms`, `1.25s`, `3m20s`, `5h02m`, `4d3h`.
 pub(super) fn brief(duration: Duration) -> String {
@@ -57,6 +78,22 @@ mod tests {
             assert_eq!(brief(Duration::from_millis(millis)), shown);
         }
         assert_eq!(brief(Duration::from_micros(340)), "340us");
+    }
+
+    #[test]
+    fn local_time_has_its_offset_and_is_read_back() {
+        let zone = TimeZone::get("Europe/Brussels").expect("a zone");
+        for (utc, shown) in [
+            ("2026-12-24T17:00:00.125Z", "2026-12-24 18:00:00.125+01:00"),
+            ("2026-07-01T22:30:00.000Z", "2026-07-02 00:30:00.000+02:00"),
+        ] {
+            assert_eq!(local_text(utc, &zone), shown);
+            let read: Timestamp = shown.parse().expect("a time");
+            assert_eq!(format!("{read:.3}"), utc);
+        }
+        let utc = local_text("2026-12-24T17:00:00Z", &TimeZone::UTC);
+        assert_eq!(utc, "2026-12-24 17:00:00.000Z");
+        assert_eq!(local_text("soon", &zone), "soon");
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub use load_max::LoadMax;
 pub use log::{LogConfig, LogLevel, LoggedJobs};
 pub use metrics::MetricsConfig;
 pub use osis::OsisConfig;
+pub(crate) use periodic_jobs::time_zone;
 pub use periodic_jobs::{CronEntry, Crontab};
 pub use readable::FileReader;
 pub use redis_url::{RedisUrl, SentinelUrl};

@@ -90,7 +90,7 @@ impl Config {
         let zone = time_zone(&own.time_zone).map_err(|why| table.wrong("time_zone", why))?;
         let schedule =
             Schedule::new(&own.schedule, zone).map_err(|why| table.wrong("schedule", why))?;
-        self.read_cron_script(table, own.file.as_deref(), &mut spec)?;
+        self.read_cron_script(table, file, own.file.as_deref(), &mut spec)?;
         match &spec.script_type {
             Some(name) => {
                 let Some(of_type) = self.types.get(name) else {
@@ -125,6 +125,7 @@ impl Config {
     fn read_cron_script(
         &self,
         table: &JobTable<'_>,
+        beside: &Path,
         file: Option<&Path>,
         spec: &mut JobSpec,
     ) -> Result<(), ConfigError> {
@@ -135,9 +136,8 @@ impl Config {
         if !spec.script.is_empty() {
             return Err(table.wrong("file", "cannot be set beside script"));
         }
-        if !file.is_absolute() {
-            return Err(table.wrong("file", "must be an absolute path"));
-        }
+        // As in a graph, a relative path begins at the folder of the file that names it.
+        let file = &beside.parent().unwrap_or(Path::new("")).join(file);
         let read = files::read_bounded(file, self.job.script_size_max);
         let text = read
             .map_err(|error| files::reason(&error))
@@ -164,13 +164,17 @@ impl CronEntry {
     }
 }
 
-fn time_zone(name: &str) -> Result<TimeZone, String> {
+/// Returns the time zone of this name.
+///
+/// # Errors
+/// The reason, as text: this machine has no such time zone.
+pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     if name == "UTC" {
         return Ok(TimeZone::UTC);
     }
     TimeZone::get(name).map_err(|_| {
         "not a time zone of this machine: expected a name such as \"Europe/Brussels\" or \"UTC\", \
-         of those in /usr/share/zoneinfo"
+         of those in /usr/share/zoneinfo, which the package tzdata has"
             .to_owned()
     })
 }
@@ -327,7 +331,10 @@ mod tests {
                 &format!("{NIGHTLY}id = \"x\""),
                 "/a.toml:5:6: cron.nightly.id: each firing has its own",
             ),
-            (&NIGHTLY.replace("script = \"1\"", "file = \"x\""), "must be an absolute path"),
+            (
+                &NIGHTLY.replace("script = \"1\"", "file = \"x\""),
+                "/a.toml:4:8: cron.nightly.file: cannot be read: /x: no such file",
+            ),
             (&NIGHTLY.replace("script = \"1\"", "file = \"/no/such\""), "/no/such: no such file"),
             (&NIGHTLY.replace("script = \"1\"", ""), "cron.nightly: needs a script or a file"),
         ] {
@@ -345,6 +352,10 @@ mod tests {
         let text = NIGHTLY.replace("script = \"1\"", &file);
         let (_folder, crontab) = with_files(&[("a.toml", &text)]);
         assert_eq!(crontab.entries[0].job(Timestamp::UNIX_EPOCH).spec.script, "40 + 2");
+        let text = NIGHTLY.replace("script = \"1\"", "file = \"a.rhai\"");
+        let (_folder, crontab) = with_files(&[("a.toml", &text), ("a.rhai", "6 * 7")]);
+        let script = |crontab: &Crontab| crontab.entries[0].job(Timestamp::UNIX_EPOCH).spec.script;
+        assert_eq!(script(&crontab), "6 * 7", "a relative file is beside the file that names it");
         let mut config = Config::default();
         config.supervisor.cron_dir = folder.path().join("none");
         assert_eq!(config.crontab(), Crontab::default());

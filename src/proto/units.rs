@@ -25,6 +25,8 @@ pub struct AmountKind {
     names: &'static str,
     /// Each unit with its size in the smallest, largest first.
     units: &'static [(&'static str, u64)],
+    /// Several units may follow each other, each smaller than the one before.
+    is_compound: bool,
 }
 
 /// Durations, in milliseconds.
@@ -33,6 +35,7 @@ pub(crate) static DURATION: AmountKind = AmountKind {
     example: "15s",
     names: "ms, s, m, h or d",
     units: &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)],
+    is_compound: true,
 };
 
 /// Sizes, in bytes.
@@ -49,9 +52,10 @@ pub(crate) static SIZE: AmountKind = AmountKind {
         ("KB", 1000),
         ("B", 1),
     ],
+    is_compound: false,
 };
 
-/// Parses a duration: `500ms`, `15s`, `15m`, `2h`, `1d`.
+/// Parses a duration: `500ms`, `15s`, `15m`, `2h`, `1d`, `1h30m`, `2d4h`.
 ///
 /// # Errors
 /// [`AmountError`] if number or unit is not legal, or does not fit 64 bits of milliseconds.
@@ -95,15 +99,28 @@ pub fn readable_size(bytes: u64) -> String {
 /// # Errors
 /// [`AmountError`] if number or unit is not legal, or the amount does not fit 64 bits.
 pub(crate) fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    if number.is_empty() || unit.is_empty() {
-        return Err(AmountError::Form(kind));
+    let (mut rest, mut amount, mut units) = (text, 0_u64, kind.units);
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = rest.split_at(digits);
+        let next = after.find(|c: char| kind.is_compound && c.is_ascii_digit());
+        let unit;
+        (unit, rest) = after.split_at(next.unwrap_or(after.len()));
+        if number.is_empty() || unit.is_empty() {
+            return Err(AmountError::Form(kind));
+        }
+        let at = units.iter().position(|(name, _)| *name == unit);
+        let at = at.ok_or(AmountError::Unit(kind))?;
+        let number: u64 = number.parse().map_err(|_| AmountError::TooLarge(kind))?;
+        amount = number
+            .checked_mul(units[at].1)
+            .and_then(|part| amount.checked_add(part))
+            .ok_or(AmountError::TooLarge(kind))?;
+        if rest.is_empty() {
+            return Ok(amount);
+        }
+        units = &units[at + 1..];
     }
-    let (_, worth) =
-        kind.units.iter().find(|(name, _)| *name == unit).ok_or(AmountError::Unit(kind))?;
-    let number: u64 = number.parse().map_err(|_| AmountError::TooLarge(kind))?;
-    number.checked_mul(*worth).ok_or(AmountError::TooLarge(kind))
 }
 
 fn format(amount: u64, kind: &AmountKind) -> String {
@@ -127,6 +144,12 @@ mod tests {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         assert_eq!(parse_duration("1d"), Ok(Duration::from_hours(24)));
+        for (text, seconds) in
+            [("1h30m", 5400), ("2d4h", 187_200), ("1m0s", 60), ("1d2h3m4s", 93_784)]
+        {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert_eq!(parse_duration("1s500ms"), Ok(Duration::from_millis(1500)));
         for (text, bytes) in [
             ("512B", 512),
             ("1KB", 1000),
@@ -143,10 +166,10 @@ mod tests {
     #[test]
     fn an_illegal_amount_is_rejected_with_the_expected_form() {
         let error = |text| parse_duration(text).expect_err(text).to_string();
-        for text in ["", "15", "s", "-15s", "+1s", " 15s"] {
+        for text in ["", "15", "s", "-15s", "+1s", " 15s", "1h30"] {
             assert_eq!(error(text), "expected a duration with its unit, such as \"15s\"", "{text}");
         }
-        for text in ["15 s", "15sec", "1.5h", "15S", "1h30m"] {
+        for text in ["15 s", "15sec", "1.5h", "15S", "30m1h", "1h1h", "1h 30m"] {
             assert_eq!(
                 error(text),
                 "expected a duration in ms, s, m, h or d, such as \"15s\"",
@@ -158,6 +181,8 @@ mod tests {
             "expected a duration, but the number is too large"
         );
         assert_eq!(error("18446744073709551615s"), error("99999999999999999999d"));
+        assert_eq!(error("1s18446744073709551615ms"), error("99999999999999999999d"));
+        assert!(parse_size("1MiB512KiB").is_err());
         assert_eq!(
             parse_size("1M").expect_err("no such unit").to_string(),
             "expected a size in B, KB, MB, GB, KiB, MiB or GiB, such as \"1MiB\""

@@ -34,6 +34,18 @@ fn dev_says_why_a_type_of_the_configuration_does_not_run() {
 }
 
 #[test]
+fn dev_says_which_file_of_periodic_jobs_is_broken() {
+    let redis = Redis::absent(false);
+    let folder = redis.folder().join("cron.d");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let broken = "[cron.a]\nschedule = \"99 * * * *\"\ntype = \"osis\"\nscript = \"1\"\n";
+    std::fs::write(folder.join("broken.toml"), broken).expect("writing a file");
+    let hero = Hero::on(&redis).set("supervisor.cron_dir", &format!("\"{}\"", folder.display()));
+    let done = hero.run(&["dev", "--", "true"]).code(0).says("broken.toml:2:12: cron.a.schedule: ");
+    assert!(done.stderr.contains("are not in force"), "{}", done.stderr);
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "tests start the program they test against")]
 fn page_stays_open_after_the_command_until_an_interrupt() {
     let redis = Redis::absent(false);

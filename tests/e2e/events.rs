@@ -2,7 +2,7 @@
 
 use crate::support::{Hero, Redis, keys, wait_until};
 
-use super::{ENDLESS, until};
+use super::{ENDLESS, field, until};
 
 fn with_events(redis: &Redis) -> Hero {
     Hero::on(redis).set("job.events", "true")
@@ -112,7 +112,28 @@ fn time_in_the_past_means_now_and_a_negative_delay_is_rejected() {
     hero.run(&["submit", "-t", "osis", "-e", "1", "--delay", "-5s"]).code(2).says("--delay");
     hero.run(&["submit", "-t", "osis", "-e", "1", "--delay=-5s"]).code(2).says("--delay");
     hero.run(&["submit", "-t", "osis", "-e", "1", "--at", "tomorrow"]).code(65).says("--at");
+    hero.run(&["submit", "-t", "osis", "-e", "1", "--at", "2020-01-01 09:00"])
+        .code(65)
+        .says("has passed");
     hero.run(&["submit", "-t", "osis", "-e", ENDLESS, "--delay", "9999999d"])
         .code(65)
         .says("too far in the future");
+}
+
+#[test]
+fn local_time_is_that_of_the_caller_and_the_hash_has_utc() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).in_zone("Europe/Brussels");
+    let submit = |id: &str, more: &[&str]| {
+        let base = ["submit", "-t", "osis", "-e", "1", "--id", id, "--at", "2100-07-01 18:00"];
+        hero.run(&[&base, more].concat()).code(0);
+        field(&redis, id, "run_at").expect("it is scheduled")
+    };
+    assert_eq!(submit("a", &[]), "2100-07-01T16:00:00.000Z");
+    assert_eq!(submit("b", &["--timezone", "America/New_York"]), "2100-07-01T22:00:00.000Z");
+    let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
+    assert!(shown.contains("  2100-07-01 18:00:00.000+02:00\n"), "{shown}");
+    let shown = hero.run(&["job", "show", "a", "--json"]).code(0).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("one document");
+    assert_eq!(shown["run_at"], "2100-07-01T16:00:00.000Z");
 }

@@ -21,6 +21,8 @@ pub(crate) struct Hero {
     tables: String,
     /// The user of its processes, if it is another.
     user: Option<u32>,
+    /// The local time zone.
+    zone: &'static str,
     files: AtomicU32,
 }
 
@@ -35,6 +37,7 @@ impl Hero {
             settings: BTreeMap::new(),
             tables: String::new(),
             user: None,
+            zone: "UTC",
             files: AtomicU32::new(0),
         };
         hero.set("redis.url", &format!("{:?}", redis.url()))
@@ -59,6 +62,11 @@ impl Hero {
     pub(crate) fn add(mut self, tables: &str) -> Self {
         self.tables.push_str(tables);
         self
+    }
+
+    /// Sets the local time zone.
+    pub(crate) fn in_zone(self, zone: &'static str) -> Self {
+        Self { zone, ..self }
     }
 
     /// Runs everything as another user, without other groups.
@@ -165,7 +173,8 @@ impl Hero {
             }
         };
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env_clear().env("PATH", path).env("HERO_CONFIG", config).current_dir(&self.folder);
+        command.env_clear().env("PATH", path).env("HERO_CONFIG", config).env("TZ", self.zone);
+        command.current_dir(&self.folder);
         command
     }
 

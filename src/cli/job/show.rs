@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::list::attempt as took;
 use crate::cli::look::OutputLook;
 use crate::cli::table::{TextTable, first_line};
-use crate::cli::time::{between, brief};
+use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
 use crate::error::Error;
@@ -103,6 +103,8 @@ const ORDER: [&str; 51] = [
     "input_files",
     "output_files",
 ];
+/// The fields that are times.
+const TIMES: [&str; 5] = ["created_at", "run_at", "started_at", "finished_at", "updated_at"];
 /// Texts of any length, shown last.
 const TEXTS: [&str; 3] = ["output", "error", "script"];
 
@@ -154,7 +156,7 @@ fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
             of.started_at.parse().ok().zip(of.ended_at.as_ref().and_then(|at| at.parse().ok()));
         let error = of.error.as_deref().unwrap_or_default();
         table.row([
-            of.started_at.clone(),
+            local_text(&of.started_at, &local_zone()),
             times.map(|(began, ended)| took(between(began, ended))).unwrap_or_default(),
             of.ended.as_str().to_owned(),
             of.actor.clone().unwrap_or_default(),
@@ -219,6 +221,7 @@ fn with_unit(name: &str, value: &Value) -> String {
             Some(part) => format!("{:.0} %", part * 100.0),
             None => shown(value),
         },
+        _ if TIMES.contains(&name) => local_text(&shown(value), &local_zone()),
         _ => shown(value),
     }
 }

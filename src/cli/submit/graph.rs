@@ -4,16 +4,20 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::cli::input;
 use crate::cli::script::ScriptSource;
+use crate::cli::time::local_zone;
 use crate::client::{ClientError, Graph, set_delay};
-use crate::config::{Config, ConfigError, JobTable, Source, parse_duration};
+use crate::config::{Config, ConfigError, JobTable, Source, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Entrance, Job, JobId, JobName, JobSpec};
+use crate::proto::spoken_time::parse_time;
 use crate::proto::target::ScriptType;
 
 /// The largest file that is read.
@@ -25,6 +29,8 @@ const FILE_SIZE_MAX: u64 = 32 << 20;
 struct NodeKeys {
     file: Option<PathBuf>,
     delay: Option<String>,
+    at: Option<String>,
+    time_zone: Option<String>,
     after: Vec<Spanned<String>>,
     after_any: Vec<Spanned<String>>,
 }
@@ -41,6 +47,8 @@ struct CallbackKeys {
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 struct DefaultKeys {
     delay: Option<String>,
+    at: Option<String>,
+    time_zone: Option<String>,
 }
 
 /// The places of the names in a graph's file.
@@ -86,7 +94,8 @@ impl<'s> GraphFile<'s> {
         if let Some(table) =
             source.job_table("defaults", Entrance::GraphDefaults).map_err(refused)?
         {
-            defaults.1 = table.read(&[], &mut defaults.0).map_err(refused)?;
+            defaults.1 = table.read(&["at"], &mut defaults.0).map_err(refused)?;
+            defaults.1.check(&table).map_err(refused)?;
         }
         // In the order of the file, in which jobs without prerequisites are dispatched.
         let tables = source.job_tables("job", Entrance::Graph).map_err(refused)?;
@@ -98,11 +107,11 @@ impl<'s> GraphFile<'s> {
         let mut graph = named_graph(source)?;
         for table in tables {
             let mut spec = defaults.0.clone();
-            let keys: NodeKeys = table.read(&["after", "after_any"], &mut spec).map_err(refused)?;
-            let delay = keys.delay.as_ref().or(defaults.1.delay.as_ref());
+            let keys: NodeKeys =
+                table.read(&["after", "after_any", "at"], &mut spec).map_err(refused)?;
             read_script(&mut spec, keys.file.as_ref(), &table, path, config)?;
             let mut job = Job::from(spec);
-            delay_by(&mut job, delay, &table).map_err(refused)?;
+            start_at(&mut job, &keys, &defaults.1, &table).map_err(refused)?;
             file.jobs.insert(table.name.clone(), table.span.clone());
             let (after, after_any) = (keys.after.iter(), keys.after_any.iter());
             let node = graph.add(&table.name, job);
@@ -154,17 +163,43 @@ fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
     Ok(graph)
 }
 
-fn delay_by(
+impl DefaultKeys {
+    /// Checks what every job would be refused for, at its own place.
+    fn check(&self, table: &JobTable<'_>) -> Result<(), ConfigError> {
+        let zone = zone(self.time_zone.as_deref(), table)?;
+        let Some(at) = &self.at else { return Ok(()) };
+        let time = parse_time(at, &zone, Timestamp::now());
+        time.map(drop).map_err(|error| table.wrong("at", error))
+    }
+}
+
+/// Sets the time at which a job starts: its own, or that of the defaults.
+fn start_at(
     job: &mut Job,
-    delay: Option<&String>,
+    own: &NodeKeys,
+    defaults: &DefaultKeys,
     table: &JobTable<'_>,
 ) -> Result<(), ConfigError> {
-    let Some(delay) = delay else { return Ok(()) };
+    let at = own.at.as_deref().or(defaults.at.as_deref());
+    if own.time_zone.is_some() && at.is_none() {
+        return Err(table.wrong("time_zone", "needs `at`"));
+    }
+    if let Some(at) = at {
+        let zone = zone(own.time_zone.as_deref().or(defaults.time_zone.as_deref()), table)?;
+        let time = parse_time(at, &zone, Timestamp::now());
+        job.spec.run_at = Some(time.map_err(|error| table.wrong("at", error))?);
+    }
+    let Some(delay) = own.delay.as_ref().or(defaults.delay.as_ref()) else { return Ok(()) };
     if job.spec.run_at.is_some() {
         return Err(table.wrong("delay", "cannot be set beside `at`"));
     }
     let delay = parse_duration(delay).map_err(|error| table.wrong("delay", error))?;
     set_delay(job, delay).map_err(|error| table.wrong("delay", error.reason))
+}
+
+fn zone(named: Option<&str>, table: &JobTable<'_>) -> Result<TimeZone, ConfigError> {
+    let named = named.map(|name| time_zone(name).map_err(|why| table.wrong("time_zone", why)));
+    named.unwrap_or_else(|| Ok(local_zone()))
 }
 
 /// Reads the script, and finds its type by the file's extension where none is named.
@@ -239,12 +274,38 @@ mod tests {
             ),
             ("[job.a]\nscript = \"1\"\ntype = \"osis\"\ntimeout = \"soon\"", "g.toml:4:11: "),
             ("[job.a]\nscript = \"1\"\ntype = \"osis\"\ninstance = 0", "g.toml:4:12: "),
+            (
+                "[job.a]\nscript = \"1\"\ntype = \"osis\"\nat = \"soon\"",
+                "g.toml:4:6: job.a.at: `soon` is not a time: expected 09:00",
+            ),
+            ("[defaults]\nat = \"soon\"\n[job.a]\nscript = \"1\"", "g.toml:2:6: defaults.at: "),
+            (
+                "[job.a]\nscript = \"1\"\ntype = \"osis\"\ntime_zone = \"UTC\"",
+                "g.toml:4:13: job.a.time_zone: needs `at`",
+            ),
+            (
+                "[defaults]\ntime_zone = \"Mars/Base\"\n[job.a]\nscript = \"1\"",
+                "g.toml:2:13: defaults.time_zone: not a time zone",
+            ),
             ("[job.a\n", "g.toml:1:7: "),
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.message.starts_with(message), "{text:?}: {}", error.message);
             assert!(matches!(error.exit, Exit::Data | Exit::NotFound), "{text:?}");
         }
+    }
+
+    #[test]
+    fn jobs_start_at_local_times_of_their_zone_or_that_of_the_defaults() {
+        let graph = parse(
+            "[defaults]\ntype = \"osis\"\ntime_zone = \"Europe/Brussels\"\nat = \"2100-07-01 18:00\"\n\
+             [job.a]\nscript = \"1\"\n[job.b]\nscript = \"1\"\ntime_zone = \"UTC\"\n\
+             [job.c]\nscript = \"1\"\nat = \"2100-01-01 09:00\"\n",
+        );
+        let jobs = graph.expect("a graph").jobs().expect("jobs");
+        let times: Vec<String> =
+            jobs.iter().filter_map(|job| Some(job.spec.run_at?.to_string())).collect();
+        assert_eq!(times, ["2100-07-01T16:00:00Z", "2100-07-01T18:00:00Z", "2100-01-01T08:00:00Z"]);
     }
 
     #[test]

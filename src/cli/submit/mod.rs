@@ -23,7 +23,7 @@ use crate::store::Hindrance;
 /// Submit a script and print the id of the job; or many, from a file
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
-                        hero submit --at 2026-12-24T18:00:00+01:00 feast.py\n  \
+                        hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
                         hero submit --after \"$(hero submit first.py)\" second.py\n  \
                         hero submit --after-any ID --retention 7d clean_up.py\n  \
                         hero submit --input data.csv=/home/ann/data.csv report.py\n  \

@@ -1,0 +1,288 @@
+//! Times as people say them: `09:00`, `tomorrow 09:00`, `friday 18:00`, `2026-12-24 18:00`. Pure: the
+//! caller passes the time zone and the time now.
+//!
+//! Where the local clock jumps ahead, a time inside the gap means the end of the gap. Where it goes back,
+//! a time that comes twice means the first that is still ahead. The schedules of periodic jobs do the same.
+
+use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, ToSpan};
+
+use super::text::shown;
+
+/// The longest text.
+const BYTES_MAX: usize = 64;
+
+/// A time that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimeError {
+    /// It has no known form.
+    #[error(
+        "`{0}` is not a time: expected 09:00 (the next time that it is), today 23:30, tomorrow 09:00, \
+         friday 18:00, 2026-12-24 18:00, or RFC 3339 with Z or an offset, such as \
+         2026-12-24T18:00:00+01:00"
+    )]
+    Form(String),
+    /// It is over.
+    #[error("`{text}` has passed: it is {now}; name a later day")]
+    Past {
+        /// The text.
+        text: String,
+        /// The local time now, with its zone.
+        now: String,
+    },
+}
+
+/// The day of a time.
+enum Day {
+    /// The next on which the time is still ahead.
+    Next,
+    /// The next of this name.
+    Weekday(Weekday),
+    Date(Date),
+}
+
+/// Parses a time in RFC 3339, or a local time of the zone, which must be ahead.
+///
+/// # Errors
+/// [`TimeError`] if it has no known form, or the local time has passed.
+pub fn parse_time(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, TimeError> {
+    let form = || TimeError::Form(shown(text));
+    if text.len() > BYTES_MAX {
+        return Err(form());
+    }
+    if let Ok(time) = text.parse() {
+        return Ok(time);
+    }
+    let today = now.to_zoned(zone.clone()).date();
+    let (day, time) = local(&text.to_ascii_lowercase(), today).ok_or_else(form)?;
+    let days: Vec<Date> = match day {
+        Day::Date(date) => vec![date],
+        // A time may have passed today.
+        Day::Next => from(today, 1).collect(),
+        Day::Weekday(name) => from(today, 7).filter(|date| date.weekday() == name).collect(),
+    };
+    let mut moments = days.into_iter().flat_map(|day| moments(day.to_datetime(time), zone));
+    moments.find(|moment| *moment > now).ok_or_else(|| {
+        let here = now.to_zoned(zone.clone()).strftime("%H:%M on %Y-%m-%d").to_string();
+        let now = format!("{here} in {}", zone.iana_name().unwrap_or("the local time zone"));
+        TimeError::Past { text: shown(text), now }
+    })
+}
+
+/// Returns a day and as many that follow.
+fn from(day: Date, more: i64) -> impl Iterator<Item = Date> {
+    (0..=more).filter_map(move |after| day.checked_add(after.days()).ok())
+}
+
+/// Reads an optional day and a time of day.
+fn local(text: &str, today: Date) -> Option<(Day, Time)> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let (day, time) = match words.as_slice() {
+        [time] => (Day::Next, time),
+        [day, time] | [day, "at", time] => (self::day(day, today)?, time),
+        _ => return None,
+    };
+    Some((day, time_of_day(time)?))
+}
+
+fn day(word: &str, today: Date) -> Option<Day> {
+    Some(match word {
+        "today" => Day::Date(today),
+        "tomorrow" => Day::Date(today.tomorrow().ok()?),
+        "monday" | "mon" => Day::Weekday(Weekday::Monday),
+        "tuesday" | "tue" => Day::Weekday(Weekday::Tuesday),
+        "wednesday" | "wed" => Day::Weekday(Weekday::Wednesday),
+        "thursday" | "thu" => Day::Weekday(Weekday::Thursday),
+        "friday" | "fri" => Day::Weekday(Weekday::Friday),
+        "saturday" | "sat" => Day::Weekday(Weekday::Saturday),
+        "sunday" | "sun" => Day::Weekday(Weekday::Sunday),
+        date => {
+            let mut parts = date.split('-');
+            let mut next = |digits| number(parts.next()?, digits..=digits);
+            let (year, month, day) = (next(4)?, next(2)?, next(2)?);
+            if parts.next().is_some() {
+                return None;
+            }
+            let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?);
+            Day::Date(date.ok()?)
+        }
+    })
+}
+
+/// Reads `9:00`, `09:00` or `09:00:30`.
+fn time_of_day(text: &str) -> Option<Time> {
+    let mut parts = text.split(':');
+    let hour = number(parts.next()?, 1..=2)?;
+    let minute = number(parts.next()?, 2..=2)?;
+    let second = parts.next().map_or(Some(0), |second| number(second, 2..=2))?;
+    if parts.next().is_some() {
+        return None;
+    }
+    let [hour, minute, second] = [hour, minute, second].map(i8::try_from);
+    Time::new(hour.ok()?, minute.ok()?, second.ok()?, 0).ok()
+}
+
+fn number(text: &str, digits: std::ops::RangeInclusive<usize>) -> Option<i16> {
+    let is_number = digits.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
+}
+
+/// Returns the moments at which the local clock shows a time, in order; at a gap its end.
+fn moments(time: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
+    let at = |offset: jiff::tz::Offset| offset.to_timestamp(time).ok();
+    match zone.to_ambiguous_timestamp(time).offset() {
+        AmbiguousOffset::Unambiguous { offset } => at(offset).into_iter().collect(),
+        AmbiguousOffset::Fold { before, after } => {
+            at(before).into_iter().chain(at(after)).collect()
+        }
+        AmbiguousOffset::Gap { before, after } => {
+            let end = |moment| zone.following(moment).next().map(|gap| gap.timestamp());
+            at(after).and_then(end).or_else(|| at(before)).into_iter().collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str, zone: &str, now: &str) -> Result<String, TimeError> {
+        let zone = if zone == "UTC" { TimeZone::UTC } else { TimeZone::get(zone).expect("a zone") };
+        parse_time(text, &zone, now.parse().expect("a time")).map(|time| time.to_string())
+    }
+
+    #[test]
+    fn time_is_read_in_its_zone() {
+        // A Monday, 11:00 in Brussels.
+        let now = "2026-11-23T10:00:00Z";
+        for (text, zone, expected) in [
+            ("2026-12-24T18:00:00+01:00", "UTC", "2026-12-24T17:00:00Z"),
+            ("2020-12-24T18:00:00Z", "Europe/Brussels", "2020-12-24T18:00:00Z"),
+            ("09:00", "UTC", "2026-11-24T09:00:00Z"),
+            ("10:00", "UTC", "2026-11-24T10:00:00Z"),
+            ("10:00:01", "UTC", "2026-11-23T10:00:01Z"),
+            ("11:01", "Europe/Brussels", "2026-11-23T10:01:00Z"),
+            ("9:00", "Europe/Brussels", "2026-11-24T08:00:00Z"),
+            ("today 23:30", "Europe/Brussels", "2026-11-23T22:30:00Z"),
+            ("tomorrow 09:00", "Europe/Brussels", "2026-11-24T08:00:00Z"),
+            ("Tomorrow at 09:00", "Europe/Brussels", "2026-11-24T08:00:00Z"),
+            ("friday 18:00", "Europe/Brussels", "2026-11-27T17:00:00Z"),
+            ("Fri 18:00", "UTC", "2026-11-27T18:00:00Z"),
+            ("monday 18:00", "UTC", "2026-11-23T18:00:00Z"),
+            ("monday 09:00", "UTC", "2026-11-30T09:00:00Z"),
+            ("2026-12-24 18:00", "Europe/Brussels", "2026-12-24T17:00:00Z"),
+            ("2026-07-01 18:00", "UTC", "passed"),
+            ("2027-07-01 18:00", "Europe/Brussels", "2027-07-01T16:00:00Z"),
+        ] {
+            let read = parse(text, zone, now).unwrap_or_else(|_| "passed".to_owned());
+            assert_eq!(read, expected, "{text} in {zone}");
+        }
+    }
+
+    #[test]
+    fn day_is_that_of_the_zone_and_not_of_utc() {
+        // 00:30 on the 24th in Brussels.
+        let now = "2026-11-23T23:30:00Z";
+        for (text, expected) in [
+            ("tomorrow 09:00", "2026-11-25T08:00:00Z"),
+            ("today 09:00", "2026-11-24T08:00:00Z"),
+            ("00:15", "2026-11-24T23:15:00Z"),
+        ] {
+            assert_eq!(parse(text, "Europe/Brussels", now).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn time_in_the_gap_of_spring_is_the_end_of_the_gap() {
+        // 29 March 2026: 02:00 becomes 03:00 in Brussels, which is 01:00 UTC.
+        let now = "2026-03-28T12:00:00Z";
+        for (text, expected) in [
+            ("tomorrow 01:59", "2026-03-29T00:59:00Z"),
+            ("tomorrow 02:00", "2026-03-29T01:00:00Z"),
+            ("tomorrow 02:30", "2026-03-29T01:00:00Z"),
+            ("2026-03-29 02:59:59", "2026-03-29T01:00:00Z"),
+            ("sunday 03:00", "2026-03-29T01:00:00Z"),
+        ] {
+            assert_eq!(parse(text, "Europe/Brussels", now).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn time_that_comes_twice_in_autumn_is_the_first_that_is_ahead() {
+        // 25 October 2026: 03:00 becomes 02:00 in Brussels, which is 01:00 UTC.
+        for (now, text, expected) in [
+            ("2026-10-24T12:00:00Z", "tomorrow 02:30", "2026-10-25T00:30:00Z"),
+            ("2026-10-24T12:00:00Z", "02:30", "2026-10-25T00:30:00Z"),
+            ("2026-10-25T00:45:00Z", "02:30", "2026-10-25T01:30:00Z"),
+            ("2026-10-25T00:45:00Z", "2026-10-25 02:30", "2026-10-25T01:30:00Z"),
+            ("2026-10-25T01:45:00Z", "02:30", "2026-10-26T01:30:00Z"),
+            ("2026-10-24T12:00:00Z", "tomorrow 03:00", "2026-10-25T02:00:00Z"),
+        ] {
+            let read = parse(text, "Europe/Brussels", now);
+            assert_eq!(read.as_deref(), Ok(expected), "{text} at {now}");
+        }
+    }
+
+    #[test]
+    fn unknown_form_is_rejected_with_the_known_ones() {
+        for text in [
+            "",
+            "tomorrow",
+            "friday",
+            "soon",
+            "25:00",
+            "09:60",
+            "9",
+            "09:0",
+            "0900",
+            "-1:00",
+            "09:00:00:00",
+            "2026-02-30 09:00",
+            "26-12-24 09:00",
+            "2026-12-24",
+            "2026-12-24-1 09:00",
+            "yesterday 09:00",
+            "2026-12-24T18:00:00",
+            "tomorrow 09:00 now",
+            "tomorrow on 09:00",
+            &"9".repeat(1000),
+        ] {
+            let error = parse(text, "UTC", "2026-11-23T10:00:00Z").expect_err(text);
+            assert!(matches!(error, TimeError::Form(_)), "{text}: {error}");
+            let said = error.to_string();
+            assert!(said.contains("tomorrow 09:00") && said.len() < 400, "{said}");
+        }
+    }
+
+    #[test]
+    fn local_time_that_has_passed_is_rejected_with_the_time_there() {
+        let error = parse("today 09:00", "Europe/Brussels", "2026-11-23T10:00:00Z");
+        assert_eq!(
+            error.expect_err("it has passed").to_string(),
+            "`today 09:00` has passed: it is 11:00 on 2026-11-23 in Europe/Brussels; name a later day"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_local_time_is_ahead_and_within_a_week(
+            zone in proptest::sample::select(vec!["Europe/Brussels", "America/New_York", "Australia/Lord_Howe", "UTC"]),
+            now in 1_774_000_000_i64..1_800_000_000, hour in 0..24, minute in 0..60,
+            day in proptest::sample::select(vec!["", "sunday ", "tomorrow "]),
+        ) {
+            let now = Timestamp::from_second(now).expect("in range");
+            let zone = TimeZone::get(zone).expect("a zone");
+            let time = parse_time(&format!("{day}{hour:02}:{minute:02}"), &zone, now);
+            let ahead = time.expect("legal").duration_since(now).as_secs();
+            prop_assert!(0 < ahead && ahead <= 8 * 86_400, "{ahead}");
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[-0-9:. a-zT]{0,24}") {
+            let _ = parse_time(&text, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
+        }
+    }
+}
