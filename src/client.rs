@@ -61,9 +61,9 @@ pub use dead::DeadTally;
 pub(crate) use delays::set_delay;
 pub use dependents::{Branch, TreeDirection};
 pub use documents::{
-    ActorDocument, BatchDocument, FindingDocument, FunctionDocument, LastFiringDocument,
-    LimitDocument, PeriodicJobDocument, QueueDocument, RefusedDocument, StatsDocument,
-    TimesDocument, TypeStatsDocument,
+    ActorDocument, BatchDocument, FindingDocument, FiringDocument, FunctionDocument,
+    LastFiringDocument, LimitDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
+    QueueDocument, RefusedDocument, StatsDocument, TimesDocument, TypeStatsDocument,
 };
 pub use error::ClientError;
 pub use events::EventFollower;

@@ -1,17 +1,25 @@
-//! `hero cron …`: lists the periodic jobs of this machine's configuration, runs one, enables or disables them.
+//! `hero cron …`: lists the periodic jobs of this machine's configuration, shows the firings of one, runs one,
+//! enables or disables them.
 
+use std::fmt::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::table::TextTable;
-use super::time::age;
+use super::time::{age, brief, wall_clock};
 use super::{Global, output};
-use crate::client::{Client, PeriodicJobDocument};
-use crate::config::Config;
+use crate::client::{Client, FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
+use crate::config::{Config, time_zone};
 use crate::error::{Error, Exit};
+use crate::proto::text::escape;
+
+/// The longest delay that is shown: ten years.
+const LATE_MAX_S: f64 = 315_360_000.0;
 
 /// List periodic jobs, run one now, enable or disable them
 #[derive(Debug, Subcommand)]
@@ -19,9 +27,10 @@ use crate::error::{Error, Exit};
                         Periodic jobs are files in /etc/hero/cron.d: see hero.toml(5). Supervisors \
                         read them when they start and when they are reloaded.")]
 pub(super) enum CronCommand {
-    /// List the periodic jobs: when each is due next, and how its last firing ended
+    /// List the periodic jobs: when each is due next, in its own time zone, and how its last firing ended
     #[command(after_help = "Example:\n  hero cron list --json")]
     List,
+    Show(ShowOne),
     Run(RunNow),
     /// Let disabled periodic jobs fire again; what they missed is not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
@@ -38,6 +47,15 @@ pub(super) struct CronNames {
     names: Vec<String>,
 }
 
+/// Show a periodic job: its next five firings and its latest twenty, with the job of each, how late it was
+/// submitted, and why a firing was left out
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero cron show nightly")]
+pub(super) struct ShowOne {
+    /// The name of the periodic job
+    name: String,
+}
+
 /// Run a periodic job now, besides its schedule, and print the id
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero job wait \"$(hero cron run nightly)\"")]
@@ -51,6 +69,7 @@ impl CronCommand {
         let config = global.config()?;
         match self {
             Self::List => list(&config, global).await,
+            Self::Show(ShowOne { name }) => show(&config, &name, global.json).await,
             Self::Run(RunNow { name }) => run_now(&config, &name, global.json).await,
             Self::Enable(CronNames { names }) => enable(&config, &names, true, global.json).await,
             Self::Disable(CronNames { names }) => enable(&config, &names, false, global.json).await,
@@ -73,6 +92,12 @@ async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
         || table(&documents, now).show(global.look()),
     )?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })
+}
+
+async fn show(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
+    let found = Client::open(config)?.periodic_job_history(&config.crontab(), name).await?;
+    output::print(json, || json!(found), || readable(&found))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn run_now(config: &Config, name: &str, json: bool) -> Result<ExitCode, Error> {
@@ -125,20 +150,78 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
     for job in jobs {
         let next: Option<Timestamp> = job.next.as_ref().and_then(|next| next.parse().ok());
         let last = job.last.as_ref();
+        let zone = zone_of(job);
         // The job of the last firing may have expired.
         let expired = || "expired".to_owned();
         table.row([
             job.name.clone(),
             job.schedule.clone(),
             job.time_zone.clone(),
-            if job.enabled { job.next.clone().unwrap_or_default() } else { disabled(job) },
+            match &job.next {
+                Some(next) if job.enabled => wall_clock(next, &zone),
+                _ if job.enabled => String::new(),
+                _ => disabled(job),
+            },
             next.map(|next| age(next, now)).unwrap_or_default(),
-            last.map(|last| last.due.clone()).unwrap_or_default(),
+            last.map(|last| wall_clock(&last.due, &zone)).unwrap_or_default(),
             last.map(|last| last.status.clone().unwrap_or_else(expired)).unwrap_or_default(),
             job.fired.to_string(),
         ]);
     }
     table
+}
+
+/// Returns a periodic job as lines, and its firings as tables, in its own time zone.
+fn readable(found: &PeriodicJobHistoryDocument) -> String {
+    let (job, zone) = (&found.job, zone_of(&found.job));
+    let state = if job.enabled { "enabled".to_owned() } else { disabled(job) };
+    let mut text = String::new();
+    for (title, value) in [
+        ("name", job.name.as_str()),
+        ("state", state.as_str()),
+        ("schedule", job.schedule.as_str()),
+        ("time zone", job.time_zone.as_str()),
+        ("type", job.script_type.as_deref().unwrap_or_default()),
+        ("catch up", job.catch_up.as_str()),
+        ("overlap", job.overlap.as_str()),
+        ("file", job.file.as_str()),
+    ] {
+        let _ = writeln!(text, "{title:9}  {}", escape(value));
+    }
+    let _ = writeln!(text, "fired      {}, left out {}", job.fired, job.left_out);
+    if !found.upcoming.is_empty() {
+        text.push_str("\nnext:\n");
+        for next in &found.upcoming {
+            let _ = writeln!(text, "  {}", wall_clock(next, &zone));
+        }
+    }
+    if !found.history.is_empty() {
+        text.push_str("\nhistory:\n");
+        for line in history(&found.history, &zone).lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+fn history(firings: &[FiringDocument], zone: &TimeZone) -> String {
+    let mut table = TextTable::new(&["DUE", ">LATE", "FIRING", "JOB", "STATUS", "WHY"]);
+    for firing in firings {
+        table.row([
+            wall_clock(&firing.due, zone),
+            brief(Duration::from_secs_f64(firing.late_s.clamp(0.0, LATE_MAX_S))),
+            firing.outcome.replace('_', " "),
+            firing.job_id.clone().unwrap_or_default(),
+            firing.status.clone().unwrap_or_default(),
+            firing.why.clone().unwrap_or_default(),
+        ]);
+    }
+    table.render()
+}
+
+/// The time zone of a periodic job; a name that this machine does not know is shown as UTC.
+fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
+    time_zone(&job.time_zone).unwrap_or(TimeZone::UTC)
 }
 
 fn disabled(job: &PeriodicJobDocument) -> String {

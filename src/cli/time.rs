@@ -20,6 +20,14 @@ pub(super) fn local(time: Timestamp, zone: &TimeZone) -> String {
     format!("{}{offset}", local.strftime("%Y-%m-%d %H:%M:%S.%3f"))
 }
 
+/// Formats a time in RFC 3339 as the clock of a zone that is named beside it shows it: `2026-12-24 18:00`, with
+/// seconds where they are not zero.
+pub(super) fn wall_clock(text: &str, zone: &TimeZone) -> String {
+    let Ok(time) = text.parse::<Timestamp>() else { return text.to_owned() };
+    let shown = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+    shown.strip_suffix(":00").map_or_else(|| shown.clone(), str::to_owned)
+}
+
 /// Formats a time in RFC 3339 as the clock of a zone shows it. Returns any other text as it is.
 pub(super) fn local_text(text: &str, zone: &TimeZone) -> String {
     text.parse().map_or_else(|_| text.to_owned(), |time| local(time, zone))
@@ -94,6 +102,8 @@ mod tests {
         let utc = local_text("2026-12-24T17:00:00Z", &TimeZone::UTC);
         assert_eq!(utc, "2026-12-24 17:00:00.000Z");
         assert_eq!(local_text("soon", &zone), "soon");
+        assert_eq!(wall_clock("2026-07-01T22:30:00Z", &zone), "2026-07-02 00:30");
+        assert_eq!(wall_clock("2026-07-01T22:00:30.000Z", &zone), "2026-07-02 00:00:30");
     }
 
     #[test]

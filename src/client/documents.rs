@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use crate::config::{CronEntry, LimitConfig};
 use crate::engine::rhai::{Finding, Function};
+use crate::proto::job::JobStatus;
 use crate::proto::message::Presence;
 use crate::proto::times::Times;
-use crate::store::{LimitState, PeriodicJobState, PresenceOf, QueueState};
+use crate::store::{Firing, LimitState, PeriodicJobState, PresenceOf, QueueState};
 
 /// A live actor.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -104,6 +105,53 @@ pub struct PeriodicJobDocument {
     pub fired: u64,
     /// The number of firings left out because the last job had not ended.
     pub left_out: u64,
+}
+
+/// A periodic job with its next and latest firings.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct PeriodicJobHistoryDocument {
+    /// The periodic job.
+    #[serde(flatten)]
+    pub job: PeriodicJobDocument,
+    /// The times of the next firings, in RFC 3339, if it is enabled.
+    pub upcoming: Vec<String>,
+    /// Its latest firings, the newest first; at most 20.
+    pub history: Vec<FiringDocument>,
+}
+
+/// One firing of a periodic job.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FiringDocument {
+    /// The due time, in RFC 3339.
+    pub due: String,
+    /// The time at which a supervisor fired it, in RFC 3339.
+    pub fired_at: String,
+    /// The seconds from one to the other.
+    pub late_s: f64,
+    /// What became of it: fired, `left_out` or failed.
+    pub outcome: String,
+    /// Its job; for one that was left out, the job that had not ended.
+    pub job_id: Option<String>,
+    /// The state of that job, if it is still kept.
+    pub status: Option<String>,
+    /// The reason for which it was left out (overlap or `unique_key`) or failed, or the job that it replaced.
+    pub why: Option<String>,
+}
+
+impl FiringDocument {
+    pub(super) fn of(firing: Firing, status: Option<JobStatus>) -> Self {
+        let time = |text: &str| text.parse::<jiff::Timestamp>().ok();
+        let late = time(&firing.due).zip(time(&firing.at)).map(|(due, at)| at.duration_since(due));
+        Self {
+            due: firing.due,
+            fired_at: firing.at,
+            late_s: late.map_or(0.0, |late| late.as_secs_f64().max(0.0)),
+            outcome: firing.did.as_str().to_owned(),
+            job_id: firing.id.map(|id| id.to_string()),
+            status: status.map(|status| status.to_string()),
+            why: firing.why,
+        }
+    }
 }
 
 /// The last firing of a periodic job.

@@ -4,11 +4,14 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::documents::PeriodicJobDocument;
+use super::documents::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use super::{Client, ClientError};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
 use crate::proto::job::{Job, JobId};
+
+/// The number of firings that are shown ahead.
+const AHEAD: usize = 5;
 
 impl Client {
     /// Lists the periodic jobs of a configuration with their state.
@@ -26,6 +29,32 @@ impl Client {
             documents.push(PeriodicJobDocument::of(entry, &state, now));
         }
         Ok(documents)
+    }
+
+    /// Shows a periodic job with its next and latest firings.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if there is no such periodic job; that of [`ClientError::Store`].
+    pub async fn periodic_job_history(
+        &self,
+        crontab: &Crontab,
+        name: &str,
+    ) -> Result<PeriodicJobHistoryDocument, Error> {
+        let entry = entry(crontab, name)?;
+        let now = self.now().await?;
+        let state = self.store.periodic_job(&entry.name).await.map_err(ClientError::from)?;
+        let firings = self.store.firings(&entry.name).await.map_err(ClientError::from)?;
+        let next = |after: &Timestamp| entry.schedule.next_after(*after);
+        let ahead = std::iter::successors(next(&now), next).take(AHEAD);
+        let upcoming = if state.disabled.is_some() { Vec::new() } else { ahead.collect() };
+        Ok(PeriodicJobHistoryDocument {
+            job: PeriodicJobDocument::of(entry, &state, now),
+            upcoming: upcoming.iter().map(Timestamp::to_string).collect(),
+            history: firings
+                .into_iter()
+                .map(|(of, status)| FiringDocument::of(of, status))
+                .collect(),
+        })
     }
 
     /// Submits the job of a periodic job now, besides its schedule. Returns its id.

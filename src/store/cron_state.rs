@@ -11,6 +11,9 @@ use crate::proto::job::{Job, JobId, JobStatus, Retention};
 /// The longest name of a person or program that is kept.
 const BY_CHARS_MAX: usize = 200;
 
+/// The most firings of a history; `fire.lua` keeps as many.
+const FIRINGS_MAX: usize = 20;
+
 /// The answer to one firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
@@ -37,6 +40,44 @@ pub struct LastFiring {
     pub fired: u64,
     /// The number of firings left out because the last job had not ended.
     pub left_out: u64,
+}
+
+/// One firing of a periodic job, as its history has it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Firing {
+    /// The due time, in RFC 3339.
+    pub due: String,
+    /// The time at which a supervisor fired it, in RFC 3339.
+    pub at: String,
+    /// What became of it.
+    pub did: FiringOutcome,
+    /// Its job; the job for which it was left out.
+    pub id: Option<JobId>,
+    /// The reason for which it was left out or failed, or the job that it replaced.
+    pub why: Option<String>,
+}
+
+/// What became of a firing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FiringOutcome {
+    /// Its job was submitted.
+    Fired,
+    /// It was left out.
+    LeftOut,
+    /// Its job was refused.
+    Failed,
+}
+
+impl FiringOutcome {
+    /// Returns its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fired => "fired",
+            Self::LeftOut => "left_out",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// The state of a periodic job.
@@ -148,6 +189,36 @@ impl Store {
         let disabled = disabled_at.map(|at| Disabled { at, by: by.unwrap_or_default() });
         let last = self.last_of([fired_us, id, fired, left_out]).await?;
         Ok(PeriodicJobState { last, disabled })
+    }
+
+    /// The latest firings of a periodic job, the newest first, each with the state of its job, if that is
+    /// still kept.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn firings(
+        &self,
+        name: &CronName,
+    ) -> Result<Vec<(Firing, Option<JobStatus>)>, StoreError> {
+        const DOING: &str = "reading the history of a periodic job";
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.cron(name)).arg("history");
+        let history: Option<String> = self.link.query(DOING, &command).await?;
+        let history: Vec<Firing> =
+            history.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let mut firings = Vec::with_capacity(FIRINGS_MAX);
+        for firing in history.into_iter().take(FIRINGS_MAX) {
+            let status = match &firing.id {
+                Some(id) => {
+                    let mut command = redis::cmd("HGET");
+                    command.arg(self.keys.job(id)).arg("status");
+                    self.link.query::<Option<String>>(DOING, &command).await?
+                }
+                None => None,
+            };
+            firings.push((firing, status.and_then(|status| status.parse().ok())));
+        }
+        Ok(firings)
     }
 
     async fn last_of(&self, fields: [Option<String>; 4]) -> Result<Option<LastFiring>, StoreError> {

@@ -55,7 +55,7 @@ pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
 pub use connection::{Blocking, Reach, Waker};
 pub use control::{StopOutcome, Woken};
-pub use cron_state::{Disabled, Fired, LastFiring, PeriodicJobState};
+pub use cron_state::{Disabled, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState};
 pub(crate) use dead::DEAD_FIELDS;
 pub use dead::{DeadCursor, DeadFilter, DeadLetter, DeadPage};
 pub use dependents::JobDependents;

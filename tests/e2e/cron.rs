@@ -76,6 +76,9 @@ fn periodic_job_is_listed_and_run_on_request() {
     let listed = hero.run(&["cron", "list"]).code(0).stdout;
     let row = listed.lines().nth(1).expect("a row");
     assert!(row.starts_with("nightly  30 3 * * *  Europe/Brussels  2"), "{listed}");
+    // In its own zone, wherever the caller is.
+    let next = row.split_whitespace().nth(8).expect("a time of day");
+    assert_eq!(next, "03:30", "{listed}");
     let listed = hero.run(&["cron", "list", "--json"]).code(0).stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("one document");
     assert_eq!(listed["cron"][0]["last"], serde_json::Value::Null);
@@ -125,6 +128,20 @@ fn pending_job_is_kept_or_replaced_by_the_next_firing() {
     let left_out = || redis.field(&keys::cron("kept"), "left_out").and_then(|n| n.parse().ok());
     wait_until("firings are left out", || left_out().is_some_and(|number: u32| number >= 2));
     assert_eq!(fired(&redis, "kept").len(), 1);
+    let shown = hero.run(&["cron", "show", "kept", "--json"]).code(0).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("one document");
+    let history = shown["history"].as_array().expect("a list");
+    let oldest = history.last().expect("it fired");
+    assert_eq!((&oldest["outcome"], &oldest["why"]), (&"fired".into(), &().into()), "{shown}");
+    let newest = &history[0];
+    assert_eq!(
+        (&newest["outcome"], &newest["why"], &newest["job_id"]),
+        (&"left_out".into(), &"overlap".into(), &oldest["job_id"]),
+        "{shown}"
+    );
+    let text = hero.run(&["cron", "show", "kept"]).code(0).stdout;
+    assert!(text.contains("  left out  cron-kept-"), "{text}");
+    hero.run(&["cron", "show", "none"]).code(66).says("no such periodic job: `none`");
     wait_until("firings replace each other", || fired(&redis, "replaced").len() >= 3);
     let jobs = fired(&redis, "replaced");
     let first = format!("cron-replaced-{}", jobs.first().expect("it fired"));

@@ -43,6 +43,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("actor ping", Some(&["osis-default-1"])),
     ("actor stop", Some(&["osis-default-1"])),
     ("cron list", Some(&[])),
+    ("cron show", Some(&["tick"])),
     ("cron run", Some(&["tick"])),
     ("cron enable", Some(&["tick"])),
     ("cron disable", Some(&["tick"])),

@@ -121,6 +121,10 @@ fn periodic_jobs_are_listed_run_and_switched() {
     let api = Api::with(&[], |hero| hero.set("supervisor.cron_dir", &place));
     let list = api.call("cron.list", Value::Null);
     assert_eq!((&list["cron"][0]["name"], &list["problems"]), (&json!("nightly"), &json!([])));
+    let one = api.call("cron.get", json!(["nightly"]));
+    assert_eq!((&one["name"], &one["history"]), (&json!("nightly"), &json!([])), "{one}");
+    assert_eq!(one["upcoming"].as_array().map(Vec::len), Some(5), "{one}");
+    assert_eq!(api.fails(&admin(), "cron.get", json!(["none"])).0, code::NOT_FOUND);
     let id = api.call("cron.run", json!(["nightly"]))["id"].clone();
     assert_eq!(api.call("job.get", json!([id]))["script"], "7");
     let switched = api.call("cron.disable", json!(["nightly"]));

@@ -1,7 +1,8 @@
 //! The firing of periodic jobs, one step at a time.
 
 use hero::proto::cron::Overlap;
-use hero::store::{Fired, Verdict};
+use hero::proto::job::JobStatus;
+use hero::store::{Fired, FiringOutcome, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Life, RETENTION, World, job, keys};
@@ -122,4 +123,42 @@ async fn disabled_periodic_job_is_not_due_and_makes_up_for_nothing() {
     assert_eq!(world.store.periodic_job(&name).await.expect("looking").disabled, None);
     assert!(matches!(fire("c", 3).await, Fired::Job(_)));
     assert!(world.redis.ttl(&keys::cron("tick")) > 0, "it is bounded");
+}
+
+#[tokio::test]
+async fn history_has_the_latest_firings_with_what_became_of_each() {
+    let world = World::new();
+    let name = "tick".parse().expect("legal");
+    let fire = async |id: &str, at: i64, overlap| {
+        let job = job(id);
+        let fired = world.store.fire(&name, second(at), overlap, &job, RETENTION.into());
+        fired.await.expect("firing")
+    };
+    assert_eq!(world.store.firings(&name).await.expect("looking"), []);
+    for number in 1..=25 {
+        fire(&format!("j{number}"), number, Overlap::Allow).await;
+    }
+    fire("k", 26, Overlap::Skip).await;
+    fire("l", 27, Overlap::Replace).await;
+    // It counts no firing twice.
+    fire("l", 27, Overlap::Replace).await;
+    let firings = world.store.firings(&name).await.expect("looking");
+    assert_eq!(firings.len(), 20, "it is bounded");
+    let seen = |at: usize| {
+        let (firing, status) = &firings[at];
+        (firing.did, firing.id.as_ref().map(ToString::to_string), firing.why.clone(), *status)
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let dispatched = Some(JobStatus::Dispatched);
+    assert_eq!(seen(0), (FiringOutcome::Fired, text("l"), text("replaced j25"), dispatched));
+    let stopped = Some(JobStatus::Error);
+    assert_eq!(seen(1), (FiringOutcome::LeftOut, text("j25"), text("overlap"), stopped));
+    assert_eq!(seen(2), (FiringOutcome::Fired, text("j25"), None, stopped));
+    assert_eq!(seen(19).1, text("j8"));
+    assert_eq!(firings[0].0.due.parse::<Timestamp>().expect("a time"), second(27));
+    // What another program wrote there does not stop it.
+    world.redis.set_field(&keys::cron("tick"), "history", "{");
+    assert_eq!(world.store.firings(&name).await.expect("looking"), []);
+    fire("m", 28, Overlap::Allow).await;
+    assert_eq!(world.store.firings(&name).await.expect("looking").len(), 1);
 }

@@ -9,16 +9,23 @@ use super::super::method::{CallContext, Method};
 use super::blocking;
 use super::job::Id;
 use super::params::Nothing;
-use crate::client::PeriodicJobDocument;
+use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::Crontab;
+use crate::proto::target::ScriptType;
 
-pub(super) fn methods() -> [Method; 4] {
+pub(super) fn methods() -> [Method; 5] {
     [
         Method::new(
             "cron.list",
             Scope::Read,
             "Lists the periodic jobs: when each is due next, and how its last firing ended.",
             list,
+        ),
+        Method::new(
+            "cron.get",
+            Scope::Read,
+            "Shows a periodic job with its next and latest firings.",
+            get,
         ),
         Method::new(
             "cron.run",
@@ -71,6 +78,20 @@ async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList, RpcEr
 struct OnePeriodicJob {
     /// Its name.
     name: String,
+}
+
+async fn get(
+    context: CallContext,
+    given: OnePeriodicJob,
+) -> Result<PeriodicJobHistoryDocument, RpcError> {
+    let mut crontab = crontab(&context).await?;
+    // Beyond the bounds of a caller there is nothing.
+    if let Some(types) = &context.caller.bounds.types {
+        let is_within = |of: &ScriptType| types.contains(of.as_str());
+        crontab.entries.retain(|entry| entry.script_type().is_some_and(is_within));
+        crontab.problems.clear();
+    }
+    Ok(context.client.periodic_job_history(&crontab, &given.name).await?)
 }
 
 async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError> {

@@ -9,9 +9,20 @@
 --       'failed', why    the job was refused; it does not fire for this time again
 -- needs: wrong_type time names job submit_jobs stop_job cron
 
+local HISTORY_MAX, HISTORY_BYTES_MAX, WHY_BYTES_MAX = 20, 65536, 200
+
+-- Adds a firing to the history in the field `history`: a JSON array of the latest, the newest first.
+local function remember(key, text, firing)
+  local is_json, history = pcall(cjson.decode, text and #text <= HISTORY_BYTES_MAX and text or '')
+  if not is_json or type(history) ~= 'table' then history = {} end
+  table.insert(history, 1, firing)
+  while #history > HISTORY_MAX do table.remove(history) end
+  redis.call('HSET', key, 'history', cjson.encode(history))
+end
+
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local key = CRON .. name
-local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at')
+local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history')
 if f[1] == nil then return { 'failed', key .. ' has the wrong type' } end
 if f[3] or (tonumber(f[1] or '') or 0) >= due then return { 'past', '' } end
 
@@ -20,8 +31,14 @@ local status = before and read(before, 'status')[1]
 local on_its_way = status and status ~= 'finished' and status ~= 'error'
 redis.call('HSET', key, 'due_us', integer(due))
 redis.call('EXPIRE', key, CRON_TTL_S)
+local function note(did, of_job, why)
+  local firing = { due = rfc3339(due), at = rfc3339(now_us()), did = did, id = of_job }
+  firing.why = why and string.sub(why, 1, WHY_BYTES_MAX)
+  remember(key, f[4], firing)
+end
 if on_its_way and overlap == 'skip' then
   redis.call('HINCRBY', key, 'left_out', 1)
+  note('left_out', before, 'overlap')
   return { 'left_out', before }
 end
 -- A bare id is a control message: stop this job.
@@ -29,11 +46,16 @@ if on_its_way and overlap == 'replace' then stop_job({ before, ARGV[4], before, 
 
 local id = ARGV[5]
 local result = submit_jobs({ unpack(ARGV, 6) })
-if result[1] == 'broken_queue' then return { 'failed', result[2] } end
+if result[1] == 'broken_queue' then
+  note('failed', nil, result[2])
+  return { 'failed', result[2] }
+end
 if result[1] == 'duplicate' then
   redis.call('HINCRBY', key, 'left_out', 1)
+  note('left_out', result[2], 'unique_key')
   return { 'left_out', result[2] }
 end
 redis.call('HSET', key, 'id', id, 'fired_us', integer(due))
 redis.call('HINCRBY', key, 'fired', 1)
+note('fired', id, on_its_way and overlap == 'replace' and 'replaced ' .. before or nil)
 return { 'fired', id }
