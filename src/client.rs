@@ -20,6 +20,7 @@
 //! the runtime or retries by itself: an error says whether a retry makes sense.
 
 mod actors;
+mod added_cron;
 mod attempts;
 mod backup;
 mod batch_document;

@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
+use super::cron_edit::{Add, Delete, Edit, user};
 use super::table::TextTable;
-use super::time::{age, brief, wall_clock};
+use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
 use crate::client::{Client, FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::{Config, time_zone};
@@ -24,13 +25,17 @@ const LATE_MAX_S: f64 = 315_360_000.0;
 /// List periodic jobs, run one now, enable or disable them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero cron list\n\n\
-                        Periodic jobs are files in /etc/hero/cron.d: see hero.toml(5). Supervisors \
-                        read them when they start and when they are reloaded.")]
+                        Periodic jobs are files in /etc/hero/cron.d, see hero.toml(5), which supervisors read when \n\
+                        they start and when they are reloaded; or in Redis, by hero cron add, which supervisors see \n\
+                        at once. A name is in one of them: files win.")]
 pub(super) enum CronCommand {
     /// List the periodic jobs: when each is due next, in its own time zone, and how its last firing ended
     #[command(after_help = "Example:\n  hero cron list --json")]
     List,
     Show(ShowOne),
+    Add(Box<Add>),
+    Edit(Box<Edit>),
+    Delete(Delete),
     Run(RunNow),
     /// Let disabled periodic jobs fire again; what they missed is not made up for
     #[command(after_help = "Example:\n  hero cron enable nightly")]
@@ -70,6 +75,9 @@ impl CronCommand {
         match self {
             Self::List => list(&config, global).await,
             Self::Show(ShowOne { name }) => show(&config, &name, global.json).await,
+            Self::Add(add) => add.run(&config, global.json).await,
+            Self::Edit(edit) => edit.run(&config, global.json).await,
+            Self::Delete(delete) => delete.run(&config, global.json).await,
             Self::Run(RunNow { name }) => run_now(&config, &name, global.json).await,
             Self::Enable(CronNames { names }) => enable(&config, &names, true, global.json).await,
             Self::Disable(CronNames { names }) => enable(&config, &names, false, global.json).await,
@@ -78,9 +86,9 @@ impl CronCommand {
 }
 
 async fn list(config: &Config, global: &Global) -> Result<ExitCode, Error> {
-    let crontab = config.crontab();
     let client = Client::open(config)?;
-    let documents = client.periodic_job_documents(&crontab).await?;
+    let crontab = client.whole_crontab(&config.crontab()).await?;
+    let documents = client.periodic_job_documents(&config.crontab()).await?;
     let now = client.now().await?;
     let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
     for problem in &problems {
@@ -132,20 +140,18 @@ async fn enable(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of the user who calls, also through sudo.
-fn user() -> String {
-    let sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
-    let own = || {
-        let uid = nix::unistd::getuid();
-        let user = nix::unistd::User::from_uid(uid).ok().flatten();
-        user.map_or_else(|| uid.to_string(), |user| user.name)
-    };
-    sudo.unwrap_or_else(own)
-}
-
 fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
-    let titles =
-        ["~NAME", "SCHEDULE", "?TIME ZONE", "?~NEXT", ">DUE", "?LAST", "*STATUS", "?>FIRED"];
+    let titles = [
+        "~NAME",
+        "SCHEDULE",
+        "?TIME ZONE",
+        "?~NEXT",
+        ">DUE",
+        "?LAST",
+        "*STATUS",
+        "?>FIRED",
+        "?~DECLARED",
+    ];
     let mut table = TextTable::new(&titles);
     for job in jobs {
         let next: Option<Timestamp> = job.next.as_ref().and_then(|next| next.parse().ok());
@@ -166,6 +172,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
             last.map(|last| wall_clock(&last.due, &zone)).unwrap_or_default(),
             last.map(|last| last.status.clone().unwrap_or_else(expired)).unwrap_or_default(),
             job.fired.to_string(),
+            declared(job),
         ]);
     }
     table
@@ -175,6 +182,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
 fn readable(found: &PeriodicJobHistoryDocument) -> String {
     let (job, zone) = (&found.job, zone_of(&found.job));
     let state = if job.enabled { "enabled".to_owned() } else { disabled(job) };
+    let declared = declared_when(job);
     let mut text = String::new();
     for (title, value) in [
         ("name", job.name.as_str()),
@@ -184,7 +192,7 @@ fn readable(found: &PeriodicJobHistoryDocument) -> String {
         ("type", job.script_type.as_deref().unwrap_or_default()),
         ("catch up", job.catch_up.as_str()),
         ("overlap", job.overlap.as_str()),
-        ("file", job.file.as_str()),
+        ("declared", declared.as_str()),
     ] {
         let _ = writeln!(text, "{title:9}  {}", escape(value));
     }
@@ -217,6 +225,19 @@ fn history(firings: &[FiringDocument], zone: &TimeZone) -> String {
         ]);
     }
     table.render()
+}
+
+/// The place that declares a periodic job: its file, or Redis and who added it.
+fn declared(job: &PeriodicJobDocument) -> String {
+    match &job.added_by {
+        Some(by) => format!("redis, by {by}"),
+        None => job.file.clone(),
+    }
+}
+
+fn declared_when(job: &PeriodicJobDocument) -> String {
+    let at = job.added_at.as_deref().map(|at| local_text(at, &local_zone()));
+    at.map_or_else(|| declared(job), |at| format!("{}, {at}", declared(job)))
 }
 
 /// The time zone of a periodic job; a name that this machine does not know is shown as UTC.

@@ -98,14 +98,14 @@ impl JobOptions {
 
 /// The settings that were given, each with the text of the hash; a duration still has its unit.
 #[derive(Debug)]
-struct SettingOptions(Vec<(&'static Setting, String)>);
+pub(super) struct SettingOptions(Vec<(&'static Setting, String)>);
 
 impl SettingOptions {
-    fn given(&self, word: &str) -> Option<&str> {
+    pub(super) fn given(&self, word: &str) -> Option<&str> {
         self.0.iter().find(|(setting, _)| setting.word == word).map(|(_, text)| text.as_str())
     }
 
-    fn apply(&self, spec: &mut JobSpec, zone: Option<&TimeZone>) -> Result<(), Error> {
+    pub(super) fn apply(&self, spec: &mut JobSpec, zone: Option<&TimeZone>) -> Result<(), Error> {
         for (setting, text) in &self.0 {
             let set = match setting.kind {
                 FieldKind::Duration => parse_duration(text)

@@ -6,6 +6,7 @@ mod backup;
 mod bench;
 mod check;
 mod cron;
+mod cron_edit;
 mod dead;
 mod dev;
 mod doctor;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::config::{CronEntry, LimitConfig};
+use crate::config::{CronEntry, CronPlace, LimitConfig};
 use crate::engine::rhai::{Finding, Function};
 use crate::proto::job::JobStatus;
 use crate::proto::message::Presence;
@@ -79,8 +79,12 @@ impl From<&QueueState> for QueueDocument {
 pub struct PeriodicJobDocument {
     /// Its name.
     pub name: String,
-    /// The file that declares it.
+    /// The file that declares it; `redis` if a command added it.
     pub file: String,
+    /// The person or program that added or changed it last, if it is in Redis.
+    pub added_by: Option<String>,
+    /// The time of that, in RFC 3339.
+    pub added_at: Option<String>,
     /// Its schedule, as the file has it.
     pub schedule: String,
     /// The time zone of the schedule.
@@ -168,10 +172,16 @@ pub struct LastFiringDocument {
 impl PeriodicJobDocument {
     pub(super) fn of(entry: &CronEntry, state: &PeriodicJobState, now: jiff::Timestamp) -> Self {
         let (last, disabled) = (state.last.as_ref(), state.disabled.as_ref());
+        let added = match &entry.place {
+            CronPlace::Redis { by, at } => Some((by, at)),
+            CronPlace::File(_) => None,
+        };
         let next = entry.schedule.next_after(now).filter(|_| disabled.is_none());
         Self {
             name: entry.name.to_string(),
-            file: entry.file.display().to_string(),
+            file: entry.place.to_string(),
+            added_by: added.map(|(by, _)| by.clone()),
+            added_at: added.map(|(_, at)| at.clone()),
             schedule: entry.schedule.line().to_owned(),
             time_zone: entry.schedule.zone().to_owned(),
             script_type: entry.script_type().map(ToString::to_string),

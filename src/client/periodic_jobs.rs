@@ -22,6 +22,7 @@ impl Client {
         &self,
         crontab: &Crontab,
     ) -> Result<Vec<PeriodicJobDocument>, ClientError> {
+        let crontab = self.whole_crontab(crontab).await?;
         let now = self.now().await?;
         let mut documents = Vec::with_capacity(crontab.entries.len());
         for entry in &crontab.entries {
@@ -29,6 +30,14 @@ impl Client {
             documents.push(PeriodicJobDocument::of(entry, &state, now));
         }
         Ok(documents)
+    }
+
+    /// Returns the periodic jobs of files with those in Redis.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn whole_crontab(&self, files: &Crontab) -> Result<Crontab, ClientError> {
+        Ok(files.with_added(&self.store.cron_added().await?))
     }
 
     /// Shows a periodic job with its next and latest firings.
@@ -40,7 +49,8 @@ impl Client {
         crontab: &Crontab,
         name: &str,
     ) -> Result<PeriodicJobHistoryDocument, Error> {
-        let entry = entry(crontab, name)?;
+        let crontab = self.whole_crontab(crontab).await?;
+        let entry = entry(&crontab, name)?;
         let now = self.now().await?;
         let state = self.store.periodic_job(&entry.name).await.map_err(ClientError::from)?;
         let firings = self.store.firings(&entry.name).await.map_err(ClientError::from)?;
@@ -62,7 +72,8 @@ impl Client {
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; as [`Client::submit`].
     pub async fn run_periodic_job(&self, crontab: &Crontab, name: &str) -> Result<JobId, Error> {
-        let entry = entry(crontab, name)?;
+        let crontab = self.whole_crontab(crontab).await?;
+        let entry = entry(&crontab, name)?;
         Ok(self.submit(job_of(entry, self.now().await?)).await?)
     }
 
@@ -78,7 +89,8 @@ impl Client {
         enabled: bool,
         by: &str,
     ) -> Result<bool, Error> {
-        let entry = entry(crontab, name)?;
+        let crontab = self.whole_crontab(crontab).await?;
+        let entry = entry(&crontab, name)?;
         let changed = self.store.enable_periodic_job(&entry.name, enabled, by).await;
         Ok(changed.map_err(ClientError::from)?)
     }

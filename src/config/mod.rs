@@ -5,12 +5,14 @@
 //! and [`Config::to_toml`] writes the configuration in force. A role gets its own slice, such as
 //! [`ActorConfig`], never all of it.
 
+mod added_cron;
 mod amqp;
 mod api;
 mod asked_bounds;
 mod check;
 mod command;
 mod connection;
+mod cron_rules;
 mod error;
 mod files;
 mod job_table;
@@ -48,6 +50,7 @@ pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use asked_bounds::no_process;
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};
+pub use cron_rules::CronRules;
 pub use error::{ConfigError, FilePlace};
 pub use files::DEFAULT_FILE;
 pub(crate) use job_table::JobTable;
@@ -57,7 +60,7 @@ pub use log::{LogConfig, LogLevel, LoggedJobs};
 pub use metrics::MetricsConfig;
 pub use osis::OsisConfig;
 pub(crate) use periodic_jobs::time_zone;
-pub use periodic_jobs::{CronEntry, Crontab};
+pub use periodic_jobs::{CronEntry, CronPlace, Crontab};
 pub use readable::FileReader;
 pub use redis_url::{RedisUrl, SentinelUrl};
 pub use sal::SalConfig;

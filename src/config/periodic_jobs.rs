@@ -9,13 +9,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
+use super::cron_rules::CronRules;
 use super::error::{ConfigError, FilePlace};
 use super::files;
 use super::job_table::JobTable;
 use super::schema::Config;
 use super::source::Source;
 use crate::proto::cron::{CatchUp, CronName, Overlap, Schedule};
-use crate::proto::job::{Entrance, Job, JobSpec};
+use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
 use crate::proto::target::{IllegalName, ScriptType};
 
 /// The most periodic jobs of one folder.
@@ -26,8 +27,8 @@ const ENTRIES_MAX: usize = 1000;
 pub struct CronEntry {
     /// Its name.
     pub name: CronName,
-    /// Its file.
-    pub file: PathBuf,
+    /// The place that declares it.
+    pub place: CronPlace,
     /// Its schedule.
     pub schedule: Schedule,
     /// The treatment of missed firings.
@@ -35,7 +36,30 @@ pub struct CronEntry {
     /// The treatment of a firing while the last job has not ended.
     pub overlap: Overlap,
     /// The settings of the job of every firing, without its id.
-    spec: JobSpec,
+    pub(super) spec: JobSpec,
+}
+
+/// The place that declares a periodic job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CronPlace {
+    /// A file in the folder.
+    File(PathBuf),
+    /// Redis, by a command.
+    Redis {
+        /// The person or program that added or changed it last.
+        by: String,
+        /// The time of that, in RFC 3339.
+        at: String,
+    },
+}
+
+impl std::fmt::Display for CronPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Redis { .. } => f.write_str("redis"),
+        }
+    }
 }
 
 /// All periodic jobs of a folder.
@@ -45,6 +69,8 @@ pub struct Crontab {
     pub entries: Vec<CronEntry>,
     /// The mistakes of the files whose jobs are left out.
     pub problems: Vec<ConfigError>,
+    /// The rules for those in Redis.
+    pub rules: CronRules,
 }
 
 impl Config {
@@ -52,9 +78,10 @@ impl Config {
     pub fn crontab(&self) -> Crontab {
         let mut entries: BTreeMap<CronName, CronEntry> = BTreeMap::new();
         let mut problems = Vec::new();
+        let rules = CronRules::of(self);
         let found = match files::toml_files(&self.supervisor.cron_dir) {
             Ok(found) => found,
-            Err(problem) => return Crontab { entries: Vec::new(), problems: vec![problem] },
+            Err(problem) => return Crontab { entries: Vec::new(), problems: vec![problem], rules },
         };
         for file in found {
             let read = files::read_text(&file).and_then(|text| self.cron_file(&file, &text));
@@ -63,7 +90,7 @@ impl Config {
                 Err(problem) => problems.push(problem),
             }
         }
-        Crontab { entries: entries.into_values().collect(), problems }
+        Crontab { entries: entries.into_values().collect(), problems, rules }
     }
 
     /// Reads the periodic jobs of one file's text.
@@ -105,21 +132,12 @@ impl Config {
             }
             None => return Err(table.wrong_table("needs a type, such as \"python\"")),
         }
-        spec.check_uniqueness().map_err(|error| table.wrong_table(error))?;
-        spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
-        if spec.caller_id.is_empty() {
-            spec.caller_id = format!("cron {name}");
-        }
-        spec.check(&self.job.bounds()).map_err(|error| table.wrong_table(error))?;
-        if spec.name.is_none() {
-            spec.name = name.as_str().parse().ok();
-        }
-        spec.unique_key = spec.key_of_content().or(spec.unique_key.take());
+        complete(&name, &mut spec, &self.job.bounds()).map_err(|error| table.wrong_table(error))?;
         // The id of a firing is legal at any time if it is at one.
         name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
         let (catch_up, overlap) = (own.catch_up, own.overlap);
-        let file = file.to_owned();
-        Ok(CronEntry { name, file, schedule, catch_up, overlap, spec })
+        let place = CronPlace::File(file.to_owned());
+        Ok(CronEntry { name, place, schedule, catch_up, overlap, spec })
     }
 
     fn read_cron_script(
@@ -164,6 +182,25 @@ impl CronEntry {
     }
 }
 
+/// Adds what every periodic job says of its jobs, and checks them.
+pub(super) fn complete(
+    name: &CronName,
+    spec: &mut JobSpec,
+    bounds: &JobBounds,
+) -> Result<(), InvalidJob> {
+    spec.check_uniqueness()?;
+    spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
+    if spec.caller_id.is_empty() {
+        spec.caller_id = format!("cron {name}");
+    }
+    spec.check(bounds)?;
+    if spec.name.is_none() {
+        spec.name = name.as_str().parse().ok();
+    }
+    spec.unique_key = spec.key_of_content().or(spec.unique_key.take());
+    Ok(())
+}
+
 /// Returns the time zone of this name.
 ///
 /// # Errors
@@ -185,12 +222,12 @@ fn unique(
     of_file: Vec<(CronName, CronEntry)>,
 ) -> Result<Vec<(CronName, CronEntry)>, ConfigError> {
     let wrong = |entry: &CronEntry, message: String| {
-        let place = FilePlace { file: entry.file.clone(), position: None };
+        let place = FilePlace { file: entry.place.to_string().into(), position: None };
         ConfigError::Wrong { place, message }
     };
     for (name, entry) in &of_file {
         if let Some(other) = known.get(name) {
-            let message = format!("cron.{name} is in {} already", other.file.display());
+            let message = format!("cron.{name} is in {} already", other.place);
             return Err(wrong(entry, message));
         }
         if known.len() + of_file.len() > ENTRIES_MAX {

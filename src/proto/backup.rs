@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::cron::CronName;
+use super::cron::{ADDED_BYTES_MAX, CronName};
 use super::job::{JobId, JobStatus};
 use super::object::{Context, Field, ObjectId, ObjectType};
 use super::queue::Queue;
@@ -29,6 +29,8 @@ pub enum BackupLine {
     Paused(Vec<String>),
     /// The state of a periodic job.
     Cron(CronCopy),
+    /// A periodic job that is kept in Redis.
+    CronAdded(CronAddedCopy),
     /// The starts of jobs under a limit within the period of its rate.
     Limit(LimitCopy),
     /// A job.
@@ -72,7 +74,14 @@ impl BackupLine {
                 legal::<Context>(&object.context)?;
                 legal::<ObjectId>(&object.id)
             }
-            Self::Backup(_) | Self::Limit(_) | Self::Dead(_) | Self::End(_) => Ok(()),
+            Self::CronAdded(added) if added.definition.len() > ADDED_BYTES_MAX => {
+                Err(format!("the periodic job {} is too large", added.name))
+            }
+            Self::CronAdded(_)
+            | Self::Backup(_)
+            | Self::Limit(_)
+            | Self::Dead(_)
+            | Self::End(_) => Ok(()),
         }
     }
 }
@@ -177,6 +186,16 @@ pub struct CronCopy {
     pub fields: BTreeMap<String, Bytes>,
     /// The rest of the time that it is kept.
     pub ttl_ms: u64,
+}
+
+/// A periodic job that is kept in Redis.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CronAddedCopy {
+    /// Its name.
+    pub name: CronName,
+    /// Its definition, JSON.
+    pub definition: String,
 }
 
 /// Starts of jobs under a limit.

@@ -72,6 +72,75 @@ impl Overlap {
     }
 }
 
+/// The most periodic jobs that are kept in Redis.
+pub const ADDED_MAX: usize = 200;
+/// The largest definition of a periodic job in Redis, in bytes.
+pub const ADDED_BYTES_MAX: usize = 128 << 10;
+
+/// A periodic job that is kept in Redis: what the table of a file would say.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct AddedCron {
+    /// The line of its schedule.
+    pub schedule: String,
+    /// The time zone of the schedule.
+    pub time_zone: String,
+    /// The treatment of missed firings.
+    #[serde(default)]
+    pub catch_up: CatchUp,
+    /// The treatment of a firing while the last job has not ended.
+    #[serde(default)]
+    pub overlap: Overlap,
+    /// The settings of its jobs, named as the fields of the hash.
+    pub job: serde_json::Map<String, serde_json::Value>,
+    /// The person or program that added or changed it last.
+    pub by: String,
+    /// The time of that, in RFC 3339.
+    pub at: String,
+}
+
+/// A change of a periodic job in Redis: what is given replaces what it has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CronChange {
+    /// The line of its schedule.
+    pub schedule: Option<String>,
+    /// The time zone of the schedule.
+    pub time_zone: Option<String>,
+    /// The treatment of missed firings.
+    pub catch_up: Option<CatchUp>,
+    /// The treatment of a firing while the last job has not ended.
+    pub overlap: Option<Overlap>,
+    /// Settings of its jobs, named as the fields of the hash.
+    pub job: serde_json::Map<String, serde_json::Value>,
+}
+
+impl AddedCron {
+    /// Returns it with a change.
+    #[must_use]
+    pub fn with(mut self, change: CronChange) -> Self {
+        self.schedule = change.schedule.unwrap_or(self.schedule);
+        self.time_zone = change.time_zone.unwrap_or(self.time_zone);
+        self.catch_up = change.catch_up.unwrap_or(self.catch_up);
+        self.overlap = change.overlap.unwrap_or(self.overlap);
+        self.job.extend(change.job);
+        self
+    }
+}
+
+impl Default for AddedCron {
+    /// In UTC, without a schedule and a script.
+    fn default() -> Self {
+        Self {
+            schedule: String::new(),
+            time_zone: "UTC".to_owned(),
+            catch_up: CatchUp::default(),
+            overlap: Overlap::default(),
+            job: serde_json::Map::new(),
+            by: String::new(),
+            at: String::new(),
+        }
+    }
+}
+
 /// A cron line and its time zone.
 #[derive(Debug, Clone)]
 pub struct Schedule {

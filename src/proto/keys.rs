@@ -249,6 +249,11 @@ impl Keys {
         self.key(format_args!("meta:cron:{name}"))
     }
 
+    /// Hash: the periodic jobs that were added by command, JSON by name; and their revision, under `#`.
+    pub fn cron_added(&self) -> String {
+        self.key(format_args!("meta:cron:added:jobs"))
+    }
+
     /// Hash: the marks of the recovery sweeps, per queue and index.
     pub fn marks(&self) -> String {
         self.key(format_args!("meta:queue:marks"))
@@ -319,6 +324,7 @@ impl Keys {
             ("SLOW", "meta:queue:slow"),
             ("WRONG_TYPES", "meta:key:wrong_types"),
             ("CRON", "meta:cron:"),
+            ("CRON_ADDED", "meta:cron:added:jobs"),
             ("TOKENS", "meta:api:tokens"),
             ("AMQP_ENDED", "meta:amqp:ended:"),
             ("AMQP_SHUTDOWN", "meta:amqp:shutdown:"),
@@ -440,6 +446,7 @@ mod tests {
             (keys.amqp_spool("prod_@/"), "hero:meta:amqp:spool:prod_@/"),
             (keys.amqp_reason("prod_@/", "m1"), "hero:meta:amqp:reason:prod_@/:m1"),
             (keys.cron(&"nightly".parse().expect("legal")), "hero:meta:cron:nightly"),
+            (keys.cron_added(), "hero:meta:cron:added:jobs"),
             (keys.object_contexts(), "hero:meta:osis:contexts"),
             (keys.object_counts(&Context::default()), "hero:meta:osis:count:%"),
             (keys.object_bodies(&shared, &person), "hero:meta:osis:body:a%3ab:person"),

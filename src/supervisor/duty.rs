@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
+use super::whole_crontab::WholeCrontab;
 use crate::config::{ActorConfig, Crontab, JobConfig, OsisConfig, SupervisorConfig};
 use crate::proto::target::{Fallback, ScriptType};
 use crate::proto::text::counted;
@@ -53,6 +54,8 @@ pub(super) struct DutyCounts {
     failing: Mutex<BTreeMap<&'static str, String>>,
     /// The state of Redis, as of the last check of what it keeps.
     redis: Mutex<Option<RedisState>>,
+    /// The periodic jobs of files and of Redis, as last read.
+    pub(super) crontab: WholeCrontab,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
     /// Firings of periodic jobs.

@@ -24,6 +24,7 @@ mod periodic_jobs;
 mod rhailib_bridge;
 mod statistics;
 mod unqueued_jobs;
+mod whole_crontab;
 mod wrong_types;
 
 pub use duty::SupervisorSettings;

@@ -21,7 +21,8 @@ impl Duty for PeriodicJobs {
     const NAME: &'static str = "submitting periodic jobs";
 
     async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
-        let entries = &round.settings.crontab.entries;
+        let crontab = counts.crontab.with(&round.settings.crontab, &round.store).await?;
+        let entries = &crontab.entries;
         // A reload takes effect within one sweep interval.
         let longest = round.settings.supervisor.sweep_interval;
         if entries.is_empty() {

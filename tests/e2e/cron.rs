@@ -195,3 +195,87 @@ fn disabled_periodic_job_does_not_fire_until_it_is_enabled() {
     wait_until("it fires", || !fired(&redis, "tick").is_empty());
     assert_eq!(listed()["enabled"], true);
 }
+
+/// Returns the documents of `hero cron list`.
+fn listed(hero: &Hero) -> Vec<serde_json::Value> {
+    let listed = hero.run(&["cron", "list", "--json"]).code(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("one document");
+    listed["cron"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn periodic_job_of_a_command_fires_once_is_changed_and_deleted() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis)
+        .set("unit.two.role", "\"supervisor\"")
+        .set("unit.three.role", "\"supervisor\"");
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisors =
+        [hero.supervisor().start(), hero.actor("two").start(), hero.actor("three").start()];
+    let tick = ["cron", "add", "tick", "--schedule", "* * * * * *", "--overlap", "allow"];
+    let tick = [&tick[..], &["-t", "osis", "-e", "\"old\""]].concat();
+    hero.run(&tick).code(0).stdout("tick added\n");
+    hero.run(&tick).code(65).says("cron tick exists already; hero cron edit tick changes it");
+    let ran = |output: &str| {
+        fired(&redis, "tick").iter().any(|due| {
+            field(&redis, &format!("cron-tick-{due}"), "output").as_deref() == Some(output)
+        })
+    };
+    wait_until("it fires", || ran("old") && fired(&redis, "tick").len() >= 2);
+    let one = listed(&hero).remove(0);
+    assert_eq!((&one["name"], &one["file"]), (&"tick".into(), &"redis".into()));
+    assert!(one["added_by"].is_string() && one["added_at"].is_string(), "{one}");
+    // Each due time has one firing, whichever supervisor did it.
+    let shown = hero.run(&["cron", "show", "tick", "--json"]).code(0).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("one document");
+    let due: Vec<&str> = shown["history"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|of| of["due"].as_str())
+        .collect();
+    assert_eq!(due.iter().collect::<BTreeSet<_>>().len(), due.len(), "{shown}");
+    hero.run(&["cron", "edit", "tick", "-e", "\"new\""]).code(0).stdout("tick changed\n");
+    wait_until("the new script runs", || ran("new"));
+    hero.run(&["cron", "edit", "tick", "--schedule", "0 0 1 1 *", "--timezone", "UTC"]).code(0);
+    let one = listed(&hero).remove(0);
+    assert!(one["next"].as_str().is_some_and(|at| at.ends_with("-01-01T00:00:00Z")), "{one}");
+    hero.run(&["cron", "disable", "tick"]).code(0);
+    hero.run(&["cron", "enable", "tick"]).code(0);
+    let id = hero.run(&["cron", "run", "tick"]).code(0).stdout;
+    hero.run(&["job", "wait", id.trim()]).code(0).stdout("new\n");
+    hero.run(&["cron", "delete", "tick"]).code(0).stdout("tick deleted\n");
+    assert!(listed(&hero).is_empty());
+    hero.run(&["cron", "delete", "tick"]).code(66).says("no such periodic job in redis: `tick`");
+    hero.run(&["cron", "edit", "tick", "-e", "1"]).code(66);
+}
+
+#[test]
+fn periodic_job_of_a_command_is_checked_as_that_of_a_file_which_wins() {
+    let redis = Redis::start();
+    let hero = with_cron(&redis, &[("tick.toml", EACH_SECOND)]);
+    let add = |name: &str, schedule: &str, more: &[&str]| {
+        let base = ["cron", "add", name, "--schedule", schedule, "-t", "osis", "-e", "1"];
+        hero.run(&[&base, more].concat())
+    };
+    add("tick", "@daily", &[]).code(65).says("tick.toml: change that file");
+    add("a", "99 * * * *", &[]).code(65).says("cron a: schedule: not a cron line");
+    add("a", "@daily", &["--timezone", "Mars/Base"]).code(65).says("time_zone: not a time zone");
+    add("a", "@daily", &["--at", "09:00"]).code(65).says("its schedule says when it starts");
+    add("a", "@daily", &["--timeout", "999h"]).code(65).says("timeout");
+    add("A b", "@daily", &[]).code(65);
+    hero.run(&["cron", "edit", "a"]).code(2).says("nothing to change");
+    assert_eq!(listed(&hero).len(), 1);
+}
+
+#[test]
+fn periodic_job_of_a_command_is_in_the_backup() {
+    let (redis, other) = (Redis::start(), Redis::start());
+    let (hero, copy) = (Hero::on(&redis), Hero::on(&other));
+    let base = ["cron", "add", "report", "--schedule", "0 9 * * 1-5", "-t", "osis", "-e", "1"];
+    hero.run(&[&base[..], &["--timezone", "Europe/Brussels"]].concat()).code(0);
+    let file = redis.folder().join("backup").display().to_string();
+    hero.run(&["backup", &file]).code(0);
+    copy.run(&["restore", &file]).code(0);
+    assert_eq!(listed(&copy), listed(&hero));
+}

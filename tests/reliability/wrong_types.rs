@@ -49,6 +49,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("SLOW", "", "set"),
     ("WRONG_TYPES", "", "zset"),
     ("CRON", "daily", "hash"),
+    ("CRON_ADDED", "", "hash"),
     ("AMQP_ENDED", "prod", "zset"),
     ("AMQP_SHUTDOWN", "prod", "hash"),
     ("AMQP_REASON", "prod:m1", "string"),

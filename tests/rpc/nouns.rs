@@ -133,6 +133,23 @@ fn periodic_jobs_are_listed_run_and_switched() {
     assert_eq!((&disabled["enabled"], &disabled["disabled_by"]), (&json!(false), &json!("root")));
     assert_eq!(api.call("cron.enable", json!(["nightly"]))["changed"], true);
     assert_eq!(api.fails(&admin(), "cron.run", json!(["none"])).0, code::NOT_FOUND);
+    let job = json!({ "script_type": "osis", "script": "8", "retries": 2 });
+    let new = json!({ "name": "more", "schedule": "@hourly", "job": job });
+    assert_eq!(api.call("cron.add", new.clone()), json!({ "name": "more" }));
+    assert_eq!(api.fails(&admin(), "cron.add", new).0, code::INVALID_PARAMS);
+    let change = json!({ "name": "more", "overlap": "allow", "job": { "script": "9" } });
+    api.call("cron.edit", change);
+    let one = api.call("cron.get", json!(["more"]));
+    assert_eq!(
+        (&one["overlap"], &one["schedule"], &one["added_by"]),
+        (&json!("allow"), &json!("@hourly"), &json!("root")),
+        "{one}"
+    );
+    let id = api.call("cron.run", json!(["more"]))["id"].clone();
+    let job = api.call("job.get", json!([id]));
+    assert_eq!((&job["script"], &job["retries"]), (&json!("9"), &json!(2)));
+    assert_eq!(api.call("cron.delete", json!(["more"])), json!({ "name": "more" }));
+    assert_eq!(api.fails(&admin(), "cron.get", json!(["more"])).0, code::NOT_FOUND);
 }
 
 #[test]

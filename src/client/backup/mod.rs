@@ -12,7 +12,7 @@ use std::io::Write;
 use jiff::Timestamp;
 
 use super::{Client, ClientError};
-use crate::proto::backup::{BackupLine, FORMAT, Head, ObjectCopy};
+use crate::proto::backup::{BackupLine, CronAddedCopy, FORMAT, Head, ObjectCopy};
 use crate::proto::cron::CronName;
 use crate::proto::job::JobId;
 use crate::proto::object::{Context, ObjectId, ObjectType};
@@ -93,10 +93,16 @@ impl<W: Write> BackupRun<'_, W> {
         if !paused.is_empty() {
             self.writer.write(&BackupLine::Paused(paused))?;
         }
-        for name in periodic_jobs {
+        let added = store.cron_added().await?;
+        let is_of_file = |name: &CronName| periodic_jobs.contains(name);
+        let others = added.iter().map(|(name, _)| name).filter(|name| !is_of_file(name));
+        for name in periodic_jobs.iter().chain(others) {
             if let Some(cron) = store.backup_cron(name).await? {
                 self.writer.write(&BackupLine::Cron(cron))?;
             }
+        }
+        for (name, definition) in added {
+            self.writer.write(&BackupLine::CronAdded(CronAddedCopy { name, definition }))?;
         }
         for limit in store.backup_limits().await? {
             self.writer.write(&BackupLine::Limit(limit))?;

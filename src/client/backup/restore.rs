@@ -8,7 +8,7 @@ use crate::proto::backup::{BackupLine, IndexesCopy, JobCopy, ObjectCopy};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::object::{Context, Field};
 use crate::proto::queue::Queue;
-use crate::store::RestoredPlace;
+use crate::store::{CronEdit, RestoredPlace};
 
 /// The limits of one call: objects, and bytes of their bodies, exceeded by one object at most.
 const OBJECTS: usize = 100;
@@ -95,6 +95,9 @@ impl RestoreRun<'_> {
                 store.pause(&queues).await?;
             }
             BackupLine::Cron(cron) => drop(store.restore_cron(&cron).await?),
+            BackupLine::CronAdded(added) => {
+                store.edit_cron(&added.name, CronEdit::Restore(&added.definition)).await?;
+            }
             BackupLine::Limit(limit) => drop(store.restore_limit(&limit).await?),
             BackupLine::Dead(dead) => drop(store.restore_dead(&dead).await?),
             BackupLine::Job(job) => self.job(job).await?,

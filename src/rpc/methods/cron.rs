@@ -4,16 +4,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
-use super::super::error::RpcError;
+use super::super::error::{RpcError, code};
 use super::super::method::{CallContext, Method};
 use super::blocking;
 use super::job::Id;
+use super::job_types::JobSettings;
 use super::params::Nothing;
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::Crontab;
+use crate::proto::cron::CronChange;
 use crate::proto::target::ScriptType;
 
-pub(super) fn methods() -> [Method; 5] {
+pub(super) fn methods() -> [Method; 8] {
     [
         Method::new(
             "cron.list",
@@ -32,6 +34,24 @@ pub(super) fn methods() -> [Method; 5] {
             Scope::Operate,
             "Runs a periodic job now, besides its schedule.",
             run,
+        ),
+        Method::new(
+            "cron.add",
+            Scope::Admin,
+            "Adds a periodic job to those in Redis, which every supervisor fires beside those in files.",
+            add,
+        ),
+        Method::new(
+            "cron.edit",
+            Scope::Admin,
+            "Changes a periodic job in Redis: what is given replaces what it has.",
+            edit,
+        ),
+        Method::new(
+            "cron.delete",
+            Scope::Admin,
+            "Deletes a periodic job in Redis, with its history; its jobs stay.",
+            delete,
         ),
         Method::new(
             "cron.enable",
@@ -99,6 +119,107 @@ async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError
     let crontab = crontab(&context).await?;
     let id = context.client.run_periodic_job(&crontab, &given.name).await?;
     Ok(Id { id: id.to_string() })
+}
+
+/// A periodic job to add.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewPeriodicJob {
+    /// Its name, which no file has.
+    name: String,
+    /// The line of its schedule: five fields, six with seconds first, or a word such as @daily.
+    schedule: String,
+    /// The time zone of the schedule; UTC without one.
+    time_zone: Option<String>,
+    /// The treatment of missed firings: skip, once or all.
+    catch_up: Option<String>,
+    /// The treatment of a firing while the last job has not ended: skip, allow or replace.
+    overlap: Option<String>,
+    /// The settings of its jobs.
+    job: JobSettings,
+}
+
+/// A change of a periodic job.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PeriodicJobChange {
+    /// Its name.
+    name: String,
+    /// The line of its schedule.
+    schedule: Option<String>,
+    /// The time zone of the schedule.
+    time_zone: Option<String>,
+    /// The treatment of missed firings: skip, once or all.
+    catch_up: Option<String>,
+    /// The treatment of a firing while the last job has not ended: skip, allow or replace.
+    overlap: Option<String>,
+    /// Settings of its jobs that replace those it has.
+    job: Option<ChangedSettings>,
+}
+
+/// A periodic job that was added, changed or deleted.
+#[derive(Serialize, JsonSchema)]
+struct ChangedPeriodicJob {
+    /// Its name.
+    name: String,
+}
+
+async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
+    context.needs_no_bounds("add periodic jobs")?;
+    let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, job } = given;
+    let new = CronChange {
+        schedule: Some(schedule),
+        time_zone,
+        catch_up: word(catch_up, "catch_up")?,
+        overlap: word(overlap, "overlap")?,
+        job: job.members(),
+    };
+    let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
+    context.client.add_periodic_job(&crontab, &name, new, by).await?;
+    Ok(ChangedPeriodicJob { name })
+}
+
+async fn edit(
+    context: CallContext,
+    given: PeriodicJobChange,
+) -> Result<ChangedPeriodicJob, RpcError> {
+    context.needs_no_bounds("change periodic jobs")?;
+    let PeriodicJobChange { name, schedule, time_zone, catch_up, overlap, job } = given;
+    let change = CronChange {
+        schedule,
+        time_zone,
+        catch_up: word(catch_up, "catch_up")?,
+        overlap: word(overlap, "overlap")?,
+        job: job.map(|ChangedSettings(members)| members).unwrap_or_default(),
+    };
+    let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
+    context.client.edit_periodic_job(&crontab, &name, change, by).await?;
+    Ok(ChangedPeriodicJob { name })
+}
+
+async fn delete(
+    context: CallContext,
+    given: OnePeriodicJob,
+) -> Result<ChangedPeriodicJob, RpcError> {
+    context.needs_no_bounds("delete periodic jobs")?;
+    context.client.delete_periodic_job(&crontab(&context).await?, &given.name).await?;
+    Ok(ChangedPeriodicJob { name: given.name })
+}
+
+/// Members of a job, named as the fields of its hash.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct ChangedSettings(serde_json::Map<String, serde_json::Value>);
+
+/// Reads a word of the configuration.
+fn word<T: serde::de::DeserializeOwned>(
+    given: Option<String>,
+    name: &str,
+) -> Result<Option<T>, RpcError> {
+    let Some(word) = given else { return Ok(None) };
+    serde_json::from_value(word.into())
+        .map(Some)
+        .map_err(|error| RpcError::new(code::INVALID_PARAMS, format!("{name}: {error}")))
 }
 
 /// A periodic job that was enabled or disabled.

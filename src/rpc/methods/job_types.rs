@@ -64,6 +64,11 @@ impl JobSettings {
         Ok(job)
     }
 
+    /// Returns them as they were given.
+    pub(super) fn members(self) -> Map<String, Value> {
+        self.0
+    }
+
     /// Settings of one name and value each.
     pub(super) fn of(members: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         Self(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())

@@ -62,6 +62,12 @@ class ChangedDead(TypedDict):
     """The reasons, for dead letters that were named."""
 
 
+class ChangedPeriodicJob(TypedDict):
+    """A periodic job that was added, changed or deleted."""
+    name: str
+    """Its name."""
+
+
 class _DeadLetterRequired(TypedDict):
     id: str
     """The id; a random UUID without one."""
@@ -145,6 +151,24 @@ class Findings(TypedDict):
     """The mistakes of a script."""
     errors: List[FindingDocument]
     """The mistakes; none if the script is good."""
+
+
+class FiringDocument(TypedDict):
+    """One firing of a periodic job."""
+    due: str
+    """The due time, in RFC 3339."""
+    fired_at: str
+    """The time at which a supervisor fired it, in RFC 3339."""
+    job_id: Optional[str]
+    """Its job; for one that was left out, the job that had not ended."""
+    late_s: float
+    """The seconds from one to the other."""
+    outcome: str
+    """What became of it: fired, `left_out` or failed."""
+    status: Optional[str]
+    """The state of that job, if it is still kept."""
+    why: Optional[str]
+    """The reason for which it was left out (overlap or `unique_key`) or failed, or the job that it replaced."""
 
 
 class FunctionDocument(TypedDict):
@@ -721,6 +745,10 @@ class Paused(TypedDict):
 
 class PeriodicJobDocument(TypedDict):
     """A periodic job."""
+    added_at: Optional[str]
+    """The time of that, in RFC 3339."""
+    added_by: Optional[str]
+    """The person or program that added or changed it last, if it is in Redis."""
     catch_up: str
     """The treatment of missed firings."""
     disabled_at: Optional[str]
@@ -730,7 +758,7 @@ class PeriodicJobDocument(TypedDict):
     enabled: bool
     """False if a person has disabled it."""
     file: str
-    """The file that declares it."""
+    """The file that declares it; `redis` if a command added it."""
     fired: int
     """The number of firings."""
     last: Optional[LastFiringDocument]
@@ -749,6 +777,46 @@ class PeriodicJobDocument(TypedDict):
     """The script type of its jobs."""
     time_zone: str
     """The time zone of the schedule."""
+
+
+class PeriodicJobHistoryDocument(TypedDict):
+    """A periodic job with its next and latest firings."""
+    added_at: Optional[str]
+    """The time of that, in RFC 3339."""
+    added_by: Optional[str]
+    """The person or program that added or changed it last, if it is in Redis."""
+    catch_up: str
+    """The treatment of missed firings."""
+    disabled_at: Optional[str]
+    """The time at which it was disabled, in RFC 3339."""
+    disabled_by: Optional[str]
+    """The person or program that disabled it."""
+    enabled: bool
+    """False if a person has disabled it."""
+    file: str
+    """The file that declares it; `redis` if a command added it."""
+    fired: int
+    """The number of firings."""
+    history: List[FiringDocument]
+    """Its latest firings, the newest first; at most 20."""
+    last: Optional[LastFiringDocument]
+    """Its last firing."""
+    left_out: int
+    """The number of firings left out because the last job had not ended."""
+    name: str
+    """Its name."""
+    next: Optional[str]
+    """The time of its next firing, in RFC 3339, if it is enabled."""
+    overlap: str
+    """The treatment of a firing while the last job has not ended."""
+    schedule: str
+    """Its schedule, as the file has it."""
+    script_type: Optional[str]
+    """The script type of its jobs."""
+    time_zone: str
+    """The time zone of the schedule."""
+    upcoming: List[str]
+    """The times of the next firings, in RFC 3339, if it is enabled."""
 
 
 class PeriodicJobList(TypedDict):
@@ -1006,14 +1074,34 @@ class Methods:
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id}))
         return answer
 
+    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:
+        """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
+        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
+        return answer
+
+    def cron_delete(self, *, name: str) -> ChangedPeriodicJob:
+        """Deletes a periodic job in Redis, with its history; its jobs stay."""
+        answer: ChangedPeriodicJob = self._call("cron.delete", _given({"name": name}))
+        return answer
+
     def cron_disable(self, *, name: str) -> Switched:
         """Disables a periodic job: it does not fire until it is enabled."""
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+        """Changes a periodic job in Redis: what is given replaces what it has."""
+        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
+        return answer
+
     def cron_enable(self, *, name: str) -> Switched:
         """Lets a disabled periodic job fire again."""
         answer: Switched = self._call("cron.enable", _given({"name": name}))
+        return answer
+
+    def cron_get(self, *, name: str) -> PeriodicJobHistoryDocument:
+        """Shows a periodic job with its next and latest firings."""
+        answer: PeriodicJobHistoryDocument = self._call("cron.get", _given({"name": name}))
         return answer
 
     def cron_list(self) -> PeriodicJobList:
@@ -1269,14 +1357,34 @@ class AsyncMethods:
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id}))
         return answer
 
+    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:
+        """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
+        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap}))
+        return answer
+
+    async def cron_delete(self, *, name: str) -> ChangedPeriodicJob:
+        """Deletes a periodic job in Redis, with its history; its jobs stay."""
+        answer: ChangedPeriodicJob = await self._call("cron.delete", _given({"name": name}))
+        return answer
+
     async def cron_disable(self, *, name: str) -> Switched:
         """Disables a periodic job: it does not fire until it is enabled."""
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+        """Changes a periodic job in Redis: what is given replaces what it has."""
+        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "job": job}))
+        return answer
+
     async def cron_enable(self, *, name: str) -> Switched:
         """Lets a disabled periodic job fire again."""
         answer: Switched = await self._call("cron.enable", _given({"name": name}))
+        return answer
+
+    async def cron_get(self, *, name: str) -> PeriodicJobHistoryDocument:
+        """Shows a periodic job with its next and latest firings."""
+        answer: PeriodicJobHistoryDocument = await self._call("cron.get", _given({"name": name}))
         return answer
 
     async def cron_list(self) -> PeriodicJobList:

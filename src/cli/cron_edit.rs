@@ -1,0 +1,170 @@
+//! `hero cron add`, `edit` and `delete`: the periodic jobs that are kept in Redis.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::job_options::SettingOptions;
+use super::output;
+use super::script::ScriptSource;
+use crate::client::Client;
+use crate::config::Config;
+use crate::error::{Error, Exit};
+use crate::proto::cron::CronChange;
+use crate::proto::job::{JobSpec, SETTINGS};
+
+/// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
+                        --retries 2 report.py\n\n\
+                        It takes the options of hero submit that a periodic job may have: not --id, --at, --after, \n\
+                        --after-any, --no-reply and --reply-format. FILE is read now."
+)]
+pub(super) struct Add {
+    /// The name of the periodic job, which no file has
+    #[arg(id = "periodic_job", value_name = "NAME")]
+    name: String,
+    /// Five fields, six with seconds first, or a word such as @daily
+    #[arg(long, value_name = "LINE")]
+    schedule: String,
+    #[command(flatten)]
+    script: ScriptSource,
+    #[command(flatten)]
+    options: CronOptions,
+}
+
+/// Change a periodic job in Redis: an option that is given replaces what it has
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero cron edit report --schedule '30 8 * * 1-5'\n  \
+                        hero cron edit report new_report.py")]
+pub(super) struct Edit {
+    /// The name of the periodic job
+    #[arg(id = "periodic_job", value_name = "NAME")]
+    name: String,
+    /// Five fields, six with seconds first, or a word such as @daily
+    #[arg(long, value_name = "LINE")]
+    schedule: Option<String>,
+    /// The file of a new script
+    file: Option<PathBuf>,
+    /// A new script
+    #[arg(short, long, value_name = "CODE", allow_hyphen_values = true, conflicts_with = "file")]
+    eval: Option<String>,
+    #[command(flatten)]
+    options: CronOptions,
+}
+
+/// Delete periodic jobs in Redis, with their history; their jobs stay
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero cron delete report")]
+pub(super) struct Delete {
+    /// The names of the periodic jobs
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+}
+
+/// The options of a periodic job and its jobs.
+#[derive(Debug, Args)]
+struct CronOptions {
+    /// The time zone of the schedule, such as Europe/Brussels; UTC without one
+    #[arg(long, visible_alias = "time-zone", value_name = "ZONE")]
+    timezone: Option<String>,
+    /// What happens to firings that no supervisor was there for: skip, once (the latest) or all
+    #[arg(long, value_name = "skip|once|all", value_parser = word::<crate::proto::cron::CatchUp>)]
+    catch_up: Option<crate::proto::cron::CatchUp>,
+    /// What happens while the last job has not ended: skip, allow or replace
+    #[arg(long, value_name = "skip|allow|replace", value_parser = word::<crate::proto::cron::Overlap>)]
+    overlap: Option<crate::proto::cron::Overlap>,
+    #[command(flatten)]
+    settings: SettingOptions,
+}
+
+impl Add {
+    pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
+        let named = self.options.settings.given("type");
+        let mut spec = JobSpec::default();
+        self.options.settings.apply(&mut spec, None)?;
+        let script_type = self.script.script_type(named, config)?;
+        spec.script = self.script.read(config.job.script_size_max)?;
+        if spec.extension.is_empty() {
+            spec.extension = self.script.extension(&script_type, config);
+        }
+        spec.script_type = Some(script_type);
+        let new = self.options.change(Some(self.schedule.clone()), &spec);
+        let client = Client::open(config)?;
+        client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;
+        said(&self.name, "added", json)
+    }
+}
+
+impl Edit {
+    pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
+        let mut spec = JobSpec::default();
+        self.options.settings.apply(&mut spec, None)?;
+        if self.file.is_some() || self.eval.is_some() {
+            let script = ScriptSource::of(self.file.clone(), self.eval.clone());
+            spec.script = script.read(config.job.script_size_max)?;
+        }
+        let change = self.options.change(self.schedule.clone(), &spec);
+        if change == CronChange::default() {
+            let message = "nothing to change: give an option, such as --schedule, or a file";
+            return Err(Error::new(Exit::Usage, message));
+        }
+        let client = Client::open(config)?;
+        client.edit_periodic_job(&config.crontab(), &self.name, change, &user()).await?;
+        said(&self.name, "changed", json)
+    }
+}
+
+impl Delete {
+    pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
+        let (client, crontab) = (Client::open(config)?, config.crontab());
+        for name in &self.names {
+            client.delete_periodic_job(&crontab, name).await?;
+            if !json {
+                said(name, "deleted", false)?;
+            }
+        }
+        if json {
+            output::json(&json!({ "deleted": self.names }))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl CronOptions {
+    fn change(&self, schedule: Option<String>, spec: &JobSpec) -> CronChange {
+        let given = SETTINGS.iter().filter_map(|setting| {
+            Some((setting.field.to_owned(), Value::String(setting.text(spec)?)))
+        });
+        CronChange {
+            schedule,
+            time_zone: self.timezone.clone(),
+            catch_up: self.catch_up,
+            overlap: self.overlap,
+            job: given.collect::<Map<_, _>>(),
+        }
+    }
+}
+
+/// The name of the user who calls, also through sudo.
+pub(super) fn user() -> String {
+    let sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
+    let own = || {
+        let uid = nix::unistd::getuid();
+        let user = nix::unistd::User::from_uid(uid).ok().flatten();
+        user.map_or_else(|| uid.to_string(), |user| user.name)
+    };
+    sudo.unwrap_or_else(own)
+}
+
+fn said(name: &str, done: &str, json: bool) -> Result<ExitCode, Error> {
+    output::print(json, || json!({ "name": name, "done": done }), || format!("{name} {done}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(Value::String(text.to_owned())).map_err(|error| error.to_string())
+}

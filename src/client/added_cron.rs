@@ -1,0 +1,117 @@
+//! Periodic jobs in Redis: adds, changes and deletes them.
+
+use super::{Client, ClientError};
+use crate::config::Crontab;
+use crate::error::{Error, Exit};
+use crate::proto::cron::{ADDED_BYTES_MAX, ADDED_MAX, AddedCron, CronChange, CronName};
+use crate::proto::text::shown;
+use crate::store::{CronEdit, CronEdited};
+
+/// The longest name of a person or program that is kept.
+const BY_CHARS_MAX: usize = 200;
+
+impl Client {
+    /// Adds a periodic job to those in Redis; `by` is who asks.
+    ///
+    /// # Errors
+    /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; that of
+    /// [`ClientError::Store`].
+    pub async fn add_periodic_job(
+        &self,
+        files: &Crontab,
+        name: &str,
+        new: CronChange,
+        by: &str,
+    ) -> Result<(), Error> {
+        let name = free_name(files, name)?;
+        let added = self.signed(AddedCron::default().with(new), by).await?;
+        let text = checked(files, &name, &added)?;
+        self.edit(&name, CronEdit::Add(&text)).await
+    }
+
+    /// Changes a periodic job in Redis: what is given replaces what it has; `by` is who asks.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].
+    pub async fn edit_periodic_job(
+        &self,
+        files: &Crontab,
+        name: &str,
+        change: CronChange,
+        by: &str,
+    ) -> Result<(), Error> {
+        let name = free_name(files, name)?;
+        let added = self.store.cron_added().await.map_err(ClientError::from)?;
+        let Some((_, before)) = added.into_iter().find(|(other, _)| *other == name) else {
+            return Err(missing(&name));
+        };
+        let old: AddedCron = serde_json::from_str(&before).unwrap_or_default();
+        let changed = self.signed(old.with(change), by).await?;
+        let after = checked(files, &name, &changed)?;
+        self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await
+    }
+
+    /// Deletes a periodic job in Redis, with its history. Its jobs stay.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if Redis has none of this name; [`Exit::Data`] if it is in a file.
+    pub async fn delete_periodic_job(&self, files: &Crontab, name: &str) -> Result<(), Error> {
+        let name = free_name(files, name)?;
+        self.edit(&name, CronEdit::Delete).await
+    }
+
+    async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {
+        let at = format!("{:.3}", self.now().await?);
+        Ok(AddedCron { by: by.chars().take(BY_CHARS_MAX).collect(), at, ..added })
+    }
+
+    async fn edit(&self, name: &CronName, edit: CronEdit<'_>) -> Result<(), Error> {
+        let refused = |message: String| Err(Error::new(Exit::Data, message));
+        match self.store.edit_cron(name, edit).await.map_err(ClientError::from)? {
+            CronEdited::Done => Ok(()),
+            CronEdited::Missing => Err(missing(name)),
+            CronEdited::Exists => {
+                refused(format!("cron {name} exists already; hero cron edit {name} changes it"))
+            }
+            CronEdited::Changed => {
+                refused(format!("cron {name} was changed by somebody else meanwhile; try again"))
+            }
+            CronEdited::Full => refused(format!(
+                "cannot add cron {name}: redis has {ADDED_MAX} periodic jobs, the most; delete one, or \
+                 declare it in a file"
+            )),
+        }
+    }
+}
+
+/// Parses a name that no file has: files win.
+fn free_name(files: &Crontab, name: &str) -> Result<CronName, Error> {
+    let bad = |message: String| Error::new(Exit::Data, message);
+    let name: CronName = name.parse().map_err(|error| bad(format!("{error}")))?;
+    match files.entries.iter().find(|entry| entry.name == name) {
+        None => Ok(name),
+        Some(entry) => {
+            Err(bad(format!("cron {name} is in {}: change that file, and reload", entry.place)))
+        }
+    }
+}
+
+fn checked(files: &Crontab, name: &CronName, added: &AddedCron) -> Result<String, Error> {
+    let bad = |why: String| Error::new(Exit::Data, format!("cron {name}: {why}"));
+    files.rules.entry(name, added).map_err(bad)?;
+    let text = serde_json::to_string(added).map_err(|error| bad(error.to_string()))?;
+    if text.len() > ADDED_BYTES_MAX {
+        return Err(bad(format!(
+            "larger than {ADDED_BYTES_MAX} bytes, the most in redis; declare it in a file"
+        )));
+    }
+    Ok(text)
+}
+
+fn missing(name: &CronName) -> Error {
+    let name = shown(name.as_str());
+    Error::new(
+        Exit::NotFound,
+        format!("no such periodic job in redis: `{name}`; hero cron list shows all"),
+    )
+}

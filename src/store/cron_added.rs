@@ -1,0 +1,99 @@
+//! The periodic jobs that were added by command.
+
+use super::{Store, StoreError};
+use crate::proto::cron::{ADDED_MAX, CronName};
+
+/// The field of the revision; no periodic job has such a name.
+const REVISION: &str = "#";
+
+/// A change of the periodic jobs in Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CronEdit<'a> {
+    /// Adds one with this definition.
+    Add(&'a str),
+    /// Replaces a definition by another.
+    Edit {
+        /// The definition that was read.
+        before: &'a str,
+        /// The new one.
+        after: &'a str,
+    },
+    /// Restores one, and leaves one that exists and its state as they are.
+    Restore(&'a str),
+    /// Deletes one, with its history.
+    Delete,
+}
+
+/// The answer to a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CronEdited {
+    /// It is done.
+    Done,
+    /// There is one of this name.
+    Exists,
+    /// There is none of this name.
+    Missing,
+    /// Somebody else changed it meanwhile.
+    Changed,
+    /// There are as many as there may be.
+    Full,
+}
+
+impl Store {
+    /// The revision of the periodic jobs in Redis, which each change renews; none before the first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn cron_revision(&self) -> Result<Option<String>, StoreError> {
+        let mut command = redis::cmd("HGET");
+        command.arg(self.keys.cron_added()).arg(REVISION);
+        self.link.query("looking at periodic jobs", &command).await
+    }
+
+    /// The definitions of the periodic jobs in Redis, by name.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>, StoreError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(self.keys.cron_added());
+        let all: Vec<(String, Vec<u8>)> =
+            self.link.query("reading the periodic jobs in redis", &command).await?;
+        let mut added: Vec<(CronName, String)> = all
+            .into_iter()
+            .filter_map(|(name, text)| Some((name.parse().ok()?, String::from_utf8(text).ok()?)))
+            .take(ADDED_MAX)
+            .collect();
+        added.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(added)
+    }
+
+    /// Changes the periodic jobs in Redis.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn edit_cron(
+        &self,
+        name: &CronName,
+        edit: CronEdit<'_>,
+    ) -> Result<CronEdited, StoreError> {
+        const DOING: &str = "changing the periodic jobs in redis";
+        let (action, before, after) = match edit {
+            CronEdit::Add(after) => ("add", "", after),
+            CronEdit::Edit { before, after } => ("edit", before, after),
+            CronEdit::Restore(text) => ("restore", "", text),
+            CronEdit::Delete => ("delete", "", ""),
+        };
+        let mut script = self.scripts.define_cron.prepare_invoke();
+        script.arg(action).arg(name.as_str()).arg(after).arg(before).arg(ADDED_MAX);
+        let answer: String = self.invoke(DOING, &script).await?;
+        match answer.as_str() {
+            "ok" => Ok(CronEdited::Done),
+            "exists" => Ok(CronEdited::Exists),
+            "missing" => Ok(CronEdited::Missing),
+            "changed" => Ok(CronEdited::Changed),
+            "full" => Ok(CronEdited::Full),
+            _ => Err(StoreError::unexpected(DOING)),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The periodic jobs of files and of Redis.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tracing::warn;
+
+use crate::config::Crontab;
+use crate::store::{Store, StoreError};
+
+/// The periodic jobs of files and of Redis. Those of Redis are read again when their revision changes.
+#[derive(Debug, Default)]
+pub(super) struct WholeCrontab(Mutex<Option<CrontabAsRead>>);
+
+#[derive(Debug)]
+struct CrontabAsRead {
+    files: Arc<Crontab>,
+    revision: Option<String>,
+    whole: Arc<Crontab>,
+}
+
+impl WholeCrontab {
+    /// Returns them all.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn with(
+        &self,
+        files: &Arc<Crontab>,
+        store: &Store,
+    ) -> Result<Arc<Crontab>, StoreError> {
+        let revision = store.cron_revision().await?;
+        if let Some(read) = &*lock(&self.0)
+            && read.revision == revision
+            && Arc::ptr_eq(&read.files, files)
+        {
+            return Ok(Arc::clone(&read.whole));
+        }
+        let added = store.cron_added().await?;
+        let whole = Arc::new(files.with_added(&added));
+        for problem in whole.problems.iter().skip(files.problems.len()) {
+            warn!("{problem}: this periodic job is not in force");
+        }
+        let (files, whole_too) = (Arc::clone(files), Arc::clone(&whole));
+        *lock(&self.0) = Some(CrontabAsRead { files, revision, whole });
+        Ok(whole_too)
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code panics while it holds it.
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
