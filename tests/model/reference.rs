@@ -23,6 +23,8 @@ pub(super) struct Job {
     /// The queue its target and priority name.
     pub(super) queue: String,
     pub(super) unique: Option<String>,
+    /// It takes the place of a job that waits with its unique key.
+    pub(super) replaces: bool,
     pub(super) prerequisites: Vec<String>,
     /// The prerequisites that only have to end.
     pub(super) after_any: Vec<String>,
@@ -50,6 +52,7 @@ impl Job {
             script_type: script_type.to_owned(),
             queue: queue.to_owned(),
             unique: None,
+            replaces: false,
             prerequisites: Vec::new(),
             after_any: Vec::new(),
             pending: BTreeSet::new(),
@@ -235,9 +238,14 @@ impl Model {
             return Submitted::Exists;
         }
         if let Some(holder) = job.unique.as_ref().and_then(|key| self.unique.get(key))
-            && self.jobs.get(holder).is_some_and(|job| !job.status.is_terminal())
+            && let Some(status) = self.jobs.get(holder).map(|job| job.status)
+            && !status.is_terminal()
         {
-            return Submitted::Duplicate(holder.clone());
+            let holder = holder.clone();
+            if job.replaces && status != Started {
+                return self.replace(id, job, start, &holder);
+            }
+            return Submitted::Duplicate(holder);
         }
         let mut named = job.prerequisites.iter().chain(&job.after_any);
         if let Some(unknown) = named.find(|id| !self.jobs.contains_key(*id)) {
@@ -255,6 +263,19 @@ impl Model {
             self.enter(Created, id);
         }
         Submitted::Accepted(self.jobs[id].status)
+    }
+
+    /// Submits a job, and then stops the one that held its key; a refused job leaves it.
+    fn replace(&mut self, id: &str, job: Job, start: bool, holder: &str) -> Submitted {
+        let key = job.unique.clone().expect("a key is held");
+        self.unique.remove(&key);
+        let submitted = self.submit(id, job, start);
+        if matches!(submitted, Submitted::Accepted(_)) {
+            self.stop(holder);
+        } else {
+            self.unique.insert(key, holder.to_owned());
+        }
+        submitted
     }
 
     /// A prerequisite of the job that failed or is gone.

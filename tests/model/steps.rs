@@ -142,6 +142,10 @@ impl Walk {
             builder = builder.unique_key(&key);
             unique = Some(key);
         }
+        let replaces = unique.is_some() && self.rng.bool();
+        if replaces {
+            builder = builder.on_duplicate("replace");
+        }
         let mut prerequisites = BTreeSet::new();
         for _ in 0..[0, 0, 0, 1, 2][self.rng.usize(..5)] {
             let known = self.any_job(|_| true).filter(|known| *known != id);
@@ -168,6 +172,7 @@ impl Walk {
         let queue = job.spec.queue().expect("a typed job has a queue").to_string();
         let entry = Job {
             unique,
+            replaces,
             run_at,
             prerequisites: prerequisites.into_iter().collect(),
             after_any: after_any.into_iter().collect(),

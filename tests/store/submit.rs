@@ -57,6 +57,31 @@ async fn a_job_reads_back_as_it_was_submitted() {
 }
 
 #[tokio::test]
+async fn replacing_job_takes_the_place_of_one_that_waits_and_of_no_other() {
+    let world = World::new();
+    let replacing = |id: &str| {
+        let builder = JobBuilder::new("osis", "1").id(id).unique_key("k");
+        builder.on_duplicate("replace").build().expect("a legal job")
+    };
+    let submit = async |id: &str| {
+        let answers = world.store.submit(&[job("other"), replacing(id)], true, RETENTION).await;
+        answers.expect("redis answers").pop().expect("two answers")
+    };
+    let dispatched = Submitted::Accepted(JobStatus::Dispatched);
+    assert_eq!(submit("a").await, dispatched);
+    assert_eq!(submit("b").await, dispatched);
+    let field = |id: &str, name: &str| world.field(id, name);
+    assert_eq!(field("a", "error").as_deref(), Some("replaced by job b"));
+    assert_eq!(world.work("type:osis"), ["other", "b"]);
+    assert_eq!(submit("a").await, Submitted::Exists);
+    assert_eq!(field("b", "status").as_deref(), Some("dispatched"));
+    let life = Life::of("osis-default-1");
+    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["other", "b"]);
+    assert_eq!(submit("c").await, Submitted::Duplicate("b".parse().expect("legal")));
+    assert_eq!(field("c", "status"), None);
+}
+
+#[tokio::test]
 async fn an_id_that_is_taken_is_refused_and_the_job_that_has_it_stays_as_it_is() {
     let world = World::new();
     world.accepts(&[job("a")]).await;
