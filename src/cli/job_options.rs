@@ -65,7 +65,7 @@ impl JobOptions {
     /// Returns the id and the name that are given.
     pub(super) fn id_and_name(&self) -> Result<(Option<JobId>, Option<JobName>), Error> {
         let mut spec = JobSpec::default();
-        self.settings.apply(&mut spec)?;
+        self.settings.apply(&mut spec, None)?;
         Ok((spec.id, spec.name))
     }
 

@@ -1,4 +1,4 @@
--- Counters per script type, written at the end of a script.
+-- Counters per script type, written at the end of each step of a script.
 -- needs: wrong_type
 
 local counts = {}
@@ -14,5 +14,6 @@ local function write_counts()
       redis.call('HINCRBY', STATS .. script_type, what, number)
     end
   end
+  -- A script that makes two steps of this kind counts none twice.
   counts = {}
 end
