@@ -1022,6 +1022,9 @@ ActorState = Literal['ready', 'draining', 'foreign']
 AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back', 'postponed']
 """The kind of an attempt's end."""
 
+ChangedSettings = Dict[str, Any]
+"""Members of a job, named as the fields of its hash."""
+
 FileSide = Literal['input', 'output']
 """The side of a job on which a file is."""
 
