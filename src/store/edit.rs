@@ -8,7 +8,6 @@ use crate::proto::target::{Group, Priority};
 
 /// The changes of a job that waits. What is absent stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(clippy::option_option, reason = "a group may stay, change or be taken away")]
 pub struct JobEdit {
     /// Its priority.
     pub priority: Option<Priority>,

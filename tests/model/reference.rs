@@ -17,6 +17,7 @@ const ANY: char = '?';
 
 /// A job as its hash should say.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the hash")]
 pub(super) struct Job {
     pub(super) status: JobStatus,
     pub(super) script_type: String,

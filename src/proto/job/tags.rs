@@ -73,7 +73,7 @@ mod tests {
             tags.set(text).map(|()| tags)
         };
         assert!(set(r#"["nightly","team:störung","a=b"]"#).expect("legal").has("nightly"));
-        for wrong in [r#"["a b"]"#, r#"[""]"#, r#"["a,b"]"#, "x", r#"[1]"#] {
+        for wrong in [r#"["a b"]"#, r#"[""]"#, r#"["a,b"]"#, "x", "[1]"] {
             assert!(set(wrong).is_err(), "{wrong}");
         }
         let many = json!((0..9).map(|number| number.to_string()).collect::<Vec<_>>()).to_string();
