@@ -71,10 +71,10 @@ struct CronOptions {
     /// The time zone of the schedule, such as Europe/Brussels; UTC without one
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE")]
     timezone: Option<String>,
-    /// What happens to firings that no supervisor was there for: skip, once (the latest) or all
+    /// The treatment of missed firings, for which no supervisor ran: skip, once (the latest) or all
     #[arg(long, value_name = "skip|once|all", value_parser = word::<crate::proto::cron::CatchUp>)]
     catch_up: Option<crate::proto::cron::CatchUp>,
-    /// What happens while the last job has not ended: skip, allow or replace
+    /// The treatment of a firing while the last job has not ended: skip, allow or replace
     #[arg(long, value_name = "skip|allow|replace", value_parser = word::<crate::proto::cron::Overlap>)]
     overlap: Option<crate::proto::cron::Overlap>,
     #[command(flatten)]

@@ -74,7 +74,7 @@ impl Client {
                 refused(format!("cron {name} exists already; hero cron edit {name} changes it"))
             }
             CronEdited::Changed => {
-                refused(format!("cron {name} was changed by somebody else meanwhile; try again"))
+                refused(format!("cron {name} was changed by another caller meanwhile; try again"))
             }
             CronEdited::Full => refused(format!(
                 "cannot add cron {name}: redis has {ADDED_MAX} periodic jobs, the most; delete one, or \

@@ -132,7 +132,7 @@ pub struct FiringDocument {
     pub fired_at: String,
     /// The seconds from one to the other.
     pub late_s: f64,
-    /// What became of it: fired, `left_out` or failed.
+    /// Its outcome: fired, `left_out` or failed.
     pub outcome: String,
     /// Its job; for one that was left out, the job that had not ended.
     pub job_id: Option<String>,

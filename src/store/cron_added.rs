@@ -27,15 +27,15 @@ pub enum CronEdit<'a> {
 /// The answer to a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CronEdited {
-    /// It is done.
+    /// The change was made.
     Done,
-    /// There is one of this name.
+    /// The name is taken.
     Exists,
-    /// There is none of this name.
+    /// No periodic job in Redis has this name.
     Missing,
-    /// Somebody else changed it meanwhile.
+    /// Another caller changed it meanwhile.
     Changed,
-    /// There are as many as there may be.
+    /// The limit of periodic jobs in Redis is reached.
     Full,
 }
 

@@ -49,7 +49,7 @@ pub struct Firing {
     pub due: String,
     /// The time at which a supervisor fired it, in RFC 3339.
     pub at: String,
-    /// What became of it.
+    /// Its outcome.
     pub did: FiringOutcome,
     /// Its job; the job for which it was left out.
     pub id: Option<JobId>,
@@ -57,7 +57,7 @@ pub struct Firing {
     pub why: Option<String>,
 }
 
-/// What became of a firing.
+/// The outcome of a firing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FiringOutcome {

@@ -7,6 +7,7 @@ mod batches;
 mod bounds;
 mod commands;
 mod control;
+mod cookbook;
 mod cron;
 mod deaths;
 mod dev;

@@ -144,6 +144,9 @@ impl QueueChoice {
     }
 }
 
+/// The most queues that are printed by their names.
+const LISTED_MAX: usize = 12;
+
 /// Changes each queue. Returns the names of those that were changed.
 async fn change(
     json: bool,
@@ -152,14 +155,19 @@ async fn change(
     change: impl AsyncFn(&Queue) -> Result<bool, ClientError>,
 ) -> Result<Vec<String>, Error> {
     let mut changed = Vec::new();
+    let is_listed = !json && queues.len() <= LISTED_MAX;
     for queue in queues {
         let news = change(queue).await?;
-        if !json {
+        if is_listed {
             output::line(&format!("{queue} {}", if news { words.done } else { words.before }))?;
         }
         if news {
             changed.push(queue.to_string());
         }
+    }
+    if !json && !is_listed {
+        let number = counted(changed.len() as u64, "queue", "queues");
+        output::line(&format!("{number} {}", words.done))?;
     }
     Ok(changed)
 }
