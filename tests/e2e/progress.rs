@@ -26,7 +26,7 @@ fn progress_of_rhai_and_of_a_process_is_shown_while_the_job_runs() {
         wait_until("it tells how far it has come", || has_come(&redis, kind, "0.4", "reading"));
         assert_eq!(field(&redis, kind, "status").as_deref(), Some("started"));
         let shown = hero.run(&["job", "show", kind]).code(0).stdout;
-        assert!(shown.contains("progress       0.4\n"), "{shown}");
+        assert!(shown.contains("progress       40 %\n"), "{shown}");
         let shown = hero.run(&["--json", "job", "show", kind]).code(0).stdout;
         assert!(shown.contains("\"progress\":0.4"), "{shown}");
     }

@@ -272,7 +272,7 @@ impl Model {
         self.unique.remove(&key);
         let submitted = self.submit(id, job, start);
         if matches!(submitted, Submitted::Accepted(_)) {
-            self.stop(holder);
+            self.stop_waiting(holder);
         } else {
             self.unique.insert(key, holder.to_owned());
         }
@@ -438,7 +438,9 @@ impl Model {
                 self.note_foreign_start(&id);
             } else if status == Dispatched {
                 self.leave(&id);
+                let script_type = self.jobs[&id].script_type.clone();
                 ended.push_back(self.conclude(&id, false));
+                self.count(&script_type, "cancelled");
                 purged += 1;
             }
         }
@@ -529,13 +531,22 @@ impl Model {
             Started if job.boot.is_some() => "requested",
             Started => "unowned",
             _ => {
-                job.pending.clear();
-                self.leave(id);
-                let ended = self.conclude(id, false);
-                self.tell_dependents([ended].into());
+                let script_type = job.script_type.clone();
+                self.stop_waiting(id);
+                self.count(&script_type, "cancelled");
                 "stopped"
             }
         }
+    }
+
+    /// Ends a job that has not started.
+    fn stop_waiting(&mut self, id: &str) {
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.pending.clear();
+        }
+        self.leave(id);
+        let ended = self.conclude(id, false);
+        self.tell_dependents([ended].into());
     }
 
     pub(super) fn retry(&mut self, id: &str) -> Retried {
