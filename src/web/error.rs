@@ -39,6 +39,12 @@ impl PageError {
         Self::new(StatusCode::FORBIDDEN, "Not permitted", text)
     }
 
+    /// The visitor is bound to a part of the jobs.
+    pub(super) fn bound(doing: &str) -> Self {
+        let text = format!("You may not {doing}. Your token is bound to a part of the jobs.");
+        Self::new(StatusCode::FORBIDDEN, "Not permitted", text)
+    }
+
     /// A form came without the token against forgery.
     pub(super) fn forged() -> Self {
         let text = "This form is too old, or it comes from another site. Nothing was changed. Go back, load the \

@@ -23,6 +23,7 @@ pub(super) enum Nav {
     DeadLetters,
     Limits,
     Objects,
+    LogRecords,
     Submit,
     /// None of them.
     Nowhere,
@@ -188,6 +189,9 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                 (entry(Nav::DeadLetters, "/dead", "Dead letters", counts.dead))
                 (entry(Nav::Limits, "/limits", "Limits", counts.limits))
                 (entry(Nav::Objects, "/objects", "Objects", html! {}))
+                @if now.is_some_and(|now| now.has_records) && !visitor.is_bound() {
+                    (entry(Nav::LogRecords, "/records", "Log records", html! {}))
+                }
             }
             @if visitor.may(Scope::Submit) {
                 div.sep {}

@@ -25,6 +25,7 @@ mod objects;
 mod overview;
 mod parts;
 mod queues;
+mod records;
 mod session;
 mod site;
 mod snapshot;
@@ -61,6 +62,7 @@ pub fn routes(site: Site) -> Router {
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
         .route("/objects", get(objects::list).post(objects::change))
+        .route("/records", get(records::list))
         .route("/events", get(events::follow))
         .route("/theme", post(login::theme))
         .route("/logout", post(login::sign_out))

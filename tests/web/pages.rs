@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 24] = [
+const PAGES: [&str; 25] = [
     "/",
     "/jobs",
     "/jobs?state=error",
@@ -33,6 +33,7 @@ const PAGES: [&str; 24] = [
     "/limits",
     "/objects",
     "/objects?type=person&context=work",
+    "/records",
     "/nowhere",
 ];
 

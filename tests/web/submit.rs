@@ -109,7 +109,14 @@ fn limits_periodic_jobs_and_objects_have_pages() {
     let redis = Redis::start();
     let site = Served::on(&redis, "");
     let cookie = signed_in(&site, READER);
-    for path in ["/limits", "/cron", "/objects", "/objects?type=person&context=%3Cb%3E"] {
+    for path in [
+        "/limits",
+        "/cron",
+        "/objects",
+        "/objects?type=person&context=%3Cb%3E",
+        "/records",
+        "/records?root=%3Cb%3E&level=error",
+    ] {
         is_safe(&send(&site, "GET", path, &cookie, ""), path);
     }
     assert_eq!(send(&site, "GET", "/cron/none", &cookie, "").status, 404);
@@ -118,6 +125,37 @@ fn limits_periodic_jobs_and_objects_have_pages() {
         let form = format!("do={verb}&csrf={forgery}");
         assert_eq!(send(&site, "POST", "/cron/none", &cookie, &form).status, 403, "{verb}");
     }
+}
+
+#[test]
+fn log_records_are_listed_by_level_and_as_the_story_of_a_root() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let record = |id: &str, second: u32, level: &str, root: &str| {
+        let time = format!("2026-01-31T12:00:{second:02}.000000Z");
+        format!(
+            "{{\"context\":\"logs\",\"type\":\"msLogs\",\"object\":{{\"id\":\"{id}\",\"time\":\"{time}\",\
+             \"level\":\"{level}\",\"root\":\"{root}\",\"message\":\"says {id}\"}}}}\n"
+        )
+    };
+    let records = [
+        record("one", 1, "info", "r1"),
+        record("two", 2, "error", "r1"),
+        record("three", 3, "info", "r2"),
+    ];
+    hero.run_with_input(&["osis", "import"], &records.concat()).code(0);
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    let places = |path: &str| {
+        let page = send(&site, "GET", path, &cookie, "");
+        is_safe(&page, path);
+        ["says one", "says two", "says three"].map(|text| page.body.find(text))
+    };
+    let [one, two, three] = places("/records").map(|place| place.expect("it is listed"));
+    assert!(three < two && two < one, "the newest first");
+    assert!(matches!(places("/records?level=error"), [None, Some(_), None]));
+    assert!(matches!(places("/records?root=r1"), [Some(one), Some(two), None] if one < two));
+    assert_eq!(send(&site, "GET", "/records?level=loud", &cookie, "").status, 400);
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub(super) struct SiteSnapshot {
     /// The number of periodic jobs, if the visitor sees all, and of limits.
     pub(super) periodic_jobs: Option<u64>,
     pub(super) limits: u64,
+    /// True if brokers are configured, which store log records.
+    pub(super) has_records: bool,
     /// The periodic jobs that are due next.
     pub(super) due: Arc<[PeriodicJobDocument]>,
 }
@@ -101,6 +103,7 @@ impl SiteSnapshot {
             running: latest(JobStatus::Started).await?,
             minutes: slow.minutes.clone(),
             limits: config.limits.len() as u64,
+            has_records: !config.amqp.url.is_empty(),
             periodic_jobs: Some(slow.number),
             due: slow.due.clone(),
             cancelled,
@@ -206,6 +209,7 @@ pub(super) mod tests {
             minutes: Vec::new().into(),
             periodic_jobs: None,
             limits: 0,
+            has_records: false,
             due: Vec::new().into(),
         }
     }

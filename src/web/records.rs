@@ -1,0 +1,232 @@
+//! `/records`: the log records that brokers store; all of one root in the order of time.
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::error::{PageError, sentence};
+use super::layout::{Nav, WebPage, head};
+use super::links::SiteLinks;
+use super::parts::{empty, instant, pager, things};
+use super::site::Site;
+use super::visitor::Visitor;
+use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery};
+use crate::amqp::message::MessageFailure;
+use crate::rpc::Scope;
+
+/// The records of a page.
+const ROWS: usize = 100;
+/// The longest field of a record that is shown, in characters.
+const SHOWN_MAX: usize = 400;
+
+/// The choice of records.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RecordFilter {
+    root: String,
+    chain: String,
+    level: String,
+    after: String,
+}
+
+impl RecordFilter {
+    /// The newest records come first; those of one root or chain as they happened.
+    fn query(&self) -> RecordQuery {
+        let given = |text: &String| (!text.is_empty()).then(|| text.clone());
+        RecordQuery {
+            root: given(&self.root),
+            chain: given(&self.chain),
+            level: given(&self.level),
+            after: given(&self.after),
+            limit: Some(ROWS),
+            newest_first: self.root.is_empty() && self.chain.is_empty(),
+            ..RecordQuery::default()
+        }
+    }
+
+    fn address(&self, links: &SiteLinks, after: &str) -> String {
+        let all = [
+            ("root", self.root.as_str()),
+            ("chain", &self.chain),
+            ("level", &self.level),
+            ("after", after),
+        ];
+        let given: Vec<_> = all.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        links.with("/records", &given)
+    }
+}
+
+impl From<MessageFailure> for PageError {
+    fn from(failure: MessageFailure) -> Self {
+        let text = sentence(&failure.message);
+        if failure.retryable { Self::away(text) } else { Self::wrong(text) }
+    }
+}
+
+/// Lists log records.
+pub(super) async fn list(
+    State(site): State<Site>,
+    visitor: Visitor,
+    Query(filter): Query<RecordFilter>,
+) -> Result<Response, PageError> {
+    visitor.needs(Scope::Read, "read log records")?;
+    if visitor.is_bound() {
+        return Err(PageError::bound("read log records"));
+    }
+    let now = site.snapshot(&visitor).await?;
+    let config = site.config();
+    let logs = LogCollection::new(site.client().clone(), &config.amqp.logs, &config.osis)
+        .ok_or_else(|| PageError::wrong("amqp.logs.context is illegal."))?;
+    let LogPage { records, next } = logs.fetch(&filter.query()).await?;
+    let links = site.links();
+    let next = next.map(|next| filter.address(links, &next));
+    let first = (!filter.after.is_empty()).then(|| filter.address(links, ""));
+    let main = html! {
+        @if !filter.root.is_empty() || !filter.chain.is_empty() {
+            p.crumb { a href=(links.to("/records")) { "Log records" } }
+        }
+        (head(&title(&filter), &line(&filter), &html! {}))
+        (filters(&filter, links))
+        @if records.is_empty() { (empty(&html! { "No log records." })) } @else { (table(&records, links)) }
+        (pager(&things(records.len() as u64, "record"), first.as_deref(), next.as_deref()))
+    };
+    Ok(site.page(&visitor, &now, &WebPage::still("Log records", Nav::LogRecords, main)))
+}
+
+fn title(filter: &RecordFilter) -> String {
+    match (filter.root.as_str(), filter.chain.as_str()) {
+        ("", "") => "Log records".to_owned(),
+        ("", chain) => format!("Chain {chain}"),
+        (root, _) => format!("Root {root}"),
+    }
+}
+
+fn line(filter: &RecordFilter) -> Markup {
+    html! {
+        @if filter.root.is_empty() && filter.chain.is_empty() {
+            "Events of brokers and of programs that publish the key log, the newest first."
+        } @else {
+            "In the order of time."
+        }
+    }
+}
+
+fn filters(filter: &RecordFilter, links: &SiteLinks) -> Markup {
+    let of = |name: &str, label: &str, value: &str| {
+        html! {
+            label.grow {
+                span.sr { (label) }
+                input.w type="search" name=(name) value=(value) placeholder=(label);
+            }
+        }
+    };
+    html! {
+        form.filters action=(links.to("/records")) role="search" aria-label="Filter log records" {
+            (of("root", "Root", &filter.root))
+            (of("chain", "Chain", &filter.chain))
+            label {
+                "Level "
+                select name="level" data-submit {
+                    option value="" selected[filter.level.is_empty()] { "all" }
+                    @for level in LEVELS {
+                        option value=(level) selected[level == filter.level] { (level) }
+                    }
+                }
+            }
+            button { "Filter" }
+        }
+    }
+}
+
+fn text<'a>(record: &'a LogRecord, name: &str) -> &'a str {
+    record.fields.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
+    html! {
+        table.stack.nopick role="table" {
+            caption.sr { "Log records" }
+            thead role="rowgroup" {
+                tr role="row" {
+                    th role="columnheader" { "Time" }
+                    th role="columnheader" { "Level" }
+                    th role="columnheader" { "Message" }
+                    th role="columnheader" { "Root" }
+                    th role="columnheader" { "Chain" }
+                }
+            }
+            tbody role="rowgroup" { @for record in records { (row(record, links)) } }
+        }
+    }
+}
+
+fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
+    let linked = |name: &str| {
+        let id = text(record, name);
+        html! { @if !id.is_empty() { a.id href=(links.with("/records", &[(name, id)])) { (cut(id, 36)) } } }
+    };
+    html! {
+        tr role="row" {
+            td.dim.m1 role="cell" {
+                @match text(record, "time").parse() {
+                    Ok(time) => (instant(time)),
+                    Err(_) => (text(record, "time")),
+                }
+            }
+            td.m4 role="cell" { (text(record, "level")) }
+            td role="cell" {
+                (cut(text(record, "message"), SHOWN_MAX))
+                @let others = others(record);
+                @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
+            }
+            td.m5 role="cell" { (linked("root")) }
+            td.wide role="cell" { (linked("chain")) }
+        }
+    }
+}
+
+/// Returns the fields that have no column.
+fn others(record: &LogRecord) -> String {
+    const COLUMNS: [&str; 5] = ["time", "level", "message", "root", "chain"];
+    let others = record.fields.iter().filter(|(name, _)| !COLUMNS.contains(&name.as_str()));
+    let shown = others.map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{name}={text}"),
+        None => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amqp::logs::Beside;
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    #[test]
+    fn record_shows_its_fields_escaped_and_links_to_its_root() {
+        let data =
+            json!({ "message": "<b>up", "root": "r1", "broker": "rBroker", "level": "warn" });
+        let record = LogRecord::of(&data, Beside::default(), Timestamp::UNIX_EPOCH).expect("legal");
+        let text = table(&[record], &SiteLinks::new("/")).into_string();
+        assert!(text.contains("warning") && text.contains("broker=rBroker"), "{text}");
+        assert!(text.contains("/records?root=r1") && !text.contains("<b>"), "{text}");
+    }
+
+    #[test]
+    fn records_of_a_root_come_as_they_happened_and_others_newest_first() {
+        let of_root = RecordFilter { root: "r".to_owned(), ..RecordFilter::default() };
+        assert!(!of_root.query().newest_first && RecordFilter::default().query().newest_first);
+        let links = SiteLinks::new("/");
+        assert_eq!(of_root.address(&links, "a b"), "/records?root=r&after=a%20b");
+    }
+}
