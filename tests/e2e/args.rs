@@ -1,4 +1,4 @@
-//! What is given to a script: arguments, parameters, files of variables.
+//! Arguments, parameters and files of variables of a script.
 
 use std::fs;
 

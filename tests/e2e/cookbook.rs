@@ -19,10 +19,10 @@ const WORKERS: usize = 3;
 #[derive(Debug, Default)]
 struct Recipe {
     title: String,
-    /// What it adds to the configuration; `{folder}` is the folder in which it runs.
+    /// Its part of the configuration; `{folder}` stands for the folder in which it runs.
     config: String,
     lines: String,
-    /// What it prints, if the page says it.
+    /// The expected output; `…` stands for any text within a line.
     prints: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use crate::support::{Hero, Redis, wait_until};
 
 use super::{field, until};
 
-/// Prints a line, and another once it may end.
+/// Prints a line to the output and one to the log, and runs until it is stopped.
 const SLOW: &str = "import sys, time\n\
                     print('first', flush=True)\n\
                     print('to the log', file=sys.stderr, flush=True)\n\

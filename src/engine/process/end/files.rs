@@ -1,6 +1,6 @@
 //! Collects the files that a script has left. Everything in the folder is the script's own: a name may be anything, and
-//! an entry may be a link, a device or a pipe. Only regular files are read, through their folder, and
-//! what is left out is said in the log.
+//! an entry may be a link, a device or a pipe. Only regular files are read, through their folder. The log
+//! names the entries that are not kept.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
