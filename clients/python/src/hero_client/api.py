@@ -164,7 +164,7 @@ class FiringDocument(TypedDict):
     late_s: float
     """The seconds from one to the other."""
     outcome: str
-    """What became of it: fired, `left_out` or failed."""
+    """Its outcome: fired, `left_out` or failed."""
     status: Optional[str]
     """The state of that job, if it is still kept."""
     why: Optional[str]
