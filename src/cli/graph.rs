@@ -50,11 +50,9 @@ pub(super) struct OneGraph {
     id: String,
 }
 
-/// List graphs and batches, the newest first
+/// The page of a list.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero graph list --limit 20\n\n\
-                        The command for the next page, if there is one, is on standard error.")]
-pub(super) struct GraphList {
+struct GraphPageOptions {
     /// The page size, up to 1000
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -62,6 +60,15 @@ pub(super) struct GraphList {
     /// The end of the previous page, as printed with it
     #[arg(long, value_name = "NUMBER")]
     cursor: Option<u64>,
+}
+
+/// List graphs and batches, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero graph list --limit 20\n\n\
+                        The command for the next page, if there is one, is on standard error.")]
+pub(super) struct GraphList {
+    #[command(flatten)]
+    page: GraphPageOptions,
 }
 
 /// Show a graph or batch with its jobs: first those that failed, last those that finished
@@ -75,13 +82,8 @@ pub(super) struct GraphShow {
     /// Only jobs that are waiting, finished, failed or cancelled
     #[arg(long, value_name = "OUTCOME")]
     outcome: Option<String>,
-    /// The page size, up to 1000
-    #[arg(long, default_value_t = 50, value_name = "NUMBER",
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
-    limit: u16,
-    /// The end of the previous page, as printed with it
-    #[arg(long, value_name = "NUMBER")]
-    cursor: Option<u64>,
+    #[command(flatten)]
+    page: GraphPageOptions,
 }
 
 /// Wait until all jobs of a graph or batch have ended
@@ -142,7 +144,8 @@ fn told(change: &GraphChange, done: &str, json: bool) -> Result<ExitCode, Error>
 
 impl GraphList {
     async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let GraphPage { items, next } = client.graphs(self.limit.into(), self.cursor).await?;
+        let GraphPage { items, next } =
+            client.graphs(self.page.limit.into(), self.page.cursor).await?;
         if global.json {
             let graphs: Vec<GraphDocument> = items.iter().map(GraphDocument::from).collect();
             output::json(&json!({ "graphs": graphs, "next": next }))?;
@@ -150,7 +153,10 @@ impl GraphList {
         }
         output::text(&list(&items, Timestamp::now()).show(global.look()))?;
         if let Some(next) = next {
-            output::note(&format!("more: hero graph list --limit {} --cursor {next}", self.limit));
+            output::note(&format!(
+                "more: hero graph list --limit {} --cursor {next}",
+                self.page.limit
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -192,8 +198,8 @@ impl GraphShow {
         let id: JobId = parsed(&self.id)?;
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let graph = client.graph(&id).await?;
-        let limit = usize::from(self.limit);
-        let jobs = client.jobs_of_graph(&id, outcome, self.cursor, limit).await?;
+        let limit = usize::from(self.page.limit);
+        let jobs = client.jobs_of_graph(&id, outcome, self.page.cursor, limit).await?;
         let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
         if global.json {
             let jobs: Vec<JobOfGraphDocument> = jobs.iter().map(JobOfGraphDocument::from).collect();
@@ -204,7 +210,7 @@ impl GraphShow {
         output::text(&format!("{}\n{}", head(&graph), rows(&jobs).show(global.look())))?;
         if let Some(next) = next {
             let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
-            let limit = self.limit;
+            let limit = self.page.limit;
             output::note(&format!(
                 "more: hero graph show {id}{outcome} --limit {limit} --cursor {next}"
             ));

@@ -11,7 +11,7 @@ use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, encoded};
-use super::parts::{ShownState, ago, count, empty, id_link, sign, things, until, was};
+use super::parts::{ShownState, ago, columns, count, empty, id_link, sign, things, until, was};
 use super::site::Site;
 use super::visitor::Visitor;
 use crate::proto::job::JobStatus;
@@ -76,13 +76,10 @@ fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
             caption.sr { "Periodic jobs" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th role="columnheader" { "Name" }
-                    th role="columnheader" { "State" }
-                    th role="columnheader" { "Schedule" }
-                    th role="columnheader" { "Type" }
-                    th.num role="columnheader" { "Next" }
-                    th role="columnheader" { "Last" }
-                    th.num role="columnheader" { "Firings" }
+                    (columns(&[
+                        ("", "Name"), ("", "State"), ("", "Schedule"), ("", "Type"), ("num", "Next"),
+                        ("", "Last"), ("num", "Firings"),
+                    ]))
                 }
             }
             tbody role="rowgroup" {

@@ -13,7 +13,9 @@ use super::fields::Fields;
 use super::jobs::first_line;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{Confirm, ago, bulk, count, empty, pager, pick, pick_all, short_id, things};
+use super::parts::{
+    Confirm, ago, bulk, columns, count, empty, pager, pick, pick_all, short_id, things,
+};
 use super::site::Site;
 use super::visitor::Visitor;
 use crate::rpc::Scope;
@@ -120,12 +122,10 @@ fn table(letters: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: bool) -> 
             thead role="rowgroup" {
                 tr role="row" {
                     @if picks { (pick_all()) }
-                    th.c-id role="columnheader" { "Job" }
-                    th role="columnheader" { "Error" }
-                    th.c-tg role="columnheader" { "Type, group" }
-                    th.c-ca role="columnheader" { "Caller" }
-                    th.num.c-at role="columnheader" { "Attempts" }
-                    th.num.c-tk role="columnheader" { "Died" }
+                    (columns(&[
+                        ("c-id", "Job"), ("", "Error"), ("c-tg", "Type, group"), ("c-ca", "Caller"),
+                        ("num c-at", "Attempts"), ("num c-tk", "Died"),
+                    ]))
                 }
             }
             tbody role="rowgroup" { @for letter in letters { (row(letter, links, now, picks)) } }

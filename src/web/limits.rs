@@ -10,7 +10,7 @@ use super::error::PageError;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{count, empty};
+use super::parts::{columns, count, empty};
 use super::site::Site;
 use super::visitor::Visitor;
 
@@ -50,11 +50,10 @@ fn table(limits: &[JobDoc], links: &SiteLinks) -> Markup {
                     caption.sr { "Limits" }
                     thead role="rowgroup" {
                         tr role="row" {
-                            th role="columnheader" { "Limit" }
-                            th role="columnheader" { "Of" }
-                            th.num role="columnheader" { "Running" }
-                            th.num role="columnheader" { "Held" }
-                            th.num role="columnheader" { "Started" }
+                            (columns(&[
+                                ("", "Limit"), ("", "Of"), ("num", "Running"), ("num", "Held"),
+                                ("num", "Started"),
+                            ]))
                         }
                     }
                     tbody role="rowgroup" { @for limit in limits { (row(limit, links)) } }

@@ -10,7 +10,7 @@ use super::error::PageError;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{Confirm, bulk, count, empty, pager, pick, pick_all, things};
+use super::parts::{Confirm, bulk, columns, count, empty, pager, pick, pick_all, things};
 use super::site::Site;
 use super::visitor::Visitor;
 use crate::rpc::Scope;
@@ -74,9 +74,7 @@ fn type_table(types: &[Value], links: &SiteLinks) -> Markup {
             caption.sr { "Types of objects by context" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th role="columnheader" { "Type" }
-                    th role="columnheader" { "Context" }
-                    th.num role="columnheader" { "Objects" }
+                    (columns(&[("", "Type"), ("", "Context"), ("num", "Objects")]))
                 }
             }
             tbody role="rowgroup" {
@@ -145,9 +143,7 @@ fn object_table(objects: &[Value], picks: bool) -> Markup {
             thead role="rowgroup" {
                 tr role="row" {
                     @if picks { (pick_all()) }
-                    th.c-tg role="columnheader" { "Id" }
-                    th role="columnheader" { "Fields" }
-                    th.num.c-at role="columnheader" { "Version" }
+                    (columns(&[("c-tg", "Id"), ("", "Fields"), ("num c-at", "Version")]))
                 }
             }
             tbody role="rowgroup" {

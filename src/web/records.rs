@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::error::{PageError, sentence};
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
-use super::parts::{empty, instant, pager, things};
+use super::parts::{columns, empty, instant, pager, things};
 use super::site::Site;
 use super::visitor::Visitor;
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery};
@@ -150,11 +150,7 @@ fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
             caption.sr { "Log records" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th role="columnheader" { "Time" }
-                    th role="columnheader" { "Level" }
-                    th role="columnheader" { "Message" }
-                    th role="columnheader" { "Root" }
-                    th role="columnheader" { "Chain" }
+                    (columns(&[("", "Time"), ("", "Level"), ("", "Message"), ("", "Root"), ("", "Chain")]))
                 }
             }
             tbody role="rowgroup" { @for record in records { (row(record, links)) } }

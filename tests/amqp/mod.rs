@@ -22,6 +22,14 @@ use serde_json::Value;
 
 use crate::support::{Hero, Redis, rabbitmq};
 
+/// A route of messages that fail twice and may pass, and one of messages that never pass.
+const LATER_AND_POISON: &str = "\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"later\"\ntype = \"osis\"\nscript = '''\n\
+let message = json_parse(INPUTS.message);\n\
+let attempt = if \"attempt\" in message { message.attempt } else { 0 };\n\
+if attempt < 2 { throw \"retry: not yet\"; }\nattempt\n'''\n\
+[[amqp.route]]\nkey = \"adm\"\noperation = \"poison\"\ntype = \"osis\"\nscript = 'throw \"no such bill\"'\n";
+
 /// The program on a private Redis and a vhost of its own.
 struct Broker {
     hero: Hero,

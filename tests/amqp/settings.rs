@@ -3,23 +3,16 @@
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use super::Broker;
+use super::{Broker, LATER_AND_POISON};
 use crate::support::rabbitmq::has_rabbitmq;
 use crate::support::wait_until;
-
-const ROUTES: &str = "\
-[[amqp.route]]\nkey = \"adm\"\noperation = \"later\"\ntype = \"osis\"\nscript = '''\n\
-let message = json_parse(INPUTS.message);\n\
-let attempt = if \"attempt\" in message { message.attempt } else { 0 };\n\
-if attempt < 2 { throw \"retry: not yet\"; }\nattempt\n'''\n\
-[[amqp.route]]\nkey = \"adm\"\noperation = \"poison\"\ntype = \"osis\"\nscript = 'throw \"no such bill\"'\n";
 
 #[test]
 fn quorum_queues_retry_bury_and_bound_as_classic_ones_do() {
     if !has_rabbitmq() {
         return;
     }
-    let broker = Broker::with(ROUTES)
+    let broker = Broker::with(LATER_AND_POISON)
         .set("amqp.mode", "\"matrix\"")
         .set("amqp.queue_type", "\"quorum\"")
         .set("amqp.log_length_max", "1000");

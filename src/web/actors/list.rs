@@ -11,7 +11,9 @@ use super::super::error::PageError;
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::parts::{Paged, ago, bulk, count, elapsed, empty_row, meter, pick, things};
+use super::super::parts::{
+    Paged, ago, bulk, columns, count, elapsed, empty_row, meter, pick, things,
+};
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
@@ -180,14 +182,12 @@ fn table(links: &SiteLinks, visitor: &Visitor, now: &SiteSnapshot, filter: &Acto
                 thead role="rowgroup" {
                     tr role="row" {
                         @if may_operate { th.c-pick role="columnheader" { span.sr { "Select" } } }
-                        th role="columnheader" { "Actor" }
-                        th role="columnheader" { "State" }
+                        (columns(&[("", "Actor"), ("", "State")]))
                         th role="columnheader" { span.sr { "Reason" } }
-                        th role="columnheader" { "Tasks busy" }
-                        th role="columnheader" { "Machine" }
-                        th.num role="columnheader" { "PID" }
-                        th.num role="columnheader" { "Up" }
-                        th.num role="columnheader" { "Heartbeat" }
+                        (columns(&[
+                            ("", "Tasks busy"), ("", "Machine"), ("num", "PID"), ("num", "Up"),
+                            ("num", "Heartbeat"),
+                        ]))
                         th role="columnheader" { span.sr { "Action" } }
                     }
                 }

@@ -16,7 +16,7 @@ use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage, bar};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::parts::{ShownState, duration, glyph, was};
+use super::parts::{ShownState, columns, duration, glyph, was};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visitor::Visitor;
@@ -174,12 +174,10 @@ fn table(graph: &SeenGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Mark
             caption.sr { "Jobs of the graph" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th.c-tg role="columnheader" { "Job" }
-                    th.c-st role="columnheader" { "State" }
-                    th.c-ca role="columnheader" { "Type" }
-                    th.c-wf role="columnheader" { "Waits for" }
-                    th role="columnheader" { "What it is at" }
-                    th.num.c-tk role="columnheader" { "Took" }
+                    (columns(&[
+                        ("c-tg", "Job"), ("c-st", "State"), ("c-ca", "Type"), ("c-wf", "Waits for"),
+                        ("", "What it is at"), ("num c-tk", "Took"),
+                    ]))
                 }
             }
             tbody role="rowgroup" {

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::super::doc::JobDoc;
 use super::super::jobs::first_line;
 use super::super::links::SiteLinks;
-use super::super::parts::{duration, elapsed, instant, sign};
+use super::super::parts::{columns, duration, elapsed, instant, sign};
 use super::attempts::{ShownAttempt, of};
 use super::time_line;
 
@@ -37,12 +37,10 @@ fn table(attempts: &[ShownAttempt], job: &JobDoc, links: &SiteLinks, now: Timest
             caption.sr { "Attempts, the newest first" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th.c-n role="columnheader" { "Attempt" }
-                    th.c-st role="columnheader" { "State" }
-                    th role="columnheader" { "How it went" }
-                    th.c-ca role="columnheader" { "Machine" }
-                    th.num.c-ca role="columnheader" { "Started" }
-                    th.num.c-tk role="columnheader" { "Took" }
+                    (columns(&[
+                        ("c-n", "Attempt"), ("c-st", "State"), ("", "How it went"), ("c-ca", "Machine"),
+                        ("num c-ca", "Started"), ("num c-tk", "Took"),
+                    ]))
                 }
             }
             tbody role="rowgroup" {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::super::links::SiteLinks;
-use super::super::parts::{ago, count, empty, short_id, things};
+use super::super::parts::{ago, columns, count, empty, short_id, things};
 use super::filter::JobFilter;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
@@ -35,11 +35,10 @@ pub(super) fn table(
             caption.sr { "Failures by error, the most frequent first" }
             thead role="rowgroup" {
                 tr role="row" {
-                    th.c-ca role="columnheader" { "Jobs" }
-                    th role="columnheader" { "Error" }
-                    th.c-ca role="columnheader" { "Types" }
-                    th.c-tg role="columnheader" { "The latest" }
-                    th.num.c-tk role="columnheader" { "Ended" }
+                    (columns(&[
+                        ("c-ca", "Jobs"), ("", "Error"), ("c-ca", "Types"), ("c-tg", "The latest"),
+                        ("num c-tk", "Ended"),
+                    ]))
                 }
             }
             tbody role="rowgroup" {

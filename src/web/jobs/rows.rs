@@ -5,7 +5,9 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
-use super::super::parts::{ago, duration, empty_row, percent, pick, pick_all, short_id, until};
+use super::super::parts::{
+    ago, columns, duration, empty_row, percent, pick, pick_all, short_id, until,
+};
 use crate::proto::job::JobStatus;
 
 /// Returns why a job is where it is: its progress, error, limit or wait.
@@ -98,15 +100,11 @@ pub(super) fn table(jobs: &[JobDoc], links: &SiteLinks, now: Timestamp, picks: b
             thead role="rowgroup" {
                 tr role="row" {
                     @if picks { (pick_all()) }
-                    th.c-id role="columnheader" { "Job" }
-                    th.c-st role="columnheader" { "State" }
-                    th role="columnheader" { "What it is at" }
-                    th.c-tg role="columnheader" { "Type, group" }
-                    th.c-ca role="columnheader" { "Caller" }
-                    th.c-ac.xl role="columnheader" { "Actor" }
-                    th.num.c-at role="columnheader" { "Attempt" }
-                    th.num.c-tk role="columnheader" { "Took" }
-                    th.num.c-tk role="columnheader" { "Created" }
+                    (columns(&[
+                        ("c-id", "Job"), ("c-st", "State"), ("", "What it is at"), ("c-tg", "Type, group"),
+                        ("c-ca", "Caller"), ("c-ac xl", "Actor"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
+                        ("num c-tk", "Created"),
+                    ]))
                 }
             }
             tbody #job-rows role="rowgroup" {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::layout::bar;
 use super::super::links::{SiteLinks, encoded};
-use super::super::parts::{ShownState, empty, until};
+use super::super::parts::{ShownState, columns, empty, until};
 use super::super::snapshot::SiteSnapshot;
 use crate::client::PeriodicJobDocument;
 
@@ -20,10 +20,7 @@ pub(super) fn table(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                     caption.sr { "Periodic jobs due next" }
                     thead role="rowgroup" {
                         tr role="row" {
-                            th role="columnheader" { "Periodic job" }
-                            th role="columnheader" { "Schedule" }
-                            th role="columnheader" { "Last" }
-                            th.num role="columnheader" { "Due" }
+                            (columns(&[("", "Periodic job"), ("", "Schedule"), ("", "Last"), ("num", "Due")]))
                         }
                     }
                     tbody role="rowgroup" { @for job in now.due.iter() { (row(links, now, job)) } }

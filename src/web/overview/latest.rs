@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, ago, count, empty, id_link};
+use super::super::parts::{ShownState, ago, columns, count, empty, id_link};
 use super::super::snapshot::{LATEST, SiteSnapshot};
 use crate::store::JobSummary;
 
@@ -20,10 +20,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                     caption.sr { "Latest errors" }
                     thead role="rowgroup" {
                         tr role="row" {
-                            th.c-id role="columnheader" { "Job" }
-                            th role="columnheader" { "Error" }
-                            th.c-ty role="columnheader" { "Type" }
-                            th.num.c-tk role="columnheader" { "Ended" }
+                            (columns(&[("c-id", "Job"), ("", "Error"), ("c-ty", "Type"), ("num c-tk", "Ended")]))
                         }
                     }
                     tbody role="rowgroup" {
@@ -61,9 +58,7 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                     caption.sr { "Running jobs" }
                     thead role="rowgroup" {
                         tr role="row" {
-                            th.c-id role="columnheader" { "Job" }
-                            th role="columnheader" { "Progress" }
-                            th.num.c-tk role="columnheader" { "For" }
+                            (columns(&[("c-id", "Job"), ("", "Progress"), ("num c-tk", "For")]))
                         }
                     }
                     tbody role="rowgroup" {

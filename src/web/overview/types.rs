@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{count, percent, rate};
+use super::super::parts::{columns, count, percent, rate};
 use super::super::snapshot::SiteSnapshot;
 use crate::store::{LastHour, TypeState};
 
@@ -27,12 +27,10 @@ pub(super) fn table(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
                 caption.sr { "Script types over the last hour" }
                 thead role="rowgroup" {
                     tr role="row" {
-                        th role="columnheader" { "Type" }
-                        th.num role="columnheader" { "Finished/s" }
-                        th.num role="columnheader" { "Failed/s" }
-                        th.num role="columnheader" { "Errors" }
-                        th.num role="columnheader" { "Dead letters" }
-                        th.num role="columnheader" { "Tasks busy" }
+                        (columns(&[
+                            ("", "Type"), ("num", "Finished/s"), ("num", "Failed/s"), ("num", "Errors"),
+                            ("num", "Dead letters"), ("num", "Tasks busy"),
+                        ]))
                     }
                 }
                 tbody role="rowgroup" { @for (of, hour) in &types { (row(links, now, of, hour)) } }

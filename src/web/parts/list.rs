@@ -21,6 +21,15 @@ pub(in crate::web) fn short_id(id: &str) -> &str {
     if is_uuid { &id[..8] } else { id }
 }
 
+/// Returns the heads of columns: for each its classes, as `num c-tk`, and its text.
+pub(in crate::web) fn columns(heads: &[(&str, &str)]) -> Markup {
+    html! {
+        @for (classes, text) in heads {
+            th class=[(!classes.is_empty()).then_some(classes)] role="columnheader" { (text) }
+        }
+    }
+}
+
 /// Returns the line below a list: what it shows, and the links to the first and to the next page.
 pub(in crate::web) fn pager(shown: &str, first: Option<&str>, next: Option<&str>) -> Markup {
     html! {

@@ -9,7 +9,7 @@ use super::super::error::PageError;
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::parts::{Paged, empty_row, things};
+use super::super::parts::{Paged, columns, empty_row, things};
 use super::super::site::Site;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visitor::Visitor;
@@ -118,11 +118,10 @@ pub(in crate::web) fn table(
                 caption.sr { "Queues" }
                 thead role="rowgroup" {
                     tr role="row" {
-                        th role="columnheader" { "Queue" }
-                        th role="columnheader" { "State" }
-                        th.num role="columnheader" { "Depth" }
-                        th.num role="columnheader" { "Held" }
-                        th.num role="columnheader" { "First has waited" }
+                        (columns(&[
+                            ("", "Queue"), ("", "State"), ("num", "Depth"), ("num", "Held"),
+                            ("num", "First has waited"),
+                        ]))
                         th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
                         th.num role="columnheader" { "Actors" }
                         th role="columnheader" { span.sr { "Action" } }
