@@ -81,9 +81,10 @@ deps-test: deps ## get the Debian packages that only tests use
 build: rust ## build target/release/hero
 	$(CARGO) build --release --locked
 
-demo: rust deps ## real jobs of every type through a real Redis, and a table of what ran where; KEEP=1 keeps the page open
+demo: rust deps ## real jobs of every type through a real Redis, and a table of what ran where; KEEP=DIR keeps the jobs there, and the page open
 	$(call with_progress,$(CARGO) build --locked)
-	$(DEBUG) dev $(if $(KEEP),--keep) -- examples/demo.sh
+	$(DEBUG) dev $(if $(KEEP),--keep '$(KEEP)') -- examples/demo.sh
+	$(if $(KEEP),$(DEBUG) dev --keep '$(KEEP)')
 
 # The storm of faults uses both cores; it runs alone, after the tests that wait on conditions.
 # Seeds are fixed, so that a failure repeats.

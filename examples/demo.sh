@@ -164,4 +164,4 @@ done
 
 step "The page of all this"
 echo "${HERO_PAGE:-hero dev prints its address}"
-echo "make demo KEEP=1 keeps it open after the tour, until Ctrl-C"
+echo "make demo KEEP=DIR keeps the jobs in DIR, and the page open after the tour, until Ctrl-C"

@@ -1,7 +1,7 @@
 //! `hero dev`: a supervisor and an actor per script type in one process tree, on a private Redis.
 
-use std::cell::Cell;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::check::{availability, said};
-use super::stage::{Stage, unavailable};
+use super::stage::{Kept, Stage, StageFolder, unavailable};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, EngineKind};
@@ -19,18 +19,23 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
 
 /// Run everything on a private Redis until Ctrl-C, or until COMMAND ends
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n\n\
+#[command(
+    after_help = "Examples:\n  hero dev\n  hero dev -- hero exec -t osis -e '40 + 2'\n  hero dev --keep ~/hero\n\n\
                         COMMAND finds this program as `hero` in its PATH, the private Redis by HERO_CONFIG, and the\n\
                         address of the page in HERO_PAGE; clients of the API find it by HERO_API and HERO_TOKEN. The\n\
                         exit code is that of COMMAND.\n\
-                        Everything is removed afterwards, including the jobs.")]
+                        Everything is removed afterwards, including the jobs. With --keep DIR everything is in DIR: the\n\
+                        jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is\n\
+                        that of the first run and yours to change; --config FILE replaces it. The next run with the same\n\
+                        DIR continues there: jobs that wait run, those that ran are run again."
+)]
 pub(super) struct Dev {
     /// Print the log of the daemons
     #[arg(short, long)]
     verbose: bool,
-    /// After COMMAND, keep everything until Ctrl-C, and print the address of the page
-    #[arg(long)]
-    keep: bool,
+    /// Keep everything in this folder, for the next run: jobs, configuration, tokens
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    keep: Option<PathBuf>,
     /// The command to run meanwhile
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -42,30 +47,36 @@ impl Dev {
         let config = global.config()?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| unavailable(format!("cannot handle signals: {error}")))?;
+        let open = async {
+            let place = self.place(global, &config).await?;
+            Stage::open(place, config, self.verbose, true).await
+        };
         let mut stage = tokio::select! {
-            stage = Stage::open(config, self.verbose, true) => stage?,
+            stage = open => stage?,
             signal = interrupts.next() => return Ok(ExitCode::from(128 + signal)),
         };
-        let ended = Cell::new(if self.command.is_empty() { Some(0) } else { None });
+        let is_bare = self.command.is_empty();
         let played = tokio::select! {
-            played = self.play(&mut stage, began, global.json, &ended) => played,
-            // Without a command, or after it, an interrupt is the normal end.
-            signal = interrupts.next() => Ok(ended.get().unwrap_or(128 + signal)),
+            played = self.play(&mut stage, began, global.json) => played,
+            // Without a command, an interrupt is the normal end.
+            signal = interrupts.next() => Ok(if is_bare { 0 } else { 128 + signal }),
         };
         let down = stage.take_down(&mut interrupts).await;
         let code = played?;
         down.map(|()| ExitCode::from(code))
     }
 
-    /// Starts everything, and waits for the end of the command. Its exit code is in `ended` while
-    /// everything is kept after it.
-    async fn play(
-        &self,
-        stage: &mut Stage,
-        began: Instant,
-        json: bool,
-        ended: &Cell<Option<u8>>,
-    ) -> Result<u8, Error> {
+    async fn place(&self, global: &Global, config: &Config) -> Result<StageFolder, Error> {
+        let Some(dir) = &self.keep else { return StageFolder::temporary() };
+        let kept = Kept::take(dir, Stage::end_max(config)).await?;
+        let real = |file: &Path| file.canonicalize().ok();
+        let own = real(&kept.config_file());
+        let is_named = global.file().is_some_and(|named| own.is_none() || real(named) != own);
+        Ok(StageFolder::Kept(kept, is_named))
+    }
+
+    /// Starts everything, and waits for the end of the command.
+    async fn play(&self, stage: &mut Stage, began: Instant, json: bool) -> Result<u8, Error> {
         let mut types = Vec::new();
         for (script_type, reason) in availability(&stage.config) {
             match reason {
@@ -80,7 +91,7 @@ impl Dev {
         }
         let actors: Vec<ActorId> =
             types.iter().cloned().map(first_actor).collect::<Result<_, _>>()?;
-        let token = uuid::Uuid::new_v4().simple().to_string();
+        let token = stage.place.token()?;
         stage.start_unit("supervisor", &[(DEV_TOKEN, &token)])?;
         for actor in &actors {
             stage.start_unit(&actor.unit(), &[])?;
@@ -93,12 +104,6 @@ impl Dev {
         let access = Access { address, token };
         self.report_ready(stage, &types, &access, began, json)?;
         stage.start_command(&self.command, &access.variables())?;
-        let code = stage.until_command_ends().await?;
-        if !self.keep {
-            return Ok(code);
-        }
-        ended.set(Some(code));
-        output::note(&format!("the page, until Ctrl-C: {}", access.page()));
         stage.until_command_ends().await
     }
 

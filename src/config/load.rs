@@ -47,6 +47,20 @@ impl Config {
         toml::to_string(self).map_err(|error| ConfigError::Unwritable(error.to_string()))
     }
 
+    /// Writes what differs from the defaults, as a file that reads back to the same.
+    ///
+    /// # Errors
+    /// As [`Config::to_toml`].
+    pub fn to_toml_of_changes(&self) -> Result<String, ConfigError> {
+        let unwritable = |error: toml::ser::Error| ConfigError::Unwritable(error.to_string());
+        let table = |config: &Self| Table::try_from(config).map_err(unwritable);
+        let changes = differences(table(self)?, &table(&Self::default())?);
+        let text = toml::to_string(&changes).map_err(unwritable)?;
+        let reads_back =
+            Self::from_toml(Path::new(DEFAULT_FILE), &text).is_ok_and(|it| it == *self);
+        if reads_back { Ok(text) } else { self.to_toml() }
+    }
+
     /// Reads each text by itself first, so that a mistake has the line of its own file.
     fn merged(main: &Path, texts: &[(PathBuf, String)]) -> Result<Self, ConfigError> {
         let mut sources = Vec::with_capacity(texts.len());
@@ -114,6 +128,19 @@ fn blame(fault: &Fault, sources: &[Source<'_>]) -> Option<FilePlace> {
         deepest(key).filter(|(steps, _)| *steps == key.0.len()).map(|(_, place)| place)
     });
     set.or_else(|| fault.keys.first().and_then(deepest).map(|(_, place)| place))
+}
+
+/// Returns the keys of a table that are missing in another, or differ there.
+fn differences(table: Table, from: &Table) -> Table {
+    let differs = |(key, value): (String, Value)| match (from.get(&key), value) {
+        (Some(Value::Table(from)), Value::Table(table)) => {
+            let table = differences(table, from);
+            (!table.is_empty()).then_some((key, Value::Table(table)))
+        }
+        (Some(from), value) if *from == value => None,
+        (_, value) => Some((key, value)),
+    };
+    table.into_iter().filter_map(differs).collect()
 }
 
 /// Merges one table over another. The parser bounds the nesting of tables, and so this recursion.

@@ -1,8 +1,8 @@
-//! `hero dev`: one process tree with Redis and units, which leaves nothing behind.
+//! `hero dev`: one process tree with Redis and units, which leaves nothing behind but a folder that is kept.
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Process, Redis, wait_until};
 
 #[test]
 fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
@@ -46,20 +46,42 @@ fn dev_says_which_file_of_periodic_jobs_is_broken() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "tests start the program they test against")]
-fn page_stays_open_after_the_command_until_an_interrupt() {
+fn kept_folder_has_the_jobs_of_a_run_that_was_killed() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
-    let dev = hero.begin(&["dev", "--keep", "--", "sh", "-c", "echo \"$HERO_PAGE\"; exit 3"]);
-    wait_until("the command has ended", || dev.err().contains("the page, until Ctrl-C: "));
-    let page = dev.out().trim_end().to_owned();
-    let get = |address: &str| {
-        let mut curl = std::process::Command::new("curl");
-        curl.args(["-sS", "--noproxy", "*", "-b", "", "-L", address]);
-        String::from_utf8_lossy(&curl.output().expect("curl runs").stdout).into_owned()
+    let dir = redis.folder().join("kept");
+    let dir = dir.to_str().expect("a path in UTF-8");
+    let config = format!("{dir}/hero.toml");
+    let on = |args: &[&str]| hero.run(&[&["--config", config.as_str()], args].concat());
+    let begin = || {
+        let mut dev = hero.begin(&["dev", "--keep", dir]);
+        wait_until("hero dev is ready", || dev.out().contains("the page: ") || dev.has_ended());
+        assert!(dev.out().contains("the page: "), "{}", dev.err());
+        dev
     };
-    let overview = get(&page);
-    assert!(overview.contains("<h1") && overview.contains("Overview"), "{overview}");
-    dev.signal(Signal::SIGINT);
-    dev.ends().code(3);
+    let page = |dev: &Process| dev.out().lines().last().unwrap_or_default().to_owned();
+
+    let mut first = begin();
+    let done = on(&["submit", "-t", "osis", "--name", "before", "-e", "\"kept\""]).code(0).stdout;
+    on(&["job", "wait", done.trim()]).code(0).stdout("kept\n");
+    let held =
+        ["submit", "-t", "osis", "--name", "held", "--delay", "1h", "-e", "\"ran tomorrow\""];
+    let held = on(&held).code(0).stdout;
+    let queued = on(&["submit", "-t", "osis", "--instance", "2", "-e", "1"]).code(0).stdout;
+    hero.run(&["dev", "--keep", dir, "--", "true"]).code(69).says("another `hero dev` uses it");
+    let address = page(&first);
+    first.kill();
+
+    let second = begin();
+    assert_eq!(page(&second), address, "the port and the token stay");
+    let listed = on(&["job", "list", "--json"]).code(0).stdout;
+    for id in [&done, &held, &queued] {
+        assert!(listed.contains(id.trim()), "{id} is not in {listed}");
+    }
+    on(&["job", "edit", held.trim(), "--delay", "1ms"]).code(0);
+    on(&["job", "wait", held.trim()]).code(0).stdout("ran tomorrow\n");
+    second.signal(Signal::SIGINT);
+    second.ends().code(0);
+    let last = hero.run(&["dev", "--keep", dir, "--", "hero", "job", "wait", done.trim()]);
+    last.code(0).stdout("kept\n");
 }

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 
 use self::figures::Figures;
 use self::measure::Plan;
-use super::stage::{Stage, unavailable};
+use super::stage::{Stage, StageFolder, unavailable};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{ActorConfig, Config};
@@ -105,7 +105,7 @@ impl Bench {
         let actor = ActorConfig { tasks: self.tasks.into(), ..ActorConfig::default() };
         let mut config = Config { actor, ..Config::default() };
         scripts::add_open_type(&mut config)?;
-        let mut stage = Stage::open(config, false, false).await?;
+        let mut stage = Stage::open(StageFolder::temporary()?, config, false, false).await?;
         let plan = Plan { jobs: self.jobs as usize };
         let measured = tokio::select! {
             measured = plan.measure(&mut stage) => measured.map(Ok),

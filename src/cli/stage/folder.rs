@@ -10,9 +10,13 @@ use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use tempfile::TempDir;
 
 use super::unavailable;
-use crate::config::Config;
+use crate::config::{ApiConfig, Config, JobConfig, Listen};
 use crate::error::Error;
 
+/// The configuration in the folder.
+pub(super) const CONFIG_FILE: &str = "hero.toml";
+/// The file with the address of the API in the folder.
+pub(super) const ADDRESS_FILE: &str = "api.address";
 /// The socket of Redis in the folder.
 pub(super) const SOCKET: &str = "redis.sock";
 /// The longest path of a unix socket, in bytes.
@@ -58,7 +62,7 @@ fn is_in_memory(folder: &Path) -> bool {
 
 /// Writes the configuration to a file that only this user can read.
 pub(super) fn write_config(folder: &Path, config: &Config) -> Result<PathBuf, Error> {
-    let file = folder.join("hero.toml");
+    let file = folder.join(CONFIG_FILE);
     let text = config.to_toml()?;
     OpenOptions::new()
         .write(true)
@@ -70,16 +74,44 @@ pub(super) fn write_config(folder: &Path, config: &Config) -> Result<PathBuf, Er
     Ok(file)
 }
 
-fn parent(preferred: PathBuf) -> PathBuf {
-    let added = 1 + PREFIX.len() + RANDOM_LEN + 1 + SOCKET.len();
-    let path = preferred.as_os_str().as_bytes();
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
-    if preferred.is_absolute() && path.len() + added <= SOCKET_PATH_MAX && path.iter().all(is_plain)
-    {
-        preferred
-    } else {
-        PathBuf::from("/tmp")
+/// Sets the folders of a configuration that belong to the units of systemd by default: the caller may not
+/// write there.
+pub(super) fn own_folders(config: &mut Config, folder: &Path) {
+    let default = JobConfig::default();
+    for (used, default, name) in [
+        (&mut config.job.cache_dir, default.cache_dir, "cache"),
+        (&mut config.job.log_dir, default.log_dir, "logs"),
+    ] {
+        if *used == default {
+            *used = folder.join(name);
+        }
     }
+}
+
+/// Returns the settings of an API on a port of this machine; 0 for a free one. Those of the configuration
+/// belong to the installed supervisor.
+pub(super) fn stage_api(folder: &Path, port: u16) -> ApiConfig {
+    ApiConfig {
+        listen: vec![Listen::Tcp(([127, 0, 0, 1], port).into())],
+        address_file: Some(folder.join(ADDRESS_FILE)),
+        ..ApiConfig::default()
+    }
+}
+
+/// Returns true for an absolute path that is legal in a url.
+pub(super) fn is_plain(path: &Path) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    path.is_absolute() && path.as_os_str().as_bytes().iter().all(is_plain)
+}
+
+/// Returns true if the path of a socket in the folder is short enough.
+pub(super) fn socket_fits(folder: &Path) -> bool {
+    folder.join(SOCKET).as_os_str().len() <= SOCKET_PATH_MAX
+}
+
+fn parent(preferred: PathBuf) -> PathBuf {
+    let longest = preferred.join(format!("{PREFIX}{:x<RANDOM_LEN$}", ""));
+    if is_plain(&preferred) && socket_fits(&longest) { preferred } else { PathBuf::from("/tmp") }
 }
 
 #[cfg(test)]

@@ -3,17 +3,20 @@
 
 mod child;
 mod folder;
+mod kept;
 
 pub(super) use child::StageChild;
+pub(super) use kept::Kept;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::config::{ApiConfig, Config, JobConfig, Listen, RedisConfig};
+use crate::config::{ApiConfig, Config, RedisConfig};
 use crate::daemon::Interrupts;
 use crate::engine::process::{ServiceSpec, find_program};
 use crate::error::{Error, Exit};
@@ -25,6 +28,73 @@ const START_MAX: Duration = Duration::from_secs(30);
 const END_MAX: Duration = Duration::from_secs(5);
 /// The interval at which children and conditions are checked.
 const GLANCE: Duration = Duration::from_millis(2);
+
+/// The folder of a stage.
+pub(super) enum StageFolder {
+    /// Removed at the end.
+    Temporary(TempDir),
+    /// Kept for the next run in it; true if the caller named the configuration.
+    Kept(Kept, bool),
+}
+
+impl StageFolder {
+    /// Makes a temporary folder.
+    ///
+    /// # Errors
+    /// [`Exit::Unavailable`] if it cannot be made.
+    pub(super) fn temporary() -> Result<Self, Error> {
+        folder::private().map(Self::Temporary)
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Temporary(folder) => folder.path(),
+            Self::Kept(kept, _) => &kept.path,
+        }
+    }
+
+    /// Writes the configuration with `[redis]` replaced. Returns it with its file.
+    fn settle(
+        &self,
+        config: Config,
+        redis: RedisConfig,
+        with_api: bool,
+    ) -> Result<(Config, PathBuf), Error> {
+        let folder = match self {
+            Self::Kept(kept, is_named) => return kept.settle(config, redis, *is_named),
+            Self::Temporary(folder) => folder.path(),
+        };
+        let no_api = || ApiConfig { listen: Vec::new(), ..ApiConfig::default() };
+        let api = if with_api { folder::stage_api(folder, 0) } else { no_api() };
+        let mut config = Config { redis, api, ..config };
+        folder::own_folders(&mut config, folder);
+        let file = folder::write_config(folder, &config)?;
+        Ok((config, file))
+    }
+
+    /// Returns the token of the page.
+    ///
+    /// # Errors
+    /// [`Exit::Unavailable`] if that of a kept folder cannot be read or written.
+    pub(super) fn token(&self) -> Result<String, Error> {
+        match self {
+            Self::Temporary(_) => Ok(new_token()),
+            Self::Kept(kept, _) => kept.token(),
+        }
+    }
+
+    /// Returns the standard input of a child that is no command of the user.
+    fn input_of_child(&self) -> Result<Option<File>, Error> {
+        match self {
+            Self::Temporary(_) => Ok(None),
+            Self::Kept(kept, _) => kept.input_of_child().map(Some),
+        }
+    }
+}
+
+fn new_token() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
 
 /// The children in the order in which they are ended, with their Redis and folders.
 pub(super) struct Stage {
@@ -38,43 +108,43 @@ pub(super) struct Stage {
     /// The file of that configuration.
     pub(super) config_file: PathBuf,
     verbose: bool,
-    folder: TempDir,
+    pub(super) place: StageFolder,
     /// The parent of the folders of jobs.
     of_jobs: TempDir,
 }
 
 impl Stage {
-    /// Makes the folder, writes the configuration with only `[redis]` replaced, starts Redis.
+    /// Writes the configuration with only `[redis]` replaced, starts Redis.
     /// With `verbose`, children write to standard error, else to files in the folder. With `with_api`,
     /// the supervisor serves the API on a free port of this machine.
     ///
     /// # Errors
     /// [`Exit::Unavailable`] if there is no redis-server, or it does not start.
-    pub(super) async fn open(config: Config, verbose: bool, with_api: bool) -> Result<Self, Error> {
+    pub(super) async fn open(
+        place: StageFolder,
+        config: Config,
+        verbose: bool,
+        with_api: bool,
+    ) -> Result<Self, Error> {
         let Some(server) = find_program("redis-server") else {
             let message = "cannot find redis-server; install it: apt-get install redis-server";
             return Err(unavailable(message));
         };
-        let folder = folder::private()?;
-        let of_jobs = folder::of_jobs(folder.path())?;
-        let socket = folder.path().join(folder::SOCKET);
+        let folder = place.path().to_owned();
+        let of_jobs = folder::of_jobs(&folder)?;
+        let socket = folder.join(folder::SOCKET);
         let url = format!("redis+unix://{}", socket.display());
         let redis = RedisConfig { url: url.into(), ..RedisConfig::default() };
-        let mut config = Config { redis, ..config };
-        config.api = api(folder.path(), with_api);
-        // The default belongs to the units of systemd; the caller may not write there.
-        if config.job.cache_dir == JobConfig::default().cache_dir {
-            config.job.cache_dir = folder.path().join("cache");
-        }
-        let config_file = folder::write_config(folder.path(), &config)?;
+        let (config, config_file) = place.settle(config, redis, with_api)?;
         let spec = ServiceSpec {
             program: server.into(),
-            args: redis_args(&socket, folder.path()),
-            cwd: Some(folder.path().to_owned()),
+            args: redis_args(&socket, &folder),
+            cwd: Some(folder.clone()),
+            input: place.input_of_child()?,
             own_group: true,
             ..ServiceSpec::default()
         };
-        let redis = StageChild::start("redis-server", spec, folder.path(), verbose)?;
+        let redis = StageChild::start("redis-server", spec, &folder, verbose)?;
         let client = Client::open(&config)?;
         let mut stage = Self {
             command: None,
@@ -84,7 +154,7 @@ impl Stage {
             config,
             config_file,
             verbose,
-            folder,
+            place,
             of_jobs,
         };
         stage
@@ -103,6 +173,9 @@ impl Stage {
         self.until(async |_| Ok(read().is_ok()), "address of the API").await?;
         let text =
             read().map_err(|error| unavailable(format!("no address of the API: {error}")))?;
+        if let StageFolder::Kept(kept, _) = &self.place {
+            kept.note_address(&text)?;
+        }
         Ok(text.trim_end().to_owned())
     }
 
@@ -119,10 +192,11 @@ impl Stage {
             program: this_program()?.into(),
             args: vec!["run".into(), unit.into()],
             env,
+            input: self.place.input_of_child()?,
             own_group: true,
             ..ServiceSpec::default()
         };
-        let child = StageChild::start(unit, spec, self.folder.path(), self.verbose)?;
+        let child = StageChild::start(unit, spec, self.place.path(), self.verbose)?;
         let pid = child.pid();
         self.units.push(child);
         Ok(pid)
@@ -221,6 +295,11 @@ impl Stage {
         Ok(())
     }
 
+    /// Returns the time within which units end that are asked to.
+    pub(super) fn end_max(config: &Config) -> Duration {
+        config.actor.drain_timeout + config.job.kill_grace + END_MAX
+    }
+
     /// Ends the units and waits for that; every interrupt asks them again.
     ///
     /// # Errors
@@ -229,13 +308,13 @@ impl Stage {
         &mut self,
         interrupts: Option<&mut Interrupts>,
     ) -> Result<(), Error> {
-        let grace = self.config.actor.drain_timeout + self.config.job.kill_grace + END_MAX;
+        let grace = Self::end_max(&self.config);
         end_all(&mut self.units, grace, interrupts).await?;
         self.units.clear();
         Ok(())
     }
 
-    /// Ends the command, then the units, which drain, then Redis, and removes the folder. A further
+    /// Ends the command, then the units, which drain, then Redis, and removes a temporary folder. A further
     /// interrupt cuts the waits short, in the same order.
     ///
     /// # Errors
@@ -249,11 +328,14 @@ impl Stage {
         };
         let units = self.end_units(Some(interrupts)).await;
         let redis = end_all(std::slice::from_mut(&mut self.redis), END_MAX, Some(interrupts)).await;
-        let folder = self.folder.path().to_owned();
-        let removed = self
-            .folder
-            .close()
-            .map_err(|error| unavailable(format!("cannot remove {}: {error}", folder.display())));
+        let removed = match self.place {
+            StageFolder::Temporary(folder) => {
+                let path = folder.path().display().to_string();
+                let failed = |error| unavailable(format!("cannot remove {path}: {error}"));
+                folder.close().map_err(failed)
+            }
+            StageFolder::Kept(..) => Ok(()),
+        };
         command.and(units).and(redis).and(removed)
     }
 }
@@ -293,18 +375,7 @@ async fn again(interrupts: Option<&mut Interrupts>) {
     }
 }
 
-/// Returns the settings of the API of a stage. Those of the configuration belong to the installed
-/// supervisor.
-fn api(folder: &std::path::Path, is_served: bool) -> ApiConfig {
-    let port = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    ApiConfig {
-        listen: if is_served { vec![Listen::Tcp(port)] } else { Vec::new() },
-        address_file: is_served.then(|| folder.join("api.address")),
-        ..ApiConfig::default()
-    }
-}
-
-fn redis_args(socket: &std::path::Path, folder: &std::path::Path) -> Vec<OsString> {
+fn redis_args(socket: &Path, folder: &Path) -> Vec<OsString> {
     let fixed = "--port 0 --unixsocketperm 700 --appendonly yes --appendfsync everysec --save";
     let mut args: Vec<OsString> = fixed.split(' ').map(OsString::from).collect();
     // No snapshots: the value of --save is empty.

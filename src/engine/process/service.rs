@@ -33,6 +33,8 @@ pub struct ServiceSpec {
     pub output: Option<File>,
     /// True if it reads this process's standard input.
     pub inherit_stdin: bool,
+    /// Its standard input, if it is neither empty nor that of this process.
+    pub input: Option<File>,
     /// True if it gets a process group of its own: Ctrl-C at the terminal does not reach it then, and
     /// ending it ends all that it started.
     pub own_group: bool,
@@ -58,7 +60,7 @@ impl Service {
         let mut command = command(Path::new(&spec.program));
         command.args(&spec.args).envs(spec.env);
         if !spec.inherit_stdin {
-            command.stdin(Stdio::null());
+            command.stdin(spec.input.map_or_else(Stdio::null, Stdio::from));
         }
         if let Some(cwd) = &spec.cwd {
             command.current_dir(cwd);
