@@ -1,13 +1,14 @@
 //! Hero, a job daemon for scripts. Data flows through the modules from left to right:
 //!
 //! ```text
-//! error → proto → config → store, engine → client → metrics → actor, supervisor, amqp → rpc → web → daemon → cli
+//! error → proto → config → store, sandbox, artifacts → engine → client → metrics → actor, supervisor, amqp → rpc → web → daemon → cli
 //! ```
 //!
 //! ARCHITECTURE.md describes each module and the way of a job through them.
 
 pub mod actor;
 pub mod amqp;
+pub mod artifacts;
 pub mod cli;
 pub mod client;
 pub mod config;

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{Global, output};
+use crate::artifacts::ContentFolder;
 use crate::client::Client;
 use crate::config::{Config, ConfigError, DEFAULT_FILE, EngineKind, FileReader, Unit};
 use crate::daemon::{ProcessSandbox, not_durable};
@@ -57,10 +58,12 @@ impl Check {
             return Err(Error::new(Exit::Config, problems.join("\n")));
         }
         let redis = if self.redis { Some(redis_state(&config)?) } else { None };
-        let warnings = match &redis {
+        let mut warnings = match &redis {
             Some(state) => state.dangers(),
             None => redis_warnings(&config)?,
         };
+        let artifacts = config.job.artifacts.clone().map(ContentFolder::new);
+        warnings.extend(artifacts.as_ref().and_then(ContentFolder::problem));
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             if let Some((_, unit)) = &unit {

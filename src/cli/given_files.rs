@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::input::read_bytes;
+use super::input::{open, unreadable};
+use crate::artifacts::{ArtifactError, Contents};
+use crate::config::JobConfig;
 use crate::error::{Error, Exit};
 use crate::proto::job::{FileName, JobFiles};
 use crate::proto::target::IllegalName;
@@ -29,7 +31,12 @@ impl GivenFiles {
     /// # Errors
     /// [`Exit::Data`] if a name is not legal, or the files are too many or too large; those of reading
     /// them.
-    pub(super) fn read(&self, bytes_max: u64, is_stdin_taken: bool) -> Result<JobFiles, Error> {
+    pub(super) fn read(&self, job: &JobConfig, is_stdin_taken: bool) -> Result<JobFiles, Error> {
+        let contents = Contents::of(job);
+        let read = |path: &Path| {
+            let mut source = open(path)?;
+            contents.take(&mut source, job.files_size_max).map_err(|error| wrong(path, &error))
+        };
         let mut files = JobFiles::default();
         for (name, path) in &self.input {
             let wrong = |error: String| Error::new(Exit::Data, format!("--input: {error}"));
@@ -38,8 +45,7 @@ impl GivenFiles {
             if path == Path::new("-") {
                 return Err(wrong(format!("`{name}` cannot be standard input: see --stdin")));
             }
-            let bytes = read_bytes(path, bytes_max)?;
-            if files.inputs.insert(name.clone(), bytes).is_some() {
+            if files.inputs.insert(name.clone(), read(path)?).is_some() {
                 return Err(wrong(format!("two files have the name `{name}`")));
             }
         }
@@ -48,12 +54,19 @@ impl GivenFiles {
                 let message = "--stdin: standard input is the script already; name a file";
                 return Err(Error::new(Exit::Usage, message));
             }
-            files.stdin = Some(read_bytes(path, bytes_max)?);
+            files.stdin = Some(read(path)?);
         }
-        files.check(bytes_max).map_err(|error| {
+        files.check(job.files_size_max).map_err(|error| {
             Error::new(Exit::Data, format!("the files of --input and --stdin {}", error.reason))
         })?;
         Ok(files)
+    }
+}
+
+fn wrong(path: &Path, error: &ArtifactError) -> Error {
+    match error {
+        ArtifactError::Source(error) => unreadable(path, error),
+        error => Error::new(error.exit(), format!("{}: {error}", path.display())),
     }
 }
 

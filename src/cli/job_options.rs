@@ -59,7 +59,7 @@ impl JobOptions {
 
     /// Returns the files that they give the job.
     pub(super) fn files(&self, config: &Config) -> Result<JobFiles, Error> {
-        self.files.read(config.job.files_size_max, self.source.is_standard_input())
+        self.files.read(&config.job, self.source.is_standard_input())
     }
 
     /// Returns the id and the name that are given.

@@ -114,7 +114,8 @@ pub(super) fn log_line(text: &str, raw: bool) -> Result<(), Error> {
 }
 
 /// The error of a failed write. A reader that closed the pipe, such as `head`, is no error.
-fn lost(error: &io::Error) -> Error {
+/// Returns the error of an output that was not written.
+pub(super) fn lost(error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Error::new(Exit::Ok, "");
     }

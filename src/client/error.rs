@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::artifacts::ArtifactError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId, JobStatus};
 use crate::proto::object::ObjectError;
@@ -34,6 +35,9 @@ pub enum ClientError {
     /// A name is not legal.
     #[error(transparent)]
     Name(#[from] IllegalName),
+    /// The content of a file cannot be kept or had.
+    #[error("a file of the job: {0}")]
+    File(#[from] ArtifactError),
     /// The job does not exist.
     #[error("no such job: {0}")]
     NoSuchJob(JobId),
@@ -232,6 +236,7 @@ impl ClientError {
             | Self::LostPrerequisite { .. }
             | Self::NoDeadLetter { .. } => Exit::Data,
             Self::Refused { error, .. } => error.exit(),
+            Self::File(error) => error.exit(),
             Self::NoSuchJob(_)
             | Self::ShortIdNotFound { .. }
             | Self::NoSuchActor(_)

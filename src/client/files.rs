@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Client, ClientError};
-use crate::proto::job::{FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId};
+use crate::artifacts::{ArtifactError, Contents};
+use crate::proto::job::{
+    Content, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES,
+};
 use crate::store::FileSide;
 
 /// One file of a job.
@@ -55,6 +58,7 @@ impl Client {
             return self.store_one(job, start).await;
         }
         self.check(&job)?;
+        let files = &self.settled(files).await?;
         files.check(self.job.files_size_max)?;
         let own = job.id.clone();
         if !self.store.stage_files(&own, files).await? {
@@ -72,6 +76,27 @@ impl Client {
             let _ = self.store.drop_files(&own).await;
         }
         stored
+    }
+
+    /// Moves large contents into the folder, if there is one, and keeps those that are there already.
+    async fn settled(&self, files: &JobFiles) -> Result<JobFiles, ClientError> {
+        let (contents, mut files) = (Contents::of(&self.job), files.clone());
+        if !contents.has_folder() {
+            return Ok(files);
+        }
+        let room = self.job.files_size_max;
+        let settle = move || {
+            for content in files.inputs.values_mut().chain(&mut files.stdin) {
+                match content {
+                    Content::Bytes(bytes) => {
+                        *content = contents.take(&mut bytes.as_slice(), room)?;
+                    }
+                    Content::Artifact(artifact) => contents.touch(artifact)?,
+                }
+            }
+            Ok(files)
+        };
+        Ok(blocking(settle).await?)
     }
 
     /// Returns the files that the submitter of a job gave it.
@@ -106,25 +131,48 @@ impl Client {
         Ok(files.map(|((kind, name), size)| JobFile { name, size, kind }).collect())
     }
 
-    /// Reads a file of a job: the one that its script left, or else the one that it was given. `None` if it
-    /// has no file of this name.
+    /// Finds a file of a job: the one that its script left, or else the one that it was given. `None` if it
+    /// has no file of this name. [`Client::file_bytes`] and [`Contents::give`] read it.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`].
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if the file is gone.
     pub async fn job_file(
         &self,
         id: &JobId,
         name: &FileName,
-    ) -> Result<Option<Vec<u8>>, ClientError> {
+    ) -> Result<Option<Content>, ClientError> {
         let job = self.get_job(id).await?;
-        for (side, names) in
-            [(FileSide::Output, job.output_files()), (FileSide::Input, job.input_files().0)]
-        {
+        for (side, names, field) in [
+            (FileSide::Output, job.output_files(), OUTPUT_FILES),
+            (FileSide::Input, job.input_files().0, INPUT_FILES),
+        ] {
             if names.contains(name) {
                 let read = self.store.read_files(id, side, std::slice::from_ref(name)).await?;
-                return Ok(read.into_iter().next().flatten());
+                let gone = || InvalidJob::new(field, format!("of job {id}: `{name}` is gone"));
+                return Ok(Some(read.into_iter().next().flatten().ok_or_else(gone)?));
             }
         }
         Ok(None)
     }
+
+    /// Returns the bytes of a file that was found, at most this many.
+    ///
+    /// # Errors
+    /// [`ClientError::File`].
+    pub async fn file_bytes(
+        &self,
+        content: Content,
+        bytes_max: u64,
+    ) -> Result<Vec<u8>, ClientError> {
+        let contents = Contents::of(&self.job);
+        Ok(blocking(move || contents.bytes(content, bytes_max)).await?)
+    }
+}
+
+/// Works with the folder of contents, which may be slow.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ArtifactError> + Send + 'static,
+) -> Result<T, ArtifactError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(ArtifactError::Source(std::io::Error::other(error))))
 }

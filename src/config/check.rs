@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
+use super::artifacts::ArtifactsConfig;
 use super::command::{NOT_EXTENSION, is_extension};
 use super::connection::RedisConfig;
 use super::error::{Fault, KeyPath};
@@ -39,6 +40,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     number(of_osis("objects_max"), config.osis.objects_max, 1..=1_000_000_000_000)?;
     config.sal.check()?;
     config.secrets.check()?;
+    check_artifacts(&config.artifacts)?;
     size(KeyPath::of(&["sal", "download_size_max"]), config.sal.download_size_max, 1..=1 << 40)?;
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
@@ -123,6 +125,15 @@ fn check_job(job: &JobConfig) -> Result<(), Fault> {
     size(key("cache_size_max"), job.cache_size_max, 1..=1 << 50)?;
     check_folder(key("cache_dir"), &job.cache_dir)?;
     check_folder(key("log_dir"), &job.log_dir)
+}
+
+fn check_artifacts(artifacts: &ArtifactsConfig) -> Result<(), Fault> {
+    let key = |name| KeyPath::of(&["artifacts", name]);
+    if let Some(dir) = &artifacts.dir {
+        check_folder(key("dir"), dir)?;
+    }
+    size(key("max_size"), artifacts.max_size, 1..=1 << 40)?;
+    duration(key("retention"), artifacts.retention, Duration::ZERO..=TEN_YEARS)
 }
 
 fn check_folder(key: KeyPath, folder: &Path) -> Result<(), Fault> {

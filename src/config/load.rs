@@ -104,11 +104,13 @@ fn resolve(layer: Layer) -> Result<Config, Fault> {
         osis: layer.osis,
         sal: layer.sal,
         secrets: layer.secrets,
+        artifacts: layer.artifacts,
         limits: layer.limits,
         types: types::resolve(layer.types)?,
         units: layer.units,
     };
     check(&config)?;
+    config.job.artifacts = config.artifacts.folder(&config.redis.namespace);
     // Supervisors remove an index that they do not find declared.
     if !config.amqp.url.is_empty() {
         config.amqp.logs.declare(&mut config.osis);

@@ -8,6 +8,7 @@
 mod added_cron;
 mod amqp;
 mod api;
+mod artifacts;
 mod asked_bounds;
 mod check;
 mod command;
@@ -47,6 +48,7 @@ pub use amqp::{
     RelationalUrl, RouteConfig, SqlName, TableConfig,
 };
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
+pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use connection::{Password, RedisConfig, TlsFiles};

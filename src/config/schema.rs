@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
+use super::artifacts::{ArtifactFolder, ArtifactsConfig};
 use super::connection::RedisConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
@@ -50,6 +51,8 @@ pub struct Config {
     pub sal: SalConfig,
     /// `[secrets]`.
     pub secrets: SecretsConfig,
+    /// `[artifacts]`.
+    pub artifacts: ArtifactsConfig,
     /// `[limit.NAME]`.
     #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LimitName, LimitConfig>,
@@ -76,6 +79,7 @@ impl Default for Config {
             osis: OsisConfig::default(),
             sal: SalConfig::default(),
             secrets: SecretsConfig::default(),
+            artifacts: ArtifactsConfig::default(),
             limits: BTreeMap::new(),
             types: types::defaults(),
             units: BTreeMap::new(),
@@ -99,6 +103,7 @@ pub(super) struct Layer {
     pub(super) osis: OsisConfig,
     pub(super) sal: SalConfig,
     pub(super) secrets: SecretsConfig,
+    pub(super) artifacts: ArtifactsConfig,
     #[serde(rename = "limit")]
     pub(super) limits: BTreeMap<LimitName, LimitConfig>,
     #[serde(rename = "type")]
@@ -232,6 +237,9 @@ pub struct JobConfig {
     /// The largest size of that folder, in bytes.
     #[serde(with = "units::size")]
     pub cache_size_max: u64,
+    /// The folder of `[artifacts]`, for all who handle files of jobs.
+    #[serde(skip)]
+    pub artifacts: Option<ArtifactFolder>,
 }
 
 impl JobConfig {
@@ -278,6 +286,7 @@ impl Default for JobConfig {
             kill_grace: Duration::from_secs(2),
             cache_dir: PathBuf::from("/var/cache/hero"),
             cache_size_max: 2 << 30,
+            artifacts: None,
         }
     }
 }

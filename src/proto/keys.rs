@@ -147,6 +147,12 @@ impl Keys {
         self.key(format_args!("meta:job:files:{id}"))
     }
 
+    /// Sorted set: the contents in the folder of `[artifacts]` with the jobs that name them, `HASH:ID`. No
+    /// job has this id.
+    pub fn contents(&self) -> String {
+        self.key(format_args!("meta:job:files:#contents"))
+    }
+
     /// Sorted set, the index of `dispatched`: ids that wait in a queue, by dispatch.
     pub fn ready(&self, queue: &Queue) -> String {
         self.key(format_args!("meta:queue:ready:{queue}"))

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::artifacts::ArtifactError;
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, JobId};
@@ -85,6 +86,9 @@ impl From<ClientError> for RpcError {
                 .with("id", id.as_str()),
             ClientError::Object(error) => error.into(),
             ClientError::Invalid(error) => error.into(),
+            ClientError::File(ArtifactError::TooLarge { .. }) => new(code::INVALID_PARAMS),
+            ClientError::File(ArtifactError::Missing { .. }) => new(code::NOT_FOUND),
+            ClientError::File(_) => new(code::INTERNAL),
             ClientError::Name(error) => error.into(),
             ClientError::NoSuchJob(id) | ClientError::NoSuchGraph(id) => {
                 new(code::NOT_FOUND).with("id", id.as_str())

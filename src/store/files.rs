@@ -1,9 +1,12 @@
 //! The files of jobs: one hash per job, which goes with it.
 
-use redis::RedisResult;
+use redis::{FromRedisValue, RedisResult, ScriptInvocation};
 
 use super::{Store, StoreError};
-use crate::proto::job::{BootId, FileName, JobFiles, JobId, NamedFiles, OUTPUT_FILES, file_names};
+use crate::proto::job::{
+    Artifact, BootId, Content, ContentHash, FileName, JobFiles, JobId, NamedFiles, OUTPUT_FILES,
+    file_names,
+};
 
 /// The time after which staged files go if no job comes for them, in seconds.
 const STAGED_S: u64 = 3600;
@@ -11,6 +14,8 @@ const STAGED_S: u64 = 3600;
 const KEPT_S: u64 = 400 * 86_400;
 /// The field of standard input.
 const STDIN: &str = "stdin";
+/// Begins the field of a content that is in the folder of `[artifacts]`; the rest is as of one that is not.
+const ELSEWHERE: &str = "a:";
 
 /// The side of a job on which a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
@@ -48,12 +53,12 @@ impl Store {
     /// [`StoreError`].
     pub async fn stage_files(&self, id: &JobId, files: &JobFiles) -> Result<bool, StoreError> {
         let mut script = self.scripts.stage_files.prepare_invoke();
-        script.arg(id.as_str()).arg(STAGED_S);
-        for (name, bytes) in &files.inputs {
-            script.arg(FileSide::Input.field(name)).arg(bytes);
+        script.arg(id.as_str()).arg(STAGED_S).arg(self.keys.contents());
+        for (name, content) in &files.inputs {
+            add_field(&mut script, FileSide::Input.field(name), content);
         }
-        if let Some(bytes) = &files.stdin {
-            script.arg(STDIN).arg(bytes);
+        if let Some(content) = &files.stdin {
+            add_field(&mut script, STDIN.to_owned(), content);
         }
         let answer: String = self.invoke("storing the files of a job", &script).await?;
         Ok(answer == "ok")
@@ -82,8 +87,9 @@ impl Store {
     ) -> Result<KeptFiles, StoreError> {
         let mut script = self.scripts.keep_files.prepare_invoke();
         script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(KEPT_S);
-        for (name, bytes) in files {
-            script.arg(FileSide::Output.field(name)).arg(bytes);
+        script.arg(self.keys.contents());
+        for (name, content) in files {
+            add_field(&mut script, FileSide::Output.field(name), content);
         }
         let answer: String = self.invoke("keeping the files of a job", &script).await?;
         Ok(if answer == "ok" { KeptFiles::Kept } else { KeptFiles::Lost })
@@ -98,7 +104,7 @@ impl Store {
         id: &JobId,
         side: FileSide,
         names: &[FileName],
-    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    ) -> Result<Vec<Option<Content>>, StoreError> {
         self.read_fields(id, names.iter().map(|name| side.field(name)).collect()).await
     }
 
@@ -106,7 +112,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn read_stdin(&self, id: &JobId) -> Result<Option<Vec<u8>>, StoreError> {
+    pub async fn read_stdin(&self, id: &JobId) -> Result<Option<Content>, StoreError> {
         Ok(self.read_fields(id, vec![STDIN.to_owned()]).await?.pop().flatten())
     }
 
@@ -114,13 +120,25 @@ impl Store {
         &self,
         id: &JobId,
         fields: Vec<String>,
-    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    ) -> Result<Vec<Option<Content>>, StoreError> {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
         let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.files(id)).arg(fields);
-        self.link.query("reading the files of a job", &command).await
+        command.arg(self.keys.files(id));
+        for field in fields {
+            command.arg(format!("{ELSEWHERE}{field}")).arg(field);
+        }
+        let read: Vec<Option<Vec<u8>>> =
+            self.link.query("reading the files of a job", &command).await?;
+        let mut values = read.into_iter();
+        let pairs = std::iter::from_fn(|| Some((values.next()?, values.next()?)));
+        Ok(pairs
+            .map(|(elsewhere, bytes)| match elsewhere {
+                Some(text) => Artifact::parse(&text).map(Content::Artifact),
+                None => bytes.map(Content::Bytes),
+            })
+            .collect())
     }
 
     /// Returns the names of the files that a job left.
@@ -149,12 +167,51 @@ impl Store {
         }
         let mut pipeline = redis::pipe();
         for (side, name) in files {
-            pipeline.cmd("HSTRLEN").arg(self.keys.files(id)).arg(side.field(name));
+            let field = side.field(name);
+            pipeline.cmd("HSTRLEN").arg(self.keys.files(id)).arg(&field);
+            pipeline.cmd("HGET").arg(self.keys.files(id)).arg(format!("{ELSEWHERE}{field}"));
         }
-        let sizes: Vec<RedisResult<u64>> = self
+        let answers: Vec<RedisResult<redis::Value>> = self
             .link
             .pipeline("reading the sizes of a job's files", pipeline.ignore_errors())
             .await?;
-        Ok(sizes.into_iter().map(Result::unwrap_or_default).collect())
+        Ok(answers.chunks(2).map(size_of).collect())
+    }
+
+    /// Says which contents of the folder no job names any more. `retention_s` is the time that files stay
+    /// after the end of their job; 0 for as long as the job.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn unused_contents<'a>(
+        &self,
+        hashes: impl Iterator<Item = &'a ContentHash>,
+        retention_s: u64,
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut script = self.scripts.unused_contents.prepare_invoke();
+        script.arg(self.keys.contents()).arg(retention_s);
+        for hash in hashes {
+            script.arg(hash.as_str());
+        }
+        self.invoke("looking for files that no job names", &script).await
+    }
+}
+
+fn add_field(script: &mut ScriptInvocation<'_>, field: String, content: &Content) {
+    match content {
+        Content::Bytes(bytes) => script.arg(field).arg(bytes),
+        Content::Artifact(artifact) => {
+            script.arg(format!("{ELSEWHERE}{field}")).arg(artifact.to_string())
+        }
+    };
+}
+
+/// Reads the size of a file from the answers about both of its fields.
+fn size_of(answers: &[RedisResult<redis::Value>]) -> u64 {
+    let [Ok(in_redis), Ok(elsewhere)] = answers else { return 0 };
+    let text = Option::<Vec<u8>>::from_redis_value_ref(elsewhere).ok().flatten();
+    match text.and_then(|text| Artifact::parse(&text)) {
+        Some(artifact) => artifact.size,
+        None => u64::from_redis_value_ref(in_redis).unwrap_or_default(),
     }
 }

@@ -58,6 +58,7 @@ scripts! {
     progress purge put_back recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
     report_wrong_types requeue restore_job restore_key restore_log restore_objects restore_place retry
     sample settle stage stage_files stage_others start stop submit supervise take_tasks tend_limits
+    unused_contents
 }
 
 macro_rules! shared {
@@ -70,7 +71,7 @@ macro_rules! shared {
 }
 
 shared! {
-    adoption amqp attempts claim_legacy claim_limits control counters cron dependents ending events
+    adoption amqp attempts claim_legacy claim_limits contents control counters cron dependents ending events
     foreign_actors foreign_end foreign_start graph_end graph_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
     pushed_again queue queue_front reserved rhailib routing stop_job submit_jobs sweep time unique
     waiting wrong_type

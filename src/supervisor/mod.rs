@@ -24,6 +24,7 @@ mod periodic_jobs;
 mod rhailib_bridge;
 mod statistics;
 mod unqueued_jobs;
+mod unused_contents;
 mod whole_crontab;
 mod wrong_types;
 
@@ -102,6 +103,7 @@ impl Supervisor {
         self.start::<periodic_jobs::PeriodicJobs>(&mut duties, counts);
         self.start::<statistics::Statistics>(&mut duties, counts);
         self.start::<unqueued_jobs::UnqueuedJobs>(&mut duties, counts);
+        self.start::<unused_contents::UnusedContents>(&mut duties, counts);
         self.start::<wrong_types::WrongTypes>(&mut duties, counts);
         if self.store.has_legacy() {
             self.start::<legacy_queues::LegacyQueues>(&mut duties, counts);

@@ -2,6 +2,7 @@
 
 mod api;
 mod args;
+mod artifacts;
 mod backup;
 mod batches;
 mod bounds;

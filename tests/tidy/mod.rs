@@ -19,7 +19,7 @@ const ORDER: [&[&str]; 13] = [
     &["error", "failpoint", "test_support"],
     &["proto"],
     &["config"],
-    &["store", "sandbox"],
+    &["store", "sandbox", "artifacts"],
     &["engine"],
     &["client"],
     &["metrics"],

@@ -6,6 +6,7 @@ use nix::sys::statvfs::statvfs;
 
 use super::super::{Global, check};
 use super::finding::{DoctorFinding, FindingArea};
+use crate::artifacts::ContentFolder;
 use crate::config::{Config, format_size};
 use crate::engine::process::folder_of_jobs;
 use crate::sandbox::Support;
@@ -37,7 +38,14 @@ pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
         let remedy = "its periodic jobs do not fire until it is mended; check it with hero check";
         findings.push(DoctorFinding::error(MACHINE, problem.to_string(), remedy));
     }
-    let folders = [("the folders of jobs", folder_of_jobs()), ("logs", config.job.log_dir.clone())];
+    let artifacts = config.job.artifacts.clone().map(ContentFolder::new);
+    if let Some(problem) = artifacts.as_ref().and_then(ContentFolder::problem) {
+        let remedy = "until it is mended, files of jobs that are too large for Redis are not kept";
+        findings.push(DoctorFinding::error(MACHINE, problem, remedy));
+    }
+    let mut folders =
+        vec![("the folders of jobs", folder_of_jobs()), ("logs", config.job.log_dir.clone())];
+    folders.extend(artifacts.iter().map(|folder| ("files of jobs", folder.dir().to_owned())));
     findings.extend(folders.iter().filter_map(|(what, folder)| disk(what, folder)));
     findings
 }

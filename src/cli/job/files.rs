@@ -1,18 +1,18 @@
 //! `hero job files` and `hero job fetch`: the files of a job.
 
 use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
+use crate::artifacts::{ArtifactError, Contents};
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
-use crate::client::{Client, JobFile};
+use crate::client::{Client, ClientError, JobFile};
 use crate::error::{Error, Exit, reason};
-use crate::proto::job::FileName;
+use crate::proto::job::{Content, FileName};
 use crate::store::FileSide;
 
 /// List the files of a job: those that its script left, and those that it was given
@@ -68,25 +68,36 @@ impl FetchFile {
             Error::new(Exit::NotFound, message)
         };
         let name: FileName = self.name.parse().map_err(|_| missing())?;
-        let bytes = client.job_file(&id, &name).await?.ok_or_else(missing)?;
+        let content = client.job_file(&id, &name).await?.ok_or_else(missing)?;
+        let contents = Contents::of(&global.config()?.job);
         if self.output.as_deref() == Some(Path::new("-")) {
-            output::unchanged(&bytes)?;
-            return Ok(ExitCode::SUCCESS);
+            let mut out = std::io::stdout().lock();
+            return match contents.give(&content, &mut out) {
+                Ok(()) => Ok(ExitCode::SUCCESS),
+                Err(ArtifactError::Target(error)) => Err(output::lost(&error)),
+                Err(error) => Err(ClientError::from(error).into()),
+            };
         }
         let path = self.output.clone().unwrap_or_else(|| name.as_str().into());
-        write(&path, &bytes, self.output.is_some()).map_err(|error| {
-            let why = reason(&error);
-            let message = format!("cannot write {}: {why}; --output names another", path.display());
-            Error::new(Exit::Output, message)
-        })?;
+        let size = write(&path, (&contents, &content), self.output.is_some())?;
         if global.json {
-            output::json(&json!({ "id": id, "name": name, "size": bytes.len(), "file": path }))?;
+            output::json(&json!({ "id": id, "name": name, "size": size, "file": path }))?;
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn write(path: &Path, bytes: &[u8], may_replace: bool) -> std::io::Result<()> {
+/// Writes a content to a file. Returns its size. A new file is removed if that fails.
+fn write(
+    path: &Path,
+    (contents, content): (&Contents, &Content),
+    may_replace: bool,
+) -> Result<u64, Error> {
+    let unwritable = |error: &std::io::Error| {
+        let why = reason(error);
+        let message = format!("cannot write {}: {why}; --output names another", path.display());
+        Error::new(Exit::Output, message)
+    };
     let mut options = OpenOptions::new();
     options.write(true);
     if may_replace {
@@ -94,5 +105,15 @@ fn write(path: &Path, bytes: &[u8], may_replace: bool) -> std::io::Result<()> {
     } else {
         options.create_new(true);
     }
-    options.open(path)?.write_all(bytes)
+    let mut file = options.open(path).map_err(|error| unwritable(&error))?;
+    let given = contents.give(content, &mut file);
+    if given.is_err() && !may_replace {
+        // The error counts, not this one.
+        let _ = std::fs::remove_file(path);
+    }
+    match given {
+        Ok(()) => Ok(file.metadata().map_or(0, |data| data.len())),
+        Err(ArtifactError::Target(error)) => Err(unwritable(&error)),
+        Err(error) => Err(ClientError::from(error).into()),
+    }
 }

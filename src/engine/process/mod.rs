@@ -268,7 +268,8 @@ impl Engine for CommandEngine {
         })?;
         log.used(&report.usage);
         if !matches!(report.ended, Ended::Stopped(_)) {
-            log.files(collect(home, self.job.files_size_max, log));
+            let room = self.job.files_size_max;
+            log.files(collect(home, room, self.preparer.contents(), log));
         }
         self.outcome(report, &prepared.script, log)
     }

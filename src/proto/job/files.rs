@@ -20,8 +20,64 @@ name!(
     }
 );
 
+name!(
+    /// The SHA-256 of a content.
+    ContentHash,
+    "SHA-256",
+    "64 of 0-9 and a-f",
+    |name| name.len() == 64 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+);
+
+/// A content that is in the folder of `[artifacts]`, not in Redis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// The name of its file.
+    pub hash: ContentHash,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl Artifact {
+    /// Reads what [`Artifact`] writes; `None` for anything else.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let (hash, size) = str::from_utf8(text).ok()?.split_once(' ')?;
+        Some(Self { hash: hash.parse().ok()?, size: size.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Artifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.hash, self.size)
+    }
+}
+
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// It is kept in Redis.
+    Bytes(Vec<u8>),
+    /// It is in the folder of `[artifacts]`.
+    Artifact(Artifact),
+}
+
+impl Content {
+    /// Returns its size in Redis, in bytes.
+    pub fn redis_bytes(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Artifact(_) => 0,
+        }
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
 /// Files by their names.
-pub type NamedFiles = BTreeMap<FileName, Vec<u8>>;
+pub type NamedFiles = BTreeMap<FileName, Content>;
 
 /// The files that a submitter gives a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,7 +85,7 @@ pub struct JobFiles {
     /// The files that the script finds in its folder for them.
     pub inputs: NamedFiles,
     /// The standard input of the script.
-    pub stdin: Option<Vec<u8>>,
+    pub stdin: Option<Content>,
 }
 
 /// The field of the hash that names the files of the submitter, a JSON array.
@@ -48,15 +104,20 @@ impl JobFiles {
         self.inputs.is_empty() && self.stdin.is_none()
     }
 
-    /// Checks number and size.
+    /// Returns the contents of all.
+    pub fn contents(&self) -> impl Iterator<Item = &Content> {
+        self.inputs.values().chain(&self.stdin)
+    }
+
+    /// Checks number, and size in Redis.
     ///
     /// # Errors
     /// [`InvalidJob`] if there are more than a job may have.
     pub fn check(&self, bytes_max: u64) -> Result<(), InvalidJob> {
-        let size: usize = self.inputs.values().chain(&self.stdin).map(Vec::len).sum();
+        let size: u64 = self.contents().map(Content::redis_bytes).sum();
         let reason = if self.inputs.len() > Self::COUNT_MAX {
             format!("are more than {} files", Self::COUNT_MAX)
-        } else if size as u64 > bytes_max {
+        } else if size > bytes_max {
             format!("have {size} bytes, more than the {bytes_max} of job.files_size_max")
         } else {
             return Ok(());
@@ -107,12 +168,27 @@ mod tests {
     }
 
     #[test]
+    fn artifact_is_read_back_and_a_hostile_one_is_not() {
+        let hash = "0123456789abcdef".repeat(4);
+        let text = format!("{hash} 7");
+        let artifact = Artifact::parse(text.as_bytes()).expect("legal");
+        assert_eq!((artifact.to_string(), artifact.size), (text, 7));
+        for bad in ["", " 7", "../../../etc/passwd 7", &hash, &format!("{hash}/ 7")] {
+            assert_eq!(Artifact::parse(bad.as_bytes()), None, "{bad}");
+        }
+        let upper = format!("{} 7", hash.to_uppercase());
+        assert_eq!(Artifact::parse(upper.as_bytes()), None);
+        assert_eq!(Artifact::parse(format!("{hash} -7").as_bytes()), None);
+    }
+
+    #[test]
     fn files_are_bounded_in_number_and_size_and_listed_in_the_hash() {
-        let file = |number: usize| (format!("f{number}").parse().expect("legal"), vec![0; 10]);
+        let file =
+            |number: usize| (format!("f{number}").parse().expect("legal"), vec![0; 10].into());
         let of = |count| JobFiles { inputs: (0..count).map(file).collect(), stdin: None };
         assert_eq!(of(64).check(640), Ok(()));
         assert!(of(64).check(639).is_err() && of(65).check(1000).is_err());
-        let files = JobFiles { stdin: Some(vec![0; 10]), ..of(1) };
+        let files = JobFiles { stdin: Some(vec![0; 10].into()), ..of(1) };
         assert!(files.check(19).is_err() && !files.is_empty() && JobFiles::default().is_empty());
         let mut job = Job::new("j".parse().expect("legal"), "1");
         job.extra.insert(INPUT_FILES.to_owned(), files.listed());

@@ -30,7 +30,10 @@ pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use exit_codes::ExitCodes;
-pub use files::{FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES, file_names};
+pub use files::{
+    Artifact, Content, ContentHash, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
+    file_names,
+};
 pub use given::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, UniqueKey};
 pub use json::json_of_field;

@@ -13,6 +13,9 @@ use super::params::{OneJob, Spelled};
 use crate::client::JobFile;
 use crate::proto::job::{FileName, JobFiles, JobId};
 
+/// The largest file of an answer: it is in memory, in Base64 too.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
 /// Files in Base64, by their names.
 pub(super) type GivenFiles = BTreeMap<String, String>;
 
@@ -22,9 +25,9 @@ pub(super) fn given_files(inputs: GivenFiles, stdin: Option<String>) -> Result<J
     for (name, text) in inputs {
         let bytes = decoded("inputs", &text)?;
         let name: FileName = name.parse().map_err(|error| wrong("inputs", &format!("{error}")))?;
-        files.inputs.insert(name, bytes);
+        files.inputs.insert(name, bytes.into());
     }
-    files.stdin = stdin.map(|text| decoded("stdin", &text)).transpose()?;
+    files.stdin = stdin.map(|text| decoded("stdin", &text)).transpose()?.map(Into::into);
     Ok(files)
 }
 
@@ -76,9 +79,10 @@ pub(super) struct FileContent {
 pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
     let (Spelled(id), Spelled(name)) = (given.id, given.name);
     context.may_see(&id).await?;
-    let Some(bytes) = context.client.job_file(&id, &name).await? else {
+    let Some(content) = context.client.job_file(&id, &name).await? else {
         let message = format!("job {id} has no file `{name}`; job.files lists its files");
         return Err(RpcError::new(code::NOT_FOUND, message).with("id", id.as_str()));
     };
+    let bytes = context.client.file_bytes(content, ANSWER_BYTES_MAX).await?;
     Ok(FileContent { name: name.to_string(), content: BASE64_STANDARD.encode(bytes) })
 }

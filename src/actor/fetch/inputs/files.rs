@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::config::{JobConfig, format_size};
 use crate::engine::InputFiles;
-use crate::proto::job::{FileName, INPUT_FILES, InvalidJob, Job, JobId, NamedFiles};
+use crate::proto::job::{
+    Content, FileName, INPUT_FILES, InvalidJob, Job, JobId, NamedFiles, OUTPUT_FILES,
+};
 use crate::store::{FileSide, Store, StoreError};
 
 /// Reads the files of a job. `leaving` are the prerequisites that left some.
@@ -31,7 +33,11 @@ pub(super) async fn read(
     for id in leaving {
         let names = store.output_files(id).await?;
         let read = found(&names, store.read_files(id, FileSide::Output, &names).await?);
-        size += read.values().map(|bytes| bytes.len() as u64).sum::<u64>();
+        if read.len() < names.len() {
+            let reason = format!("of prerequisite {id} are gone: run it again");
+            return Ok(Err(InvalidJob::new(OUTPUT_FILES, reason)));
+        }
+        size += read.values().map(Content::redis_bytes).sum::<u64>();
         if size > config.files_size_max {
             let max = format_size(config.files_size_max);
             let reason = format!("have left more files than job.files_size_max allows: {max}");
@@ -43,7 +49,7 @@ pub(super) async fn read(
     Ok(Ok(files))
 }
 
-fn found(names: &[FileName], read: Vec<Option<Vec<u8>>>) -> NamedFiles {
+fn found(names: &[FileName], read: Vec<Option<Content>>) -> NamedFiles {
     let read = names.iter().cloned().zip(read);
     read.filter_map(|(name, bytes)| Some((name, bytes?))).collect()
 }
@@ -72,7 +78,7 @@ mod tests {
         for hostile in ["../../etc", ".", "a/b", "-x", ""] {
             assert_eq!(folder_of(&id, &names(hostile), &files), "a1", "{hostile}");
         }
-        files.own.insert("fetch".parse().expect("legal"), Vec::new());
+        files.own.insert("fetch".parse().expect("legal"), Vec::new().into());
         assert_eq!(folder_of(&id, &names("fetch"), &files), "a1");
     }
 }

@@ -4,7 +4,6 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,20 +12,22 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 
+use crate::artifacts::{ArtifactError, Contents};
 use crate::engine::process::prepare::WAY_TO_OUTPUT;
 use crate::engine::process::tree;
 use crate::engine::{Log, Stream};
-use crate::proto::job::{FileName, JobFiles, NamedFiles};
+use crate::proto::job::{Content, FileName, JobFiles, NamedFiles};
 use crate::proto::text::shown;
 
 /// The most entries that the log tells of.
 const NOTES_MAX: usize = 10;
 
 /// Returns the files that the script left in its folder for them, at most [`JobFiles::COUNT_MAX`] with
-/// `bytes_max` bytes in all. `home` is the folder of its job, into which nobody writes any more.
+/// `bytes_max` bytes in memory; larger ones are in the folder of contents, if there is one. `home` is the folder of its job, into which nobody writes any more.
 pub(in crate::engine::process) fn collect(
     home: &Path,
     bytes_max: u64,
+    contents: &Contents,
     log: &dyn Log,
 ) -> NamedFiles {
     let mut files = NamedFiles::new();
@@ -49,10 +50,10 @@ pub(in crate::engine::process) fn collect(
     }
     let mut room = bytes_max;
     for name in &names {
-        match read(opened.as_fd(), name, room) {
-            Ok((name, bytes)) => {
-                room -= bytes.len() as u64;
-                files.insert(name, bytes);
+        match read(opened.as_fd(), name, (contents, room)) {
+            Ok((name, content)) => {
+                room = room.saturating_sub(content.redis_bytes());
+                files.insert(name, content);
             }
             Err(why) => {
                 let name = String::from_utf8_lossy(name.to_bytes());
@@ -80,7 +81,11 @@ fn listed(home: &Path) -> nix::Result<(Vec<CString>, OwnedFd)> {
 }
 
 /// Reads one file of an open folder.
-fn read(folder: BorrowedFd<'_>, name: &CStr, room: u64) -> Result<(FileName, Vec<u8>), String> {
+fn read(
+    folder: BorrowedFd<'_>,
+    name: &CStr,
+    (contents, room): (&Contents, u64),
+) -> Result<(FileName, Content), String> {
     let legal = || name.to_str().ok()?.parse::<FileName>().ok();
     let legal = legal().ok_or_else(|| format!("its name is not legal: {}", FileName::FORM))?;
     // A pipe or a device does not block, and is not read.
@@ -93,7 +98,7 @@ fn read(folder: BorrowedFd<'_>, name: &CStr, room: u64) -> Result<(FileName, Vec
         Errno::ELOOP => "it is a link".to_owned(),
         error => error.desc().to_lowercase(),
     })?;
-    let file = File::from(opened);
+    let mut file = File::from(opened);
     let data = file.metadata().map_err(|error| error.to_string())?;
     if data.is_dir() {
         return Err("it is a folder".to_owned());
@@ -105,14 +110,13 @@ fn read(folder: BorrowedFd<'_>, name: &CStr, room: u64) -> Result<(FileName, Vec
     if data.nlink() != 1 {
         return Err("it has another name".to_owned());
     }
-    let too_large = || "the files have more bytes than job.files_size_max".to_owned();
-    if data.len() > room {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(room.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > room { Err(too_large()) } else { Ok((legal, bytes)) }
+    let content = contents.take(&mut file, room).map_err(|error| match error {
+        ArtifactError::TooLarge { key: key @ "job.files_size_max", .. } => {
+            format!("the files have more bytes than {key}")
+        }
+        error => error.to_string(),
+    })?;
+    Ok((legal, content))
 }
 
 #[cfg(test)]
@@ -144,7 +148,8 @@ mod tests {
 
     fn collected(home: &Path, bytes_max: u64) -> (Vec<String>, Vec<String>) {
         let log = Lines::default();
-        let files = collect(home, bytes_max, &log);
+        let contents = Contents::of(&crate::config::JobConfig::default());
+        let files = collect(home, bytes_max, &contents, &log);
         let kept = files.keys().map(ToString::to_string).collect();
         (kept, log.0.into_inner().expect("a lock"))
     }

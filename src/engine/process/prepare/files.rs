@@ -2,12 +2,13 @@
 
 use std::ffi::{CStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::scratch::Scratch;
+use crate::artifacts::{ArtifactError, Contents};
 use crate::engine::{Failure, InputFiles};
+use crate::proto::job::Content;
 
 /// The variables with the paths of the two folders, which no job can override.
 const INPUT: &str = "HERO_INPUT_DIR";
@@ -25,47 +26,56 @@ pub(in crate::engine::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c".hero", c"ou
 pub(super) fn provide(
     env: &mut Vec<(OsString, OsString)>,
     files: Option<&InputFiles>,
-    scratch: &Scratch,
+    to: (&Contents, &Scratch),
 ) -> Result<Option<File>, Failure> {
+    const WHAT: &str = "cannot write the files of the job";
     env.retain(|(name, _)| name != INPUT && name != OUTPUT);
-    write_all(env, files, scratch)
-        .map_err(|error| Failure::before_start("cannot write the files of the job", &error))
+    write_all(env, files, to).map_err(|error| match error {
+        ArtifactError::Target(error) => Failure::before_start(WHAT, &error),
+        error => Failure::script(format!("{WHAT}: {error}")),
+    })
 }
 
 fn write_all(
     env: &mut Vec<(OsString, OsString)>,
     files: Option<&InputFiles>,
-    scratch: &Scratch,
-) -> io::Result<Option<File>> {
+    (contents, scratch): (&Contents, &Scratch),
+) -> Result<Option<File>, ArtifactError> {
     let output = scratch.path().join(FOLDER).join("output");
     new_folder(&output)?;
     env.push((OUTPUT.into(), output.into()));
     let Some(files) = files.filter(|files| !files.is_empty()) else { return Ok(None) };
+    let write = |path: &Path, content: &Content| {
+        let mut file = create(path)?;
+        contents.give(content, &mut file)
+    };
     let input = scratch.path().join(FOLDER).join("input");
     new_folder(&input)?;
-    for (name, bytes) in &files.own {
-        write(&input.join(name.as_str()), bytes)?;
+    for (name, content) in &files.own {
+        write(&input.join(name.as_str()), content)?;
     }
     for (prerequisite, files) in &files.of_prerequisites {
         let folder = input.join(prerequisite);
         new_folder(&folder)?;
-        for (name, bytes) in files {
-            write(&folder.join(name.as_str()), bytes)?;
+        for (name, content) in files {
+            write(&folder.join(name.as_str()), content)?;
         }
     }
     env.push((INPUT.into(), input.into()));
-    let Some(bytes) = &files.stdin else { return Ok(None) };
+    let Some(content) = &files.stdin else { return Ok(None) };
     let path = scratch.path().join(FOLDER).join("stdin");
-    write(&path, bytes)?;
-    let stdin = File::open(&path)?;
-    fs::remove_file(path)?;
+    write(&path, content)?;
+    let stdin = File::open(&path).map_err(ArtifactError::Target)?;
+    fs::remove_file(path).map_err(ArtifactError::Target)?;
     Ok(Some(stdin))
 }
 
-fn new_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).recursive(true).create(path)
+fn new_folder(path: &Path) -> Result<(), ArtifactError> {
+    DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(ArtifactError::Target)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+fn create(path: &Path) -> Result<File, ArtifactError> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create_new(true).mode(0o600);
+    options.open(path).map_err(ArtifactError::Target)
 }

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::artifacts::Contents;
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
 use crate::error::reason;
@@ -63,6 +64,8 @@ pub(super) struct Preparer {
     packages: Option<Packages>,
     sandbox: Sandbox,
     run_tool: RunTool,
+    /// The files of jobs.
+    contents: Contents,
     /// Keeps the folder of this process from the first job on.
     of_process: OnceLock<Arc<ProcessFolder>>,
 }
@@ -106,8 +109,14 @@ impl Preparer {
             packages: is_python(&config.command).then(|| Packages::new(config, job, run_tool)),
             sandbox: sandbox.clone(),
             run_tool,
+            contents: Contents::of(job),
             of_process: OnceLock::new(),
         }
+    }
+
+    /// Returns the way to the contents of files.
+    pub(super) fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// Returns true for Python.
@@ -137,7 +146,7 @@ impl Preparer {
         let mut env = env.map_err(Failure::script)?;
         inputs::provide(&mut env, script.inputs, &scratch)?;
         secrets::provide(&mut env, &script.secrets.files, &scratch)?;
-        let stdin = files::provide(&mut env, script.files, &scratch)?;
+        let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
         let variables = script.env.keys().chain(self.options.env.keys());
         let asks_node = node::is_in_question(&self.command, extension, variables);
         let given_args = script.args.to_vec();

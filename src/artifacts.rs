@@ -1,0 +1,186 @@
+//! Contents of files of jobs that are too large for Redis: each is a file of a folder, named by its SHA-256.
+//! A content is written before any job names it, and is deleted when no job names it any more.
+
+mod aged;
+mod folder;
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+pub use aged::{AgedContents, SetAside};
+pub use folder::ContentFolder;
+
+use crate::config::{ArtifactFolder, JobConfig, format_size};
+use crate::error::{Exit, reason};
+use crate::proto::job::{Artifact, Content, ContentHash};
+
+/// A content of up to this size is kept in Redis, also if there is a folder.
+const REDIS_BYTES_MAX: u64 = 64 << 10;
+
+/// The reason for which a content cannot be kept or had.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// It has too many bytes.
+    #[error("larger than the limit of {} ({key})", format_size(*.bytes_max))]
+    TooLarge {
+        /// The limit.
+        bytes_max: u64,
+        /// The key of the configuration that sets it.
+        key: &'static str,
+    },
+    /// The source fails.
+    #[error("cannot read it: {}", reason(.0))]
+    Source(io::Error),
+    /// The target fails.
+    #[error("cannot write it: {}", reason(.0))]
+    Target(io::Error),
+    /// The folder fails.
+    #[error("cannot use the folder {} (artifacts.dir): {}; see hero check", .dir.display(), reason(.error))]
+    Folder {
+        /// `artifacts.dir`.
+        dir: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The folder does not have it.
+    #[error("no content with the SHA-256 {hash} in the folder {} (artifacts.dir)", .dir.display())]
+    Missing {
+        /// `artifacts.dir`.
+        dir: PathBuf,
+        /// The content.
+        hash: ContentHash,
+    },
+    /// The file has another content.
+    #[error("the file {hash} in the folder {} (artifacts.dir) is damaged", .dir.display())]
+    Damaged {
+        /// `artifacts.dir`.
+        dir: PathBuf,
+        /// The content.
+        hash: ContentHash,
+    },
+    /// No folder is configured here.
+    #[error("its content is in a folder, and artifacts.dir is not set on this machine")]
+    NoFolder,
+}
+
+impl ArtifactError {
+    /// Returns the exit code of a command that fails so.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::TooLarge { .. } | Self::Source(_) | Self::Damaged { .. } => Exit::Data,
+            Self::Target(_) => Exit::Output,
+            Self::Folder { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
+                Exit::NotPermitted
+            }
+            Self::Folder { .. } => Exit::Unavailable,
+            Self::Missing { .. } => Exit::NotFound,
+            Self::NoFolder => Exit::Config,
+        }
+    }
+}
+
+/// The way to the contents of files: memory, and the folder if one is configured.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    folder: Option<ContentFolder>,
+    redis_bytes_max: u64,
+}
+
+impl Contents {
+    /// Returns the contents as configured.
+    pub fn of(job: &JobConfig) -> Self {
+        let folder = job.artifacts.as_ref().map(ArtifactFolder::clone).map(ContentFolder::new);
+        Self { folder, redis_bytes_max: job.files_size_max }
+    }
+
+    /// Returns true if there is a folder.
+    pub fn has_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Reads a content: to memory if it is small or there is no folder, else into the folder. At most `room`
+    /// bytes of memory are used.
+    ///
+    /// # Errors
+    /// [`ArtifactError`]. Nothing is kept then.
+    pub fn take(&self, source: &mut dyn Read, room: u64) -> Result<Content, ArtifactError> {
+        let in_memory = if self.folder.is_some() { room.min(REDIS_BYTES_MAX) } else { room };
+        let mut bytes = Vec::new();
+        if read_up_to(source, &mut bytes, in_memory)? {
+            return Ok(Content::Bytes(bytes));
+        }
+        let key = "job.files_size_max";
+        let too_large = ArtifactError::TooLarge { bytes_max: self.redis_bytes_max, key };
+        let Some(folder) = &self.folder else { return Err(too_large) };
+        match folder.begin() {
+            Ok(file) => {
+                let mut rest = io::Cursor::new(bytes).chain(source);
+                Ok(Content::Artifact(folder.write(file, &mut rest)?))
+            }
+            // Users of the machine may submit, though the folder is the daemon's.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && room > in_memory => {
+                if read_up_to(source, &mut bytes, room)? {
+                    return Ok(Content::Bytes(bytes));
+                }
+                Err(folder.failed(error))
+            }
+            Err(error) => Err(folder.failed(error)),
+        }
+    }
+
+    /// Writes a content.
+    ///
+    /// # Errors
+    /// [`ArtifactError`]. A part may be written.
+    pub fn give(&self, content: &Content, to: &mut dyn Write) -> Result<(), ArtifactError> {
+        match content {
+            Content::Bytes(bytes) => to.write_all(bytes).map_err(ArtifactError::Target),
+            Content::Artifact(artifact) => self.folder()?.copy(artifact, to),
+        }
+    }
+
+    /// Returns the bytes of a content.
+    ///
+    /// # Errors
+    /// [`ArtifactError`], also if it has more bytes than this.
+    pub fn bytes(&self, content: Content, bytes_max: u64) -> Result<Vec<u8>, ArtifactError> {
+        match content {
+            Content::Bytes(bytes) => Ok(bytes),
+            Content::Artifact(artifact) if artifact.size > bytes_max => {
+                Err(ArtifactError::TooLarge { bytes_max, key: "hero job fetch has no such limit" })
+            }
+            Content::Artifact(artifact) => {
+                let mut bytes = Vec::new();
+                self.folder()?.copy(&artifact, &mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Notes that a job is about to name a content that exists, so that it is not deleted meanwhile.
+    ///
+    /// # Errors
+    /// [`ArtifactError`].
+    pub fn touch(&self, artifact: &Artifact) -> Result<(), ArtifactError> {
+        self.folder()?.touch(artifact)
+    }
+
+    fn folder(&self) -> Result<&ContentFolder, ArtifactError> {
+        self.folder.as_ref().ok_or(ArtifactError::NoFolder)
+    }
+}
+
+/// Appends to `bytes` until it has one byte more than `most`, or the source ends. Returns true if it ended
+/// before.
+fn read_up_to(
+    source: &mut dyn Read,
+    bytes: &mut Vec<u8>,
+    most: u64,
+) -> Result<bool, ArtifactError> {
+    let room = most.saturating_add(1).saturating_sub(bytes.len() as u64);
+    source.take(room).read_to_end(bytes).map_err(ArtifactError::Source)?;
+    Ok(bytes.len() as u64 <= most)
+}
+
+#[cfg(test)]
+mod tests;
