@@ -8,8 +8,9 @@ use crate::proto::job::{
     file_names,
 };
 
-/// The time after which staged files go if no job comes for them, in seconds.
-const STAGED_S: u64 = 3600;
+/// The time after which staged files go if no job comes for them, in seconds: longer than an atomic batch is
+/// staged, which a supervisor may commit after its client has gone.
+const STAGED_S: u64 = 25 * 3600;
 /// The longest time that files are kept without a change of their job, in seconds: 400 days.
 const KEPT_S: u64 = 400 * 86_400;
 /// The field of standard input.

@@ -126,3 +126,19 @@ fn files_that_are_not_allowed_are_rejected_before_the_job_is_stored() {
         .code(1)
         .says("input_files are for scripts that run as processes, and osis does not");
 }
+
+#[test]
+fn files_of_a_job_with_very_many_prerequisites_stay_while_it_waits() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let data = given("data", &file(&redis, "local", b"x"));
+    let lines: Vec<String> = (0..3000)
+        .map(|number| format!(r#"{{"id":"p{number}","script_type":"osis","script":"1"}}"#))
+        .collect();
+    hero.run_with_input(&["submit", "--batch", "-"], &lines.join("\n")).code(0);
+    let ids: Vec<String> = (0..3000).map(|number| format!("p{number}")).collect();
+    let mut args = vec!["submit", "-t", "bash", "--id", "a", "--input", &data, "-e", "true"];
+    args.extend(ids.iter().flat_map(|id| ["--after", id.as_str()]));
+    hero.run(&args).code(0);
+    assert!(redis.ttl(&keys::files("a")) > 30 * 86_400);
+}

@@ -64,6 +64,8 @@ local function begin(job, staged)
   if job.within then rename(staged .. ':pending', PENDING .. id) end
   if job.more then rename(staged .. ':dependents', DEPENDENTS .. id) end
   if job.unique_key then redis.call('SET', UNIQUE .. job.unique_key, id) end
+  -- As `submit_jobs` does.
+  if job.files then redis.pcall('EXPIRE', FILES .. id, 34560000) end
   count(job.script_type, 'submitted')
   number = number + 1
   if job.others then redis.call('SADD', PENDING .. id, GUARD) end

@@ -83,6 +83,7 @@ for _, job in ipairs(jobs) do
   local entry = {
     id = job.id, script_type = job.script_type, queue = job.queue, due = job.due,
     unique_key = job.unique_key, graph = job.graph, place = job.place,
+    files = ARGV[job.fields[2] - 3] == 'input_files',
     others = add('RPUSH', key .. ':others', job.others),
     within = add('SADD', key .. ':pending', job.pending),
     more = add('RPUSH', key .. ':dependents', job.dependents),
