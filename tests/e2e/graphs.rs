@@ -531,3 +531,24 @@ fn object_is_passed_on_from_osis_to_python_and_back() {
         serde_json::json!({ "name": "web", "ports": [80, 443, 8080], "on": true, "sum": 8603 })
     );
 }
+
+#[test]
+fn object_goes_from_job_to_job_between_languages() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let graph = "[job.orders]\ntype = \"osis\"\nscript = '#{ total: 3, names: [`ann`, `bob`] }'\n\
+                 [job.text]\ntype = \"bash\"\nscript = 'echo no json: {'\n\
+                 [job.report]\ntype = \"python\"\nafter = [\"orders\", \"text\"]\nscript = '''\n\
+                 import hero\norders = hero.result('orders')\n\
+                 hero.output({'sum': orders['total'] + 1, 'who': orders['names'], 'text': hero.result('text')})\n\
+                 '''\n\
+                 [job.end]\nid = \"end\"\ntype = \"osis\"\nafter = [\"report\"]\n\
+                 script = 'let r = result(\"report\"); `${r.sum} ${r.who[1]} ${r.text}`'\n";
+    file(&redis, "g.toml", graph);
+    let _units =
+        ["osis", "bash", "python"].map(|of| hero.actor(&format!("{of}-default-1")).start());
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    hero.run(&["job", "wait", "end"]).code(0);
+    let output = field(&redis, "end", "output").expect("it finished");
+    assert_eq!(output.trim_end(), "4 bob no json: {");
+}

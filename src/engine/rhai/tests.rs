@@ -188,6 +188,9 @@ fn constants_are_visible_in_functions_and_can_be_shadowed() {
     assert_eq!(output(&engine, "let f = || ENV[\"GREETING\"]; f.call()"), "hello");
     assert_eq!(output(&engine, "fn f() { INPUTS.first + INPUTS[\"b\"].type_of() } f()"), "42()");
     assert_eq!(output(&engine, "let i = INPUTS; i.c = 1; `${i.len()} ${INPUTS.len()}`"), "3 2");
+    assert_eq!(output(&engine, "result(\"first\") + 1"), "43", "JSON is a value");
+    assert_eq!(output(&engine, "fn f() { result(\"b\").type_of() } f()"), "()");
+    assert!(message(&engine, "result(\"other\")").contains("does not wait for `other`"));
     assert_eq!(output(&engine, "let JOB_ID = 5; JOB_ID += 1; JOB_ID"), "6");
     assert_eq!(output(&engine, "fn f(JOB_ID) { JOB_ID } f(3)"), "3");
     assert!(message(&engine, "JOB_ID = 1;").contains("JOB_ID"));

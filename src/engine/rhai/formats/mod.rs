@@ -11,7 +11,9 @@ use ::rhai::{Dynamic, Map};
 
 use super::functions::Functions;
 use super::runtime::context::RhaiResult;
+use super::runtime::run::with;
 use crate::config::RhaiLimits;
+use crate::proto::text::shown;
 
 pub(super) use encode::to_json;
 
@@ -41,6 +43,18 @@ let data = json_parse(`{"name": "web", "ports": [80, 443]}`);
 data.ports[1]
 // → 443"#,
             move |text: &str| named("json_parse", json::parse(text, &of)),
+        )
+        .returns("any");
+    let of = limits.clone();
+    functions
+        .add(
+            "result",
+            ["prerequisite"],
+            "Returns what a prerequisite of the job returned, by its id, or by its name in a graph: the \
+             value of an output that is JSON, the text of any other, `()` if it did not finish. INPUTS has \
+             all outputs as texts.",
+            "try { result(\"orders\").total } catch (error) { print(error) }",
+            move |prerequisite: &str| named("result", result(prerequisite, &of)),
         )
         .returns("any");
     let of = limits.clone();
@@ -80,6 +94,20 @@ data.mail
             move |text: &str| named("parse_yaml", yaml::parse(text, &of)),
         )
         .returns("any");
+}
+
+/// Returns the result of a prerequisite as a value.
+fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
+    let output = with(|run| run.script.inputs.get(prerequisite).cloned()).flatten();
+    let output = output.ok_or_else(|| {
+        format!("the job does not wait for `{}`: INPUTS.keys() has the names", shown(prerequisite))
+    })?;
+    let Some(text) = output else { return Ok(Dynamic::UNIT) };
+    // What is JSON and exceeds the limits is an error, not a text.
+    match serde_json::from_str::<serde::de::IgnoredAny>(&text) {
+        Ok(_) => json::parse(&text, limits),
+        Err(_) => Ok(text.to_string().into()),
+    }
 }
 
 fn register_encoders(functions: &mut Functions<'_>, limits: &RhaiLimits) {

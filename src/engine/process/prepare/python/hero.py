@@ -6,7 +6,8 @@
     hero.output({"answer": 42})       # the output of the job, instead of standard output
     hero.retry_in("5m", "busy")       # ends the script: run the job again later, no attempt is lost
     hero.discard("no such customer")  # ends the script in an error that is not retried
-    hero.inputs                       # the outputs of the job's prerequisites, by id
+    hero.inputs                       # the outputs of the job's prerequisites, by id and name
+    hero.result("orders")             # one of them as a value, if it is JSON
     hero.params                       # the parameters of the job, by name
 
 Outside a job the same functions print, so that a script can be tested by hand.
@@ -16,7 +17,7 @@ import json
 import os
 import sys
 
-__all__ = ["discard", "inputs", "log", "output", "params", "progress", "retry_in"]
+__all__ = ["discard", "inputs", "log", "output", "params", "progress", "result", "retry_in"]
 
 
 def output(value):
@@ -61,6 +62,18 @@ def _seconds(delay):
         if number != delay and number.isdecimal():
             return int(number) * worth
     raise ValueError(f"{delay!r} is not a delay: write a number of seconds, or a text such as \"5m\"")
+
+
+def result(prerequisite):
+    """Returns what a prerequisite returned, by its id or its name in a graph.
+
+    That is the value of an output that is JSON, the text of any other, None if it did not finish.
+    """
+    text = __getattr__("inputs")[prerequisite]
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return text
 
 
 def _send(message):
