@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::graph::Graph;
 use super::{Client, ClientError, accepted};
-use crate::proto::graph::GraphKind;
+use crate::proto::graph::{GraphCallback, GraphKind};
 use crate::proto::job::{Job, JobId, JobName};
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
 
@@ -15,12 +15,14 @@ pub struct NewBatch {
     pub id: JobId,
     /// Its name; several may have the same.
     pub name: Option<JobName>,
+    /// The jobs that start at its end, with the settings of a graph's.
+    pub callbacks: BTreeMap<GraphCallback, Job>,
 }
 
 impl Default for NewBatch {
     /// A batch with a random id and without a name.
     fn default() -> Self {
-        Self { id: JobId::random(), name: None }
+        Self { id: JobId::random(), name: None, callbacks: BTreeMap::new() }
     }
 }
 
@@ -32,7 +34,7 @@ impl NewBatch {
             kind: GraphKind::Batch,
             name: self.name.clone(),
             caller,
-            callbacks: Vec::new(),
+            callbacks: self.callbacks.iter().map(|(of, job)| (*of, job.clone())).collect(),
         }
     }
 }
@@ -58,7 +60,7 @@ impl Client {
 
     /// Submits a batch as [`Client::submit_all`] does, its jobs known by the id of the batch. May be called
     /// again for more jobs of the same batch, the first time with `is_new`: up to
-    /// [`Store::BATCH_JOBS_MAX`] jobs in all.
+    /// [`Store::BATCH_JOBS_MAX`] jobs in all. [`Client::close_batch`] must follow if it has callbacks.
     ///
     /// # Errors
     /// [`ClientError::GraphTaken`] if another has the id; as [`Client::submit_all`].
@@ -71,10 +73,22 @@ impl Client {
         for job in jobs {
             self.check(job)?;
         }
+        self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
         if is_new && !self.store.open_batch(&batch.stored_with(jobs)).await? {
             return Err(ClientError::GraphTaken(batch.id.clone()));
         }
         self.submit_all(&members(jobs, &batch.id)).await
+    }
+
+    /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn close_batch(&self, batch: &NewBatch) -> Result<(), ClientError> {
+        if batch.callbacks.is_empty() {
+            return Ok(());
+        }
+        Ok(self.store.close_batch(&batch.id, self.job.kept()).await?)
     }
 
     /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
@@ -89,7 +103,7 @@ impl Client {
         graph: &Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         let jobs = graph.jobs()?;
-        self.check_callbacks(graph)?;
+        self.check_callbacks(graph.len(), graph.callbacks())?;
         let new = graph.stored_with(&jobs);
         let jobs = members(&jobs, graph.id());
         let submitted = self.submit_batch(&jobs, Some(&new), &|place| graph.name(place)).await;
@@ -103,10 +117,15 @@ impl Client {
         Ok(graph.ids())
     }
 
-    fn check_callbacks(&self, graph: &Graph) -> Result<(), ClientError> {
-        for (callback, job) in graph.callbacks() {
+    /// Checks the callbacks of a graph or batch that has so many jobs.
+    fn check_callbacks<'a>(
+        &self,
+        place: usize,
+        callbacks: impl Iterator<Item = (GraphCallback, &'a Job)>,
+    ) -> Result<(), ClientError> {
+        for (callback, job) in callbacks {
             self.check(job).map_err(|error| ClientError::Refused {
-                place: graph.len(),
+                place,
                 name: callback.as_str().to_owned(),
                 error: Box::new(error.into()),
             })?;
@@ -120,7 +139,7 @@ impl Client {
     /// # Errors
     /// As [`Client::submit_graph`].
     pub fn check_graph(&self, graph: &Graph) -> Result<(), ClientError> {
-        self.check_callbacks(graph)?;
+        self.check_callbacks(graph.len(), graph.callbacks())?;
         self.check_batch(&graph.jobs()?, &|place| graph.name(place))
     }
 
@@ -145,6 +164,7 @@ impl Client {
         batch: &NewBatch,
         jobs: &[Job],
     ) -> Result<Vec<JobId>, ClientError> {
+        self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
         let new = batch.stored_with(jobs);
         let jobs = members(jobs, &batch.id);
         self.submit_batch(&jobs, Some(&new), &|place| jobs[place].id.to_string()).await?;

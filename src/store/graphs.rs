@@ -6,7 +6,7 @@ use serde_json::json;
 use super::submission::named_target;
 use super::{Store, StoreError};
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
-use crate::proto::job::{Job, JobId, JobName};
+use crate::proto::job::{Job, JobId, JobName, Retention};
 
 const READING: &str = "reading graphs";
 
@@ -94,7 +94,27 @@ impl Store {
     pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool, StoreError> {
         let mut script = self.scripts.open_graph.prepare_invoke();
         batch.write(&mut script, 0);
+        if !batch.callbacks.is_empty() {
+            script.arg("open").arg("1");
+        }
         Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
+    }
+
+    /// Notes that a batch with callbacks has all its jobs. If they have ended, this is its end.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn close_batch(
+        &self,
+        id: &JobId,
+        retention: impl Into<Retention>,
+    ) -> Result<(), StoreError> {
+        let mut script = self.scripts.close_batch.prepare_invoke();
+        script.arg(id.as_str());
+        if self.invoke::<u8>("closing a batch", &script).await? == 1 {
+            self.settle(retention).await?;
+        }
+        Ok(())
     }
 
     /// Deletes a graph or batch; its jobs stay. Returns whether there was one.

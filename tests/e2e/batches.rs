@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{Hero, Redis, keys};
+use crate::support::{Hero, Redis, keys, wait_until};
 
 #[test]
 fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
@@ -117,4 +117,48 @@ fn batch_is_an_object_with_an_id_and_a_name() {
     let again = ["submit", "--batch", "-", "--id", "whole"];
     let refused = hero.run_with_input(&again, &lines("e", "f")).code(65).stdout("");
     refused.says("the id whole is that of another");
+}
+
+#[test]
+fn callbacks_of_a_batch_start_once_when_all_its_lines_are_submitted_and_ended() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let write = |name: &str, text: &str| {
+        std::fs::write(redis.folder().join(name), text).expect("writing a file");
+    };
+    write(
+        "good.rhai",
+        "`${ENV.HERO_GRAPH_NAME}: ${ENV.HERO_GRAPH_FINISHED} of ${ENV.HERO_GRAPH_JOBS}`",
+    );
+    write("bad.rhai", "`${ENV.HERO_GRAPH_STATE}, ${ENV.HERO_GRAPH_FAILED} failed`");
+    let _osis = hero.actor("osis-default-1").start();
+    let submit = |id: &str, script: &str, more: &[&str]| {
+        // More than one call to Redis, so the first jobs have ended before the last are submitted.
+        let line = |number: usize| {
+            format!(r#"{{"id":"{id}{number}","script_type":"osis","script":"{script}"}}"#)
+        };
+        let lines: Vec<String> = (0..600).map(line).collect();
+        let args =
+            ["submit", "--batch", "-", "--id", id, "--name", id, "--on-success", "good.rhai"];
+        let args = [&args[..], &["--on-failure", "bad.rhai"], more].concat();
+        hero.run_with_input(&args, &lines.join("\n")).code(0);
+        hero.run(&["graph", "wait", id]);
+    };
+    let called = |id: &str, name: &str| {
+        let key = keys().graph(&id.parse().expect("legal"));
+        let field = format!("{name}_job");
+        wait_until("it is called", || redis.field(&key, &field).is_some());
+        let job = redis.field(&key, &field).expect("called");
+        hero.run(&["job", "wait", &job]).code(0).stdout
+    };
+    submit("a", "1", &[]);
+    assert_eq!(called("a", "on_success"), "a: 600 of 600\n");
+    submit("b", "throw 1", &["--all-or-none"]);
+    assert_eq!(called("b", "on_failure"), "failed, 600 failed\n");
+    for id in ["a", "b"] {
+        let key = keys().graph(&id.parse().expect("legal"));
+        assert_eq!(redis.field(&key, "ends").as_deref(), Some("1"));
+        assert_eq!(redis.field(&key, "open"), None);
+    }
+    hero.run(&["submit", "--batch", "-", "--on-end", "none.rhai"]).code(66).says("no such file");
 }

@@ -55,6 +55,9 @@ pub(super) async fn run(
             client.drop_empty_batch(&batch.id).await?;
             tally.is_stored = false;
         }
+        if tally.is_stored {
+            client.close_batch(batch).await?;
+        }
     }
     tally.end(path, batch)
 }

@@ -5,6 +5,7 @@ mod batch;
 mod entrances;
 mod graph;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,11 +13,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::job_options::JobOptions;
+use super::script::ScriptSource;
 use super::{Global, output, script_doc};
 use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
 use crate::error::{Error, Exit};
-use crate::proto::job::{JobId, JobName, JobSpec};
+use crate::proto::graph::GraphCallback;
+use crate::proto::job::{Job, JobId, JobName, JobSpec};
 use crate::proto::text::{counted, escape_lines};
 use crate::store::Hindrance;
 
@@ -30,6 +33,7 @@ use crate::store::Hindrance;
                         hero submit --unique-by script --unique-for 10m report.py -- north\n  \
                         hero submit --graph release.toml\n  \
                         hero submit --check --graph release.toml\n  \
+                        hero submit --batch jobs.jsonl --on-end report.py\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n\
                         A graph has a table [job.NAME] for each job, with script or file, type,\n\
                         after, after_any (names of the graph, or ids) and the options above. A\n\
@@ -48,6 +52,44 @@ pub(super) struct Submit {
     /// Submit all jobs of the batch, or none if one is rejected
     #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"])]
     all_or_none: bool,
+    #[command(flatten)]
+    callbacks: CallbackFiles,
+}
+
+/// The scripts that start at the end of a batch.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "the names of the options")]
+struct CallbackFiles {
+    /// Run this script once all jobs of the batch have finished
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    on_success: Option<PathBuf>,
+    /// Run this script once all jobs of the batch have ended, if not all finished
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    on_failure: Option<PathBuf>,
+    /// Run this script once all jobs of the batch have ended
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    on_end: Option<PathBuf>,
+}
+
+impl CallbackFiles {
+    /// Reads the scripts; the extension of each says its type.
+    fn jobs(self, config: &Config) -> Result<BTreeMap<GraphCallback, Job>, Error> {
+        let files = [self.on_success, self.on_failure, self.on_end];
+        let given = GraphCallback::ALL.into_iter().zip(files);
+        let read =
+            given.filter_map(|(callback, file)| Some((callback, file?))).map(|(of, file)| {
+                let source = ScriptSource::of(Some(file), None);
+                let script_type = source.script_type(None, config)?;
+                let spec = JobSpec {
+                    script: source.read(config.job.script_size_max)?,
+                    extension: source.extension(&script_type, config),
+                    script_type: Some(script_type),
+                    ..JobSpec::default()
+                };
+                Ok((of, Job::from(spec)))
+            });
+        read.collect()
+    }
 }
 
 impl Submit {
@@ -59,7 +101,8 @@ impl Submit {
         } else if let Some(file) = &self.batch {
             let client = Client::open(&config)?;
             let (id, name) = self.options.id_and_name()?;
-            let new = NewBatch { id: id.unwrap_or_else(JobId::random), name };
+            let callbacks = self.callbacks.jobs(&config)?;
+            let new = NewBatch { id: id.unwrap_or_else(JobId::random), name, callbacks };
             batch::run(&client, &config, file, &new, self.all_or_none, global.json).await?;
         } else {
             let client = Client::open(&config)?;
@@ -168,6 +211,7 @@ mod tests {
             &["--graph", "g.toml"][..],
             &["--batch", "-"],
             &["--batch", "b", "--all-or-none", "--name", "nightly"],
+            &["--batch", "b", "--on-end", "e.py", "--on-success", "s.py", "--on-failure", "f.py"],
             &["--graph", "g.toml", "--name", "nightly", "--id", "g1"],
             &["--graph", "g.toml", "--check"],
             &["-e", "1", "-t", "osis"],
@@ -183,6 +227,8 @@ mod tests {
             &["--batch", "b", "--limit-key", "k"],
             &["--graph", "g.toml", "--limit-key", "k"],
             &["--graph", "g.toml", "--delay", "1s"],
+            &["--graph", "g.toml", "--on-end", "e.py"],
+            &["-e", "1", "-t", "osis", "--on-end", "e.py"],
             &["--graph", "g.toml", "--all-or-none"],
             &["-e", "1", "--all-or-none"],
             &[],

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::caller::Scope;
 use super::super::error::RpcError;
 use super::super::method::{CallContext, Method};
+use super::graph::callbacks;
 use super::job_types::JobSettings;
 use super::params::Spelled;
 use crate::client::{ClientError, NewBatch};
@@ -37,6 +38,13 @@ struct Batch {
     name: Option<Spelled<JobName>>,
     /// The id of the batch; a random UUID without one.
     id: Option<Spelled<JobId>>,
+    /// The job that starts once all jobs have finished. It gets the id, name, state and counts of the batch
+    /// as variables, `HERO_GRAPH_ID` and so on.
+    on_success: Option<JobSettings>,
+    /// The job that starts once all jobs have ended, and not all finished.
+    on_failure: Option<JobSettings>,
+    /// The job that starts once all jobs have ended.
+    on_end: Option<JobSettings>,
 }
 
 /// The jobs of a batch that were accepted, and the others.
@@ -78,6 +86,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     let batch = NewBatch {
         id: given.id.map_or(new.id, |Spelled(id)| id),
         name: given.name.map(|Spelled(name)| name),
+        callbacks: callbacks(&context, [given.on_success, given.on_failure, given.on_end]).await?,
     };
     let mut ids = Vec::new();
     if !given.all_or_none {
@@ -92,6 +101,9 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
             }
         }
         refused.sort_by_key(|refused| refused.line);
+        if !ids.is_empty() {
+            context.client.close_batch(&batch).await?;
+        }
     } else if refused.is_empty() {
         match context.client.submit_all_or_none_of(&batch, &jobs).await {
             Ok(all) => ids.extend(all.iter().map(ToString::to_string)),

@@ -14,7 +14,7 @@ use super::job_types::JobSettings;
 use super::params::{Spelled, page_size, patience};
 use crate::client::{ClientError, Graph, GraphChange, GraphDocument, JobOfGraphDocument};
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
-use crate::proto::job::{JobId, JobName};
+use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
 
 pub(super) fn methods() -> [Method; 7] {
@@ -128,23 +128,36 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
         })?;
         graph.add(name, job).waits_for(after, after_any);
     }
-    let callbacks = [given.on_success, given.on_failure, given.on_end];
-    for (callback, settings) in GraphCallback::ALL.into_iter().zip(callbacks) {
-        if let Some(settings) = settings {
-            let job = settings.job(&context)?;
-            context.has_type(&job)?;
-            if job.spec.run_at.is_some() || job.spec.waits_for().next().is_some() {
-                let name = callback.as_str();
-                let message = format!("{name}: the end of its graph alone starts a callback");
-                return Err(RpcError::new(code::INVALID_PARAMS, message).with("name", name));
-            }
-            graph.on(callback, job);
-        }
+    let given = [given.on_success, given.on_failure, given.on_end];
+    for (callback, job) in callbacks(&context, given).await? {
+        graph.on(callback, job);
     }
     context.check_new(&graph.jobs()?).await?;
     let ids = context.client.submit_graph(&graph).await?;
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
     Ok(SubmittedGraph { graph_id: graph.id().to_string(), jobs: ids.collect() })
+}
+
+/// Reads the callbacks of a graph or batch, in the order of [`GraphCallback::ALL`].
+pub(super) async fn callbacks(
+    context: &CallContext,
+    given: [Option<JobSettings>; 3],
+) -> Result<BTreeMap<GraphCallback, Job>, RpcError> {
+    let mut callbacks = BTreeMap::new();
+    for (callback, settings) in GraphCallback::ALL.into_iter().zip(given) {
+        let Some(settings) = settings else { continue };
+        let job = settings.job(context)?;
+        context.has_type(&job)?;
+        if job.spec.run_at.is_some() || job.spec.waits_for().next().is_some() {
+            let name = callback.as_str();
+            let message = format!("{name}: the end of its graph alone starts a callback");
+            return Err(RpcError::new(code::INVALID_PARAMS, message).with("name", name));
+        }
+        callbacks.insert(callback, job);
+    }
+    let jobs: Vec<Job> = callbacks.values().cloned().collect();
+    context.check_new(&jobs).await?;
+    Ok(callbacks)
 }
 
 /// A page of graphs and batches to list.

@@ -1072,9 +1072,9 @@ class Methods:
         answer: ToldActors = self._call("actor.stop", _given({"actor": actor}))
         return answer
 
-    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None) -> SubmittedBatch:
+    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
     def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:
@@ -1355,9 +1355,9 @@ class AsyncMethods:
         answer: ToldActors = await self._call("actor.stop", _given({"actor": actor}))
         return answer
 
-    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None) -> SubmittedBatch:
+    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end}))
         return answer
 
     async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[str] = None, overlap: Optional[str] = None) -> ChangedPeriodicJob:

@@ -4,7 +4,7 @@
 -- needs: wrong_type time names
 
 -- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
--- the graph with its last job, and opens it again with a job that runs again. Returns true if `settle`
+-- the graph with its last job, unless it is a batch that gets more jobs, and opens it again with a job that runs again. Returns true if `settle`
 -- has its callbacks to start.
 local function note_in_graph(graph, id, status, text, at, kept_ms)
   local step, unended_ms, reply_ttl_s = 1000000000, 7776000000, '60'
@@ -14,14 +14,14 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   local outcome = status == 'finished' and 1 or status ~= 'error' and 0
     or (text == 'stopped' or text == 'stopped_by_request') and 3 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
-  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks')
+  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open')
   local ttl_ms, calls_back = unended_ms, false
   if outcome == 0 then
     if info[3] then redis.call('HDEL', key, 'ended_at') end
   else
     local kept = math.max(tonumber(info[2] or 0) or 0, kept_ms)
     redis.call('HSET', key, 'kept_ms', integer(kept))
-    if redis.call('ZCOUNT', jobs, 0, step - 1) == 0
+    if not info[5] and redis.call('ZCOUNT', jobs, 0, step - 1) == 0
       and redis.call('ZCARD', jobs) == tonumber(info[1] or 0) then
       ttl_ms = kept
       if not info[3] then
