@@ -10,9 +10,9 @@ use std::path::PathBuf;
 pub use aged::{AgedContents, SetAside};
 pub use folder::ContentFolder;
 
-use crate::config::{ArtifactFolder, JobConfig, format_size};
+use crate::config::{JobConfig, format_size};
 use crate::error::{Exit, reason};
-use crate::proto::job::{Artifact, Content, ContentHash};
+use crate::proto::job::{Artifact, ContentHash, FileBody};
 
 /// A content of up to this size is kept in Redis, also if there is a folder.
 const REDIS_BYTES_MAX: u64 = 64 << 10;
@@ -89,7 +89,7 @@ pub struct Contents {
 impl Contents {
     /// Returns the contents as configured.
     pub fn of(job: &JobConfig) -> Self {
-        let folder = job.artifacts.as_ref().map(ArtifactFolder::clone).map(ContentFolder::new);
+        let folder = job.artifacts.clone().map(ContentFolder::new);
         Self { folder, redis_bytes_max: job.files_size_max }
     }
 
@@ -103,11 +103,11 @@ impl Contents {
     ///
     /// # Errors
     /// [`ArtifactError`]. Nothing is kept then.
-    pub fn take(&self, source: &mut dyn Read, room: u64) -> Result<Content, ArtifactError> {
+    pub fn take(&self, source: &mut dyn Read, room: u64) -> Result<FileBody, ArtifactError> {
         let in_memory = if self.folder.is_some() { room.min(REDIS_BYTES_MAX) } else { room };
         let mut bytes = Vec::new();
         if read_up_to(source, &mut bytes, in_memory)? {
-            return Ok(Content::Bytes(bytes));
+            return Ok(FileBody::Bytes(bytes));
         }
         let key = "job.files_size_max";
         let too_large = ArtifactError::TooLarge { bytes_max: self.redis_bytes_max, key };
@@ -115,12 +115,12 @@ impl Contents {
         match folder.begin() {
             Ok(file) => {
                 let mut rest = io::Cursor::new(bytes).chain(source);
-                Ok(Content::Artifact(folder.write(file, &mut rest)?))
+                Ok(FileBody::Artifact(folder.write(file, &mut rest)?))
             }
             // Users of the machine may submit, though the folder is the daemon's.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && room > in_memory => {
                 if read_up_to(source, &mut bytes, room)? {
-                    return Ok(Content::Bytes(bytes));
+                    return Ok(FileBody::Bytes(bytes));
                 }
                 Err(folder.failed(error))
             }
@@ -132,10 +132,10 @@ impl Contents {
     ///
     /// # Errors
     /// [`ArtifactError`]. A part may be written.
-    pub fn give(&self, content: &Content, to: &mut dyn Write) -> Result<(), ArtifactError> {
+    pub fn give(&self, content: &FileBody, to: &mut dyn Write) -> Result<(), ArtifactError> {
         match content {
-            Content::Bytes(bytes) => to.write_all(bytes).map_err(ArtifactError::Target),
-            Content::Artifact(artifact) => self.folder()?.copy(artifact, to),
+            FileBody::Bytes(bytes) => to.write_all(bytes).map_err(ArtifactError::Target),
+            FileBody::Artifact(artifact) => self.folder()?.copy(artifact, to),
         }
     }
 
@@ -143,13 +143,13 @@ impl Contents {
     ///
     /// # Errors
     /// [`ArtifactError`], also if it has more bytes than this.
-    pub fn bytes(&self, content: Content, bytes_max: u64) -> Result<Vec<u8>, ArtifactError> {
+    pub fn bytes(&self, content: FileBody, bytes_max: u64) -> Result<Vec<u8>, ArtifactError> {
         match content {
-            Content::Bytes(bytes) => Ok(bytes),
-            Content::Artifact(artifact) if artifact.size > bytes_max => {
+            FileBody::Bytes(bytes) => Ok(bytes),
+            FileBody::Artifact(artifact) if artifact.size > bytes_max => {
                 Err(ArtifactError::TooLarge { bytes_max, key: "hero job fetch has no such limit" })
             }
-            Content::Artifact(artifact) => {
+            FileBody::Artifact(artifact) => {
                 let mut bytes = Vec::new();
                 self.folder()?.copy(&artifact, &mut bytes)?;
                 Ok(bytes)

@@ -1,5 +1,6 @@
 //! The folder: `NAMESPACE.files/ab/SHA-256`, and `NAMESPACE.files/new/` for what is being written.
 
+use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -219,7 +220,10 @@ impl Hasher {
 
     fn finish(self) -> io::Result<ContentHash> {
         let digest = self.context.finish();
-        let text: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = digest.as_ref().iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
         // 32 bytes have this form.
         text.parse().map_err(|_| io::Error::other("no SHA-256"))
     }

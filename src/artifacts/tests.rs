@@ -10,6 +10,7 @@ use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
 use super::*;
+use crate::config::ArtifactFolder;
 
 const KIB: u64 = 1024;
 /// The SHA-256 of 100 KiB of zeros, as sha256sum writes it.
@@ -25,14 +26,14 @@ fn contents(dir: &Path) -> Contents {
     Contents::of(&JobConfig { files_size_max: 150 * KIB, artifacts, ..JobConfig::default() })
 }
 
-fn take(contents: &Contents, len: u64) -> Result<Content, ArtifactError> {
+fn take(contents: &Contents, len: u64) -> Result<FileBody, ArtifactError> {
     contents.take(&mut Cursor::new(vec![0; usize::try_from(len).expect("small")]), 150 * KIB)
 }
 
 fn artifact(contents: &Contents, len: u64) -> Artifact {
     match take(contents, len).expect("kept") {
-        Content::Artifact(artifact) => artifact,
-        Content::Bytes(_) => panic!("it is in memory"),
+        FileBody::Artifact(artifact) => artifact,
+        FileBody::Bytes(_) => panic!("it is in memory"),
     }
 }
 
@@ -66,7 +67,7 @@ fn large_content_is_a_file_with_its_hash_and_a_small_one_is_in_memory() {
     let dir = tempfile::tempdir().expect("a folder");
     let contents = contents(dir.path());
     assert!(
-        matches!(take(&contents, 64 * KIB), Ok(Content::Bytes(bytes)) if bytes.len() == 65_536)
+        matches!(take(&contents, 64 * KIB), Ok(FileBody::Bytes(bytes)) if bytes.len() == 65_536)
     );
     assert!(!dir.path().join("h.files").exists(), "nothing was written");
     let kept = artifact(&contents, 100 * KIB);
@@ -79,9 +80,9 @@ fn large_content_is_a_file_with_its_hash_and_a_small_one_is_in_memory() {
     let file = format!("h.files/{}/{ZEROS}", &ZEROS[..2]);
     assert_eq!((mode("h.files"), mode(&file)), (0o700, 0o600));
     let mut copy = Vec::new();
-    contents.give(&Content::Artifact(kept.clone()), &mut copy).expect("given");
+    contents.give(&FileBody::Artifact(kept.clone()), &mut copy).expect("given");
     assert_eq!(copy, vec![0; 100 << 10]);
-    assert!(contents.bytes(Content::Artifact(kept), 99 * KIB).is_err());
+    assert!(contents.bytes(FileBody::Artifact(kept), 99 * KIB).is_err());
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn missing_and_damaged_contents_are_errors_with_folder_and_hash() {
     let kept = artifact(&contents, 100 * KIB);
     let path = dir.path().join(format!("h.files/{}/{ZEROS}", &ZEROS[..2]));
     let said = || {
-        let content = Content::Artifact(kept.clone());
+        let content = FileBody::Artifact(kept.clone());
         contents.give(&content, &mut Vec::new()).expect_err("not as it was").to_string()
     };
     fs::write(&path, vec![1; 100 << 10]).expect("written");

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Client, ClientError};
 use crate::artifacts::{ArtifactError, Contents};
 use crate::proto::job::{
-    Content, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES,
+    FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES,
 };
 use crate::store::FileSide;
 
@@ -88,10 +88,10 @@ impl Client {
         let settle = move || {
             for content in files.inputs.values_mut().chain(&mut files.stdin) {
                 match content {
-                    Content::Bytes(bytes) => {
+                    FileBody::Bytes(bytes) => {
                         *content = contents.take(&mut bytes.as_slice(), room)?;
                     }
-                    Content::Artifact(artifact) => contents.touch(artifact)?,
+                    FileBody::Artifact(artifact) => contents.touch(artifact)?,
                 }
             }
             Ok(files)
@@ -140,7 +140,7 @@ impl Client {
         &self,
         id: &JobId,
         name: &FileName,
-    ) -> Result<Option<Content>, ClientError> {
+    ) -> Result<Option<FileBody>, ClientError> {
         let job = self.get_job(id).await?;
         for (side, names, field) in [
             (FileSide::Output, job.output_files(), OUTPUT_FILES),
@@ -161,7 +161,7 @@ impl Client {
     /// [`ClientError::File`].
     pub async fn file_bytes(
         &self,
-        content: Content,
+        content: FileBody,
         bytes_max: u64,
     ) -> Result<Vec<u8>, ClientError> {
         let contents = Contents::of(&self.job);

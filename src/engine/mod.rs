@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::error::reason;
-use crate::proto::job::{AskedBounds, Content, JobOutput, NamedFiles, OutputOverflow, Params};
+use crate::proto::job::{AskedBounds, FileBody, JobOutput, NamedFiles, OutputOverflow, Params};
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
@@ -75,7 +75,7 @@ pub struct InputFiles {
     /// The files that its prerequisites left, by the names or the ids of these.
     pub of_prerequisites: BTreeMap<String, NamedFiles>,
     /// Its standard input.
-    pub stdin: Option<Content>,
+    pub stdin: Option<FileBody>,
 }
 
 impl InputFiles {

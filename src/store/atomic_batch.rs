@@ -344,19 +344,18 @@ impl StagedJob<'_> {
         for id in more {
             script.arg(id.as_str());
         }
-        let mut further = Vec::new();
+        let mut first = Vec::new();
         if !dependents.is_empty() {
-            further.push(("dependents", format!("[{dependents}]")));
+            first.push(("dependents", format!("[{dependents}]")));
         }
         if !more.is_empty() {
-            further.push(("dependents_more", more.len().to_string()));
+            first.push(("dependents_more", more.len().to_string()));
         }
         let waits = !within.is_empty();
         let status = if waits { JobStatus::WaitingForPrerequisites } else { JobStatus::Created };
-        further.push(("status", status.to_string()));
-        further.push(("created_at", String::new()));
-        script.arg(2 * (fields.len() + further.len()));
-        for (name, value) in fields.iter().chain(&further) {
+        let last = [("status", status.to_string()), ("created_at", String::new())];
+        script.arg(2 * (first.len() + fields.len() + last.len()));
+        for (name, value) in first.iter().chain(fields).chain(&last) {
             script.arg(*name).arg(value);
         }
     }

@@ -4,7 +4,7 @@ use redis::{FromRedisValue, RedisResult, ScriptInvocation};
 
 use super::{Store, StoreError};
 use crate::proto::job::{
-    Artifact, BootId, Content, ContentHash, FileName, JobFiles, JobId, NamedFiles, OUTPUT_FILES,
+    Artifact, BootId, ContentHash, FileBody, FileName, JobFiles, JobId, NamedFiles, OUTPUT_FILES,
     file_names,
 };
 
@@ -105,7 +105,7 @@ impl Store {
         id: &JobId,
         side: FileSide,
         names: &[FileName],
-    ) -> Result<Vec<Option<Content>>, StoreError> {
+    ) -> Result<Vec<Option<FileBody>>, StoreError> {
         self.read_fields(id, names.iter().map(|name| side.field(name)).collect()).await
     }
 
@@ -113,7 +113,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn read_stdin(&self, id: &JobId) -> Result<Option<Content>, StoreError> {
+    pub async fn read_stdin(&self, id: &JobId) -> Result<Option<FileBody>, StoreError> {
         Ok(self.read_fields(id, vec![STDIN.to_owned()]).await?.pop().flatten())
     }
 
@@ -121,7 +121,7 @@ impl Store {
         &self,
         id: &JobId,
         fields: Vec<String>,
-    ) -> Result<Vec<Option<Content>>, StoreError> {
+    ) -> Result<Vec<Option<FileBody>>, StoreError> {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
@@ -136,8 +136,8 @@ impl Store {
         let pairs = std::iter::from_fn(|| Some((values.next()?, values.next()?)));
         Ok(pairs
             .map(|(elsewhere, bytes)| match elsewhere {
-                Some(text) => Artifact::parse(&text).map(Content::Artifact),
-                None => bytes.map(Content::Bytes),
+                Some(text) => Artifact::parse(&text).map(FileBody::Artifact),
+                None => bytes.map(FileBody::Bytes),
             })
             .collect())
     }
@@ -198,10 +198,10 @@ impl Store {
     }
 }
 
-fn add_field(script: &mut ScriptInvocation<'_>, field: String, content: &Content) {
+fn add_field(script: &mut ScriptInvocation<'_>, field: String, content: &FileBody) {
     match content {
-        Content::Bytes(bytes) => script.arg(field).arg(bytes),
-        Content::Artifact(artifact) => {
+        FileBody::Bytes(bytes) => script.arg(field).arg(bytes),
+        FileBody::Artifact(artifact) => {
             script.arg(format!("{ELSEWHERE}{field}")).arg(artifact.to_string())
         }
     };

@@ -12,7 +12,7 @@ use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError, JobFile};
 use crate::error::{Error, Exit, reason};
-use crate::proto::job::{Content, FileName};
+use crate::proto::job::{FileBody, FileName};
 use crate::store::FileSide;
 
 /// List the files of a job: those that its script left, and those that it was given
@@ -90,7 +90,7 @@ impl FetchFile {
 /// Writes a content to a file. Returns its size. A new file is removed if that fails.
 fn write(
     path: &Path,
-    (contents, content): (&Contents, &Content),
+    (contents, content): (&Contents, &FileBody),
     may_replace: bool,
 ) -> Result<u64, Error> {
     let unwritable = |error: &std::io::Error| {

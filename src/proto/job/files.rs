@@ -53,14 +53,14 @@ impl fmt::Display for Artifact {
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum FileBody {
     /// It is kept in Redis.
     Bytes(Vec<u8>),
     /// It is in the folder of `[artifacts]`.
     Artifact(Artifact),
 }
 
-impl Content {
+impl FileBody {
     /// Returns its size in Redis, in bytes.
     pub fn redis_bytes(&self) -> u64 {
         match self {
@@ -70,14 +70,14 @@ impl Content {
     }
 }
 
-impl From<Vec<u8>> for Content {
+impl From<Vec<u8>> for FileBody {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes)
     }
 }
 
 /// Files by their names.
-pub type NamedFiles = BTreeMap<FileName, Content>;
+pub type NamedFiles = BTreeMap<FileName, FileBody>;
 
 /// The files that a submitter gives a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,7 +85,7 @@ pub struct JobFiles {
     /// The files that the script finds in its folder for them.
     pub inputs: NamedFiles,
     /// The standard input of the script.
-    pub stdin: Option<Content>,
+    pub stdin: Option<FileBody>,
 }
 
 /// The field of the hash that names the files of the submitter, a JSON array.
@@ -105,7 +105,7 @@ impl JobFiles {
     }
 
     /// Returns the contents of all.
-    pub fn contents(&self) -> impl Iterator<Item = &Content> {
+    pub fn contents(&self) -> impl Iterator<Item = &FileBody> {
         self.inputs.values().chain(&self.stdin)
     }
 
@@ -114,7 +114,7 @@ impl JobFiles {
     /// # Errors
     /// [`InvalidJob`] if there are more than a job may have.
     pub fn check(&self, bytes_max: u64) -> Result<(), InvalidJob> {
-        let size: u64 = self.contents().map(Content::redis_bytes).sum();
+        let size: u64 = self.contents().map(FileBody::redis_bytes).sum();
         let reason = if self.inputs.len() > Self::COUNT_MAX {
             format!("are more than {} files", Self::COUNT_MAX)
         } else if size > bytes_max {

@@ -31,7 +31,7 @@ pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use exit_codes::ExitCodes;
 pub use files::{
-    Artifact, Content, ContentHash, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
+    Artifact, ContentHash, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
     file_names,
 };
 pub use given::Params;

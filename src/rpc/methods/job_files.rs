@@ -79,10 +79,10 @@ pub(super) struct FileContent {
 pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
     let (Spelled(id), Spelled(name)) = (given.id, given.name);
     context.may_see(&id).await?;
-    let Some(content) = context.client.job_file(&id, &name).await? else {
+    let Some(found) = context.client.job_file(&id, &name).await? else {
         let message = format!("job {id} has no file `{name}`; job.files lists its files");
         return Err(RpcError::new(code::NOT_FOUND, message).with("id", id.as_str()));
     };
-    let bytes = context.client.file_bytes(content, ANSWER_BYTES_MAX).await?;
+    let bytes = context.client.file_bytes(found, ANSWER_BYTES_MAX).await?;
     Ok(FileContent { name: name.to_string(), content: BASE64_STANDARD.encode(bytes) })
 }

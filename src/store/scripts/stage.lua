@@ -8,7 +8,8 @@
 --       its graph or '', its place there, or '' if it comes last;
 --       number of prerequisites outside of the batch, these ('?' before one that only has to end);
 --       number of entries of its pending set, these; number of dependents without room in its
---       field, these; number of fields and values, these, the last two 'created_at', '';
+--       field, these; number of fields and values, these, the last six 'input_files' with its value, if
+--       it has files, 'status' with its value, 'created_at', '';
 --       its status is final if it waits for another job of the batch
 -- returns { 0, '', '' }, or the place of the first refused job and the reason:
 --       'exists', ''                  its id is taken
@@ -83,7 +84,7 @@ for _, job in ipairs(jobs) do
   local entry = {
     id = job.id, script_type = job.script_type, queue = job.queue, due = job.due,
     unique_key = job.unique_key, graph = job.graph, place = job.place,
-    files = ARGV[job.fields[2] - 3] == 'input_files',
+    files = ARGV[job.fields[2] - 5] == 'input_files',
     others = add('RPUSH', key .. ':others', job.others),
     within = add('SADD', key .. ':pending', job.pending),
     more = add('RPUSH', key .. ':dependents', job.dependents),

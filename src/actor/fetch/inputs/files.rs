@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::config::{JobConfig, format_size};
 use crate::engine::InputFiles;
 use crate::proto::job::{
-    Content, FileName, INPUT_FILES, InvalidJob, Job, JobId, NamedFiles, OUTPUT_FILES,
+    FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobId, NamedFiles, OUTPUT_FILES,
 };
 use crate::store::{FileSide, Store, StoreError};
 
@@ -37,7 +37,7 @@ pub(super) async fn read(
             let reason = format!("of prerequisite {id} are gone: run it again");
             return Ok(Err(InvalidJob::new(OUTPUT_FILES, reason)));
         }
-        size += read.values().map(Content::redis_bytes).sum::<u64>();
+        size += read.values().map(FileBody::redis_bytes).sum::<u64>();
         if size > config.files_size_max {
             let max = format_size(config.files_size_max);
             let reason = format!("have left more files than job.files_size_max allows: {max}");
@@ -49,7 +49,7 @@ pub(super) async fn read(
     Ok(Ok(files))
 }
 
-fn found(names: &[FileName], read: Vec<Option<Content>>) -> NamedFiles {
+fn found(names: &[FileName], read: Vec<Option<FileBody>>) -> NamedFiles {
     let read = names.iter().cloned().zip(read);
     read.filter_map(|(name, bytes)| Some((name, bytes?))).collect()
 }

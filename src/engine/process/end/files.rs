@@ -16,7 +16,7 @@ use crate::artifacts::{ArtifactError, Contents};
 use crate::engine::process::prepare::WAY_TO_OUTPUT;
 use crate::engine::process::tree;
 use crate::engine::{Log, Stream};
-use crate::proto::job::{Content, FileName, JobFiles, NamedFiles};
+use crate::proto::job::{FileBody, FileName, JobFiles, NamedFiles};
 use crate::proto::text::shown;
 
 /// The most entries that the log tells of.
@@ -85,7 +85,7 @@ fn read(
     folder: BorrowedFd<'_>,
     name: &CStr,
     (contents, room): (&Contents, u64),
-) -> Result<(FileName, Content), String> {
+) -> Result<(FileName, FileBody), String> {
     let legal = || name.to_str().ok()?.parse::<FileName>().ok();
     let legal = legal().ok_or_else(|| format!("its name is not legal: {}", FileName::FORM))?;
     // A pipe or a device does not block, and is not read.

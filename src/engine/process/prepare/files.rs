@@ -8,7 +8,7 @@ use std::path::Path;
 use super::scratch::Scratch;
 use crate::artifacts::{ArtifactError, Contents};
 use crate::engine::{Failure, InputFiles};
-use crate::proto::job::Content;
+use crate::proto::job::FileBody;
 
 /// The variables with the paths of the two folders, which no job can override.
 const INPUT: &str = "HERO_INPUT_DIR";
@@ -45,7 +45,7 @@ fn write_all(
     new_folder(&output)?;
     env.push((OUTPUT.into(), output.into()));
     let Some(files) = files.filter(|files| !files.is_empty()) else { return Ok(None) };
-    let write = |path: &Path, content: &Content| {
+    let write = |path: &Path, content: &FileBody| {
         let mut file = create(path)?;
         contents.give(content, &mut file)
     };
