@@ -31,7 +31,7 @@ use crate::store::RedisState;
 pub(super) struct Check {
     /// Describe this unit too, and fail if its scripts cannot run here
     unit: Option<String>,
-    /// Say what Redis keeps; fail if it does not answer, refuses the login, or is not durable though
+    /// Say what Redis is and keeps; fail if it does not answer, refuses the login, or is not durable though
     /// the configuration requires it, or if a key has the wrong type
     #[arg(long)]
     redis: bool,
@@ -70,6 +70,9 @@ impl Check {
                 document["unit"]["sandbox"] = json!(own_sandbox(&config, global, unit)?);
             }
             document["warnings"] = json!(warnings);
+            if let Some(state) = &redis {
+                document["redis"] = redis_document(state);
+            }
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
             output::json(&document)?;
             return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
@@ -100,6 +103,9 @@ impl Check {
         }
         if let Some(state) = redis {
             output::line("redis: answers, and no key has the wrong type")?;
+            for fact in state.facts() {
+                output::line(&format!("redis: {fact}"))?;
+            }
             output::line(&format!("redis: keeps {}", state.keeps()))?;
         }
         verdict(&config, unit.as_ref().map(|(_, unit)| unit))
@@ -163,6 +169,22 @@ fn redis_state(config: &Config) -> Result<RedisState, Error> {
         return Err(Error::new(Exit::Config, not_durable(&config.redis.redacted_url(), &state)));
     }
     Ok(state)
+}
+
+fn redis_document(state: &RedisState) -> Value {
+    json!({
+        "version": state.version,
+        "other_server": state.other_server,
+        "role": state.role,
+        "replicas": state.replicas,
+        "in_cluster": state.in_cluster,
+        "user": state.user,
+        "memory_used_bytes": state.memory_used_bytes,
+        "memory_max_bytes": state.memory_max_bytes,
+        "eviction_policy": state.eviction_policy,
+        "keeps": state.keeps(),
+        "is_durable": state.is_durable(),
+    })
 }
 
 /// Warnings about Redis: it may lose jobs, does not answer or refuses the login, or this user may not

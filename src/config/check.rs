@@ -73,6 +73,12 @@ fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result
     let key = |name| KeyPath::of(&["supervisor", name]);
     let (queues, circles) = (&supervisor.legacy_queues, &supervisor.rhailib_circles);
     let keys = Keys::new(redis.namespace.clone());
+    if redis.url.is_cluster() && !circles.is_empty() {
+        let message = "cannot be served with a redis+cluster url: the keys of rhailib \
+                       (rhai_tasks:…) have no namespace, so they are on other nodes; keep Hero and \
+                       rhailib on one Redis until its programs submit jobs";
+        return Err(Fault::new(key("rhailib_circles"), message));
+    }
     if queues.len() > QUEUES_MAX || circles.len() > QUEUES_MAX {
         let name = if queues.len() > QUEUES_MAX { "legacy_queues" } else { "rhailib_circles" };
         return Err(Fault::new(key(name), format!("must be at most {QUEUES_MAX}")));
@@ -427,6 +433,21 @@ mod tests {
                 "[redis]\nnamespace = \"a:b\"",
                 "2:13: redis.namespace: must be 1 to 64 of A-Z, a-z, 0-9, _, . and -, or the same \
                  in braces for Redis Cluster",
+            ),
+            (
+                "[redis]\nurl = \"redis+cluster://a\"\nnamespace = \"prod\"",
+                "3:13: redis.namespace must be in braces with a redis+cluster url, so that one node \
+                 has all keys: write namespace = \"{prod}\"",
+            ),
+            (
+                "[redis]\nurl = \"redis+cluster://a\"",
+                "2:7: redis.namespace must be in braces with a redis+cluster url, so that one node \
+                 has all keys: write namespace = \"{hero}\"",
+            ),
+            (
+                "[redis]\nurl = \"redis+cluster://a/1\"",
+                "2:7: redis.url names a database, but a cluster has only one: the form is \
+                 redis+cluster://HOST:PORT,HOST:PORT/",
             ),
             (
                 "[redis]\npassword_file = \"secret\"",

@@ -16,8 +16,9 @@ use crate::proto::keys::Namespace;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct RedisConfig {
-    /// The address: `redis://HOST:PORT/DB`, `redis+unix:///PATH`, or through sentinels
-    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB`. With `rediss` through TLS.
+    /// The address: `redis://HOST:PORT/DB`, `redis+unix:///PATH`, through sentinels
+    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB`, or some nodes of a cluster
+    /// `redis+cluster://HOST:PORT,HOST:PORT/`. With `rediss` through TLS.
     pub url: RedisUrl,
     /// The prefix of every key; in braces, all keys share one slot of a Redis Cluster.
     #[serde(deserialize_with = "namespace")]
@@ -90,10 +91,24 @@ impl RedisConfig {
         }))
     }
 
+    /// Rejects a namespace whose keys would be spread over a cluster. The error follows the key in a
+    /// message.
+    pub(crate) fn check_slot(&self) -> Result<(), String> {
+        if !self.url.is_cluster() || self.namespace.is_hash_tag() {
+            return Ok(());
+        }
+        Err(format!(
+            "must be in braces with a redis+cluster url, so that one node has all keys: write \
+             namespace = \"{{{}}}\"",
+            self.namespace
+        ))
+    }
+
     /// Rejects settings with which no connection is possible.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["redis", name]);
         self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
+        self.check_slot().map_err(|reason| Fault::new(key("namespace"), reason).or(key("url")))?;
         let files = [
             ("password_file", &self.password_file),
             ("tls_ca_file", &self.tls_ca_file),
@@ -301,6 +316,8 @@ mod tests {
             "rediss+sentinel://me:hunter2@a,b:1/main/0",
             "redis+sentinel://me:hunter2@a,b:1/main/0",
             "redis+sentinel://me:hunter2@a,b:x/main",
+            "rediss+cluster://me:hunter2@a,b:1/",
+            "redis+cluster://me:hunter2@a,b:x/9",
         ] {
             let config = RedisConfig { url: url.into(), ..RedisConfig::default() };
             let printed = format!(

@@ -64,7 +64,7 @@ pub use osis::OsisConfig;
 pub(crate) use periodic_jobs::time_zone;
 pub use periodic_jobs::{CronEntry, CronPlace, Crontab};
 pub use readable::FileReader;
-pub use redis_url::{RedisUrl, SentinelUrl};
+pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig};
 pub use schema::{

@@ -4,13 +4,25 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-const SCHEMES: [&str; 6] =
-    ["redis://", TLS_SCHEME, "redis+unix://", "unix://", SENTINEL_SCHEME, TLS_SENTINEL_SCHEME];
+const SCHEMES: [&str; 8] = [
+    "redis://",
+    TLS_SCHEME,
+    "redis+unix://",
+    "unix://",
+    SENTINEL_SCHEME,
+    TLS_SENTINEL_SCHEME,
+    CLUSTER_SCHEME,
+    TLS_CLUSTER_SCHEME,
+];
 const TLS_SCHEME: &str = "rediss://";
 const SENTINEL_SCHEME: &str = "redis+sentinel://";
 const TLS_SENTINEL_SCHEME: &str = "rediss+sentinel://";
+const CLUSTER_SCHEME: &str = "redis+cluster://";
+const TLS_CLUSTER_SCHEME: &str = "rediss+cluster://";
 /// The default port of a sentinel.
 const SENTINEL_PORT: u16 = 26379;
+/// The default port of a node of a cluster.
+const NODE_PORT: u16 = 6379;
 
 /// The address of Redis. Its password is never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -50,9 +62,29 @@ impl RedisUrl {
         format!("{scheme}{user}{address}?{}", parameters.join("&"))
     }
 
-    /// Returns whether connections to Redis and sentinels use TLS.
+    /// Returns whether connections to Redis, sentinels and nodes of a cluster use TLS.
     pub fn is_tls(&self) -> bool {
-        [TLS_SCHEME, TLS_SENTINEL_SCHEME].iter().any(|scheme| self.0.starts_with(scheme))
+        self.has_scheme(&[TLS_SCHEME, TLS_SENTINEL_SCHEME, TLS_CLUSTER_SCHEME])
+    }
+
+    /// Returns whether it names the nodes of a Redis Cluster.
+    pub fn is_cluster(&self) -> bool {
+        self.has_scheme(&[CLUSTER_SCHEME, TLS_CLUSTER_SCHEME])
+    }
+
+    fn has_scheme(&self, schemes: &[&str]) -> bool {
+        schemes.iter().any(|scheme| self.0.starts_with(scheme))
+    }
+
+    /// Splits a url of one of two schemes, the second with TLS, into login, hosts and the path, which
+    /// begins with its `/`; `None` for another scheme.
+    fn of_several(&self, plain: &str, tls: &str) -> Option<SeveralHosts<'_>> {
+        let schemes = [(plain, "redis"), (tls, "rediss")];
+        let (scheme, rest) =
+            schemes.iter().find_map(|(scheme, of)| Some((*of, self.0.strip_prefix(scheme)?)))?;
+        let (login, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let (hosts, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        Some(SeveralHosts { scheme, login, hosts, path })
     }
 
     /// Rejects a url that cannot be connected to. The error follows the key in a message.
@@ -61,6 +93,7 @@ impl RedisUrl {
             return Err(format!("has an unknown scheme; known are {}", SCHEMES.join(", ")));
         }
         self.sentinels()?;
+        self.cluster()?;
         if self.0.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err("must have no spaces; write them as %20".to_owned());
         }
@@ -78,27 +111,70 @@ impl RedisUrl {
     /// The mistake, which follows the key in a message.
     pub fn sentinels(&self) -> Result<Option<SentinelUrl>, String> {
         const FORM: &str = "the form is redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB";
-        let schemes = [(SENTINEL_SCHEME, "redis"), (TLS_SENTINEL_SCHEME, "rediss")];
-        let found =
-            schemes.iter().find_map(|(scheme, of)| Some((of, self.0.strip_prefix(scheme)?)));
-        let Some((scheme, rest)) = found else { return Ok(None) };
-        let (login, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
-        let (hosts, path) = rest.split_once('/').ok_or_else(|| format!("has no master: {FORM}"))?;
+        let Some(url) = self.of_several(SENTINEL_SCHEME, TLS_SENTINEL_SCHEME) else {
+            return Ok(None);
+        };
+        let path = url.path.strip_prefix('/').ok_or_else(|| format!("has no master: {FORM}"))?;
         let (master, db) = path.split_once('/').unwrap_or((path, "0"));
         if master.is_empty() || master.contains(['?', '#']) {
             return Err(format!("has an illegal master: {FORM}"));
         }
         let db: u32 =
             db.parse().map_err(|_| format!("has a database that is not a number: {FORM}"))?;
-        let sentinels = hosts
-            .split(',')
-            .map(|host| host_and_port(host, SENTINEL_PORT))
-            .collect::<Option<Vec<_>>>();
-        let sentinels = sentinels.ok_or_else(|| format!("has an illegal sentinel: {FORM}"))?;
-        let at = if login.is_empty() { "" } else { "@" };
-        let login = Self(format!("{scheme}://{login}{at}sentinel/{db}"));
+        let sentinels =
+            url.places(SENTINEL_PORT).ok_or_else(|| format!("has an illegal sentinel: {FORM}"))?;
+        let login = url.login(&format!("sentinel/{db}"));
         Ok(Some(SentinelUrl { sentinels, master: master.to_owned(), login }))
     }
+
+    /// Parses a url of the form `redis+cluster://[LOGIN@]HOST[:PORT],HOST[:PORT]/`, or
+    /// `rediss+cluster://…`; `None` for another scheme.
+    ///
+    /// # Errors
+    /// The mistake, which follows the key in a message.
+    pub fn cluster(&self) -> Result<Option<ClusterUrl>, String> {
+        const FORM: &str = "the form is redis+cluster://HOST:PORT,HOST:PORT/";
+        let Some(url) = self.of_several(CLUSTER_SCHEME, TLS_CLUSTER_SCHEME) else {
+            return Ok(None);
+        };
+        if !matches!(url.path, "" | "/" | "/0") {
+            return Err(format!("names a database, but a cluster has only one: {FORM}"));
+        }
+        let nodes = url.places(NODE_PORT).ok_or_else(|| format!("has an illegal node: {FORM}"))?;
+        Ok(Some(ClusterUrl { nodes, login: url.login("node/0") }))
+    }
+}
+
+/// The parts of a url with several hosts.
+struct SeveralHosts<'u> {
+    /// The scheme for one of them.
+    scheme: &'static str,
+    /// User and password as they stand before the `@`.
+    login: &'u str,
+    hosts: &'u str,
+    path: &'u str,
+}
+
+impl SeveralHosts<'_> {
+    /// Returns host and port of each; `None` if one is illegal.
+    fn places(&self, usual: u16) -> Option<Vec<(String, u16)>> {
+        self.hosts.split(',').map(|host| host_and_port(host, usual)).collect()
+    }
+
+    /// Returns a url with the login, whose host only stands for another.
+    fn login(&self, rest: &str) -> RedisUrl {
+        let at = if self.login.is_empty() { "" } else { "@" };
+        RedisUrl(format!("{}://{}{at}{rest}", self.scheme, self.login))
+    }
+}
+
+/// A parsed `redis+cluster://` url.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterUrl {
+    /// Host and port of each node named; never empty.
+    pub nodes: Vec<(String, u16)>,
+    /// A `redis://` or `rediss://` url with the login; its host stands for that of a node.
+    pub login: RedisUrl,
 }
 
 /// A parsed `redis+sentinel://` url.
@@ -124,7 +200,8 @@ pub(super) fn host_and_port(text: &str, usual: u16) -> Option<(String, u16)> {
         },
     };
     let port = port.map_or(Some(usual), |port| port.parse().ok().filter(|p| *p > 0))?;
-    (!host.is_empty()).then(|| (host.to_owned(), port))
+    let is_host = !host.is_empty() && !host.contains(['?', '#']);
+    is_host.then(|| (host.to_owned(), port))
 }
 
 fn redacted_login(login: &str) -> String {
@@ -203,6 +280,8 @@ mod tests {
             ("redis://host", false),
             ("redis+unix:///rediss://", false),
             ("redis+sentinel://host/main", false),
+            ("rediss+cluster://host/", true),
+            ("redis+cluster://host", false),
         ] {
             assert_eq!(RedisUrl::from(url).is_tls(), is_tls, "{url}");
             assert_eq!(RedisUrl::from(url).check(), Ok(()));
@@ -242,6 +321,24 @@ mod tests {
         assert_eq!(RedisUrl::from("redis+sentinel://a/main").check(), Ok(()));
         let url = read("rediss+sentinel://me@a/main/1").expect("legal").expect("of sentinels");
         assert_eq!(url.login.expose(), "rediss://me@sentinel/1");
+    }
+
+    #[test]
+    fn a_cluster_url_is_parsed_into_nodes_and_login() {
+        let read = |url: &str| RedisUrl::from(url).cluster();
+        let host = |host: &str, port| (host.to_owned(), port);
+        assert_eq!(read("redis://a/0"), Ok(None));
+        let url = read("redis+cluster://me:p%40x@a,b:1,[::1]:2/").expect("legal");
+        let url = url.expect("of a cluster");
+        assert_eq!(url.nodes, [host("a", 6379), host("b", 1), host("::1", 2)]);
+        assert_eq!(url.login.expose(), "redis://me:p%40x@node/0");
+        for bad in ["", "/", "a,,b", "a:0", "a:x/", "a/1", "a/x", "a?db=1", "a#x", "a/0?db=2"] {
+            let url = RedisUrl::from(format!("redis+cluster://{bad}"));
+            let message = url.check().expect_err(bad);
+            assert!(message.contains("the form is redis+cluster://HOST"), "{bad}: {message}");
+        }
+        let url = read("rediss+cluster://a:1").expect("legal").expect("of a cluster");
+        assert_eq!(url.login.expose(), "rediss://node/0");
     }
 
     proptest! {

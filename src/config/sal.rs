@@ -67,6 +67,10 @@ impl SalConfig {
         }
         if !self.redis_url.expose().is_empty() {
             let key = KeyPath::of(&["sal", "redis_url"]);
+            if self.redis_url.is_cluster() {
+                let message = "cannot be a redis+cluster url: commands of scripts go to one server";
+                return Err(Fault::new(key, message));
+            }
             self.redis_url.check().map_err(|reason| Fault::new(key, reason))?;
         }
         Ok(())

@@ -71,8 +71,8 @@ impl ProcessSandbox {
                 reads(&RESOLVER_FOLDERS);
                 Some(vec![port, DNS_PORT])
             }
-            // The sentinels tell the port of the master.
-            Reach::Sentinels => {
+            // Sentinels tell the port of the master, nodes of a cluster that of another.
+            Reach::Named => {
                 reads(&RESOLVER_FOLDERS);
                 None
             }

@@ -41,6 +41,13 @@ impl Default for Namespace {
     }
 }
 
+impl Namespace {
+    /// Returns whether it is in braces: then a Redis Cluster keeps all its keys in one slot.
+    pub fn is_hash_tag(&self) -> bool {
+        self.as_str().starts_with('{')
+    }
+}
+
 /// Spells the keys of one namespace.
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
@@ -276,6 +283,12 @@ impl Keys {
         self.key(format_args!("meta:queue:paused"))
     }
 
+    /// A key that never exists, as `!` is in no id: a cluster's answer to it tells whether a node
+    /// has the whole slot of the namespace.
+    pub fn probe(&self) -> String {
+        self.key(format_args!("job:!"))
+    }
+
     /// Returns whether a key is in this namespace.
     pub fn is_own(&self, key: &[u8]) -> bool {
         let namespace = self.namespace.as_str().as_bytes();
@@ -293,6 +306,7 @@ impl Keys {
     pub fn lua(&self) -> String {
         let constants = [
             ("JOB", "job:"),
+            ("PROBE", "job:!"),
             ("WORK", "q:work:"),
             ("CONTROL", "q:ctl:type:"),
             ("REPLY", "q:reply:"),
@@ -423,6 +437,7 @@ mod tests {
             (keys.running(&boot), "hero:meta:boot:running:b7e151628aed4a6abf7158809cf4f3c7"),
             (keys.index(JobStatus::Finished, &osis), "hero:meta:job:index:finished:type:osis"),
             (keys.queues(), "hero:meta:queue:index"),
+            (keys.probe(), "hero:job:!"),
             (keys.types(), "hero:meta:type:index"),
             (keys.actors(), "hero:meta:actor:index"),
             (keys.foreign_actors(), "hero:meta:actor:foreign"),

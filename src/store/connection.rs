@@ -3,19 +3,22 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, FromRedisValue,
-    IntoConnectionInfo, RedisError, TlsCertificates,
+    IntoConnectionInfo, RedisError, TlsCertificates, Value,
 };
 use tokio::sync::Mutex;
 
-use super::error::{CONNECTING, StoreError, is_connection_useless};
+use super::backoff::Backoff;
+use super::cluster::Cluster;
+use super::error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
 use super::sentinel::Sentinels;
-use crate::config::{Password, RedisConfig, SentinelUrl, TlsFiles};
+use crate::config::{ClusterUrl, Password, RedisConfig, SentinelUrl, TlsFiles};
+use crate::proto::keys::Keys;
 
 /// The timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,6 +30,8 @@ const SILENCE: Duration = Duration::from_secs(5);
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// The questions without an answer after which the connection is lost.
 const QUESTIONS: u32 = 3;
+/// The time for which a call to a cluster is repeated until the slot is found.
+const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for which sent bytes may stay unconfirmed.
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
@@ -47,6 +52,14 @@ enum ServerPlace {
     Fixed(Box<Client>),
     /// At the address that the sentinels name.
     Named(Arc<Sentinels>),
+    /// The node that has the slot of the namespace.
+    Owner(Arc<Cluster>),
+}
+
+/// The servers of a URL that does not name Redis itself.
+enum Guides {
+    Sentinels(SentinelUrl),
+    Cluster(ClusterUrl),
 }
 
 impl Server {
@@ -63,7 +76,7 @@ impl Server {
     ) -> Result<Self, StoreError> {
         let address: Arc<str> = config.redacted_url().into();
         let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
-        let (sentinels, mut info) = said(config)?;
+        let (guides, mut info) = said(config)?;
         // A restricted user may not say which library it uses: Redis would note each attempt.
         let mut login = info.redis_settings().clone().set_skip_set_lib_name();
         if let Some(username) = &config.username {
@@ -81,10 +94,14 @@ impl Server {
             None => Client::open(info),
         };
         let client = client.map_err(unusable)?;
-        let place = match sentinels {
-            Some(sentinels) => {
-                let master = client.get_connection_info().clone();
-                ServerPlace::Named(Arc::new(Sentinels::new(sentinels, master)))
+        let login = client.get_connection_info().clone();
+        let place = match guides {
+            Some(Guides::Sentinels(url)) => {
+                ServerPlace::Named(Arc::new(Sentinels::new(url, login)))
+            }
+            Some(Guides::Cluster(url)) => {
+                let probe = Keys::new(config.namespace.clone()).probe();
+                ServerPlace::Owner(Arc::new(Cluster::new(url, login, probe)))
             }
             None => ServerPlace::Fixed(Box::new(client)),
         };
@@ -119,6 +136,20 @@ impl Server {
                 Ok(connection)
             }
             ServerPlace::Named(sentinels) => sentinels.connect(&self.address, &config).await,
+            ServerPlace::Owner(cluster) => cluster.connect(&self.address, &config).await,
+        }
+    }
+
+    /// Returns whether the settings name a cluster.
+    pub(super) fn is_cluster(&self) -> bool {
+        self.cluster().is_some()
+    }
+
+    /// The cluster that it is a node of.
+    fn cluster(&self) -> Option<&Cluster> {
+        match &self.place {
+            ServerPlace::Owner(cluster) => Some(cluster),
+            ServerPlace::Fixed(_) | ServerPlace::Named(_) => None,
         }
     }
 }
@@ -131,22 +162,25 @@ fn tcp_settings() -> TcpSettings {
     TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNCONFIRMED)
 }
 
-/// Parses the URL: the sentinels, if any, and the address and login.
-fn said(config: &RedisConfig) -> Result<(Option<SentinelUrl>, ConnectionInfo), StoreError> {
+/// Parses the URL: the sentinels or nodes, if any, and the address and login.
+fn said(config: &RedisConfig) -> Result<(Option<Guides>, ConnectionInfo), StoreError> {
     let address = config.redacted_url();
-    let sentinels = config
-        .url
-        .sentinels()
-        .map_err(|reason| StoreError::Settings(format!("{address}: {reason}")))?;
+    let wrong = |reason: String| StoreError::Settings(format!("{address}: {reason}"));
+    config
+        .check_slot()
+        .map_err(|reason| StoreError::Settings(format!("redis.namespace {reason}")))?;
+    let sentinels = config.url.sentinels().map_err(wrong)?;
+    let cluster = config.url.cluster().map_err(wrong)?;
     // A unix socket has two spellings; the crate knows one.
-    let url = match (&sentinels, config.url.expose().strip_prefix("redis+unix:")) {
-        (Some(sentinels), _) => sentinels.login.expose().to_owned(),
-        (None, Some(rest)) => format!("unix:{rest}"),
-        (None, None) => config.url.expose().to_owned(),
+    let url = match (&sentinels, &cluster, config.url.expose().strip_prefix("redis+unix:")) {
+        (Some(url), _, _) => url.login.expose().to_owned(),
+        (None, Some(url), _) => url.login.expose().to_owned(),
+        (None, None, Some(rest)) => format!("unix:{rest}"),
+        (None, None, None) => config.url.expose().to_owned(),
     };
     let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
     let info = url.as_str().into_connection_info().map_err(unusable)?;
-    Ok((sentinels, info))
+    Ok((sentinels.map(Guides::Sentinels).or(cluster.map(Guides::Cluster)), info))
 }
 
 /// The transport to Redis.
@@ -161,8 +195,8 @@ pub enum Reach {
         /// True if its host has to be looked up.
         is_name: bool,
     },
-    /// TCP, to the address that the sentinels name.
-    Sentinels,
+    /// TCP, to an address that sentinels or nodes of a cluster name.
+    Named,
 }
 
 impl Reach {
@@ -171,9 +205,9 @@ impl Reach {
     /// # Errors
     /// [`StoreError::Settings`] if the url cannot be used.
     pub fn of(config: &RedisConfig) -> Result<Self, StoreError> {
-        let (sentinels, info) = said(config)?;
-        if sentinels.is_some() {
-            return Ok(Self::Sentinels);
+        let (guides, info) = said(config)?;
+        if guides.is_some() {
+            return Ok(Self::Named);
         }
         let (host, port) = match info.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
@@ -230,20 +264,38 @@ impl SharedConnection {
         doing: &'static str,
         command: &redis::Cmd,
     ) -> Result<T, StoreError> {
-        let (mut connection, generation) = self.get().await?;
-        let result = command.query_async(&mut connection).await;
-        self.checked(doing, generation, result).await
+        let mut patience = self.patience();
+        loop {
+            let (mut connection, generation) = self.get().await?;
+            let result = command.query_async(&mut connection).await;
+            if !patience.is_worth(&result).await {
+                return self.checked(doing, generation, result).await;
+            }
+            self.drop_useless(generation, &result).await;
+        }
     }
 
-    /// Runs several commands in one round trip.
+    /// Runs several commands in one round trip. In a cluster all of them are answered by a node that
+    /// has all keys, or none is answered; what a pipeline that is no transaction wrote may be written
+    /// again.
     pub(super) async fn pipeline<T: FromRedisValue>(
         &self,
         doing: &'static str,
         pipeline: &redis::Pipeline,
     ) -> Result<T, StoreError> {
-        let (mut connection, generation) = self.get().await?;
-        let result = pipeline.query_async(&mut connection).await.map_err(first_of);
-        self.checked(doing, generation, result).await
+        let mut patience = self.patience();
+        loop {
+            let (mut connection, generation) = self.get().await?;
+            let result = match self.server.cluster() {
+                Some(cluster) => probed(pipeline, &cluster.probe, &mut connection).await,
+                None => pipeline.query_async(&mut connection).await,
+            };
+            let result = result.map_err(first_of);
+            if !patience.is_worth(&result).await {
+                return self.checked(doing, generation, result).await;
+            }
+            self.drop_useless(generation, &result).await;
+        }
     }
 
     /// Runs a script by its hash, and loads it if Redis has forgotten it.
@@ -252,9 +304,20 @@ impl SharedConnection {
         doing: &'static str,
         script: &redis::ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        let (mut connection, generation) = self.get().await?;
-        let result = script.invoke_async(&mut connection).await;
-        self.checked(doing, generation, result).await
+        let mut patience = self.patience();
+        loop {
+            let (mut connection, generation) = self.get().await?;
+            let result = script.invoke_async(&mut connection).await;
+            if !patience.is_worth(&result).await {
+                return self.checked(doing, generation, result).await;
+            }
+            self.drop_useless(generation, &result).await;
+        }
+    }
+
+    fn patience(&self) -> Patience {
+        let until = self.server.cluster().map(|_| Instant::now() + SLOT_TIMEOUT);
+        Patience { until, backoff: Backoff::default() }
     }
 
     /// Converts an error, and drops the connection if it is lost.
@@ -264,16 +327,54 @@ impl SharedConnection {
         generation: u64,
         result: Result<T, RedisError>,
     ) -> Result<T, StoreError> {
-        if let Err(error) = &result
-            && is_connection_useless(error)
-        {
+        self.drop_useless(generation, &result).await;
+        result.map_err(|error| StoreError::new(&self.server.address, doing, &error))
+    }
+
+    async fn drop_useless<T>(&self, generation: u64, result: &Result<T, RedisError>) {
+        if result.as_ref().is_err_and(is_connection_useless) {
             let mut current = self.current.lock().await;
             if current.generation == generation {
                 current.connection = None;
             }
         }
-        result.map_err(|error| StoreError::new(&self.server.address, doing, &error))
     }
+}
+
+/// How long a call is repeated that a node of a cluster refused because the slot is elsewhere, or is
+/// being moved: nothing of it has run.
+struct Patience {
+    /// `None` without a cluster.
+    until: Option<Instant>,
+    backoff: Backoff,
+}
+
+impl Patience {
+    /// Returns whether a call is to be repeated, when it is time to.
+    async fn is_worth<T>(&mut self, result: &Result<T, RedisError>) -> bool {
+        let refused = result.as_ref().is_err_and(has_not_run);
+        if !refused || self.until.is_none_or(|until| Instant::now() >= until) {
+            return false;
+        }
+        tokio::time::sleep(self.backoff.failed()).await;
+        true
+    }
+}
+
+/// Runs a pipeline with a look at a key that never exists behind it. The owner of a slot that is being
+/// moved has keys that are not there any more, and so would tell half of the truth.
+async fn probed<T: FromRedisValue>(
+    pipeline: &redis::Pipeline,
+    probe: &str,
+    connection: &mut MultiplexedConnection,
+) -> Result<T, RedisError> {
+    let mut pipeline = pipeline.clone();
+    pipeline.cmd("EXISTS").arg(probe);
+    let mut answers: Vec<Value> = pipeline.query_async(connection).await?;
+    if let Some(probed) = answers.pop() {
+        probed.extract_error()?;
+    }
+    Ok(redis::from_redis_value(Value::Array(answers))?)
 }
 
 /// Returns the first error of a pipeline, which says what is wrong.

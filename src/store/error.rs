@@ -73,6 +73,8 @@ impl StoreError {
                 ServerErrorKind::BusyLoading
                 | ServerErrorKind::ReadOnly
                 | ServerErrorKind::MasterDown
+                | ServerErrorKind::Moved
+                | ServerErrorKind::Ask
                 | ServerErrorKind::TryAgain
                 | ServerErrorKind::ClusterDown,
             ) => Self::NotServing { address, reason },
@@ -118,7 +120,7 @@ impl StoreError {
 }
 
 /// Returns true if the connection must be replaced: it is lost, or leads to a replica or a Redis that
-/// is not ready, while another may serve at the same address or be named by a sentinel.
+/// is not ready, while another may serve at the same address or be named by a sentinel or a cluster.
 pub(super) fn is_connection_useless(error: &RedisError) -> bool {
     let elsewhere = matches!(
         error.kind(),
@@ -126,7 +128,21 @@ pub(super) fn is_connection_useless(error: &RedisError) -> bool {
             ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown
         )
     );
-    elsewhere || is_connection_lost(error)
+    elsewhere || has_not_run(error) || is_connection_lost(error)
+}
+
+/// Returns true if a node of a cluster refused a call before it began: the slot is elsewhere, is being
+/// moved, or has no owner now.
+pub(super) fn has_not_run(error: &RedisError) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Server(
+            ServerErrorKind::Moved
+                | ServerErrorKind::Ask
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::ClusterDown
+        )
+    )
 }
 
 /// Returns true if the connection is lost.

@@ -121,6 +121,10 @@ impl Store {
         keep: Duration,
     ) -> Result<Vec<RefusedLines>, StoreError> {
         let mut pipeline = redis::pipe();
+        if self.keys.namespace().is_hash_tag() {
+            // While a slot is being moved, a part could be written, and then all of it again.
+            pipeline.atomic();
+        }
         // For each command that may be refused: its job, and the lines that are lost with it.
         let mut sent: Vec<(&JobId, u64)> = Vec::new();
         let mut loaded = false;

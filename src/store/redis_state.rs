@@ -4,6 +4,8 @@ use redis::Value;
 
 use super::listing::read;
 use super::{Store, StoreError};
+use crate::proto::text::counted;
+use crate::proto::units::readable_size;
 
 /// The only eviction policy that evicts nothing.
 const SAFE_POLICY: &str = "noeviction";
@@ -15,8 +17,16 @@ const REMEDY: &str = "run: redis-cli CONFIG SET appendonly yes, redis-cli CONFIG
 /// The state of Redis, as far as its user may read it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RedisState {
-    /// Its version.
+    /// Its version; of another server the version of Redis that it stands for.
     pub version: Option<String>,
+    /// The name and version of a server that is not Redis, such as `valkey 8.0.1`.
+    pub other_server: Option<String>,
+    /// True if it is a node of a cluster.
+    pub in_cluster: bool,
+    /// True if the configuration names a cluster, so that a node that fails is left for another.
+    pub is_followed: bool,
+    /// Its user. Read only for a person who asks.
+    pub user: Option<String>,
     /// `master` or `slave`.
     pub role: Option<String>,
     /// Its replicas.
@@ -55,6 +65,16 @@ impl Store {
             Err(error) => return Err(error),
         };
         let mut state = RedisState::read(&info);
+        state.is_followed = self.link.server.is_cluster();
+        if asks_config {
+            let mut command = redis::cmd("ACL");
+            command.arg("WHOAMI");
+            state.user = match self.link.query(DOING, &command).await {
+                Ok(user) => Some(user),
+                Err(error) if error.is_transient() => return Err(error),
+                Err(_) => None,
+            };
+        }
         if asks_config || self.link.server.is_default_user {
             let mut pipeline = redis::pipe();
             pipeline.ignore_errors();
@@ -79,6 +99,10 @@ impl RedisState {
         let failed = |name| text(name).is_some_and(|status| status != "ok");
         Self {
             version: text("redis_version"),
+            other_server: text("valkey_version").map(|version| format!("valkey {version}")),
+            in_cluster: text("cluster_enabled").is_some_and(|enabled| enabled == "1"),
+            is_followed: false,
+            user: None,
             role: text("role"),
             replicas: number("connected_slaves"),
             memory_used_bytes: number("used_memory"),
@@ -99,6 +123,49 @@ impl RedisState {
         let evicts = self.eviction_policy.as_deref().is_some_and(|policy| policy != SAFE_POLICY);
         let syncs = self.fsync.as_deref() != Some("no");
         self.appends.map(|appends| appends && syncs && !evicts && !self.append_failed)
+    }
+
+    /// Describes the server, its place among others, its memory and its user, each in one line with what
+    /// follows from it.
+    pub fn facts(&self) -> Vec<String> {
+        let Some(version) = &self.version else {
+            return vec!["its user may not call INFO, so nothing is known of it".to_owned()];
+        };
+        let server = match &self.other_server {
+            Some(other) => format!("is {other}, which stands for redis {version}"),
+            None => format!("is redis {version}"),
+        };
+        let replicas = counted(self.replicas, "replica", "replicas");
+        let place = match (self.role.as_deref(), self.in_cluster, self.replicas) {
+            (Some("slave"), ..) => "is a replica: it refuses every write".to_owned(),
+            (_, _, 0) => "has no replica: while it is away, no job is accepted, and the ends of \
+                          running jobs wait in memory"
+                .to_owned(),
+            (_, true, _) => format!("is a node of a cluster, with {replicas} to take over"),
+            (_, false, _) => format!("is a master with {replicas}, which sentinels let take over"),
+        };
+        let most = match self.memory_max_bytes {
+            0 => "no maxmemory".to_owned(),
+            bytes => format!("maxmemory {}", readable_size(bytes)),
+        };
+        let policy = self.eviction_policy.as_deref().unwrap_or("policy unknown");
+        let full = match (self.memory_max_bytes, policy) {
+            (0, _) => "the kernel may end it when the memory of its machine is full",
+            (_, SAFE_POLICY) => "when it is full, it refuses jobs and loses none",
+            _ => "when it is full, it may evict jobs",
+        };
+        let memory = format!(
+            "has {} in use, {most}, {policy}: {full}",
+            readable_size(self.memory_used_bytes)
+        );
+        let user = self.user.as_deref().map(|user| match user {
+            "default" => {
+                "knows hero as the user default: whoever reaches it may have the same rights"
+                    .to_owned()
+            }
+            user => format!("knows hero as the user {user} of its access control list"),
+        });
+        [server, place, memory].into_iter().chain(user).collect()
     }
 
     /// Describes in one line what Redis keeps.
@@ -146,6 +213,14 @@ impl RedisState {
             dangers.push(
                 "redis cannot write its snapshot, and may refuse writes \
                  (stop-writes-on-bgsave-error); see its log, and whether its disk is full"
+                    .to_owned(),
+            );
+        }
+        if self.in_cluster && !self.is_followed {
+            dangers.push(
+                "redis is a node of a cluster, but redis.url names it alone: when another node \
+                 takes over its slots, hero stops; set redis.url to redis+cluster://HOST:PORT/, \
+                 with some nodes of the cluster"
                     .to_owned(),
             );
         }
@@ -208,6 +283,22 @@ mod tests {
         assert_eq!((full.is_durable(), full.dangers().len()), (Some(false), 1));
         let unsaved = read_with("rdb_last_bgsave_status:ok", "rdb_last_bgsave_status:err");
         assert_eq!((unsaved.is_durable(), unsaved.dangers().len()), (Some(true), 1));
+    }
+
+    #[test]
+    fn server_its_place_and_its_memory_are_named_with_what_follows() {
+        let facts = RedisState::read(INFO).facts();
+        assert_eq!(facts[0], "is redis 7.0.15");
+        assert_eq!(facts[1], "is a master with 2 replicas, which sentinels let take over");
+        assert!(facts[2].ends_with("it refuses jobs and loses none"), "{facts:?}");
+        let valkey = read_with("7.0.15", "7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1");
+        assert_eq!(valkey.facts()[0], "is valkey 8.0.1, which stands for redis 7.2.4");
+        let node = read_with("role:master", "cluster_enabled:1\r\nrole:master");
+        assert!(node.facts()[1].starts_with("is a node of a cluster"), "{node:?}");
+        assert!(node.dangers()[0].contains("redis+cluster://"), "{node:?}");
+        let followed = RedisState { is_followed: true, user: Some("me".to_owned()), ..node };
+        assert_eq!(followed.dangers(), Vec::<String>::new());
+        assert!(followed.facts()[3].contains("user me"), "{followed:?}");
     }
 
     #[test]

@@ -16,11 +16,16 @@ const NEEDS: &str = "-- needs: ";
 /// Begins the line before each file in the text that Redis gets.
 const FILE: &str = "-- file: ";
 
+/// The shared file that goes before every script of a namespace in braces.
+const SLOT: &str = "slot";
+
 /// A script that is put together when it is first run.
 pub(super) struct LuaScript {
     name: &'static str,
     body: &'static str,
     constants: Arc<str>,
+    /// Its namespace is in braces, as for a cluster.
+    has_slot: bool,
     script: OnceLock<Script>,
 }
 
@@ -39,6 +44,7 @@ macro_rules! scripts {
                         name: stringify!($name),
                         body: include_str!(concat!("scripts/", stringify!($name), ".lua")),
                         constants: Arc::clone(&constants),
+                        has_slot: keys.namespace().is_hash_tag(),
                         script: OnceLock::new(),
                     },)*
                 }
@@ -73,7 +79,7 @@ macro_rules! shared {
 shared! {
     adoption amqp attempts claim_legacy claim_limits contents control counters cron dependents ending events
     foreign_actors foreign_end foreign_start graph_end graph_start index job leave leftovers legacy limits names notes other_copies owner prerequisites
-    pushed_again queue queue_front reserved rhailib routing stop_job submit_jobs sweep time unique
+    pushed_again queue queue_front reserved rhailib routing slot stop_job submit_jobs sweep time unique
     waiting wrong_type
 }
 
@@ -123,6 +129,7 @@ impl LuaScript {
 
     fn text(&self) -> String {
         let mut needed = Vec::new();
+        needed.extend(SHARED.iter().filter(|(name, _)| self.has_slot && *name == SLOT));
         add_needs(self.body, &mut needed);
         let shared = needed.iter().map(|(name, text)| format!("{FILE}shared/{name}.lua\n{text}"));
         let mut files: Vec<String> = shared.collect();

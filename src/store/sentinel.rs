@@ -8,12 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisConnectionInfo,
-    RedisError,
-};
+use redis::{AsyncConnectionConfig, ConnectionInfo, ErrorKind, RedisConnectionInfo, RedisError};
 
 use super::error::{CONNECTING, StoreError, describe};
+use super::node;
 use crate::config::SentinelUrl;
 
 /// The timeout of one sentinel.
@@ -94,28 +92,12 @@ impl Sentinels {
             .set_connection_timeout(Some(SENTINEL_TIMEOUT))
             .set_response_timeout(Some(SENTINEL_TIMEOUT));
         let info = self.master.clone().set_redis_settings(login);
-        let info = info.set_addr(self.place(host, port));
-        let mut connection =
-            Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut connection = node::connect(&info, (host, port), &config).await?;
         redis::cmd("SENTINEL")
             .arg("get-master-addr-by-name")
             .arg(&self.url.master)
             .query_async(&mut connection)
             .await
-    }
-
-    /// The address of a server, with TLS if the master has it.
-    fn place(&self, host: &str, port: u16) -> ConnectionAddr {
-        let host = host.to_owned();
-        match self.master.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
-                host,
-                port,
-                insecure: *insecure,
-                tls_params: tls_params.clone(),
-            },
-            _ => ConnectionAddr::Tcp(host, port),
-        }
     }
 
     /// Connects to the server that a sentinel named; `None` if it is no master, as after a failover
@@ -125,9 +107,7 @@ impl Sentinels {
         (host, port): &(String, u16),
         config: &AsyncConnectionConfig,
     ) -> Result<Option<MultiplexedConnection>, RedisError> {
-        let info = self.master.clone().set_addr(self.place(host, *port));
-        let mut connection =
-            Client::open(info)?.get_multiplexed_async_connection_with_config(config).await?;
+        let mut connection = node::connect(&self.master, (host, *port), config).await?;
         let role: Result<Vec<redis::Value>, RedisError> =
             redis::cmd("ROLE").query_async(&mut connection).await;
         let is_master = match role {

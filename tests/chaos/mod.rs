@@ -2,6 +2,7 @@
 //! proof that every job runs and ends once all the same.
 
 mod audit;
+mod cluster;
 mod failpoints;
 mod faults;
 mod fence;

@@ -158,7 +158,7 @@ impl Drop for Submitter {
 
 /// Submits until every job is known to be stored: one that exists was stored by a call whose
 /// answer was lost.
-async fn submit(store: &Store, batch: &[Job]) {
+pub(super) async fn submit(store: &Store, batch: &[Job]) {
     let mut backoff = Backoff::default();
     loop {
         match store.submit(batch, true, RETENTION).await {

@@ -1,9 +1,9 @@
 //! Redis behind TLS: trust, client certificates, and the errors where either fails.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use crate::support::{Authority, Hero, Redis, wait_until};
+use crate::support::{Authority, Hero, Redis, server, wait_until};
 
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -98,7 +98,6 @@ impl Drop for Sentinel {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
 fn sentinels_and_their_master_are_reached_over_tls() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "own");
@@ -114,7 +113,7 @@ fn sentinels_and_their_master_are_reached_over_tls() {
         format!("sentinel monitor main 127.0.0.1 {master} 1\n"),
     ];
     std::fs::write(&config, lines.join("\n")).expect("writing the configuration");
-    let sentinel = Command::new("redis-server")
+    let sentinel = server()
         .arg(&config)
         .arg("--sentinel")
         .stdin(Stdio::null())

@@ -3,6 +3,7 @@
 
 mod actor;
 mod bounds;
+mod cluster;
 mod dead;
 mod fencing;
 mod not_serving;

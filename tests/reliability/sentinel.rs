@@ -1,14 +1,14 @@
 //! Failover: every new connection asks the sentinels for the master.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use hero::config::RedisConfig;
 use hero::proto::job::JobStatus;
 use hero::store::{Store, StoreError, Submitted};
 use tempfile::TempDir;
 
-use crate::support::{RETENTION, job, keys, wait_until};
+use crate::support::{RETENTION, job, keys, server, wait_until};
 
 /// A server on a port of this machine, gone with the value.
 struct Server {
@@ -18,7 +18,6 @@ struct Server {
 
 impl Server {
     /// A redis-server with these further lines of configuration.
-    #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
     fn start(folder: &TempDir, sentinel: bool, lines: &str) -> Self {
         let port = free_port();
         let dir = folder.path().join(port.to_string());
@@ -28,7 +27,7 @@ impl Server {
         let own = if sentinel { "" } else { "save \"\"\nrepl-diskless-sync-delay 0\n" };
         let text = format!("port {port}\nbind 127.0.0.1\ndir {shown}\n{own}{lines}\n");
         std::fs::write(&config, text).expect("a configuration");
-        let mut command = Command::new("redis-server");
+        let mut command = server();
         command.arg(&config).stdin(Stdio::null()).stdout(Stdio::null());
         if sentinel {
             command.arg("--sentinel");

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Redis, wait_until};
+use super::cluster::NAMESPACE;
+use super::{Cluster, Redis, wait_until};
 
 /// The program with a configuration for a private Redis.
 pub(crate) struct Hero {
@@ -29,21 +30,30 @@ pub(crate) struct Hero {
 impl Hero {
     /// Returns a program with quick heartbeats and sweeps, and defaults otherwise.
     pub(crate) fn on(redis: &Redis) -> Self {
-        let folder = redis.folder().to_owned();
+        Self::at(redis.folder(), &redis.url())
+    }
+
+    /// The same on a private cluster.
+    pub(crate) fn on_cluster(cluster: &Cluster) -> Self {
+        let hero = Self::at(cluster.folder(), &cluster.url());
+        hero.set("redis.namespace", &format!("{NAMESPACE:?}"))
+    }
+
+    fn at(folder: &Path, url: &str) -> Self {
         let (log_dir, cache_dir) = (folder.join("logs"), folder.join("cache"));
         let spool_dir = folder.join("spool");
         let hero = Self {
-            folder,
+            folder: folder.to_owned(),
             settings: BTreeMap::new(),
             tables: String::new(),
             user: None,
             zone: "UTC",
             files: AtomicU32::new(0),
         };
-        hero.set("redis.url", &format!("{:?}", redis.url()))
+        hero.set("redis.url", &format!("{url:?}"))
             .set("job.log_dir", &format!("\"{}\"", log_dir.display()))
             .set("job.cache_dir", &format!("\"{}\"", cache_dir.display()))
-            .set("type.python.sandbox.write", &format!("[\"{}\"]", redis.folder().display()))
+            .set("type.python.sandbox.write", &format!("[\"{}\"]", folder.display()))
             .set("job.kill_grace", "\"200ms\"")
             .set("job.retry_backoff", "\"20ms\"")
             .set("supervisor.sweep_interval", "\"20ms\"")

@@ -2,6 +2,7 @@
 //! jobs.
 
 mod authority;
+pub(crate) mod cluster;
 mod hero;
 pub(crate) mod keys;
 mod mariadb;
@@ -16,12 +17,13 @@ mod wait;
 mod world;
 
 pub(crate) use authority::Authority;
+pub(crate) use cluster::Cluster;
 pub(crate) use hero::{Hero, Process};
 pub(crate) use keys::keys;
 pub(crate) use mariadb::{MariaDb, needs_mariadb};
 pub(crate) use needs::needs;
 pub(crate) use pypi::pypi;
-pub(crate) use redis::Redis;
+pub(crate) use redis::{Redis, server};
 pub(crate) use seed::{number, seed, seeds};
 pub(crate) use wait::wait_until;
 pub(crate) use world::{Life, RETENTION, World, ids, job, line, queue, script_type};

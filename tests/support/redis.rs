@@ -9,6 +9,12 @@ use tempfile::TempDir;
 
 use super::{keys, wait_until};
 
+/// The program `redis-server`, or the one that `REDIS_SERVER` names: another version, or Valkey.
+#[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
+pub(crate) fn server() -> Command {
+    Command::new(std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into()))
+}
+
 /// The redis-server of one test.
 pub(crate) struct Redis {
     folder: TempDir,
@@ -49,10 +55,9 @@ impl Redis {
     }
 
     /// Starts or restarts it with further settings, and does not wait.
-    #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
     pub(crate) fn begin_again(&mut self, settings: &[&str]) {
         let log = std::fs::File::create(self.folder.path().join("redis.log")).expect("a log");
-        let server = Command::new("redis-server")
+        let server = server()
             .args(["--port", "0", "--save", "", "--daemonize", "no", "--unixsocket"])
             .arg(self.socket())
             .arg("--dir")

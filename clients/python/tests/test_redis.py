@@ -11,7 +11,7 @@ from typing import Any
 import redis
 from verbs import Blocking, Verbs
 
-from hero_client import AsyncRedisClient, JobSpec, NeedsApi, RedisClient, Unreachable
+from hero_client import AsyncRedisClient, HeroError, JobSpec, NeedsApi, RedisClient, Unreachable
 
 URL = os.environ["HERO_TEST_REDIS"]
 
@@ -37,6 +37,13 @@ class WithoutAsyncio(OverRedis, unittest.TestCase):
     def test_an_absent_redis_is_named(self) -> None:
         with RedisClient(URL + ".absent") as client, self.assertRaisesRegex(Unreachable, "cannot reach Redis"):
             client.get("a")
+
+
+class OfAnUrl(unittest.TestCase):
+    def test_a_cluster_is_refused_with_the_way_out(self) -> None:
+        for of in (RedisClient, AsyncRedisClient):
+            with self.assertRaisesRegex(HeroError, "address of its API"):
+                of("redis+cluster://127.0.0.1:6379/")
 
 
 class WithAsyncio(OverRedis, unittest.TestCase):

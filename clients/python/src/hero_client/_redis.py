@@ -18,6 +18,9 @@ except ImportError as error:
 
 def _url(url: str) -> str:
     """Returns the url in the spelling of redis-py: Hero's configuration names a socket redis+unix."""
+    scheme, _, _ = url.partition("://")
+    if scheme in ("redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel"):
+        raise HeroError(f"{scheme}:// is for Hero itself: give a Client the address of its API, which follows failovers")
     return url[len("redis+") :] if url.startswith("redis+unix:") else url
 
 
