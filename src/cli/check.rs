@@ -18,7 +18,7 @@ use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 use crate::proto::text::counted;
 use crate::sandbox::{Sandbox, Support};
-use crate::store::RedisState;
+use crate::store::{ClusterPlace, RedisState};
 
 /// Validate the configuration, and say what can run on this machine
 #[derive(Debug, Args)]
@@ -177,7 +177,7 @@ fn redis_document(state: &RedisState) -> Value {
         "other_server": state.other_server,
         "role": state.role,
         "replicas": state.replicas,
-        "in_cluster": state.in_cluster,
+        "in_cluster": state.cluster != ClusterPlace::None,
         "user": state.user,
         "memory_used_bytes": state.memory_used_bytes,
         "memory_max_bytes": state.memory_max_bytes,

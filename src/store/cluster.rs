@@ -36,9 +36,9 @@ pub(super) struct Cluster {
 /// The nodes beside those of the URL.
 #[derive(Default)]
 struct Known {
-    /// The last owner of the slot.
+    /// The latest owner of the slot.
     owner: Option<Place>,
-    /// Those that it named.
+    /// Nodes that it named.
     others: Vec<Place>,
 }
 

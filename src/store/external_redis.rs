@@ -4,7 +4,8 @@
 use redis::Value;
 
 use super::StoreError;
-use super::connection::{Server, SharedConnection};
+use super::connection::SharedConnection;
+use super::server::Server;
 use crate::config::{RedisConfig, RedisUrl};
 use crate::proto::script_reply::RedisReply;
 

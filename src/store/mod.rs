@@ -43,6 +43,7 @@ mod schedule;
 mod scripts;
 mod search_jobs;
 mod sentinel;
+mod server;
 mod short_ids;
 mod state_counts;
 mod statistics;
@@ -56,7 +57,7 @@ pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
 pub use attempts::{Attempt, Claim, Claimed};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
-pub use connection::{Blocking, Reach, Waker};
+pub use connection::{Blocking, Waker};
 pub use control::{StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
 pub use cron_state::{Disabled, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState};
@@ -82,12 +83,13 @@ pub use outage::Outage;
 pub use presence::{Appearance, PresenceOf};
 pub use queues::{Hindrance, QueueState};
 pub use recovery::Recovered;
-pub use redis_state::RedisState;
+pub use redis_state::{ClusterPlace, RedisState};
 pub use restore::RestoredPlace;
 pub use samples::CounterSample;
 pub use schedule::Dispatched;
 pub use scripts::{LuaSource, lua_sources};
 pub use search_jobs::{CancelledJobs, FoundJobs, JobSearch};
+pub use server::Reach;
 pub use short_ids::IdsFound;
 pub use status::{LastHour, TypeState};
 pub use submission::Submitted;
@@ -100,8 +102,9 @@ use redis::{FromRedisValue, ScriptInvocation};
 use crate::config::RedisConfig;
 use crate::proto::job::ReplyFormat;
 use crate::proto::keys::Keys;
-use connection::{Server, SharedConnection};
+use connection::SharedConnection;
 use scripts::Scripts;
+use server::Server;
 
 /// A handle on one namespace of one Redis. Cheap to clone; all clones share one connection.
 #[derive(Clone)]
@@ -159,12 +162,17 @@ impl Store {
         Blocking::new(self.link.server.clone())
     }
 
-    /// Pings Redis.
+    /// Pings Redis; in a cluster the node that has the keys, and has all of them.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.link.query::<String>("pinging redis", &redis::cmd("PING")).await?;
+        let mut command = redis::cmd("PING");
+        if self.link.server.is_cluster() {
+            command = redis::cmd("EXISTS");
+            command.arg(self.keys.probe());
+        }
+        self.link.query::<redis::Value>("pinging redis", &command).await?;
         Ok(())
     }
 

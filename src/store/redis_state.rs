@@ -14,6 +14,18 @@ const SAFE_POLICY: &str = "noeviction";
 const REMEDY: &str = "run: redis-cli CONFIG SET appendonly yes, redis-cli CONFIG SET appendfsync \
                       everysec, redis-cli CONFIG REWRITE";
 
+/// The place of a server in a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClusterPlace {
+    /// It is in none.
+    #[default]
+    None,
+    /// It is a node, and the configuration names the cluster: one that fails is left for another.
+    Followed,
+    /// It is a node that the configuration names alone.
+    Alone,
+}
+
 /// The state of Redis, as far as its user may read it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RedisState {
@@ -21,10 +33,8 @@ pub struct RedisState {
     pub version: Option<String>,
     /// The name and version of a server that is not Redis, such as `valkey 8.0.1`.
     pub other_server: Option<String>,
-    /// True if it is a node of a cluster.
-    pub in_cluster: bool,
-    /// True if the configuration names a cluster, so that a node that fails is left for another.
-    pub is_followed: bool,
+    /// Its place in a cluster.
+    pub cluster: ClusterPlace,
     /// Its user. Read only for a person who asks.
     pub user: Option<String>,
     /// `master` or `slave`.
@@ -65,7 +75,9 @@ impl Store {
             Err(error) => return Err(error),
         };
         let mut state = RedisState::read(&info);
-        state.is_followed = self.link.server.is_cluster();
+        if self.link.server.is_cluster() {
+            state.cluster = ClusterPlace::Followed;
+        }
         if asks_config {
             let mut command = redis::cmd("ACL");
             command.arg("WHOAMI");
@@ -100,8 +112,10 @@ impl RedisState {
         Self {
             version: text("redis_version"),
             other_server: text("valkey_version").map(|version| format!("valkey {version}")),
-            in_cluster: text("cluster_enabled").is_some_and(|enabled| enabled == "1"),
-            is_followed: false,
+            cluster: match text("cluster_enabled").as_deref() {
+                Some("1") => ClusterPlace::Alone,
+                _ => ClusterPlace::None,
+            },
             user: None,
             role: text("role"),
             replicas: number("connected_slaves"),
@@ -136,13 +150,17 @@ impl RedisState {
             None => format!("is redis {version}"),
         };
         let replicas = counted(self.replicas, "replica", "replicas");
-        let place = match (self.role.as_deref(), self.in_cluster, self.replicas) {
+        let place = match (self.role.as_deref(), self.cluster, self.replicas) {
             (Some("slave"), ..) => "is a replica: it refuses every write".to_owned(),
             (_, _, 0) => "has no replica: while it is away, no job is accepted, and the ends of \
                           running jobs wait in memory"
                 .to_owned(),
-            (_, true, _) => format!("is a node of a cluster, with {replicas} to take over"),
-            (_, false, _) => format!("is a master with {replicas}, which sentinels let take over"),
+            (_, ClusterPlace::Followed | ClusterPlace::Alone, _) => {
+                format!("is a node of a cluster, with {replicas} to take over")
+            }
+            (_, ClusterPlace::None, _) => {
+                format!("is a master with {replicas}, which sentinels let take over")
+            }
         };
         let most = match self.memory_max_bytes {
             0 => "no maxmemory".to_owned(),
@@ -160,7 +178,7 @@ impl RedisState {
         );
         let user = self.user.as_deref().map(|user| match user {
             "default" => {
-                "knows hero as the user default: whoever reaches it may have the same rights"
+                "knows hero as the user default; an access control list gives each program less"
                     .to_owned()
             }
             user => format!("knows hero as the user {user} of its access control list"),
@@ -216,7 +234,7 @@ impl RedisState {
                     .to_owned(),
             );
         }
-        if self.in_cluster && !self.is_followed {
+        if self.cluster == ClusterPlace::Alone {
             dangers.push(
                 "redis is a node of a cluster, but redis.url names it alone: when another node \
                  takes over its slots, hero stops; set redis.url to redis+cluster://HOST:PORT/, \
@@ -296,7 +314,8 @@ mod tests {
         let node = read_with("role:master", "cluster_enabled:1\r\nrole:master");
         assert!(node.facts()[1].starts_with("is a node of a cluster"), "{node:?}");
         assert!(node.dangers()[0].contains("redis+cluster://"), "{node:?}");
-        let followed = RedisState { is_followed: true, user: Some("me".to_owned()), ..node };
+        let cluster = ClusterPlace::Followed;
+        let followed = RedisState { cluster, user: Some("me".to_owned()), ..node };
         assert_eq!(followed.dangers(), Vec::<String>::new());
         assert!(followed.facts()[3].contains("user me"), "{followed:?}");
     }

@@ -1,7 +1,7 @@
 //! The storm on a Redis Cluster: jobs stream in while the slot moves from master to master, its owner
 //! dies or hands over, and actors and supervisors are killed.
 //!
-//! `SEED` replays the faults; `KILLS` and `JOBS` say how long it lasts, as for the other storm.
+//! `SEED` replays the faults; `KILLS` and `LONGEST` say how long it lasts, as for the other storm.
 
 #![expect(clippy::print_stderr, reason = "a storm that fails must have named its seed")]
 
@@ -82,11 +82,17 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
         }
         made
     });
+    let mut left: Vec<Fault> = Vec::new();
     for _ in 0..faults {
         if Instant::now() > until {
             break;
         }
-        storm.strike(&hero);
+        // Each kind once before one comes again.
+        if left.is_empty() {
+            left = FAULTS.to_vec();
+            storm.rng.shuffle(&mut left);
+        }
+        storm.strike(left.pop().expect("just filled"), &hero);
     }
     drop(stop);
     let made = submitter.join().expect("all are accepted");
@@ -132,8 +138,7 @@ fn job(rng: &mut Rng, number: usize, effects: &std::path::Path) -> Job {
 }
 
 impl Storm {
-    fn strike(&mut self, hero: &Hero) {
-        let fault = self.rng.choice(FAULTS).expect("there are some");
+    fn strike(&mut self, fault: Fault, hero: &Hero) {
         *self.struck.entry(fault).or_default() += 1;
         match fault {
             Fault::MoveSlot => self.cluster.move_slot(),

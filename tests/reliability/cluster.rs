@@ -134,7 +134,8 @@ async fn call_during_a_move_is_refused_before_it_writes_and_none_tells_half_the_
     cluster.end_move(from, to);
     assert_eq!(cluster.ask::<i64>(to, &exists), Some(0));
     submit(&store, &[late]).await;
-    let depth = format!("LLEN {NAMESPACE}:q:work:type:osis");
+    let queue: hero::proto::queue::Queue = "type:osis".parse().expect("legal");
+    let depth = format!("LLEN {}", keys().work(&queue));
     assert_eq!(cluster.ask_owner::<i64>(&depth), 21);
     assert_eq!(cluster.owner(), Some(to));
 }
