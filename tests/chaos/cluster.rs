@@ -6,6 +6,8 @@
 #![expect(clippy::print_stderr, reason = "a storm that fails must have named its seed")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -70,6 +72,8 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
     let (stop, stopped) = channel::<()>();
     let (store, mut jobs) = (Store::open(&config).expect("settings"), Rng::with_seed(seed));
     let effects = folder.join("effects");
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&accepted);
     let submitter = std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let mut made = Vec::new();
@@ -77,6 +81,7 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
             let batch: Vec<Job> =
                 (0..BATCH).map(|at| job(&mut jobs, made.len() + at, &effects)).collect();
             runtime.block_on(submit(&store, &batch));
+            counted.fetch_add(BATCH, Ordering::Relaxed);
             made.extend(batch.into_iter().map(|job| job.id));
             std::thread::sleep(Duration::from_millis(jobs.u64(5..50)));
         }
@@ -92,7 +97,10 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
             left = FAULTS.to_vec();
             storm.rng.shuffle(&mut left);
         }
-        storm.strike(left.pop().expect("just filled"), &hero);
+        let (fault, began) = (left.pop().expect("just filled"), Instant::now());
+        storm.strike(fault, &hero);
+        let jobs = accepted.load(Ordering::Relaxed);
+        eprintln!("{fault:?} took {:.1?}; {jobs} jobs are accepted", began.elapsed());
     }
     drop(stop);
     let made = submitter.join().expect("all are accepted");
