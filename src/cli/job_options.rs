@@ -83,11 +83,8 @@ impl JobOptions {
             let (name, extension) = (self.source.name(), spec.extension.as_str());
             script_doc::refuse_faulty(config, &script_type, &name, &spec.script, extension)?;
         }
-        if let Some(of_type) = config.types.get(&script_type) {
-            let checked = of_type.check_asked(&script_type, &spec.asked_bounds());
-            checked.map_err(|error| Error::new(Exit::Data, error.to_string()))?;
-        }
         spec.script_type = Some(script_type);
+        config.check_asked(&spec).map_err(|error| Error::new(Exit::Data, error.to_string()))?;
         let mut job = Job::from(spec);
         if let Some(delay) = self.delay {
             set_delay(&mut job, delay).map_err(ClientError::from)?;

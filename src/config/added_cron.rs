@@ -24,11 +24,14 @@ impl CronRules {
         let zone = time_zone(&added.time_zone).map_err(|why| format!("time_zone: {why}"))?;
         let schedule =
             Schedule::new(&added.schedule, zone).map_err(|why| format!("schedule: {why}"))?;
-        match &spec.script_type {
-            Some(name) if self.types.contains(name) => {}
-            Some(name) => return Err(format!("type: `{name}` is not a configured script type")),
-            None => return Err("needs a type, such as \"python\"".to_owned()),
-        }
+        let Some(script_type) = &spec.script_type else {
+            return Err("needs a type, such as \"python\"".to_owned());
+        };
+        let Some(of_type) = self.types.get(script_type) else {
+            return Err(format!("type: `{script_type}` is not a configured script type"));
+        };
+        let checked = of_type.check_asked(script_type, &spec.asked_bounds());
+        checked.map_err(|error| error.to_string())?;
         complete(name, &mut spec, &self.bounds).map_err(|error| error.to_string())?;
         name.job_id(jiff::Timestamp::UNIX_EPOCH).map_err(|error| error.to_string())?;
         let place = CronPlace::Redis { by: added.by.clone(), at: added.at.clone() };

@@ -3,10 +3,24 @@
 use std::time::Duration;
 
 use super::sandbox::SandboxConfig;
+use super::schema::Config;
 use super::types::{EngineKind, TypeConfig};
-use crate::proto::job::{AskedBounds, InvalidJob, NetworkAccess};
+use crate::proto::job::{AskedBounds, InvalidJob, JobSpec, NetworkAccess};
 use crate::proto::target::ScriptType;
 use crate::proto::units::{format_duration, format_size};
+
+impl Config {
+    /// Checks the bounds that a job asks for against those of its script type. Another machine may have a type
+    /// that is not configured here: its actor checks.
+    ///
+    /// # Errors
+    /// As [`TypeConfig::check_asked`].
+    pub fn check_asked(&self, spec: &JobSpec) -> Result<(), InvalidJob> {
+        let Some(name) = &spec.script_type else { return Ok(()) };
+        let of_type = self.types.get(name);
+        of_type.map_or(Ok(()), |of_type| of_type.check_asked(name, &spec.asked_bounds()))
+    }
+}
 
 impl TypeConfig {
     /// Checks the bounds that a job of this type asks for.
@@ -88,7 +102,6 @@ impl SandboxConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
 
     fn asked(memory: &str, cpu_s: u64, network: &str) -> AskedBounds {
         AskedBounds {

@@ -1,15 +1,17 @@
 //! The rules for periodic jobs in Redis.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::schema::Config;
+use super::types::TypeConfig;
 use crate::proto::job::JobBounds;
 use crate::proto::target::ScriptType;
 
 /// The parts of a configuration by which a periodic job in Redis is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronRules {
-    pub(super) types: BTreeSet<ScriptType>,
+    pub(super) types: Arc<BTreeMap<ScriptType, TypeConfig>>,
     pub(super) bounds: JobBounds,
 }
 
@@ -21,6 +23,6 @@ impl Default for CronRules {
 
 impl CronRules {
     pub(super) fn of(config: &Config) -> Self {
-        Self { types: config.types.keys().cloned().collect(), bounds: config.job.bounds() }
+        Self { types: Arc::new(config.types.clone()), bounds: config.job.bounds() }
     }
 }

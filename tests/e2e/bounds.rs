@@ -48,6 +48,14 @@ fn job_that_asks_for_too_much_is_rejected_by_its_submitter_and_by_the_actor() {
     for wrong in ["--memory=1", "--memory=much", "--network=http", "--network=0", "--cpu-time=5"] {
         submit(&["-t", "python", wrong]).code(65);
     }
+    let batch = r#"{"script_type": "python", "script": "1", "memory": "5GiB"}"#;
+    std::fs::write(redis.folder().join("b"), batch).expect("written");
+    asks_too_much(&hero, &["submit", "--batch", "b"]);
+    asks_too_much(&hero, &["submit", "--batch", "b", "--all-or-none"]);
+    hero.run(&["submit", "-t", "python", "--delay=1h", "--id=mine", "-e", "1"]).code(0);
+    asks_too_much(&hero, &["job", "clone", "mine", "--set", "memory=5GiB"]);
+    let cron = ["cron", "add", "c", "--schedule", "@daily", "-t", "python", "-e", "1"];
+    asks_too_much(&hero, &[&cron[..], &["--memory", "5GiB"]].concat());
     // Another program wrote the hash, or another configuration allowed it.
     for (id, script_type, name, value, why) in [
         ("m", "python", "memory", "5GiB", "type.python.sandbox.memory_max"),
@@ -62,6 +70,13 @@ fn job_that_asks_for_too_much_is_rejected_by_its_submitter_and_by_the_actor() {
         assert!(error.starts_with("invalid job: ") && error.contains(why), "{error}");
         assert_eq!(field(&redis, id, "attempt").as_deref(), Some("1"));
     }
+}
+
+#[track_caller]
+fn asks_too_much(hero: &Hero, args: &[&str]) {
+    hero.run(args)
+        .code(65)
+        .says("`5GiB` is more than 4GiB, the limit type.python.sandbox.memory_max");
 }
 
 #[test]

@@ -115,11 +115,15 @@ fn change(text: &str) -> Result<(String, String), String> {
 }
 
 impl CloneJob {
-    async fn run(self, client: &Client, json: bool) -> Result<ExitCode, Error> {
+    async fn run(self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let value = |text: String| if text.is_empty() { Value::Null } else { Value::String(text) };
         let changes = self.set.into_iter().map(|(name, text)| (name, value(text)));
-        let id = client.clone_job(&client.job_id(&self.id).await?, &changes.collect()).await?;
-        output::print(json, || json!({ "id": id }), || format!("{id}\n"))?;
+        let of = client.job_id(&self.id).await?;
+        let copy = client.clone_of(&of, &changes.collect()).await?;
+        let config = global.config()?;
+        config.check_asked(&copy.spec).map_err(ClientError::from)?;
+        let id = client.submit_copy(&of, copy).await?;
+        output::print(global.json, || json!({ "id": id }), || format!("{id}\n"))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -208,7 +212,7 @@ impl JobCommand {
                 jobs.each(&client, global, BulkVerb::Retry, retry).await
             }
             Self::Edit(edit) => edit.run(&client, global).await,
-            Self::Clone(clone) => clone.run(&client, global.json).await,
+            Self::Clone(clone) => clone.run(&client, global).await,
             Self::Delete(jobs) => {
                 let delete = async |id: &JobId| {
                     client.delete_job(id).await?;

@@ -45,7 +45,7 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<(), Error> {
     let bytes_max = config.job.script_size_max.saturating_mul(2).saturating_add(LINE_MARGIN_BYTES);
-    let mut lines = BatchLines { from: input::open(path)?, path, bytes_max, number: 0 };
+    let mut lines = BatchLines { from: input::open(path)?, path, config, bytes_max, number: 0 };
     let mut tally = Tally { json, ..Tally::default() };
     if all_or_none {
         submit_atomic_batch(client, batch, &mut lines, &mut tally).await?;
@@ -194,6 +194,7 @@ impl Tally {
 struct BatchLines<'a> {
     from: Box<dyn BufRead>,
     path: &'a Path,
+    config: &'a Config,
     bytes_max: u64,
     /// The number of the last line read, from 1.
     number: u64,
@@ -221,8 +222,9 @@ impl BatchLines<'_> {
             }
             let text = bytes.trim_ascii();
             if !text.is_empty() {
-                let job = job_of_line(text);
-                return Ok(Some(job.and_then(|job| client.check(&job).map(|()| job))));
+                let check =
+                    |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
+                return Ok(Some(job_of_line(text).and_then(|job| check(&job).map(|()| job))));
             }
         }
     }

@@ -222,14 +222,11 @@ fn read_script(
     let script_type = from.script_type(named, config).map_err(|error| {
         refused(table.wrong(at_type, error.message.replace("--type", "`type`")))
     })?;
-    if let Some(of_type) = config.types.get(&script_type) {
-        let checked = of_type.check_asked(&script_type, &spec.asked_bounds());
-        checked.map_err(|error| refused(table.wrong_table(error)))?;
-    }
     if spec.extension.is_empty() {
         spec.extension = from.extension(&script_type, config);
     }
     spec.script_type = Some(script_type);
+    config.check_asked(spec).map_err(|error| refused(table.wrong_table(error)))?;
     spec.script = from
         .read(config.job.script_size_max)
         .map_err(|error| Error::new(error.exit, table.wrong(key, error.message).to_string()))?;

@@ -140,13 +140,14 @@ impl CallContext {
         Ok(())
     }
 
-    /// Refuses a job without a script type, and of one that is not configured.
+    /// Refuses a job without a script type, of one that is not configured, and with bounds that its type does
+    /// not allow.
     pub(super) fn has_type(&self, job: &Job) -> Result<(), RpcError> {
         let Some(script_type) = &job.spec.script_type else {
             return Err(InvalidJob::new("script_type", "is missing").into());
         };
         if self.config.types.contains_key(script_type) {
-            return Ok(());
+            return Ok(self.config.check_asked(&job.spec)?);
         }
         let names: Vec<&str> = self.config.types.keys().map(ScriptType::as_str).collect();
         let names = names.join(", ");
