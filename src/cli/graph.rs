@@ -20,7 +20,6 @@ use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
-use crate::proto::job::JobId;
 use crate::proto::text::{counted, escape};
 use crate::store::GraphPage;
 
@@ -32,21 +31,21 @@ pub(super) enum GraphCommand {
     Show(GraphShow),
     Wait(GraphWait),
     /// Run those jobs of a graph again that failed or were stopped
-    #[command(after_help = "Example:\n  hero graph retry 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+    #[command(after_help = "Example:\n  hero graph retry 7f9c2ba4\n\n\
                             Jobs that finished stay as they are. Each other job waits again for its \
                             prerequisites.")]
     Retry(OneGraph),
     /// Stop all jobs of a graph that have not ended
-    #[command(after_help = "Example:\n  hero graph stop 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    #[command(after_help = "Example:\n  hero graph stop 7f9c2ba4")]
     Stop(OneGraph),
     /// Delete a graph with all its jobs, unless one of them runs
-    #[command(after_help = "Example:\n  hero graph delete 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7")]
+    #[command(after_help = "Example:\n  hero graph delete 7f9c2ba4")]
     Delete(OneGraph),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct OneGraph {
-    /// The graph or batch
+    /// The graph or batch: its id, or the unique beginning of it
     id: String,
 }
 
@@ -73,11 +72,11 @@ pub(super) struct GraphList {
 
 /// Show a graph or batch with its jobs: first those that failed, last those that finished
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero graph show 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n  \
-                        hero graph show --outcome failed 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+#[command(after_help = "Examples:\n  hero graph show 7f9c2ba4\n  \
+                        hero graph show --outcome failed 7f9c2ba4\n\n\
                         The command for the next page, if there is one, is on standard error.")]
 pub(super) struct GraphShow {
-    /// The graph or batch
+    /// The graph or batch: its id, or the unique beginning of it
     id: String,
     /// Only jobs that are waiting, finished, failed or cancelled
     #[arg(long, value_name = "OUTCOME")]
@@ -88,13 +87,11 @@ pub(super) struct GraphShow {
 
 /// Wait until all jobs of a graph or batch have ended
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  hero graph wait --wait 1h 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+#[command(after_help = "Example:\n  hero graph wait --wait 1h 7f9c2ba4\n\n\
                         Exit code 1: not all jobs finished. At a terminal, the progress is on standard \
-                        error."
-)]
+                        error.")]
 pub(super) struct GraphWait {
-    /// The graph or batch
+    /// The graph or batch: its id, or the unique beginning of it
     id: String,
     /// Give up after this time; the jobs go on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
@@ -110,11 +107,11 @@ impl GraphCommand {
             Self::Show(show) => show.run(&client, global).await,
             Self::Wait(wait) => wait.run(&client, json).await,
             Self::Retry(OneGraph { id }) => {
-                let change = client.retry_graph(&parsed(&id)?).await?;
+                let change = client.retry_graph(&client.graph_id(&id).await?).await?;
                 told(&change, &format!("{} retried", counted(change.done, "job", "jobs")), json)
             }
             Self::Stop(OneGraph { id }) => {
-                let change = client.stop_graph(&parsed(&id)?).await?;
+                let change = client.stop_graph(&client.graph_id(&id).await?).await?;
                 let mut done = format!("{} stopped", counted(change.done, "job", "jobs"));
                 if change.told > 0 {
                     let _ = write!(done, ", {} told to stop", change.told);
@@ -122,7 +119,7 @@ impl GraphCommand {
                 told(&change, &done, json)
             }
             Self::Delete(OneGraph { id }) => {
-                let change = client.delete_graph(&parsed(&id)?).await?;
+                let change = client.delete_graph(&client.graph_id(&id).await?).await?;
                 told(&change, &format!("{} deleted", counted(change.done, "job", "jobs")), json)
             }
         }
@@ -164,7 +161,7 @@ impl GraphList {
 
 fn list(graphs: &[GraphInfo], now: Timestamp) -> TextTable {
     let mut table =
-        TextTable::new(&["ID", "~NAME", "KIND", "*STATE", "PROGRESS", ">AGE", "?>TOOK"]);
+        TextTable::new(&["#ID", "~NAME", "KIND", "*STATE", "PROGRESS", ">AGE", "?>TOOK"]);
     for graph in graphs {
         let created: Option<Timestamp> = graph.created_at.parse().ok();
         table.row([
@@ -195,7 +192,7 @@ fn took(graph: &GraphInfo) -> Option<String> {
 
 impl GraphShow {
     async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let id: JobId = parsed(&self.id)?;
+        let id = client.graph_id(&self.id).await?;
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let graph = client.graph(&id).await?;
         let limit = usize::from(self.page.limit);
@@ -261,7 +258,7 @@ fn rows(jobs: &[JobOfGraph]) -> TextTable {
 
 impl GraphWait {
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
-        let id: JobId = parsed(&self.id)?;
+        let id = client.graph_id(&self.id).await?;
         let mut interrupts = Interrupts::listen().map_err(|error| {
             Error::new(Exit::Unavailable, format!("cannot handle signals: {error}"))
         })?;

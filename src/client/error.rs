@@ -66,6 +66,31 @@ pub enum ClientError {
         /// The number of jobs that were looked at.
         looked: usize,
     },
+    /// Several graphs have ids that begin so.
+    #[error(
+        "several graphs have ids that begin with {part}: {}{}; write more of the id",
+        listed(.first),
+        if *.more { " …" } else { "" }
+    )]
+    AmbiguousGraph {
+        /// The beginning.
+        part: JobId,
+        /// The first of the graphs.
+        first: Vec<JobId>,
+        /// True if there are more.
+        more: bool,
+    },
+    /// The beginning of an id is too short to be sure, or its graph is not among those that were looked at.
+    #[error(
+        "cannot tell which graph {part} is: only the latest {looked} of more graphs were looked at; write \
+         the whole id"
+    )]
+    ShortGraphNotFound {
+        /// The beginning.
+        part: JobId,
+        /// The number of graphs that were looked at.
+        looked: usize,
+    },
     /// The actor is not live.
     #[error("cannot reach actor {0}: it is not live; hero actor list shows the live ones")]
     NoSuchActor(ActorId),
@@ -224,6 +249,7 @@ impl ClientError {
             | Self::IdTaken(_)
             | Self::UnknownPrerequisite(_)
             | Self::AmbiguousId { .. }
+            | Self::AmbiguousGraph { .. }
             | Self::KeyHeld(_)
             | Self::Cycle(_)
             | Self::UnknownInGraph { .. }
@@ -239,6 +265,7 @@ impl ClientError {
             Self::File(error) => error.exit(),
             Self::NoSuchJob(_)
             | Self::ShortIdNotFound { .. }
+            | Self::ShortGraphNotFound { .. }
             | Self::NoSuchActor(_)
             | Self::NoSuchGraph(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,

@@ -1,13 +1,16 @@
-//! Short ids: the beginning of a job's id stands for the job while it is unique.
+//! Short ids: the beginning of an id of a job, graph or batch stands for it while it is unique.
 
 use super::{Client, ClientError};
+use crate::proto::graph::GraphInfo;
 use crate::proto::job::JobId;
-use crate::store::{IdsFound, JobSummary};
+use crate::store::{IdsFound, JobSummary, Store};
 
 /// The least characters of a short id.
 const CHARS_MIN: usize = 4;
 /// With so many characters, one match is enough, even if not every job was looked at.
 const CHARS_SURE: usize = 8;
+/// The most graphs that are looked at.
+const GRAPHS_LOOKED_MAX: usize = 10_000;
 /// The length of the ids that Hero makes.
 const UUID_CHARS: usize = 36;
 
@@ -46,6 +49,52 @@ impl Client {
             _ => {
                 let more = found.ids.len() >= IdsFound::MOST;
                 Err(ClientError::AmbiguousId { part: id, first: ids, more })
+            }
+        }
+    }
+
+    /// Returns the graph or batch that a text names, as [`Client::job_id`] does for a job.
+    ///
+    /// # Errors
+    /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousGraph`] if several match;
+    /// [`ClientError::ShortGraphNotFound`] if none does and not all were looked at; [`ClientError::Store`].
+    pub async fn graph_id(&self, text: &str) -> Result<JobId, ClientError> {
+        self.graph_id_among(text.parse()?, |_| true).await
+    }
+
+    /// The same, for a caller that `sees` only some graphs.
+    ///
+    /// # Errors
+    /// As [`Client::graph_id`].
+    pub async fn graph_id_among(
+        &self,
+        id: JobId,
+        sees: impl Fn(&GraphInfo) -> bool,
+    ) -> Result<JobId, ClientError> {
+        let length = id.as_str().len();
+        if !(CHARS_MIN..UUID_CHARS).contains(&length) || self.store.graph(&id).await?.is_some() {
+            return Ok(id);
+        }
+        let (mut found, mut looked, mut next) = (Vec::new(), 0, None);
+        loop {
+            let page = self.store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;
+            looked += page.items.len();
+            let graphs = page.items.into_iter().filter(&sees).map(|graph| graph.id);
+            found.extend(graphs.filter(|other| other.as_str().starts_with(id.as_str())));
+            next = page.next;
+            if next.is_none() || looked >= GRAPHS_LOOKED_MAX || found.len() >= IdsFound::MOST {
+                break;
+            }
+        }
+        let is_sure = next.is_none() || length >= CHARS_SURE;
+        match found.as_slice() {
+            [one] if is_sure => Ok(one.clone()),
+            [] if next.is_none() => Ok(id),
+            [_] | [] => Err(ClientError::ShortGraphNotFound { part: id, looked }),
+            _ => {
+                let more = found.len() > IdsFound::MOST || next.is_some();
+                found.truncate(IdsFound::MOST);
+                Err(ClientError::AmbiguousGraph { part: id, first: found, more })
             }
         }
     }

@@ -97,7 +97,12 @@ impl From<ClientError> for RpcError {
                 let first: Vec<&str> = first.iter().map(JobId::as_str).collect();
                 new(code::INVALID_PARAMS).with("id", part.as_str()).with("jobs", first)
             }
-            ClientError::ShortIdNotFound { part, .. } => {
+            ClientError::AmbiguousGraph { part, first, .. } => {
+                let first: Vec<&str> = first.iter().map(JobId::as_str).collect();
+                new(code::INVALID_PARAMS).with("id", part.as_str()).with("graphs", first)
+            }
+            ClientError::ShortIdNotFound { part, .. }
+            | ClientError::ShortGraphNotFound { part, .. } => {
                 new(code::NOT_FOUND).with("id", part.as_str())
             }
             ClientError::NoSuchActor(actor) => {

@@ -211,3 +211,56 @@ fn job_is_cloned_with_changes_as_one_of_the_callers_own() {
     let own = api.call_as(&ann, "job.get", json!([own["id"]])).expect("may read");
     assert_eq!((&own["caller_id"], &own["env_vars"]), (&json!("ann"), &Value::Null));
 }
+
+#[test]
+fn unique_beginning_of_an_id_names_graphs_dead_letters_and_jobs_of_older_programs() {
+    let api = Api::start(&[]);
+    for id in ["7f9c2ba4-a", "7f9c2ba4-b", "1234abcd-x"] {
+        let job = json!({ "script": "1", "script_type": "osis", "id": format!("job-{id}") });
+        api.call("batch.submit", json!({ "jobs": [job], "id": id }));
+    }
+    assert_eq!(api.call("graph.get", json!(["1234"]))["graph"]["id"], "1234abcd-x");
+    let (code, error) = api.fails(&admin(), "graph.stop", json!(["7f9c"]));
+    assert_eq!(code, code::INVALID_PARAMS);
+    assert!(error.message.contains("several graphs have ids that begin with 7f9c: 7f9c2ba4-"));
+    assert_eq!(error.data.expect("data")["graphs"].as_array().map(Vec::len), Some(2));
+    assert_eq!(api.fails(&admin(), "graph.get", json!(["7f9d"])).0, code::NOT_FOUND);
+    let bounds = Bounds { types: words(&["osis"]), ..Bounds::default() };
+    let bound = Caller { bounds, name: "other".to_owned(), ..admin() };
+    assert_eq!(api.fails(&bound, "graph.get", json!(["1234"])).0, code::NOT_FOUND);
+    assert_eq!(api.call("graph.stop", json!(["1234"]))["done"], 1);
+
+    assert_eq!(api.call("get_job_status", json!(["job-1234"])), "error");
+    let (code, error) = api.fails(&admin(), "stop_job", json!(["job-7f9c"]));
+    assert_eq!(code, code::INVALID_PARAMS, "{error}");
+    assert!(error.message.contains("several jobs have ids that begin with job-7f9c"), "{error}");
+    let dead = api.call("dead.retry", json!({ "ids": ["job-7f9c2ba4-", "job-1234"] }));
+    let problem = |place: usize| dead["problems"][place]["problem"].to_string();
+    assert!(problem(0).contains("several jobs have ids"), "{dead}");
+    assert!(problem(1).contains("job-1234abcd-x"), "the whole id is named: {dead}");
+}
+
+#[test]
+fn bounds_beyond_those_of_the_type_are_refused_at_the_submission() {
+    let api = Api::start(&[]);
+    let greedy = json!({ "script": "1", "script_type": "python", "memory": "5GiB" });
+    let refused = |method: &str, params: Value| {
+        let (code, error) = api.fails(&admin(), method, params);
+        assert_eq!(code, code::INVALID_PARAMS, "{method}: {error}");
+        assert!(error.message.contains("the limit type.python.sandbox.memory_max"), "{error}");
+    };
+    for method in ["job.submit", "job.create", "job.run", "create_job"] {
+        refused(method, json!({ "job": greedy }));
+    }
+    refused("graph.submit", json!([[{ "name": "a", "job": greedy }]]));
+    let modest = json!({ "script": "1", "script_type": "python", "memory": "1GiB", "id": "a" });
+    let batch = api.call("batch.submit", json!({ "jobs": [modest, greedy] }));
+    assert_eq!(batch["ids"], json!(["a"]));
+    let error = batch["refused"][0]["error"].to_string();
+    assert!(error.contains("sandbox.memory_max"), "{batch}");
+    refused("job.clone", json!({ "id": "a", "changes": { "memory": "5GiB" } }));
+    let cron = json!({ "name": "c", "schedule": "@daily", "job": greedy });
+    let (_, error) = api.fails(&admin(), "cron.add", cron);
+    assert!(error.message.contains("sandbox.memory_max"), "{error}");
+    assert_eq!(api.redis.all("JOB").len(), 1);
+}

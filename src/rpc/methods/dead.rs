@@ -147,7 +147,7 @@ impl Choice {
     async fn each(self, context: &CallContext, change: DeadChange) -> ChangedDead {
         let mut tally = ChangedDead { done: 0, left: 0, problems: Vec::new() };
         for Spelled(id) in self.ids {
-            match change.apply(context, &id).await {
+            match change.apply(context, id.clone()).await {
                 Ok(()) => tally.done += 1,
                 Err(error) => {
                     tally.left += 1;
@@ -167,7 +167,8 @@ enum DeadChange {
 }
 
 impl DeadChange {
-    async fn apply(self, context: &CallContext, id: &JobId) -> Result<(), RpcError> {
+    async fn apply(self, context: &CallContext, id: JobId) -> Result<(), RpcError> {
+        let id = &context.job_named(id).await?;
         context.may_see(id).await?;
         context.client.dead_letter(id).await?;
         match self {

@@ -192,6 +192,12 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
     !context.is_bound() || graph.caller == context.caller.name
 }
 
+/// Returns the graph of an id, or of the beginning of one that is unique among those that the caller may
+/// see.
+async fn named(context: &CallContext, id: JobId) -> Result<JobId, RpcError> {
+    Ok(context.client.graph_id_among(id, |graph| is_visible(context, graph)).await?)
+}
+
 /// Reads a graph that the caller may see.
 async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcError> {
     let graph = context.client.graph(id).await?;
@@ -242,6 +248,7 @@ struct ShownGraph {
 async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {
     let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
     let Spelled(id) = given.id;
+    let id = named(&context, id).await?;
     let graph = visible(&context, &id).await?;
     let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
@@ -264,6 +271,7 @@ struct AwaitGraph {
 
 async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, RpcError> {
     let (Spelled(id), patience) = (given.id, patience(given.wait)?);
+    let id = named(&context, id).await?;
     visible(&context, &id).await?;
     match context.client.await_graph(&id, Some(patience), |_| {}).await {
         Ok(graph) => Ok(GraphDocument::from(&graph)),
@@ -286,6 +294,7 @@ async fn retry(
     context: CallContext,
     NamedGraph { id: Spelled(id) }: NamedGraph,
 ) -> Result<GraphChange, RpcError> {
+    let id = named(&context, id).await?;
     may_change(&context, &id, "retry").await?;
     Ok(context.client.retry_graph(&id).await?)
 }
@@ -294,6 +303,7 @@ async fn stop(
     context: CallContext,
     NamedGraph { id: Spelled(id) }: NamedGraph,
 ) -> Result<GraphChange, RpcError> {
+    let id = named(&context, id).await?;
     may_change(&context, &id, "stop").await?;
     Ok(context.client.stop_graph(&id).await?)
 }
@@ -302,6 +312,7 @@ async fn delete(
     context: CallContext,
     NamedGraph { id: Spelled(id) }: NamedGraph,
 ) -> Result<GraphChange, RpcError> {
+    let id = named(&context, id).await?;
     may_change(&context, &id, "delete").await?;
     Ok(context.client.delete_graph(&id).await?)
 }

@@ -83,6 +83,14 @@ struct ById {
     job_id: Spelled<JobId>,
 }
 
+impl ById {
+    /// Returns the job that it names.
+    async fn job(self, context: &CallContext) -> Result<JobId, RpcError> {
+        let Spelled(id) = self.job_id;
+        context.job_named(id).await
+    }
+}
+
 /// The result of a change.
 #[derive(Serialize, JsonSchema)]
 struct Succeeded {
@@ -92,10 +100,8 @@ struct Succeeded {
 
 const SUCCESS: Succeeded = Succeeded { success: true };
 
-async fn start_job(
-    context: CallContext,
-    ById { job_id: Spelled(id) }: ById,
-) -> Result<Succeeded, RpcError> {
+async fn start_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
+    let id = given.job(&context).await?;
     context.may_change(&id, "start").await?;
     context.client.start_job(&id).await?;
     Ok(SUCCESS)
@@ -217,33 +223,25 @@ async fn play(context: CallContext, given: Play) -> Result<Played, RpcError> {
     Ok(Played { output: ran(&context, run).await?.into_text() })
 }
 
-async fn get_job_status(
-    context: CallContext,
-    ById { job_id: Spelled(id) }: ById,
-) -> Result<JobStatus, RpcError> {
+async fn get_job_status(context: CallContext, given: ById) -> Result<JobStatus, RpcError> {
+    let id = given.job(&context).await?;
     context.may_see(&id).await?;
     Ok(context.client.get_job_status(&id).await?)
 }
 
-async fn get_job_output(
-    context: CallContext,
-    ById { job_id: Spelled(id) }: ById,
-) -> Result<Option<String>, RpcError> {
+async fn get_job_output(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
+    let id = given.job(&context).await?;
     context.may_see(&id).await?;
     Ok(context.client.get_job_output(&id).await?.map(JobOutput::into_text))
 }
 
-async fn get_job_result(
-    context: CallContext,
-    ById { job_id: Spelled(id) }: ById,
-) -> Result<JobResult, RpcError> {
+async fn get_job_result(context: CallContext, given: ById) -> Result<JobResult, RpcError> {
+    let id = given.job(&context).await?;
     JobResult::of(output_of(&context, &id).await)
 }
 
-async fn get_job_logs(
-    context: CallContext,
-    ById { job_id: Spelled(id) }: ById,
-) -> Result<Option<String>, RpcError> {
+async fn get_job_logs(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
+    let id = given.job(&context).await?;
     context.may_see(&id).await?;
     let lines = context.client.get_job_logs(&id, None, LOG_LINES_MAX).await?;
     let lines: Vec<String> =
@@ -276,18 +274,14 @@ async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, 
     Ok(page.items.iter().filter(sees).map(|job| job.id.to_string()).collect())
 }
 
-async fn stop_job(
-    context: CallContext,
-    ById { job_id: Spelled(id) }: ById,
-) -> Result<Succeeded, RpcError> {
+async fn stop_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
+    let id = given.job(&context).await?;
     stopped(&context, &id).await?;
     Ok(SUCCESS)
 }
 
-async fn delete_job(
-    context: CallContext,
-    ById { job_id: Spelled(id) }: ById,
-) -> Result<Succeeded, RpcError> {
+async fn delete_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
+    let id = given.job(&context).await?;
     deleted(&context, &id).await?;
     Ok(SUCCESS)
 }
