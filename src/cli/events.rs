@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::job::since;
+use super::job::PastZone;
 use super::time::{local, local_zone};
 use super::{Global, output};
 use crate::client::Client;
@@ -17,20 +17,22 @@ use crate::store::{JobEvent, LogLine};
 /// Print the transitions of jobs from one state to another
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero events -f --type osis\n  \
-                        hero events --since 10m --job 7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7\n\n\
+                        hero events --since 10m --job 7f9c2ba4\n\n\
                         They are recorded with job.events = true in the configuration, about the \
                         latest 100000.\nWith --json and -f, one document per line.")]
 pub(super) struct EventsCommand {
     /// Follow new events, from now on or from the time of --since
     #[arg(short, long)]
     follow: bool,
-    /// Only events since a time in RFC 3339, or since a duration ago, such as 10m
+    /// Only events since then: 10m (ago), 09:00, yesterday 18:00, 2026-12-24 18:00, or RFC 3339
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
+    #[command(flatten)]
+    zone: PastZone,
     /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
-    /// Only this job
+    /// Only this job: its id, or the unique beginning of it
     #[arg(long, value_name = "ID")]
     job: Option<String>,
 }
@@ -38,9 +40,12 @@ pub(super) struct EventsCommand {
 impl EventsCommand {
     const PAGE: usize = 1000;
 
-    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run(mut self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let client = Client::open(&config)?;
+        if let Some(job) = &mut self.job {
+            *job = client.job_id(job).await?.to_string();
+        }
         if !config.job.events {
             output::note(
                 "hero: job.events is false in this configuration: no new events are recorded",
@@ -55,7 +60,10 @@ impl EventsCommand {
 
     async fn list(&self, client: &Client, as_json: bool) -> Result<ExitCode, Error> {
         let mut after = match &self.since {
-            Some(text) => Some(LogLine::place_before(since(text, client.now().await?)?)),
+            Some(text) => {
+                let since = self.zone.read("--since", text, client.now().await?)?;
+                Some(LogLine::place_before(since))
+            }
             None => None,
         };
         let (mut document, zone): (Vec<Value>, _) = (Vec::new(), local_zone());
@@ -81,7 +89,8 @@ impl EventsCommand {
 
     async fn follow(&self, client: &Client, as_json: bool) -> Result<ExitCode, Error> {
         let now = client.now().await?;
-        let from = self.since.as_deref().map_or(Ok(now), |text| since(text, now))?;
+        let from = self.since.as_deref();
+        let from = from.map_or(Ok(now), |text| self.zone.read("--since", text, now))?;
         let (mut events, zone) = (client.follow_events(from), local_zone());
         loop {
             let next = events.next().await.map_err(|error| {

@@ -9,6 +9,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
 use super::text::shown;
+use super::units::parse_duration;
 
 /// The longest text.
 const BYTES_MAX: usize = 64;
@@ -40,6 +41,51 @@ enum Day {
     /// The next of this name.
     Weekday(Weekday),
     Date(Date),
+}
+
+/// A time for a search, which cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a time: expected a duration ago such as 10m, 09:00 (the last time that it was), \
+     today 09:00, yesterday 18:00, friday 18:00 (the last one), yesterday or 2026-12-24 for the begin of \
+     the day, 2026-12-24 18:00, or RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00"
+)]
+pub struct PastTimeError(String);
+
+/// Parses a time in RFC 3339, a duration ago, or a local time of the zone: without a date the latest that
+/// has passed.
+///
+/// # Errors
+/// [`PastTimeError`] if it has no known form.
+pub fn parse_past_time(
+    text: &str,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Result<Timestamp, PastTimeError> {
+    let form = || PastTimeError(shown(text));
+    if text.len() > BYTES_MAX {
+        return Err(form());
+    }
+    if let Ok(time) = text.parse() {
+        return Ok(time);
+    }
+    if let Ok(ago) = parse_duration(text) {
+        return now.checked_sub(ago).map_err(|_| form());
+    }
+    let today = now.to_zoned(zone.clone()).date();
+    let lower = text.to_ascii_lowercase();
+    let whole_day = || Some((day(lower.trim(), today)?, Time::midnight()));
+    let (day, time) = local(&lower, today).or_else(whole_day).ok_or_else(form)?;
+    let days: Vec<Date> = match day {
+        Day::Date(date) => vec![date],
+        Day::Next => back_from(today, 1).collect(),
+        Day::Weekday(name) => back_from(today, 7).filter(|date| date.weekday() == name).collect(),
+    };
+    let moments: Vec<Timestamp> =
+        days.into_iter().flat_map(|day| moments(day.to_datetime(time), zone)).collect();
+    let passed = moments.iter().filter(|moment| **moment <= now).max();
+    // A date that is ahead may be an end.
+    passed.or(moments.first()).copied().ok_or_else(form)
 }
 
 /// Parses a time in RFC 3339, or a local time of the zone, which must be ahead.
@@ -75,6 +121,11 @@ fn from(day: Date, more: i64) -> impl Iterator<Item = Date> {
     (0..=more).filter_map(move |after| day.checked_add(after.days()).ok())
 }
 
+/// Returns a day and as many before it.
+fn back_from(day: Date, more: i64) -> impl Iterator<Item = Date> {
+    (0..=more).filter_map(move |before| day.checked_sub(before.days()).ok())
+}
+
 /// Reads an optional day and a time of day.
 fn local(text: &str, today: Date) -> Option<(Day, Time)> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -90,6 +141,7 @@ fn day(word: &str, today: Date) -> Option<Day> {
     Some(match word {
         "today" => Day::Date(today),
         "tomorrow" => Day::Date(today.tomorrow().ok()?),
+        "yesterday" => Day::Date(today.yesterday().ok()?),
         "monday" | "mon" => Day::Weekday(Weekday::Monday),
         "tuesday" | "tue" => Day::Weekday(Weekday::Tuesday),
         "wednesday" | "wed" => Day::Weekday(Weekday::Wednesday),
@@ -183,6 +235,43 @@ mod tests {
     }
 
     #[test]
+    fn past_time_is_the_latest_that_has_passed() {
+        let read = |text: &str, zone: &str| {
+            let zone = TimeZone::get(zone).expect("a zone");
+            // A Monday, 11:00 in Brussels.
+            let now = "2026-11-23T10:00:00Z".parse().expect("a time");
+            parse_past_time(text, &zone, now).map(|time| time.to_string())
+        };
+        for (text, expected) in [
+            ("2h", "2026-11-23T08:00:00Z"),
+            ("1h30m", "2026-11-23T08:30:00Z"),
+            ("2026-11-20T18:00:00+01:00", "2026-11-20T17:00:00Z"),
+            ("yesterday 18:00", "2026-11-22T17:00:00Z"),
+            ("Yesterday at 18:00", "2026-11-22T17:00:00Z"),
+            ("yesterday", "2026-11-21T23:00:00Z"),
+            ("today", "2026-11-22T23:00:00Z"),
+            ("today 09:00", "2026-11-23T08:00:00Z"),
+            ("today 18:00", "2026-11-23T17:00:00Z"),
+            ("09:00", "2026-11-23T08:00:00Z"),
+            ("18:00", "2026-11-22T17:00:00Z"),
+            ("11:00", "2026-11-23T10:00:00Z"),
+            ("friday 18:00", "2026-11-20T17:00:00Z"),
+            ("monday 09:00", "2026-11-23T08:00:00Z"),
+            ("monday 12:00", "2026-11-16T11:00:00Z"),
+            ("2026-11-01 18:00", "2026-11-01T17:00:00Z"),
+            ("2026-11-01", "2026-10-31T23:00:00Z"),
+            ("tomorrow 09:00", "2026-11-24T08:00:00Z"),
+        ] {
+            assert_eq!(read(text, "Europe/Brussels").as_deref(), Ok(expected), "{text}");
+        }
+        assert_eq!(read("today 09:00", "UTC").as_deref(), Ok("2026-11-23T09:00:00Z"));
+        for wrong in ["", "soon", "25:00", "2026-02-30", "2026-12-24T18:00:00", &"9".repeat(1000)] {
+            let error = read(wrong, "UTC").expect_err(wrong).to_string();
+            assert!(error.contains("yesterday 18:00") && error.len() < 500, "{error}");
+        }
+    }
+
+    #[test]
     fn day_is_that_of_the_zone_and_not_of_utc() {
         // 00:30 on the 24th in Brussels.
         let now = "2026-11-23T23:30:00Z";
@@ -244,7 +333,6 @@ mod tests {
             "26-12-24 09:00",
             "2026-12-24",
             "2026-12-24-1 09:00",
-            "yesterday 09:00",
             "2026-12-24T18:00:00",
             "tomorrow 09:00 now",
             "tomorrow on 09:00",
@@ -283,6 +371,7 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text in "[-0-9:. a-zT]{0,24}") {
             let _ = parse_time(&text, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
+            let _ = parse_past_time(&text, &TimeZone::UTC, Timestamp::UNIX_EPOCH);
         }
     }
 }

@@ -87,6 +87,48 @@ fn unique_beginning_of_an_id_names_the_job_and_another_lists_the_candidates() {
 }
 
 #[test]
+fn times_of_filters_are_those_that_people_say() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.events", "true");
+    hero.run(&["submit", "-t", "osis", "--id", "7f9c2ba4-1", "-e", "1"]).code(0);
+    let listed = |args: &[&str]| {
+        let done = hero.run(&[&["job", "list", "--json"], args].concat()).code(0);
+        json(&done.stdout)["jobs"].as_array().expect("a list").len()
+    };
+    for since in ["1h", "yesterday 18:00", "yesterday", "2026-01-01", "2026-01-01T00:00:00Z"] {
+        assert_eq!(listed(&["--since", since]), 1, "since {since}");
+        assert_eq!(listed(&["--until", since, "--timezone", "Europe/Brussels"]), 0, "{since}");
+        let events = ["events", "--json", "--job", "7f9c", "--since", since];
+        let events = json(&hero.run(&events).code(0).stdout);
+        assert_eq!(events["events"][0]["id"], "7f9c2ba4-1", "since {since}");
+        hero.run(&["job", "logs", "7f9c", "--since", since]).code(0);
+    }
+    hero.run(&["job", "list", "--until", "soon"])
+        .code(65)
+        .says("--until: `soon` is not a time: expected a duration ago such as 10m");
+    let bulk = ["job", "stop", "--since", "yesterday", "--timezone", "UTC", "--dry-run"];
+    assert!(hero.run(&bulk).code(0).stdout.contains("7f9c2ba4-1"));
+}
+
+#[test]
+fn unique_beginning_of_an_id_names_the_graph() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    std::fs::write(redis.folder().join("b"), "{\"script_type\": \"osis\", \"script\": \"1\"}\n")
+        .expect("written");
+    for id in UUIDS {
+        hero.run(&["submit", "--batch", "b", "--id", id]).code(0);
+    }
+    let shown = hero.run(&["graph", "show", "7f9c2"]).code(0).stdout;
+    assert!(shown.contains(UUIDS[0]), "{shown}");
+    hero.run(&["graph", "stop", "7f9c"])
+        .code(65)
+        .says("several graphs have ids that begin with 7f9c");
+    hero.run(&["graph", "stop", "7f9c3"]).code(0).stdout("1 job stopped\n");
+    hero.run(&["graph", "delete", "7f9d"]).code(66);
+}
+
+#[test]
 fn filters_choose_the_jobs_that_are_stopped_retried_and_deleted() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery};
 use crate::amqp::message::MessageFailure;
+use crate::cli::job::PastZone;
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::config::parse_duration;
@@ -29,12 +30,14 @@ pub(in crate::cli) struct PrintLogs {
     /// Only records of this level
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
-    /// Only records since this time, in RFC 3339
-    #[arg(long, value_name = "TIME")]
+    /// Only records since then: 10m (ago), 09:00, yesterday 18:00, 2026-12-24 18:00, or RFC 3339
+    #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
-    /// Only records before this time
-    #[arg(long, value_name = "TIME")]
+    /// Only records before then
+    #[arg(long, value_name = "DURATION|TIME")]
     until: Option<String>,
+    #[command(flatten)]
+    zone: PastZone,
     /// The latest first
     #[arg(long)]
     newest_first: bool,
@@ -78,13 +81,17 @@ fn failed(failure: MessageFailure) -> Error {
 
 impl PrintLogs {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let limit = self.limit;
+        let (limit, now) = (self.limit, Timestamp::now());
+        let time = |option: &str, text: Option<&String>| {
+            let read = text.map(|text| self.zone.read(option, text, now)).transpose()?;
+            Ok::<_, Error>(read.map(|time| time.to_string()))
+        };
         let query = RecordQuery {
             root: self.root,
             chain: self.chain,
             level: self.level,
-            since: self.since,
-            until: self.until,
+            since: time("--since", self.since.as_ref())?,
+            until: time("--until", self.until.as_ref())?,
             limit: Some(limit.into()),
             after: self.after,
             newest_first: self.newest_first,

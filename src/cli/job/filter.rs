@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use jiff::Timestamp;
 
-use super::moment::since;
+use super::moment::PastZone;
 use crate::cli::exec::parsed;
 use crate::error::Error;
 use crate::proto::job::JobStatus;
@@ -24,12 +24,14 @@ pub(super) struct JobFilters {
     /// Only jobs of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     pub(super) script_type: Option<String>,
-    /// Only jobs submitted since a time in RFC 3339, or since a duration ago, such as 24h
+    /// Only jobs submitted since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339
     #[arg(long, value_name = "DURATION|TIME")]
     pub(super) since: Option<String>,
-    /// Only jobs submitted until a time in RFC 3339, or until a duration ago
+    /// Only jobs submitted until then
     #[arg(long, value_name = "DURATION|TIME")]
     pub(super) until: Option<String>,
+    #[command(flatten)]
+    pub(super) zone: PastZone,
     /// Only jobs of this caller
     #[arg(long, value_name = "TEXT")]
     pub(super) caller: Option<String>,
@@ -89,13 +91,7 @@ impl JobFilters {
     /// Returns the search by what no index has. `now` is the time of Redis.
     pub(super) fn search(&self, now: Timestamp) -> Result<JobSearch, Error> {
         let time = |option: &str, text: Option<&str>| {
-            let read = |text: &str| {
-                since(text, now).map_err(|error| {
-                    let message = error.message.replacen("--since", option, 1);
-                    Error::new(error.exit, message)
-                })
-            };
-            text.map(read).transpose()
+            text.map(|text| self.zone.read(option, text, now)).transpose()
         };
         Ok(JobSearch {
             caller: self.caller.clone(),
@@ -113,11 +109,12 @@ impl JobFilters {
     /// Returns the options as a command line has them.
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
-        let tags = self.tags.iter().map(|tag| ("--tag", tag));
+        let tags = self.tags.iter().map(|tag| ("--tag", tag.as_str()));
         let texts = self.texts().into_iter();
-        let given = texts.filter_map(|(option, text)| Some((option, text?)));
+        let given = texts.filter_map(|(option, text)| Some((option, text?.as_str())));
+        let given = given.chain(self.zone.name().map(|name| ("--timezone", name)));
         for (option, text) in given.chain(tags) {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+".contains(c);
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/".contains(c);
             if !text.is_empty() && text.chars().all(is_plain) {
                 let _ = write!(words, " {option} {text}");
             } else {

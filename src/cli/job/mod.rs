@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use self::bulk::{BulkVerb, JobChoice};
 use self::each::one;
 pub(super) use self::each::{Told, apply};
-pub(super) use self::moment::since;
+pub(super) use self::moment::PastZone;
 use super::exec::{explained, wait};
 use super::progress::View;
 use super::{Global, output};
@@ -153,9 +153,11 @@ pub(super) struct Logs {
     /// Follow the log until the job has ended
     #[arg(short, long)]
     follow: bool,
-    /// Only lines since a time in RFC 3339, or since a duration ago, such as 10m
+    /// Only lines since then: 10m (ago), 09:00, yesterday 18:00, 2026-12-24 18:00, or RFC 3339
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
+    #[command(flatten)]
+    zone: PastZone,
     /// Print the time of each line first: local time at a terminal, else UTC
     #[arg(long)]
     timestamps: bool,
@@ -263,7 +265,10 @@ impl Logs {
     async fn run(&self, client: &Client, json: bool) -> Result<ExitCode, Error> {
         let id = client.job_id(&self.id).await?;
         let since = match &self.since {
-            Some(text) => Some(LogLine::place_before(since(text, client.now().await?)?)),
+            Some(text) => {
+                let since = self.zone.read("--since", text, client.now().await?)?;
+                Some(LogLine::place_before(since))
+            }
             None => None,
         };
         if self.follow || since.is_some() {

@@ -1,19 +1,37 @@
-//! A moment as people write it: a time, or a duration ago.
+//! A moment as people write it: a time that has passed, or a duration ago.
 
+use clap::Args;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
-use crate::config::parse_duration;
+use crate::cli::time::local_zone;
+use crate::config::time_zone;
 use crate::error::{Error, Exit};
+use crate::proto::spoken_time::parse_past_time;
 
-/// Parses a time, or a duration before now.
-pub(in crate::cli) fn since(text: &str, now: Timestamp) -> Result<Timestamp, Error> {
-    if let Ok(time) = text.parse() {
-        return Ok(time);
+/// The time zone of the moments of a command.
+#[derive(Debug, Clone, Default, Args)]
+pub(in crate::cli) struct PastZone {
+    /// The time zone of --since and --until, such as Europe/Brussels; by default that of this machine, or of TZ
+    #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
+    timezone: Option<TimeZone>,
+}
+
+impl PastZone {
+    /// Parses the moment of an option.
+    pub(in crate::cli) fn read(
+        &self,
+        option: &str,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        let zone = self.timezone.clone().unwrap_or_else(local_zone);
+        let read = parse_past_time(text, &zone, now);
+        read.map_err(|error| Error::new(Exit::Data, format!("{option}: {error}")))
     }
-    let ago = parse_duration(text).ok().and_then(|ago| now.checked_sub(ago).ok());
-    ago.ok_or_else(|| {
-        let message = "--since: expected a duration such as 10m, or a time in RFC 3339 such as \
-                       2026-12-24T18:00:00+01:00";
-        Error::new(Exit::Data, message)
-    })
+
+    /// Returns the name of the zone that is given.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.timezone.as_ref().and_then(TimeZone::iana_name)
+    }
 }
