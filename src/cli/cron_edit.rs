@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::given::Given;
 use super::job_options::SettingOptions;
 use super::output;
 use super::script::ScriptSource;
@@ -19,9 +20,10 @@ use crate::proto::job::{JobSpec, SETTINGS};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
-                        --retries 2 report.py\n\n\
+                        --retries 2 report.py -- north\n\n\
                         It takes the options of hero submit that a periodic job may have: not --id, --at, --after, \n\
-                        --after-any, --no-reply and --reply-format. FILE is read now."
+                        --after-any, --no-reply, --reply-format, --input and --stdin. FILE and the files of --params and\n\
+                        --env-file are read now."
 )]
 pub(super) struct Add {
     /// The name of the periodic job, which no file has
@@ -79,13 +81,25 @@ struct CronOptions {
     overlap: Option<crate::proto::cron::Overlap>,
     #[command(flatten)]
     settings: SettingOptions,
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    refused: NoFiles,
+}
+
+/// Options of `hero submit` that a periodic job cannot have: its definition keeps no files.
+#[derive(Debug, Args)]
+struct NoFiles {
+    #[arg(long, hide = true, value_name = "NAME=FILE")]
+    input: Vec<String>,
+    #[arg(long, hide = true, value_name = "FILE")]
+    stdin: Option<String>,
 }
 
 impl Add {
     pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
         let named = self.options.settings.given("type");
-        let mut spec = JobSpec::default();
-        self.options.settings.apply(&mut spec, None)?;
+        let mut spec = self.options.spec()?;
         let script_type = self.script.script_type(named, config)?;
         spec.script = self.script.read(config.job.script_size_max)?;
         if spec.extension.is_empty() {
@@ -101,8 +115,7 @@ impl Add {
 
 impl Edit {
     pub(super) async fn run(&self, config: &Config, json: bool) -> Result<ExitCode, Error> {
-        let mut spec = JobSpec::default();
-        self.options.settings.apply(&mut spec, None)?;
+        let mut spec = self.options.spec()?;
         if self.file.is_some() || self.eval.is_some() {
             let script = ScriptSource::of(self.file.clone(), self.eval.clone());
             spec.script = script.read(config.job.script_size_max)?;
@@ -135,6 +148,18 @@ impl Delete {
 }
 
 impl CronOptions {
+    /// Returns the settings of its jobs.
+    fn spec(&self) -> Result<JobSpec, Error> {
+        if !self.refused.input.is_empty() || self.refused.stdin.is_some() {
+            let message = "--input and --stdin: a periodic job keeps no files; give it the path by --param, and let \
+                           its script read the file";
+            return Err(Error::new(Exit::Usage, message));
+        }
+        let mut spec = self.given.spec()?;
+        self.settings.apply(&mut spec, None)?;
+        Ok(spec)
+    }
+
     fn change(&self, schedule: Option<String>, spec: &JobSpec) -> CronChange {
         let given = SETTINGS.iter().filter_map(|setting| {
             Some((setting.field.to_owned(), Value::String(setting.text(spec)?)))

@@ -17,9 +17,6 @@ use super::visitor::Visitor;
 use crate::proto::job::JobStatus;
 use crate::rpc::Scope;
 
-/// The number of firings that are shown ahead.
-const AHEAD: usize = 5;
-
 /// The periodic jobs, and the mistakes of their files.
 struct SeenPeriodicJobs {
     jobs: Vec<JobDoc>,
@@ -31,12 +28,6 @@ async fn read(site: &Site, visitor: &Visitor) -> Result<SeenPeriodicJobs, PageEr
     let list = |name: &str| answer.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let problems = list("problems").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     Ok(SeenPeriodicJobs { jobs: list("cron").into_iter().map(JobDoc::from).collect(), problems })
-}
-
-async fn find(site: &Site, visitor: &Visitor, name: &str) -> Result<JobDoc, PageError> {
-    let all = read(site, visitor).await?.jobs;
-    let found = all.into_iter().find(|job| job.text("name") == name);
-    found.ok_or_else(|| PageError::not_found("No periodic job has this name."))
 }
 
 fn address(links: &SiteLinks, name: &str) -> String {
@@ -127,9 +118,8 @@ pub(super) async fn show(
     Path(name): Path<String>,
 ) -> Result<Response, PageError> {
     let now = site.snapshot(&visitor).await?;
-    let job = find(&site, &visitor, &name).await?;
+    let job = JobDoc::from(site.ask(&visitor, "cron.get", json!({ "name": name })).await?);
     let links = site.links();
-    let ahead = if is_enabled(&job) { ahead(&site, &name, now.at).await } else { Vec::new() };
     let line = html! {
         (state(&job))
         @if let Some(at) = job.time("disabled_at") {
@@ -145,7 +135,11 @@ pub(super) async fn show(
             dl.facts {
                 dt { "Schedule" } dd { code { (job.text("schedule")) } " " (job.text("time_zone")) }
                 dt { "Type" } dd { (job.text("script_type")) }
-                dt { "File" } dd { code { (job.text("file")) } }
+                dt { "File" }
+                dd {
+                    code { (job.text("file")) }
+                    @if !job.text("added_by").is_empty() { " by " (job.text("added_by")) }
+                }
                 dt { "Catch up" } dd { (job.text("catch_up")) }
                 dt { "Overlap" } dd { (job.text("overlap")) }
                 dt { "Last" } dd { (last(&job, links, now.at)) }
@@ -155,23 +149,17 @@ pub(super) async fn show(
         }
         section {
             (bar("Next", "", None))
-            @if ahead.is_empty() { p.dim { "It does not fire while it is disabled." } }
-            ul { @for at in &ahead { li { (until(*at, now.at)) } } }
+            @if !is_enabled(&job) { p.dim { "It does not fire while it is disabled." } }
+            ul { @for at in upcoming(&job) { li { (until(at, now.at)) } } }
         }
     };
     Ok(site.page(&visitor, &now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
 }
 
 /// Returns the next firings.
-async fn ahead(site: &Site, name: &str, now: Timestamp) -> Vec<Timestamp> {
-    let (config, name) = (site.config(), name.to_owned());
-    let read = tokio::task::spawn_blocking(move || {
-        let crontab = config.crontab();
-        let entry = crontab.entries.into_iter().find(|entry| entry.name.as_str() == name)?;
-        let next = |at: &Timestamp| entry.schedule.next_after(*at);
-        Some(std::iter::successors(next(&now), next).take(AHEAD).collect())
-    });
-    read.await.ok().flatten().unwrap_or_default()
+fn upcoming(job: &JobDoc) -> impl Iterator<Item = Timestamp> {
+    let times = job.get("upcoming").and_then(Value::as_array).into_iter().flatten();
+    times.filter_map(|at| at.as_str()?.parse().ok())
 }
 
 fn actions(visitor: &Visitor, job: &JobDoc, links: &SiteLinks) -> Markup {

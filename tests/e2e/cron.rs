@@ -279,3 +279,30 @@ fn periodic_job_of_a_command_is_in_the_backup() {
     copy.run(&["restore", &file]).code(0);
     assert_eq!(listed(&copy), listed(&hero));
 }
+
+#[test]
+fn periodic_job_of_a_command_has_arguments_and_parameters_but_no_files() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    std::fs::write(redis.folder().join("p.json"), r#"{"n": 4}"#).expect("written");
+    std::fs::write(redis.folder().join("v.env"), "CITY=Ghent\n").expect("written");
+    let script = "`${args[0]} ${params.n} ${params.to} ${ENV.CITY}`";
+    let add = ["cron", "add", "report", "--schedule", "@daily", "-t", "osis", "-e", script];
+    let given = ["--params", "p.json", "--param", "to=ann", "--env-file", "v.env", "--", "north"];
+    hero.run(&[&add[..], &given].concat()).code(0);
+    let ran = || {
+        let id = hero.run(&["cron", "run", "report"]).code(0).stdout;
+        hero.run(&["job", "wait", id.trim()]).code(0).stdout
+    };
+    assert_eq!(ran(), "north 4 ann Ghent\n");
+    hero.run(&["cron", "edit", "report", "--", "south"]).code(0);
+    assert_eq!(ran(), "south 4 ann Ghent\n");
+    for option in ["--input", "--stdin"] {
+        hero.run(&[&add[..], &[option, "a=b"]].concat())
+            .code(2)
+            .says("a periodic job keeps no files; give it the path by --param");
+    }
+    let help = hero.run(&["cron", "add", "--help"]).code(0).stdout;
+    assert!(help.contains("--param ") && !help.contains("  --input "), "{help}");
+}

@@ -120,6 +120,13 @@ fn limits_periodic_jobs_and_objects_have_pages() {
         is_safe(&send(&site, "GET", path, &cookie, ""), path);
     }
     assert_eq!(send(&site, "GET", "/cron/none", &cookie, "").status, 404);
+    let hero = Hero::on(&redis);
+    hero.run(&["cron", "add", "kept", "--schedule", "0 3 * * *", "-t", "osis", "-e", "1"]).code(0);
+    let kept = send(&site, "GET", "/cron/kept", &cookie, "");
+    assert_eq!(kept.body.matches("<li><time").count(), 5, "{}", kept.body);
+    hero.run(&["cron", "disable", "kept"]).code(0);
+    let kept = send(&site, "GET", "/cron/kept", &cookie, "").body;
+    assert!(kept.contains("It does not fire while it is disabled") && !kept.contains("<li><time"));
     let forgery = send(&site, "GET", "/cron", &cookie, "").forgery();
     for verb in ["run", "enable", "disable"] {
         let form = format!("do={verb}&csrf={forgery}");
