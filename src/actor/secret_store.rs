@@ -5,14 +5,12 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::config::{SecretsConfig, format_size};
+use crate::config::{SECRET_SIZE_MAX, SecretsConfig, format_size};
 use crate::engine::SecretValues;
 use crate::error::reason;
 use crate::proto::job::{InvalidJob, JobSpec, SecretName, SecretUse};
 use crate::proto::target::ActorId;
 
-/// The largest secret.
-const SIZE_MAX: u64 = 64 << 10;
 /// The start of the name of a systemd credential that is a secret of jobs: the unit may have others.
 const CREDENTIAL: &str = "secret.";
 
@@ -141,9 +139,9 @@ fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("others may use it: chmod o-rwx {file}")));
     }
     let mut content = Vec::new();
-    opened.take(SIZE_MAX + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > SIZE_MAX {
-        let most = format_size(SIZE_MAX);
+    opened.take(SECRET_SIZE_MAX + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > SECRET_SIZE_MAX {
+        let most = format_size(SECRET_SIZE_MAX);
         return Err(io::Error::other(format!("it is larger than the limit of {most}")));
     }
     Ok(content)

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{Global, output};
 use crate::artifacts::ContentFolder;
 use crate::client::Client;
-use crate::config::{Config, ConfigError, DEFAULT_FILE, EngineKind, FileReader, Unit};
+use crate::config::{Config, ConfigError, DEFAULT_FILE, EngineKind, FileReader, SecretFiles, Unit};
 use crate::daemon::{ProcessSandbox, not_durable};
 use crate::engine::{self, Backends};
 use crate::error::{Error, Exit};
@@ -58,12 +58,9 @@ impl Check {
             return Err(Error::new(Exit::Config, problems.join("\n")));
         }
         let redis = if self.redis { Some(redis_state(&config)?) } else { None };
-        let mut warnings = match &redis {
-            Some(state) => state.dangers(),
-            None => redis_warnings(&config)?,
-        };
-        let artifacts = config.job.artifacts.clone().map(ContentFolder::new);
-        warnings.extend(artifacts.as_ref().and_then(ContentFolder::problem));
+        let reader = reader(global, self.user.as_deref())?;
+        let secrets = SecretFiles::of(&config.secrets, reader.as_ref());
+        let warnings = warnings(&config, redis.as_ref(), &secrets)?;
         if global.json {
             let mut document = document(&config, unit.as_ref())?;
             if let Some((_, unit)) = &unit {
@@ -73,6 +70,7 @@ impl Check {
             if let Some(state) = &redis {
                 document["redis"] = redis_document(state);
             }
+            document["secrets"] = json!(secrets.names);
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
             output::json(&document)?;
             return verdict(&config, unit.as_ref().map(|(_, unit)| unit));
@@ -92,6 +90,9 @@ impl Check {
         }
         for entry in &crontab.entries {
             output::line(&format!("cron {}: {}", entry.name, entry.schedule))?;
+        }
+        if !secrets.names.is_empty() {
+            output::line(&format!("secrets: {}", secrets.names.join(", ")))?;
         }
         for line in unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)) {
             output::line(&line)?;
@@ -118,21 +119,40 @@ pub(super) fn check_access(
     global: &Global,
     user: Option<&str>,
 ) -> Result<(), Error> {
+    let Some(reader) = reader(global, user)? else { return Ok(()) };
+    let obstacles = config.unreadable_by(&reader, global.file());
+    if obstacles.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(Exit::Config, obstacles.join("\n")))
+}
+
+fn warnings(
+    config: &Config,
+    redis: Option<&RedisState>,
+    secrets: &SecretFiles,
+) -> Result<Vec<String>, Error> {
+    let mut warnings = match redis {
+        Some(state) => state.dangers(),
+        None => redis_warnings(config)?,
+    };
+    let artifacts = config.job.artifacts.clone().map(ContentFolder::new);
+    warnings.extend(artifacts.as_ref().and_then(ContentFolder::problem));
+    warnings.extend(secrets.problems.iter().cloned());
+    Ok(warnings)
+}
+
+/// Returns the user of the daemons, if it is not the one who calls.
+pub(super) fn reader(global: &Global, user: Option<&str>) -> Result<Option<FileReader>, Error> {
     let is_default = global.file().is_none_or(|file| file == Path::new(DEFAULT_FILE));
-    let reader = match user {
+    Ok(match user {
         Some(name) => Some(FileReader::of(name).ok_or_else(|| {
             Error::new(Exit::NotFound, format!("cannot check as user {name}: no such user"))
         })?),
         // Of a machine without the package, nobody is to read the file.
         None if is_default && nix::unistd::geteuid().is_root() => FileReader::of("hero"),
         None => None,
-    };
-    let Some(reader) = reader else { return Ok(()) };
-    let obstacles = config.unreadable_by(&reader, global.file());
-    if obstacles.is_empty() {
-        return Ok(());
-    }
-    Err(Error::new(Exit::Config, obstacles.join("\n")))
+    })
 }
 
 /// The exit code. As in the daemon, a unit whose scripts cannot run is an error.

@@ -29,6 +29,7 @@ mod redis_url;
 mod sal;
 mod sandbox;
 mod schema;
+mod secret_files;
 mod secrets;
 mod source;
 #[cfg(test)]
@@ -70,7 +71,8 @@ pub use sandbox::{Require, SandboxConfig};
 pub use schema::{
     ActorConfig, Config, JobConfig, Migration, Role, SupervisorConfig, UnitActor, UnitConfig,
 };
-pub use secrets::{SecretRule, SecretsConfig};
+pub use secret_files::SecretFiles;
+pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
 pub(crate) use source::Source;
 pub use thresholds::CheckConfig;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};

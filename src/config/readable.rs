@@ -29,9 +29,13 @@ impl FileReader {
         Some(Self { name: name.to_owned(), uid: user.uid.as_raw(), gids })
     }
 
+    pub(super) fn uid(&self) -> u32 {
+        self.uid
+    }
+
     /// Returns why this user cannot read a file, or enter one of its folders, by owner, group and mode;
     /// `None` if it can, or if the file does not exist. Access lists of the file system are not read.
-    fn obstacle(&self, file: &Path) -> Option<String> {
+    pub(super) fn obstacle(&self, file: &Path) -> Option<String> {
         const READ: u32 = 4;
         const ENTER: u32 = 1;
         // The links on the way lead to the file that is read.

@@ -9,6 +9,9 @@ use super::error::{Fault, KeyPath};
 use crate::proto::job::SecretName;
 use crate::proto::target::{Group, ScriptType};
 
+/// The largest secret, in bytes.
+pub const SECRET_SIZE_MAX: u64 = 64 << 10;
+
 /// `[secrets]`: the folder of the secrets of this machine, and the jobs that may use them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]

@@ -199,3 +199,22 @@ fn hostile_names_of_secrets_are_rejected_at_submission() {
     hero.run_with_input(&["submit", "--batch", "-"], line).code(65).says("secrets");
     assert_eq!(redis.all("JOB").len(), 0, "nothing was submitted");
 }
+
+#[test]
+fn check_and_doctor_say_which_secrets_jobs_cannot_use() {
+    let redis = Redis::start();
+    let hero = with_secrets(&redis).set("secrets.allow.open.types", "[\"bash\"]");
+    write(&redis, "open", VALUE, 0o644);
+    write(&redis, "unused", VALUE, 0o600);
+    let checked = hero.run(&["check"]).code(0);
+    assert!(checked.stdout.contains("secrets: db\n"), "{}", checked.stdout);
+    let checked = checked
+        .says("hero: secret open: others may use it: chmod o-rwx ")
+        .says("hero: secret unused: no job may use it: add [secrets.allow.\"unused\"]");
+    shows_no_secret(&format!("{}{}", checked.stdout, checked.stderr));
+    let document = hero.run(&["check", "--json"]).code(0).stdout;
+    let document: serde_json::Value = serde_json::from_str(&document).expect("one document");
+    assert_eq!(document["secrets"], serde_json::json!(["db"]));
+    let page = hero.run(&["doctor"]).stdout;
+    assert!(page.contains("secret open: others may use it"), "{page}");
+}

@@ -7,7 +7,7 @@ use nix::sys::statvfs::statvfs;
 use super::super::{Global, check};
 use super::finding::{DoctorFinding, FindingArea};
 use crate::artifacts::ContentFolder;
-use crate::config::{Config, format_size};
+use crate::config::{Config, SecretFiles, format_size};
 use crate::engine::process::folder_of_jobs;
 use crate::sandbox::Support;
 
@@ -31,7 +31,7 @@ pub(super) fn configuration(global: &Global) -> Result<(Config, DoctorFinding), 
 }
 
 /// Looks at the kernel, the script types, the periodic jobs and the disks.
-pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
+pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
     let mut findings = vec![sandbox()];
     findings.extend(script_types(config));
     for problem in config.crontab().problems {
@@ -46,6 +46,11 @@ pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
     let mut folders =
         vec![("the folders of jobs", folder_of_jobs()), ("logs", config.job.log_dir.clone())];
     folders.extend(artifacts.iter().map(|folder| ("files of jobs", folder.dir().to_owned())));
+    let reader = check::reader(global, None).ok().flatten();
+    for problem in SecretFiles::of(&config.secrets, reader.as_ref()).problems {
+        let remedy = "jobs cannot use it until then; hero check says the same";
+        findings.push(DoctorFinding::warning(MACHINE, problem, remedy));
+    }
     findings.extend(folders.iter().filter_map(|(what, folder)| disk(what, folder)));
     findings
 }

@@ -36,7 +36,7 @@ impl Doctor {
             Err(finding) => findings.push(finding),
             Ok((config, valid)) => {
                 findings.push(valid);
-                findings.extend(machine::findings(&config));
+                findings.extend(machine::findings(&config, global));
                 findings.extend(units::findings());
                 let of_redis = async { Ok(namespace::findings(&config).await) };
                 findings.extend(super::block_on(of_redis)?);

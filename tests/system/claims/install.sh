@@ -6,6 +6,7 @@ installs_and_starts_nothing() {
     is "" sh -c "find '$run_dir/root/etc/systemd/system' -name 'hero*'"
     is "640 root hero" inside stat -c '%a %U %G' /etc/hero/hero.toml
     is "750 hero hero" inside stat -c '%a %U %G' /var/log/hero/jobs
+    is "750 root hero" inside stat -c '%a %U %G' /etc/hero/secrets
     has "$(inside getent passwd hero)" ":/var/lib/hero:/usr/sbin/nologin"
 }
 
