@@ -71,7 +71,7 @@ impl Dev {
         let kept = Kept::take(dir, Stage::end_max(config)).await?;
         let real = |file: &Path| file.canonicalize().ok();
         let own = real(&kept.config_file());
-        let is_named = global.file().is_some_and(|named| own.is_none() || real(named) != own);
+        let is_named = global.named_file().is_some_and(|named| own.is_none() || real(named) != own);
         Ok(StageFolder::Kept(kept, is_named))
     }
 

@@ -41,8 +41,8 @@ mod top;
 pub use output::print_error;
 pub use script_doc::definitions;
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::client::Client;
-use crate::config::{Config, parse_duration};
+use crate::config::{Config, DEFAULT_FILE, UserFolders, parse_duration};
 use crate::daemon;
 use crate::error::{Error, Exit};
 
@@ -77,9 +77,13 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 struct Global {
-    /// The configuration file; by default that of `HERO_CONFIG`, else /etc/hero/hero.toml
+    /// The configuration file; by default that of `HERO_CONFIG`, else of the user in
+    /// ~/.config/hero/hero.toml if it exists, else /etc/hero/hero.toml
     #[arg(long, global = true, value_name = "FILE", display_order = 900)]
     config: Option<OsString>,
+    /// The file of the user, if it is the one to read.
+    #[arg(skip)]
+    of_user: Option<PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long, global = true, display_order = 901)]
     json: bool,
@@ -176,8 +180,8 @@ impl Cli {
     /// closed by its reader.
     pub fn run(mut self) -> Result<ExitCode, Error> {
         // Not by clap: it would show --config as a required option in messages on usage.
-        let file = self.global.config.take();
-        self.global.config = file.or_else(|| std::env::var_os("HERO_CONFIG"));
+        let of_user = UserFolders::of_this_process().and_then(|user| user.own_file());
+        self.global.choose_file(std::env::var_os("HERO_CONFIG"), of_user);
         let global = &self.global;
         match self.command {
             Command::Run(RunUnit { unit, wait }) => {
@@ -219,9 +223,28 @@ impl Global {
         Ok(Config::load(self.file())?)
     }
 
-    /// The named configuration file. An empty `HERO_CONFIG` counts as unset.
+    /// Chooses the file: the named one, that of the variable, that of the user if it exists, or the default one.
+    /// An empty variable counts as unset; one that names the default file does not demand that it exists.
+    fn choose_file(&mut self, variable: Option<OsString>, of_user: Option<PathBuf>) {
+        if self.config.as_ref().is_some_and(|named| !named.is_empty()) {
+            return;
+        }
+        self.config = variable.filter(|file| !file.is_empty());
+        if self.config.is_none() {
+            self.of_user = of_user;
+        } else if self.config.as_deref() == Some(OsStr::new(DEFAULT_FILE)) {
+            self.config = None;
+        }
+    }
+
+    /// The configuration file, if it is not the default one.
     fn file(&self) -> Option<&Path> {
-        self.config.as_deref().filter(|file| !file.is_empty()).map(Path::new)
+        self.named_file().or(self.of_user.as_deref())
+    }
+
+    /// The configuration file that the caller names.
+    fn named_file(&self) -> Option<&Path> {
+        self.config.as_deref().map(Path::new)
     }
 
     /// The look of standard output.
@@ -294,6 +317,23 @@ mod tests {
             Cli::of_args(words.map(OsString::from)).expect_err("no such option").to_string();
         assert!(wrong.contains("Usage: hero queue pause"), "{wrong}");
         assert!(!wrong.contains("--config") && !wrong.contains("WHEN"), "{wrong}");
+    }
+
+    #[test]
+    fn file_is_the_named_one_then_that_of_the_variable_the_user_and_the_machine() {
+        let chosen = |named: &str, variable: &str, of_user: Option<&str>| {
+            let words = ["hero", "--config", named, "status"].map(OsString::from);
+            let mut global = Cli::of_args(words).expect("good usage").global;
+            global.choose_file(Some(variable.into()), of_user.map(PathBuf::from));
+            let is_named = global.named_file().is_some();
+            (global.file().map(|file| file.display().to_string()).unwrap_or_default(), is_named)
+        };
+        let is = |file: &str, is_named| (file.to_owned(), is_named);
+        assert_eq!(chosen("a.toml", "b.toml", Some("own")), is("a.toml", true));
+        assert_eq!(chosen("", "b.toml", Some("own")), is("b.toml", true));
+        assert_eq!(chosen("", "", Some("own")), is("own", false));
+        assert_eq!(chosen("", "", None), is("", false));
+        assert_eq!(chosen("", DEFAULT_FILE, Some("own")), is("", false));
     }
 
     #[test]

@@ -11,12 +11,14 @@ use super::files::{DEFAULT_FILE, read_all};
 use super::schema::{Config, Layer};
 use super::source::Source;
 use super::types;
+use super::user::{self, UserFolders};
 
 impl Config {
     /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names. Tables are
     /// merged key by key; any other value of a later file replaces that of an earlier one.
     ///
-    /// Without an explicit file it reads [`DEFAULT_FILE`], which may be missing.
+    /// Without an explicit file it reads [`DEFAULT_FILE`], which may be missing. Below the file of the user who
+    /// runs this process, [`UserFolders::file`], are the defaults of a user.
     ///
     /// # Errors
     /// [`ConfigError::Unreadable`] if a file cannot be read, is larger than 1 MiB, or is explicit
@@ -26,7 +28,12 @@ impl Config {
     }
 
     pub(super) fn load_from(file: &Path, may_be_missing: bool) -> Result<Self, ConfigError> {
-        Self::merged(file, &read_all(file, may_be_missing)?)
+        let mut texts = read_all(file, may_be_missing)?;
+        if let Some(user) = UserFolders::of_this_process().filter(|user| user.file() == file) {
+            let defaults = user.defaults(user::own_group().as_deref());
+            texts.insert(0, (PathBuf::from("the defaults of a user"), defaults));
+        }
+        Self::merged(file, &texts)
     }
 
     /// Reads a text as the content of a file, without drop-ins.

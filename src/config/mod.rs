@@ -38,6 +38,7 @@ mod thresholds;
 mod types;
 mod unit;
 mod units;
+mod user;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use crate::proto::units::{
@@ -77,3 +78,4 @@ pub(crate) use source::Source;
 pub use thresholds::CheckConfig;
 pub use types::{EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
+pub use user::UserFolders;

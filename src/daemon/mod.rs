@@ -28,7 +28,7 @@ use crate::actor::{ActorError, Actors};
 use crate::amqp::broker::{Broker, BrokerError};
 use crate::amqp::link::LinkError;
 use crate::client::Client;
-use crate::config::{Config, ConfigError, EngineKind, Unit};
+use crate::config::{Config, ConfigError, EngineKind, JobConfig, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::sandbox::divide_cgroup;
@@ -67,6 +67,7 @@ pub fn run(
         }
         room::warn_if_small(&config, &role);
     }
+    make_log_folder(&config, &role);
     let sandbox = ProcessSandbox::of(&config, file, &role)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     runtime.block_on(async {
@@ -115,6 +116,18 @@ pub fn run(
         }
         Ok(())
     })
+}
+
+/// Makes the folder of the log files of jobs, where no unit of the system does: a sandboxed process could not.
+fn make_log_folder(config: &Config, role: &Unit) {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = &config.job.log_dir;
+    if matches!(role, Unit::Actors(_)) && *folder != JobConfig::default().log_dir {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o750).create(folder);
+        if let Err(error) = made {
+            warn!("cannot make {}, the folder of log files: {error}", folder.display());
+        }
+    }
 }
 
 /// Returns true if jobs of the unit run as processes.

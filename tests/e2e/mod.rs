@@ -46,6 +46,7 @@ mod tls;
 mod tokens;
 mod top;
 mod unique;
+mod user_folders;
 
 use crate::support::{Redis, keys, wait_until};
 

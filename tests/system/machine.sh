@@ -5,7 +5,7 @@ CACHE=target/system
 # The release of Debian: bookworm is Debian 12, trixie is Debian 13.
 SUITE=${HERO_SYSTEM_TEST_SUITE:-bookworm}
 # The packages of the root beside Debian's minimum. Another list makes another archive.
-ROOT_PACKAGES=systemd,systemd-sysv,dbus,redis-server,python3,logrotate,apt-utils
+ROOT_PACKAGES=systemd,systemd-sysv,libpam-systemd,dbus,redis-server,python3,logrotate,apt-utils
 HOST_PACKAGES="mmdebstrap systemd-container debhelper lintian autopkgtest"
 LOCK=/run/lock/hero-system-test
 

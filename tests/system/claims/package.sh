@@ -9,6 +9,7 @@ holds_what_it_should() {
     local files
     files=$(dpkg-deb --contents "$deb")
     for file in ./usr/bin/hero ./etc/hero/hero.toml ./lib/systemd/system/hero@.service \
+        ./usr/lib/systemd/user/hero@.service ./usr/lib/systemd/user/hero-redis.service \
         ./lib/systemd/system/hero.target ./etc/logrotate.d/hero \
         ./usr/share/man/man1/hero.1.gz ./usr/share/man/man1/hero-job-list.1.gz \
         ./usr/share/man/man5/hero.toml.5.gz ./usr/share/man/man7/hero.7.gz ./usr/share/man/man7/hero-operations.7.gz \
