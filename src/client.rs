@@ -178,10 +178,19 @@ impl Client {
     }
 
     async fn store_one(&self, job: Job, start: bool) -> Result<JobId, ClientError> {
+        self.store_one_on(&self.store, job, start).await
+    }
+
+    async fn store_one_on(
+        &self,
+        store: &Store,
+        job: Job,
+        start: bool,
+    ) -> Result<JobId, ClientError> {
         self.check(&job)?;
         let job = [job];
         let job = self.completed(&job).await?;
-        let submitted = self.store.submit(&job, start, self.job.kept()).await;
+        let submitted = store.submit(&job, start, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             StoreError::Unreachable { sent: true, .. } => {
                 ClientError::Unsure { id: job[0].id.clone(), error }
@@ -215,8 +224,9 @@ impl Client {
         job: Job,
         patience: Option<Duration>,
     ) -> Result<JobOutput, ClientError> {
-        let id = self.submit(job).await?;
-        self.await_result(&id, patience).await
+        let (own, replies) = (job.id.clone(), job.spec.reply);
+        let id = self.store_one_on(self.waiters.store(), job, true).await?;
+        self.waiters.wait(&id, patience, replies && id == own).await
     }
 
     /// Waits for the end of a job and returns its output. The actor may push a reply or only
@@ -231,7 +241,7 @@ impl Client {
         id: &JobId,
         patience: Option<Duration>,
     ) -> Result<JobOutput, ClientError> {
-        self.waiters.wait(id, patience).await
+        self.waiters.wait(id, patience, false).await
     }
 
     /// Reads a job.

@@ -13,7 +13,7 @@ use crate::store::{CircleState, LegacyState, Store};
 impl Client {
     /// Creates a client of a store, which knows its legacy queues.
     pub(super) fn on(store: Store, job: JobConfig) -> Self {
-        Self { waiters: Arc::new(Waiters::new(store.clone())), store, job }
+        Self { waiters: Arc::new(Waiters::new(store.clone())), store: store.unawaited(), job }
     }
 
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.

@@ -31,14 +31,20 @@ impl Waiters {
         Self { store, idle: Mutex::default(), places: Semaphore::new(CONNECTIONS_MAX) }
     }
 
-    /// Waits for the end of a job, at most for `patience`.
+    /// The store whose jobs push a reply.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Waits for the end of a job, at most for `patience`. `replies` if the job is known to push a reply.
     pub(super) async fn wait(
         &self,
         id: &JobId,
         patience: Option<Duration>,
+        replies: bool,
     ) -> Result<JobOutput, ClientError> {
         let began = Instant::now();
-        let waiting = self.wait_on_a_connection(id);
+        let waiting = self.wait_on_a_connection(id, replies);
         let ended = match patience {
             None => waiting.await?,
             Some(patience) => match tokio::time::timeout(patience, waiting).await {
@@ -56,7 +62,14 @@ impl Waiters {
 
     /// A connection becomes idle again only after an answer: one that is cancelled during a pop
     /// would lose the reply.
-    async fn wait_on_a_connection(&self, id: &JobId) -> Result<ReplyOutcome, ClientError> {
+    async fn wait_on_a_connection(
+        &self,
+        id: &JobId,
+        replies: bool,
+    ) -> Result<ReplyOutcome, ClientError> {
+        if !replies && let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
+            return Ok(ended);
+        }
         let _place = self.places.acquire().await.map_err(|_| closed())?;
         let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
         let ended = self.wait_for_end(&mut connection, id).await?;
@@ -92,13 +105,8 @@ impl Waiters {
             {
                 return Ok(reply.ending);
             }
-            let outcome = self.store.outcome(id).await?;
-            let (status, bytes) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
-            let bytes = bytes.unwrap_or_default();
-            match status {
-                JobStatus::Finished => return Ok(ReplyOutcome::Finished(bytes.into())),
-                JobStatus::Error => return Ok(ReplyOutcome::Error(text_of(&bytes))),
-                _ => {}
+            if let Some(ended) = ended(id, self.store.outcome(id).await?)? {
+                return Ok(ended);
             }
         }
     }
@@ -106,6 +114,20 @@ impl Waiters {
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Blocking>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns how a job ended, as its hash tells it; `None` if it has not.
+fn ended(
+    id: &JobId,
+    outcome: Option<(JobStatus, Option<Vec<u8>>)>,
+) -> Result<Option<ReplyOutcome>, ClientError> {
+    let (status, bytes) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
+    let bytes = bytes.unwrap_or_default();
+    Ok(match status {
+        JobStatus::Finished => Some(ReplyOutcome::Finished(bytes.into())),
+        JobStatus::Error => Some(ReplyOutcome::Error(text_of(&bytes))),
+        _ => None,
+    })
 }
 
 fn closed() -> ClientError {

@@ -12,7 +12,7 @@ use super::attempts::kept;
 use super::graphs::NewGraph;
 use super::portions::{LINK_WORK, portions};
 use super::submission::{
-    ANY, Submitted, WithFields, graph_of, refused, standing, with_fields, work,
+    ANY, Submitted, WithFields, graph_of, refused, standing, unawaited, with_fields, work,
 };
 use super::{Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
@@ -87,7 +87,11 @@ impl Store {
         let staged = order_of(&links).into_iter().map(|place| StagedJob {
             place,
             rank: ranks.as_ref().map(|ranks| ranks[place]),
-            job: with_fields(&jobs[place]),
+            job: if self.is_unawaited {
+                unawaited(&jobs[place])
+            } else {
+                with_fields(&jobs[place])
+            },
             part: &parts[place],
         });
         let staged: Vec<StagedJob<'_>> = staged.collect();

@@ -6,7 +6,9 @@ use redis::Value;
 
 use super::attempts::kept;
 use super::portions::{LINK_WORK, WORK_PER_CALL, portions};
-use super::submission::{Submitted, WithFields, refused, replaces, submission, with_fields, work};
+use super::submission::{
+    Submitted, WithFields, refused, replaces, submission, unawaited, with_fields, work,
+};
 use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
 use crate::proto::job::{InvalidJob, Job, JobId, JobStatus, Retention};
 
@@ -73,7 +75,10 @@ impl Store {
     ) -> Result<Vec<Submitted>, StoreError> {
         const DOING: &str = "submitting jobs";
         let retention = retention.into();
-        let jobs: Vec<WithFields<'_>> = jobs.iter().map(with_fields).collect();
+        let jobs: Vec<WithFields<'_>> = jobs
+            .iter()
+            .map(|job| if self.is_unawaited { unawaited(job) } else { with_fields(job) })
+            .collect();
         let mut submitted = Vec::with_capacity(jobs.len());
         let with_links =
             |job: &WithFields<'_>| work(job) + LINK_WORK * job.0.spec.waits_for().count();
@@ -227,6 +232,26 @@ impl Store {
         Ok(Some(Job::from_hash(id.clone(), pairs)))
     }
 
+    /// Reads the state of a job as [`Store::outcome`] does. If it has not ended, it pushes a reply at its
+    /// end, also if its submitter wanted none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn outcome_or_reply(
+        &self,
+        id: &JobId,
+    ) -> Result<Option<(JobStatus, Option<Vec<u8>>)>, StoreError> {
+        let mut asking = redis::pipe();
+        asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();
+        asking.add_command(self.outcome_command(id));
+        match self.link.pipeline::<([Value; 3],)>("asking for the reply of a job", &asking).await {
+            Ok((fields,)) => Ok(read_outcome(fields)),
+            // Without the permission to write, the end is found in the hash.
+            Err(StoreError::Failed { .. }) => self.outcome(id).await,
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads the state of a job and, where it is terminal, its output or error. `None` if the
     /// job does not exist, or its status is illegal.
     ///
@@ -236,23 +261,29 @@ impl Store {
         &self,
         id: &JobId,
     ) -> Result<Option<(JobStatus, Option<Vec<u8>>)>, StoreError> {
+        let command = self.outcome_command(id);
+        Ok(read_outcome(self.link.query("reading the state of a job", &command).await?))
+    }
+
+    fn outcome_command(&self, id: &JobId) -> redis::Cmd {
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.job(id)).arg("status").arg("output").arg("error");
-        let fields: [Value; 3] = self.link.query("reading the state of a job", &command).await?;
-        let [status, output, error] = fields.map(|value| match value {
-            Value::BulkString(bytes) => Some(bytes),
-            _ => None,
-        });
-        let status = status.and_then(|status| String::from_utf8(status).ok()?.parse().ok());
-        Ok(status.map(|status| {
-            let bytes = match status {
-                JobStatus::Finished => output,
-                JobStatus::Error => error,
-                _ => None,
-            };
-            (status, bytes)
-        }))
+        command
     }
+}
+
+fn read_outcome(fields: [Value; 3]) -> Option<(JobStatus, Option<Vec<u8>>)> {
+    let [status, output, error] = fields.map(|value| match value {
+        Value::BulkString(bytes) => Some(bytes),
+        _ => None,
+    });
+    let status: JobStatus = String::from_utf8(status?).ok()?.parse().ok()?;
+    let bytes = match status {
+        JobStatus::Finished => output,
+        JobStatus::Error => error,
+        _ => None,
+    };
+    Some((status, bytes))
 }
 
 fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {

@@ -54,7 +54,7 @@ mod tokens;
 pub use amqp::{MessageEnd, TakenEnds};
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
-pub use attempts::{Attempt, Claim, Claimed};
+pub use attempts::{Attempt, Claim, Claimed, GivenBack};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
 pub use connection::{Blocking, Waker};
@@ -112,6 +112,8 @@ pub struct Store {
     link: SharedConnection,
     keys: Arc<Keys>,
     scripts: Arc<Scripts>,
+    /// True if nobody waits for the jobs that it submits.
+    is_unawaited: bool,
 }
 
 impl Store {
@@ -126,7 +128,16 @@ impl Store {
             link: SharedConnection::new(Server::new(config)?),
             scripts: Arc::new(Scripts::new(&keys)),
             keys: Arc::new(keys),
+            is_unawaited: false,
         })
+    }
+
+    /// Submits jobs that push no reply, as nobody waits for them. [`Store::outcome_or_reply`] asks for one
+    /// later.
+    #[must_use]
+    pub fn unawaited(mut self) -> Self {
+        self.is_unawaited = true;
+        self
     }
 
     /// Turns the event log of job transitions on or off.

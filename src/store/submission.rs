@@ -58,11 +58,23 @@ pub(super) type WithFields<'a> = (&'a Job, Vec<(&'a str, String)>);
 /// Writes the fields of a job once, to measure and to send them.
 pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     let mut fields = job.submitted_fields();
+    // The key has it.
+    fields.retain(|(name, _)| *name != "id");
     fields.extend(job.graph_id.iter().map(|id| ("graph_id", id.to_string())));
     // `submit_jobs.lua` finds it at the end.
     if let Some(at) = fields.iter().position(|(name, _)| *name == INPUT_FILES) {
         let files = fields.remove(at);
         fields.push(files);
+    }
+    (job, fields)
+}
+
+/// The same for a job that pushes no reply, as nobody waits for it. One that names the format of its reply
+/// pushes it: for a program that pops it.
+pub(super) fn unawaited(job: &Job) -> WithFields<'_> {
+    let (job, mut fields) = with_fields(job);
+    if job.spec.reply && job.spec.reply_format.is_none() {
+        fields.insert(0, ("reply", "0".to_owned()));
     }
     (job, fields)
 }

@@ -25,7 +25,7 @@ async fn a_submitted_job_is_in_its_queue_and_writes_no_field_at_its_default() {
     assert_eq!(world.work("type:osis"), ["a"]);
     let mut names: Vec<String> = world.redis.ask(&format!("HKEYS {}", keys::job("a")));
     names.sort();
-    assert_eq!(names, ["created_at", "id", "script", "script_type", "status"]);
+    assert_eq!(names, ["created_at", "script", "script_type", "status"]);
     let queues: Vec<String> = world.redis.ask(&format!("SMEMBERS {}", keys().queues()));
     assert_eq!(queues, ["type:osis"]);
 }

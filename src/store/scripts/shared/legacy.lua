@@ -112,7 +112,8 @@ if LEGACY then
       redis.call('HDEL', JOB .. id, 'legacy')
       return
     end
-    redis.call('HSET', JOB .. id, 'legacy', list)
+    -- Older programs read the id from the hash.
+    redis.call('HSET', JOB .. id, 'legacy', list, 'id', id)
     redis.pcall(to_front and 'LPUSH' or 'RPUSH', list, id)
   end
 
