@@ -1,11 +1,12 @@
 //! The threads that run scripts: as many per actor as it has tasks. They share nothing with the
-//! async runtime but two bounded channels, jobs in and outcomes out.
+//! async runtime but the handover of jobs and a bounded channel of outcomes out.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -60,12 +61,18 @@ pub(super) struct RunOutcome {
     pub(super) took: Duration,
 }
 
-/// The threads that wait for a job, each by its own channel; the last that became free is first.
-type Free = Mutex<Vec<SyncSender<Arc<RunningJob>>>>;
+/// Threads that wait for jobs, or jobs that wait for threads.
+#[derive(Default)]
+struct Handover {
+    /// The free threads, each by its own channel; the last that became free is first.
+    free: Vec<SyncSender<Arc<RunningJob>>>,
+    /// The jobs that were claimed ahead, each with the time since when it waits.
+    waiting: VecDeque<(Instant, Arc<RunningJob>)>,
+}
 
 /// The threads of one actor. Dropping it ends each of them after the job that it runs.
 pub(super) struct Workers {
-    free: Arc<Free>,
+    handover: Arc<Mutex<Handover>>,
 }
 
 impl Workers {
@@ -77,12 +84,12 @@ impl Workers {
         secrets: &SecretStore,
         outcomes: &mpsc::Sender<RunOutcome>,
     ) -> std::io::Result<Self> {
-        let free = Arc::new(Free::default());
+        let handover = Arc::new(Mutex::new(Handover::default()));
         for number in 1..=count {
             let (engine, outcomes) = (Arc::clone(engine), outcomes.clone());
             let mut log_writer = LogWriter::new(log_dir);
             let secrets = secrets.clone();
-            let (jobs, all) = (wait_in(&free), Arc::downgrade(&free));
+            let (jobs, all) = (locked(&handover).wait(), Arc::downgrade(&handover));
             thread::Builder::new()
                 .name(format!("{}-{number}", engine.script_type()))
                 .stack_size(engine.stack_bytes())
@@ -90,42 +97,70 @@ impl Workers {
                     work(jobs, &all, engine.as_ref(), &secrets, &mut log_writer, &outcomes);
                 })?;
         }
-        Ok(Self { free })
+        Ok(Self { handover })
     }
 
-    /// Hands a job to a free thread. Returns `false` if all are busy.
-    pub(super) fn run(&self, run: &Arc<RunningJob>) -> bool {
-        let thread = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        thread.is_some_and(|thread| thread.send(Arc::clone(run)).is_ok())
+    /// Hands a job to a free thread, or lets it wait for one.
+    pub(super) fn run(&self, run: &Arc<RunningJob>) {
+        let mut handover = locked(&self.handover);
+        let sent = handover.free.pop().is_some_and(|thread| thread.send(Arc::clone(run)).is_ok());
+        if !sent {
+            handover.waiting.push_back((Instant::now(), Arc::clone(run)));
+        }
+    }
+
+    /// Returns since when the first of the waiting jobs waits for a thread.
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        locked(&self.handover).waiting.front().map(|(since, _)| *since)
+    }
+
+    /// Takes the jobs back that no thread has begun.
+    pub(super) fn take_waiting(&self) -> Vec<Arc<RunningJob>> {
+        locked(&self.handover).waiting.drain(..).map(|(_, run)| run).collect()
     }
 }
 
-/// Lists the calling thread, or one that is about to start, as free.
-fn wait_in(free: &Free) -> Receiver<Arc<RunningJob>> {
-    let (sender, jobs) = sync_channel(1);
-    free.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-    jobs
+impl Handover {
+    /// Lists the calling thread, or one that is about to start, as free.
+    fn wait(&mut self) -> Receiver<Arc<RunningJob>> {
+        let (sender, jobs) = sync_channel(1);
+        self.free.push(sender);
+        jobs
+    }
+
+    /// Returns the next job, or where the calling thread waits for one.
+    fn next(&mut self) -> Result<Arc<RunningJob>, Receiver<Arc<RunningJob>>> {
+        self.waiting.pop_front().map(|(_, run)| run).ok_or_else(|| self.wait())
+    }
+}
+
+fn locked(handover: &Mutex<Handover>) -> MutexGuard<'_, Handover> {
+    handover.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn work(
-    mut jobs: Receiver<Arc<RunningJob>>,
-    free: &Weak<Free>,
+    jobs: Receiver<Arc<RunningJob>>,
+    handover: &Weak<Mutex<Handover>>,
     engine: &dyn Engine,
     secrets: &SecretStore,
     log_writer: &mut LogWriter,
     outcomes: &mpsc::Sender<RunOutcome>,
 ) {
-    while let Ok(run) = jobs.recv() {
+    let mut next = Some(Err(jobs));
+    while let Some(run_or_wait) = next {
+        let run = match run_or_wait {
+            Ok(run) => run,
+            Err(jobs) => match jobs.recv() {
+                Ok(run) => run,
+                Err(_) => return,
+            },
+        };
         let outcome = run_one(run, engine, secrets, log_writer);
         // Free before the loop learns of it, as it hands over the next job at once.
-        let next = free.upgrade().map(|free| wait_in(&free));
+        next = handover.upgrade().map(|handover| locked(&handover).next());
         if outcomes.blocking_send(outcome).is_err() {
             // The actor has ended.
             return;
-        }
-        match next {
-            Some(next) => jobs = next,
-            None => return,
         }
     }
 }
@@ -262,13 +297,43 @@ mod tests {
         let (sender, mut outcomes) = mpsc::channel(1);
         let workers =
             Workers::start(1, &engine, Path::new("/"), &no_secrets(), &sender).expect("threads");
-        assert!(workers.run(&run("panic", Cancel::new())));
+        workers.run(&run("panic", Cancel::new()));
         let failed = outcomes.blocking_recv().expect("an outcome").result;
         let message = "the engine panicked: told to".to_owned();
         assert_eq!(failed, Err(Failure::Script { message, exit_code: None }));
-        assert!(workers.run(&run("next", Cancel::new())));
+        workers.run(&run("next", Cancel::new()));
         let next = outcomes.blocking_recv().expect("an outcome").result;
         assert_eq!(next.map(|success| success.output), Ok("next".into()));
+    }
+
+    #[test]
+    fn job_waits_for_a_thread_in_order_until_it_is_taken_back() {
+        let engine: Arc<dyn Engine> = Arc::new(Fragile("osis".parse().expect("legal")));
+        // The thread waits with the first outcome until it is received.
+        let (sender, mut outcomes) = mpsc::channel(1);
+        let result = Ok(Success { output: "".into(), exit_code: None });
+        let before = RunOutcome { run: run("0", Cancel::new()), result, took: Duration::ZERO };
+        assert!(sender.blocking_send(before).is_ok());
+        let workers =
+            Workers::start(1, &engine, Path::new("/"), &no_secrets(), &sender).expect("threads");
+        for script in ["1", "2", "3", "4"] {
+            workers.run(&run(script, Cancel::new()));
+        }
+        // It has run the first and taken the second.
+        while locked(&workers.handover).waiting.len() > 2 {
+            thread::yield_now();
+        }
+        assert!(workers.waiting_since().is_some());
+        let waiting = workers.take_waiting();
+        let scripts: Vec<&str> = waiting.iter().map(|run| run.job.spec.script.as_str()).collect();
+        assert_eq!(scripts, ["3", "4"]);
+        assert!(workers.waiting_since().is_none() && workers.take_waiting().is_empty());
+        let mut outputs = Vec::new();
+        for _ in 0..3 {
+            let outcome = outcomes.blocking_recv().expect("an outcome");
+            outputs.push(outcome.run.job.spec.script.clone());
+        }
+        assert_eq!(outputs, ["0", "1", "2"]);
     }
 
     #[test]

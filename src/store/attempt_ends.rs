@@ -1,6 +1,6 @@
 //! The recording of how attempts ended, of many in one call.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 use std::time::Duration;
 
 use super::attempts::kept;
@@ -136,7 +136,10 @@ impl Store {
                 .arg(delay.map(|delay| delay.as_micros().to_string()).unwrap_or_default())
                 .arg(lines(ending.used.iter().map(|(name, value)| (*name, value))))
                 .arg(reply)
-                .arg(lines(ending.counts.iter().map(|(name, by)| (name.as_str(), by))));
+                .arg(ending.counts.len());
+            for (counter, by) in &ending.counts {
+                script.arg(counter).arg(by);
+            }
         }
         let results: Vec<String> = self.invoke("recording how jobs ended", &script).await?;
         let rejected = |answer: &String| StoreError::in_answer(self.address(), answer);
@@ -195,7 +198,7 @@ impl<'a> UnsentEnd<'a> {
 }
 
 /// Fields and values in the form of `finish.lua`.
-fn lines<'a>(fields: impl Iterator<Item = (&'a str, impl Display)>) -> String {
+fn lines<'a>(fields: impl Iterator<Item = (&'a str, &'a String)>) -> String {
     let mut text = String::new();
     for (name, value) in fields {
         let _ = writeln!(text, "{name}={value}");

@@ -21,6 +21,9 @@ pub struct Claim<'a> {
     pub lists: &'a [String],
     /// The limit on their number.
     pub wanted: usize,
+    /// The number of these that are claimed ahead: they wait for a thread. No job with a limit is among them, and
+    /// none that an actor has died with.
+    pub ahead: usize,
     /// Entries that a blocking pop has taken: the list and the unchecked id.
     pub popped: &'a [(String, Vec<u8>)],
     /// The largest hash that is returned, in bytes.
@@ -46,6 +49,8 @@ pub struct Claimed {
     pub broken: Vec<(String, String)>,
     /// True if so many ids were void that the caller should claim again at once.
     pub more: bool,
+    /// True if the next job is one that may not be claimed ahead.
+    pub none_ahead: bool,
     /// True if the boot has lost its lease: it can never claim again.
     pub fenced: bool,
     /// The lists whose queues are paused.
@@ -70,6 +75,19 @@ pub struct Attempt {
     pub job: Result<Job, InvalidJob>,
 }
 
+/// An attempt that goes back to its queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenBack {
+    /// The job.
+    pub id: JobId,
+    /// By [`Attempt::claimed_at`]: this attempt, and no later one of the same boot.
+    pub claimed_at: u64,
+    /// Its queue; without it, the one that its hash names.
+    pub queue: Option<Queue>,
+    /// False if its script has not begun: then it does not count as an attempt before the next one.
+    pub has_begun: bool,
+}
+
 impl Store {
     /// Claims jobs for an actor in one round trip.
     ///
@@ -86,6 +104,7 @@ impl Store {
             .arg(claim.actor.to_string())
             .arg(claim.actor.script_type.as_str())
             .arg(claim.wanted)
+            .arg(claim.wanted.saturating_sub(claim.ahead))
             .arg(claim.size_max_bytes)
             .arg(claim.popped.len());
         for (list, id) in claim.popped {
@@ -116,7 +135,8 @@ impl Store {
             skipped: skipped_number.try_into().ok()?,
             skipped_some: pairs(skipped),
             broken: pairs(array(broken)?.into_iter()),
-            more: number(&more)? == 1,
+            more: number(&more)? > 0,
+            none_ahead: number(&more)? == 2,
             fenced: number(&fenced)? == 1,
             paused: array(paused)?.iter().map(text).collect::<Option<_>>()?,
             later: pairs(array(later)?.into_iter()),
@@ -142,35 +162,36 @@ impl Store {
         Some(Attempt { id, claimed_at, queue, job })
     }
 
-    /// Requeues jobs of a boot at the front of their queues, in order; without a queue, at the one
-    /// that the hash names. Charges no attempt and no crash. Returns how many the boot still owned.
+    /// Requeues jobs of a boot at the front of their queues, in order. Charges no attempt and no crash.
+    /// Returns how many the boot still owned.
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.
-    pub async fn requeue(
-        &self,
-        boot: &BootId,
-        jobs: &[(JobId, Option<Queue>)],
-    ) -> Result<u64, StoreError> {
+    pub async fn requeue(&self, boot: &BootId, jobs: &[GivenBack]) -> Result<u64, StoreError> {
         let mut script = self.scripts.requeue.prepare_invoke();
         script.arg(boot.as_str()).arg(jobs.len());
-        for (id, queue) in jobs {
+        for GivenBack { id, claimed_at, queue, has_begun } in jobs {
             let queue = queue.as_ref().map(ToString::to_string).unwrap_or_default();
-            script.arg(id.as_str()).arg(queue);
+            script.arg(id.as_str()).arg(queue).arg(claimed_at).arg(u8::from(*has_begun));
         }
         self.invoke("giving jobs back", &script).await
     }
 
-    /// The jobs a boot owns, up to `limit`. Jobs unknown to the owner come from a claim whose
-    /// answer was lost.
+    /// The jobs a boot owns, up to `limit`, each with the time of its claim. Jobs unknown to the owner
+    /// come from a claim whose answer was lost.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn running(&self, boot: &BootId, limit: usize) -> Result<Vec<JobId>, StoreError> {
+    pub async fn running(
+        &self,
+        boot: &BootId,
+        limit: usize,
+    ) -> Result<Vec<(JobId, u64)>, StoreError> {
         let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.running(boot)).arg(0).arg(limit.saturating_sub(1));
-        let ids: Vec<String> = self.link.query("reading the jobs of a boot", &command).await?;
-        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+        command.arg(self.keys.running(boot)).arg(0).arg(limit.saturating_sub(1)).arg("WITHSCORES");
+        let jobs: Vec<(String, u64)> =
+            self.link.query("reading the jobs of a boot", &command).await?;
+        Ok(jobs.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, at))).collect())
     }
 }
 

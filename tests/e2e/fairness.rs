@@ -51,3 +51,37 @@ fn actor_claims_nothing_while_its_machine_is_overloaded_and_logs_why() {
     until(&redis, "a", "finished");
     assert_eq!(field(&redis, "a", "actor").as_deref(), Some("osis:default:2"));
 }
+
+/// A line of a batch.
+fn job_line(id: &str, script: &str) -> String {
+    format!("{{\"id\": \"{id}\", \"script_type\": \"osis\", \"script\": \"{script}\"}}\n")
+}
+
+#[test]
+fn jobs_claimed_ahead_of_a_slow_one_run_on_an_idle_actor() {
+    const QUICK: usize = 24;
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    // It learns that its jobs take microseconds, and claims the next ones ahead.
+    let busy = hero.actor("osis-default-1").tasks(1).start();
+    let batch = |first: usize, before: String| {
+        let quick = (first..first + QUICK).map(|n| job_line(&format!("j{n}"), "1"));
+        let lines: String = [before].into_iter().chain(quick).collect();
+        hero.run_with_input(&["submit", "--batch", "-"], &lines).code(0);
+    };
+    batch(0, job_line("first", "1"));
+    until(&redis, &format!("j{}", QUICK - 1), "finished");
+    batch(QUICK, job_line("slow", "loop {}"));
+    until(&redis, "slow", "started");
+    let idle = hero.actor("osis-default-2").tasks(1).start();
+    for number in QUICK..2 * QUICK {
+        until(&redis, &format!("j{number}"), "finished");
+    }
+    assert_eq!(field(&redis, "slow", "status").as_deref(), Some("started"));
+    assert_eq!(field(&redis, "slow", "actor").as_deref(), Some("osis:default:1"));
+    for number in QUICK..2 * QUICK {
+        let attempt = |name| field(&redis, &format!("j{number}"), name).unwrap_or_default();
+        assert_eq!((attempt("attempt").as_str(), attempt("attempts").as_str()), ("1", ""));
+    }
+    drop((busy, idle));
+}

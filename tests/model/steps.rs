@@ -242,6 +242,7 @@ impl Walk {
             actor: &life.actor,
             lists: &lists,
             wanted,
+            ahead: 0,
             popped: &popped,
             size_max_bytes: 1 << 20,
             limits: &ClaimLimits::default(),
@@ -349,7 +350,7 @@ impl Walk {
                 (legal(id), self.rng.bool().then_some(queue))
             })
             .collect();
-        let answer = self.world.store.requeue(&life.boot, &jobs).await.expect("redis answers");
+        let answer = self.world.give_back(&life, &jobs).await;
         assert_eq!(answer, self.model.requeue(life.boot.as_str(), &ids), "requeue {ids:?}");
         format!("requeue {ids:?}")
     }

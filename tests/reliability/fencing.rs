@@ -26,6 +26,7 @@ async fn claim(world: &World, life: &Life, popped: &[(String, Vec<u8>)]) -> Clai
         actor: &life.actor,
         lists: &[keys::work("type:osis")],
         wanted: 8,
+        ahead: 0,
         popped,
         size_max_bytes: 1 << 20,
         limits: &hero::store::ClaimLimits::default(),
@@ -179,7 +180,7 @@ async fn a_given_back_job_that_names_no_legal_queue_is_ended_with_its_boot() {
     let claimed = claim(&world, &life, &[]).await;
     assert_eq!(ids(&claimed.attempts), ["a"]);
     let back = [(claimed.attempts[0].id.clone(), None)];
-    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 0);
+    assert_eq!(world.give_back(&life, &back).await, 0);
     dies(&world, &life).await;
     assert_eq!(world.status("a"), JobStatus::Error);
 }

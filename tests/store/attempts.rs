@@ -74,7 +74,7 @@ async fn each_attempt_that_is_not_the_last_is_kept_with_its_place_and_its_end() 
     let id = world.started(&first, "a").await;
     world.finish(&first, &id, retry("no luck")).await;
     let id = claimed(&world, &first).await;
-    world.store.requeue(&first.boot, &[(id, None)]).await.expect("giving back");
+    world.give_back(&first, &[(id, None)]).await;
     claimed(&world, &first).await;
     world.set_lease(&first, 1);
     world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");

@@ -419,7 +419,7 @@ async fn jobs_given_back_are_at_the_front_in_order_with_no_attempt_charged() {
     let claimed = world.claim(&life, 3).await;
     let back: Vec<_> =
         claimed.attempts.iter().map(|a| (a.id.clone(), Some(a.queue.clone()))).collect();
-    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 3);
+    assert_eq!(world.give_back(&life, &back).await, 3);
     world.check();
     assert_eq!(world.work("type:osis"), ["a", "b", "c", "d", "e"]);
     let ready = world.redis.members(&keys::ready("type:osis"));
@@ -439,10 +439,10 @@ async fn a_job_given_back_twice_or_by_another_boot_is_in_its_queue_once() {
     let id = world.started(&life, "a").await;
     let back = [(id.clone(), None)];
     let other = BootId::random();
-    assert_eq!(world.store.requeue(&other, &back).await.expect("giving back"), 0);
+    assert_eq!(world.give_back(&Life { boot: other, ..life.clone() }, &back).await, 0);
     assert_eq!(world.status("a"), JobStatus::Started);
-    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
-    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 0);
+    assert_eq!(world.give_back(&life, &back).await, 1);
+    assert_eq!(world.give_back(&life, &back).await, 0);
     world.check();
     assert_eq!(world.work("type:osis"), ["a"]);
     assert_eq!(world.finish(&life, &id, finished("late")).await, Recorded::Lost);
@@ -455,7 +455,7 @@ async fn a_job_without_a_type_of_its_own_goes_back_to_the_queue_it_came_from() {
     world.redis.push(&keys::work("type:osis:group:io:prio:2"), &["a"]);
     let attempt = world.claim(&life, 1).await.attempts.remove(0);
     let back = [(attempt.id, Some(attempt.queue))];
-    world.store.requeue(&life.boot, &back).await.expect("giving back");
+    world.give_back(&life, &back).await;
     assert_eq!(world.work("type:osis:group:io:prio:2"), ["a"]);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
 }

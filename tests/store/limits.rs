@@ -175,7 +175,7 @@ async fn every_end_of_a_run_frees_its_slot() {
     let again = Verdict::Retry { error: "no".to_owned(), exit_code: None, delay };
     world.finish(&life, &second, again).await;
     let third = next(&life).await;
-    world.store.requeue(&life.boot, &[(third.clone(), None)]).await.expect("giving back");
+    world.give_back(&life, &[(third.clone(), None)]).await;
     world.check();
     assert_eq!(next(&life).await, third, "it is in front of those that were held");
     world.set_lease(&life, 1);
@@ -370,7 +370,7 @@ async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
     // Every actor has its own lane.
     world.accepts(&[serial("t1"), serial("t2")]).await;
     assert_eq!(ids(&world.claim(&two, 9).await.attempts), ["t1"]);
-    world.store.requeue(&one.boot, &[(id("s1"), None)]).await.expect("giving back");
+    world.give_back(&one, &[(id("s1"), None)]).await;
     world.check();
     assert_eq!(ids(&world.claim(&one, 9).await.attempts), ["s1"], "before those behind it");
     for name in ["s1", "s2", "s3"] {

@@ -104,7 +104,7 @@ impl Walk {
             self.running.iter().filter(|job| own(job)).map(|(_, id)| (id.clone(), None)).collect();
         self.running.retain(|job| !own(job));
         if self.rng.bool() {
-            self.world.store.requeue(&life.boot, &jobs).await.expect("giving back");
+            self.world.give_back(&life, &jobs).await;
         } else {
             self.world.set_lease(&life, 1);
             self.world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");

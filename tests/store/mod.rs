@@ -5,6 +5,7 @@ mod atomic_batch;
 mod attempts;
 mod backup;
 mod claim;
+mod claim_ahead;
 mod control;
 mod cron;
 mod edit;

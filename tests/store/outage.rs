@@ -80,9 +80,9 @@ async fn a_claim_whose_answer_was_lost_can_be_found_by_its_boot() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     let found = world.store.running(&life.boot, 10).await.expect("reading");
-    assert_eq!(found, std::slice::from_ref(&own));
+    assert_eq!(found, [(own.clone(), world.claimed_at(&life, &own))]);
     let back = [(own, None)];
-    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
+    assert_eq!(world.give_back(&life, &back).await, 1);
     world.check();
     assert_eq!(world.work("type:osis"), ["a"]);
 }

@@ -102,8 +102,7 @@ async fn a_job_in_a_paused_queue_can_be_stopped_deleted_and_recovered() {
     world.check();
     world.store.delete(&"c".parse().expect("legal"), RETENTION).await.expect("deleting");
     world.check();
-    let given_back = world.store.requeue(&life.boot, &[(running, None)]).await;
-    assert_eq!(given_back.expect("giving back"), 1);
+    assert_eq!(world.give_back(&life, &[(running, None)]).await, 1);
     world.check();
     assert_eq!(world.work("type:osis"), ["a"]);
     assert!(world.claim(&life, 9).await.attempts.is_empty());

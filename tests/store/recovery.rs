@@ -137,7 +137,7 @@ async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_mended()
     let own = world.started(&life, "a").await;
     world.redis.spoil(&keys::work("type:osis"));
     let back = [(own, None)];
-    assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
+    assert_eq!(world.give_back(&life, &back).await, 1);
     world.check();
     world.redis.delete(&keys::work("type:osis"));
     assert_eq!(recover_pops(&world).await.put_back, 1);

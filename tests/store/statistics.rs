@@ -17,7 +17,7 @@ async fn a_queue_that_is_empty_is_retired_and_comes_back_with_its_next_job() {
     world.store.sample(Duration::ZERO).await.expect("sampling");
     assert!(world.store.queue_states().await.expect("listing").is_empty());
     let back = [(own, None)];
-    world.store.requeue(&life.boot, &back).await.expect("giving back");
+    world.give_back(&life, &back).await;
     assert_eq!(world.store.queue_states().await.expect("listing").len(), 1);
     world.store.sample(Duration::ZERO).await.expect("sampling");
     assert_eq!(world.store.queue_states().await.expect("listing").len(), 1);

@@ -13,8 +13,8 @@ use hero::proto::message::{ActorState, Presence};
 use hero::proto::queue::Queue;
 use hero::proto::target::{ActorId, ScriptType};
 use hero::store::{
-    Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded, Store, StoreError,
-    Submitted, Verdict,
+    Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, GivenBack, LogEntry, Recorded, Store,
+    StoreError, Submitted, Verdict,
 };
 
 use super::{Redis, keys};
@@ -185,6 +185,16 @@ impl World {
         wanted: usize,
         popped: &[(String, Vec<u8>)],
     ) -> Result<Claimed, StoreError> {
+        self.claim_ahead(life, (wanted, 0), popped).await
+    }
+
+    /// One claim of a number of jobs, so many of them ahead.
+    pub(crate) async fn claim_ahead(
+        &self,
+        life: &Life,
+        (wanted, ahead): (usize, usize),
+        popped: &[(String, Vec<u8>)],
+    ) -> Result<Claimed, StoreError> {
         let queues = life.actor.queues();
         let lists: Vec<String> =
             queues.iter().flat_map(|queue| self.store.keys().work_as_read(queue)).collect();
@@ -193,6 +203,7 @@ impl World {
             actor: &life.actor,
             lists: &lists,
             wanted,
+            ahead,
             popped,
             size_max_bytes: SIZE_MAX,
             limits: &self.limits,
@@ -200,6 +211,18 @@ impl World {
             requeue_by_push: true,
         };
         self.store.claim(&claim).await
+    }
+
+    /// Gives jobs that a life runs back to their queues.
+    pub(crate) async fn give_back(&self, life: &Life, jobs: &[(JobId, Option<Queue>)]) -> u64 {
+        let back = |(id, queue): &(JobId, Option<Queue>)| GivenBack {
+            id: id.clone(),
+            claimed_at: self.claimed_at(life, id),
+            queue: queue.clone(),
+            has_begun: true,
+        };
+        let back: Vec<GivenBack> = jobs.iter().map(back).collect();
+        self.store.requeue(&life.boot, &back).await.expect("giving back")
     }
 
     /// Claims without a look at the whole world: for tests with very many jobs.

@@ -15,7 +15,7 @@ use crate::actor::boot::Boot;
 use crate::actor::settings::ActorSettings;
 use crate::failpoint;
 use crate::proto::job::JobId;
-use crate::store::{Claim, Claimed, StoreError, Woken};
+use crate::store::{Claim, Claimed, GivenBack, StoreError, Woken};
 
 /// The size of a hash beside its script.
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
@@ -43,7 +43,7 @@ pub(super) struct Claiming {
     skipped: u64,
     skips_logged_at: Option<Instant>,
     claim: Pending<ClaimRound>,
-    comparison: Pending<Result<Vec<JobId>, StoreError>>,
+    comparison: Pending<Result<Vec<(JobId, u64)>, StoreError>>,
 }
 
 /// The end of a call.
@@ -51,7 +51,7 @@ pub(super) enum ClaimingEnd {
     /// A round of claims.
     Round(ClaimRound),
     /// The jobs that this boot owns.
-    Owned(Result<Vec<JobId>, StoreError>),
+    Owned(Result<Vec<(JobId, u64)>, StoreError>),
 }
 
 /// The answers to a round of claims, one for each actor with free slots.
@@ -69,6 +69,14 @@ struct ActorClaim {
     wanted: usize,
     claimed: Claimed,
     inputs: InputsOf,
+}
+
+/// A claim that is due: for free threads, and ahead of them.
+struct Due {
+    actor: usize,
+    free: usize,
+    ahead: usize,
+    lists: Vec<String>,
 }
 
 impl Claiming {
@@ -134,12 +142,15 @@ impl Claiming {
             std::mem::take(&mut self.popped).into_iter().partition(is_free);
         self.popped = keep;
         let back = back.into_iter().map(|(_, woken)| Action::Do(Errand::PutBack(woken))).collect();
-        let due: Vec<(usize, usize, Vec<String>)> = slots
+        let due: Vec<Due> = slots
             .iter_mut()
             .enumerate()
             .filter(|(_, slots)| slots.wants_claim())
-            .map(|(actor, slots)| {
-                (actor, slots.free(), slots.lists_to_claim(settings.actor.fair_every))
+            .map(|(actor, slots)| Due {
+                actor,
+                free: slots.free(),
+                ahead: slots.ahead(),
+                lists: slots.lists_to_claim(settings.actor.fair_every),
             })
             .collect();
         if !due.is_empty() {
@@ -149,7 +160,7 @@ impl Claiming {
             let (retention, requeue_by_push) = (settings.job.kept(), settings.job.requeue_by_push);
             self.claim.start(async move {
                 let mut round = ClaimRound { popped, ..ClaimRound::default() };
-                for (actor, wanted, lists) in due {
+                for Due { actor, free, ahead, lists } in due {
                     let own: Vec<(String, Vec<u8>)> = round
                         .popped
                         .iter()
@@ -160,7 +171,8 @@ impl Claiming {
                         boot: &boot.id,
                         actor: &boot.actors[actor],
                         lists: &lists,
-                        wanted,
+                        wanted: free + ahead,
+                        ahead,
                         popped: &own,
                         size_max_bytes,
                         limits: &limits,
@@ -212,6 +224,9 @@ impl Claiming {
         for ActorClaim { actor, wanted, mut claimed, mut inputs } in round.answers {
             let slots = &mut slots[actor];
             slots.may_have_work = claimed.more || claimed.attempts.len() >= wanted;
+            if claimed.none_ahead {
+                slots.claim_none_ahead();
+            }
             self.note_skipped(slots, &claimed);
             for id in &claimed.again {
                 info!(job_id = %id, "job {id} had ended and runs again: a program has pushed its id");
@@ -250,11 +265,17 @@ impl Claiming {
         actions
     }
 
-    fn on_owned(&mut self, owned: Vec<JobId>, is_known: impl Fn(&JobId) -> bool) -> Vec<Action> {
+    fn on_owned(
+        &mut self,
+        owned: Vec<(JobId, u64)>,
+        is_known: impl Fn(&JobId) -> bool,
+    ) -> Vec<Action> {
         self.is_unsure = false;
         self.compared_at = Instant::now();
-        let unknown: Vec<_> =
-            owned.into_iter().filter(|id| !is_known(id)).map(|id| (id, None)).collect();
+        let unknown = owned.into_iter().filter(|(id, _)| !is_known(id));
+        let unknown: Vec<GivenBack> = unknown
+            .map(|(id, claimed_at)| GivenBack { id, claimed_at, queue: None, has_begun: false })
+            .collect();
         // A read is no sign that Redis accepts writes again.
         let unanswered = std::mem::take(&mut self.unanswered).into_iter();
         let mut actions: Vec<Action> =

@@ -8,8 +8,7 @@ use tracing::{info, warn};
 use super::pending::Pending;
 use crate::actor::boot::Boot;
 use crate::proto::job::JobId;
-use crate::proto::queue::Queue;
-use crate::store::{StopOutcome, StoreError, Waker, Woken};
+use crate::store::{GivenBack, StopOutcome, StoreError, Waker, Woken};
 
 /// The most errands that may wait. More come only from a flood of control messages, which then
 /// stay in their list.
@@ -24,8 +23,8 @@ pub(super) enum Errand {
     Pong(String),
     /// Put a popped id back.
     PutBack(Woken),
-    /// Give jobs back to their queues; without a queue, to the one that their hash names.
-    GiveBack(Vec<(JobId, Option<Queue>)>),
+    /// Give jobs back to their queues.
+    GiveBack(Vec<GivenBack>),
     /// Wake the blocking wait.
     Wake(Waker),
 }

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
-use tracing::error;
 
 use super::inputs::{JobInputs, ReadInputs};
 use super::slots::Slots;
@@ -19,12 +18,14 @@ use crate::actor::{counts, story, verdict};
 use crate::config::JobConfig;
 use crate::engine::{Cancel, StopReason};
 use crate::proto::job::{InvalidJob, JobId};
-use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
-use crate::store::{Attempt, Counts, Verdict};
+use crate::store::{Attempt, Counts, GivenBack, Verdict};
 
 /// Outcomes that may wait for the loop; a thread with one more blocks.
 const OUTCOMES_MAX: usize = 1024;
+/// The longest time that a job which was claimed ahead waits for a thread; then it goes back to its queue,
+/// where another actor may take it.
+const AHEAD_WAIT: Duration = Duration::from_millis(5);
 /// The most stops remembered for jobs whose claim is still being answered.
 const EARLY_STOPS_MAX: usize = 1000;
 
@@ -32,7 +33,7 @@ const EARLY_STOPS_MAX: usize = 1000;
 pub(super) struct Jobs {
     /// The slots of each actor.
     pub(super) slots: Vec<Slots>,
-    /// The running jobs.
+    /// The running jobs, and those that wait for a thread.
     pub(super) running: HashMap<JobId, Arc<RunningJob>>,
     /// Notified when a running job has written log lines.
     pub(super) log_written: Arc<Notify>,
@@ -40,14 +41,6 @@ pub(super) struct Jobs {
     outcomes: mpsc::Sender<RunOutcome>,
     /// Jobs to be stopped as soon as they start.
     early_stops: Vec<JobId>,
-}
-
-/// Why a claimed job does not run.
-pub(super) enum NotStarted {
-    /// Its hash cannot be run.
-    Invalid(InvalidJob),
-    /// All threads are busy, or the process is shutting down.
-    NoThread,
 }
 
 impl Jobs {
@@ -75,27 +68,31 @@ impl Jobs {
     /// Takes over new settings. Running jobs keep theirs; their threads end with them.
     pub(super) fn take_over(&mut self, settings: &ActorSettings) -> std::io::Result<()> {
         let actors: Vec<ActorId> = self.slots.iter().map(|slots| slots.id.clone()).collect();
-        self.workers = start_workers(&actors, settings, &self.outcomes)?;
+        let before = start_workers(&actors, settings, &self.outcomes)?;
+        let before = std::mem::replace(&mut self.workers, before);
+        for (before, workers) in before.iter().zip(&self.workers) {
+            before.take_waiting().iter().for_each(|run| workers.run(run));
+        }
         for (actor, slots) in self.slots.iter_mut().enumerate() {
             slots.resize(settings.tasks(actor));
         }
         Ok(())
     }
 
-    /// Hands a claimed job to a thread.
+    /// Hands a claimed job to a thread, or lets it wait for one. Fails if its hash cannot be run.
     pub(super) fn start(
         &mut self,
         actor: usize,
         attempt: Attempt,
         given: ReadInputs,
         settings: &ActorSettings,
-    ) -> Result<(), NotStarted> {
+    ) -> Result<(), InvalidJob> {
         let Attempt { id, claimed_at, queue, job } = attempt;
         let checked = job.and_then(|job| {
             let timeout = verdict::timeout_of(&job, &settings.job)?;
             Ok((job, given?, timeout))
         });
-        let (job, JobInputs { outputs, files }, timeout) = checked.map_err(NotStarted::Invalid)?;
+        let (job, JobInputs { outputs, files }, timeout) = checked?;
         let cancel = Cancel::new();
         if let Some(place) = self.early_stops.iter().position(|early| *early == id) {
             self.early_stops.swap_remove(place);
@@ -106,10 +103,7 @@ impl Jobs {
         let inputs = outputs;
         let run = RunningJob { job, claimed_at, actor, queue, inputs, files, timeout, cancel, log };
         let run = Arc::new(run);
-        if !self.workers[actor].run(&run) {
-            error!(job_id = %id, "all threads are busy: giving the claimed job {id} back");
-            return Err(NotStarted::NoThread);
-        }
+        self.workers[actor].run(&run);
         self.slots[actor].job_started();
         story::started(&run, &self.slots[actor].id);
         self.running.insert(id, run);
@@ -133,7 +127,7 @@ impl Jobs {
     ) -> Option<(Verdict, Counts)> {
         self.running.remove(&run.job.id)?;
         let slots = &mut self.slots[run.actor];
-        slots.job_ended();
+        slots.job_ended(took);
         let failure = result.as_ref().err().cloned();
         let verdict = verdict::decide(&run.job, result, config, fastrand::f64());
         story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
@@ -162,9 +156,33 @@ impl Jobs {
         }
     }
 
-    /// Returns the running jobs with their queues.
-    pub(super) fn queues(&self) -> Vec<(JobId, Option<Queue>)> {
-        self.running.iter().map(|(id, run)| (id.clone(), Some(run.queue.clone()))).collect()
+    /// Returns the running jobs, to be given back.
+    pub(super) fn to_give_back(&self) -> Vec<GivenBack> {
+        self.running.values().map(|run| given_back(run, true)).collect()
+    }
+
+    /// Takes back the jobs that wait for a thread, all or those of actors where one has waited for too
+    /// long.
+    pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<GivenBack> {
+        let mut back = Vec::new();
+        for (slots, workers) in self.slots.iter_mut().zip(&self.workers) {
+            let since = workers.waiting_since();
+            if since.is_some_and(|since| all || now.duration_since(since) >= AHEAD_WAIT) {
+                slots.claim_none_ahead();
+                for run in workers.take_waiting() {
+                    slots.job_left();
+                    self.running.remove(&run.job.id);
+                    back.push(given_back(&run, false));
+                }
+            }
+        }
+        back
+    }
+
+    /// Returns when [`Jobs::take_waiting`] has something to do.
+    pub(super) fn take_waiting_at(&self) -> Option<Instant> {
+        let since = self.workers.iter().filter_map(Workers::waiting_since).min();
+        since.map(|since| since + AHEAD_WAIT)
     }
 
     /// Updates the slots that depend on the time and on the load of the machine.
@@ -174,6 +192,12 @@ impl Jobs {
             slots.retry_broken(now);
         }
     }
+}
+
+/// Returns what gives an attempt back to its queue.
+pub(super) fn given_back(run: &RunningJob, has_begun: bool) -> GivenBack {
+    let (id, claimed_at) = run.attempt();
+    GivenBack { id, claimed_at, queue: Some(run.queue.clone()), has_begun }
 }
 
 fn start_workers(

@@ -34,13 +34,13 @@ use super::workers::{RunOutcome, RunningJob};
 use crate::engine::{Failure, StopReason};
 use crate::proto::message::Control;
 use crate::proto::report::{ServiceReport, Shutdown};
-use crate::store::Attempt;
+use crate::store::{Attempt, GivenBack};
 use action::Action;
 use claiming::Claiming;
 use draining::{Draining, EXTRA, Rest};
 use errands::{Done, Errand, ErrandEnd, Errands};
 use inputs::ReadInputs;
-use jobs::{Jobs, NotStarted};
+use jobs::Jobs;
 use legacy::LegacyWatch;
 use recording::Recording;
 use retry::Retry;
@@ -174,6 +174,11 @@ impl Fetch {
             return;
         }
         self.jobs.update_slots(now, self.boot.health.overload().is_some());
+        let unbegun = self.jobs.take_waiting(now, false);
+        if !unbegun.is_empty() {
+            debug!(jobs = unbegun.len(), "gives jobs back that wait for a thread");
+            self.errands.push(Errand::GiveBack(unbegun));
+        }
         // Before the next record, which it would have to wait for.
         self.claiming.begin_comparison(now, self.recording.is_recording());
         if !self.claiming.is_comparing() {
@@ -213,7 +218,8 @@ impl Fetch {
                 self.jobs.slots.iter_mut().for_each(|slots| slots.drain(true));
             }
             Action::GiveBackAll => {
-                let jobs = self.jobs.queues();
+                let mut jobs = self.jobs.take_waiting(Instant::now(), true);
+                jobs.extend(self.jobs.to_give_back());
                 info!(jobs = jobs.len(), "giving running jobs back to their queues");
                 self.errands.push_first(Errand::GiveBack(jobs));
             }
@@ -230,24 +236,18 @@ impl Fetch {
 
     /// Hands a claimed job to a thread, or records why it cannot run, or gives it back.
     fn start(&mut self, actor: usize, attempt: Attempt, given: ReadInputs) {
-        let (id, queue, at) = (attempt.id.clone(), attempt.queue.clone(), attempt.claimed_at);
+        let (id, claimed_at) = (attempt.id.clone(), attempt.claimed_at);
         // The shutdown gave the others back while this one was being claimed.
-        let started = if self.draining.gives_back() && attempt.job.is_ok() {
-            Err(NotStarted::NoThread)
-        } else {
-            self.jobs.start(actor, attempt, given, &self.settings)
-        };
-        match started {
-            Ok(()) => {}
-            Err(NotStarted::Invalid(invalid)) => {
-                let script_type = self.jobs.slots[actor].id.script_type.clone();
-                warn!(job_id = %id, script_type = %script_type, "job {id} of {script_type} ends in error, as it cannot run: {invalid}");
-                let log = self.jobs.new_log(&id, &self.settings);
-                self.recording.add((id, at), script_type, verdict::refuse(&invalid), &log);
-            }
-            Err(NotStarted::NoThread) => {
-                self.errands.push(Errand::GiveBack(vec![(id, Some(queue))]));
-            }
+        if self.draining.gives_back() && attempt.job.is_ok() {
+            let queue = Some(attempt.queue);
+            let back = GivenBack { id, claimed_at, queue, has_begun: false };
+            return self.errands.push(Errand::GiveBack(vec![back]));
+        }
+        if let Err(invalid) = self.jobs.start(actor, attempt, given, &self.settings) {
+            let script_type = self.jobs.slots[actor].id.script_type.clone();
+            warn!(job_id = %id, script_type = %script_type, "job {id} of {script_type} ends in error, as it cannot run: {invalid}");
+            let log = self.jobs.new_log(&id, &self.settings);
+            self.recording.add((id, claimed_at), script_type, verdict::refuse(&invalid), &log);
         }
     }
 
@@ -268,8 +268,7 @@ impl Fetch {
 
     /// Gives back a job that the machine could not start, and claims no others for a while.
     fn not_started(&mut self, run: &RunningJob, message: &str) {
-        let back = vec![(run.job.id.clone(), Some(run.queue.clone()))];
-        self.errands.push(Errand::GiveBack(back));
+        self.errands.push(Errand::GiveBack(vec![jobs::given_back(run, true)]));
         self.boot.health.set_shortage(message);
         check_overload(&self.boot);
     }
@@ -382,7 +381,7 @@ impl Fetch {
 
     fn update_health(&self) {
         for (slots, health) in self.jobs.slots.iter().zip(&self.boot.health.actors) {
-            health.running.store(slots.running, Ordering::Relaxed);
+            health.running.store(slots.running.min(slots.tasks), Ordering::Relaxed);
             health.draining.store(slots.draining, Ordering::Relaxed);
         }
     }
@@ -393,7 +392,8 @@ impl Fetch {
         let due = if self.boot.health.lease_in_doubt() {
             Some(now + DOUBT_LATENCY)
         } else {
-            self.retry.until().or_else(|| self.recording.flush_due())
+            let due = [self.recording.flush_due(), self.jobs.take_waiting_at()];
+            self.retry.until().or_else(|| due.into_iter().flatten().min())
         };
         [due, self.draining.deadline(now)].into_iter().flatten().min()
     }

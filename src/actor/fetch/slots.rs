@@ -6,6 +6,12 @@ use crate::proto::keys::Keys;
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
 
+/// The work that an actor claims ahead of its threads, as the time that one thread needs for it.
+const AHEAD: Duration = Duration::from_millis(3);
+/// The most jobs that are claimed ahead.
+const AHEAD_MAX: usize = 64;
+/// The attempts after which the time of the next ones is known well enough.
+const MEASURED: u32 = 8;
 /// The time that a list is left alone that cannot be read.
 const BROKEN_FOR: Duration = Duration::from_secs(30);
 
@@ -31,8 +37,12 @@ pub(super) struct Slots {
     paused: Vec<String>,
     /// The number of jobs that it may run at once.
     pub(super) tasks: usize,
-    /// The number of jobs that it runs.
+    /// The number of jobs that it runs, with those that it has claimed ahead.
     pub(super) running: usize,
+    /// The mean time of its latest attempts.
+    mean: Duration,
+    /// The attempts of which it is the mean.
+    measured: u32,
     /// True while it claims no more jobs.
     pub(super) draining: bool,
     /// True while its machine is overloaded.
@@ -58,6 +68,8 @@ impl Slots {
             id,
             tasks,
             running: 0,
+            mean: Duration::ZERO,
+            measured: 0,
             draining: false,
             overloaded: false,
             may_have_work: true,
@@ -69,9 +81,31 @@ impl Slots {
         if self.draining || self.overloaded { 0 } else { self.tasks.saturating_sub(self.running) }
     }
 
-    /// Returns whether a claim is due.
+    /// Returns how many jobs it may have claimed that wait for a thread: as many as one thread runs
+    /// within milliseconds, so none where an attempt takes longer.
+    fn ahead_max(&self) -> usize {
+        if self.draining || self.overloaded || self.measured < MEASURED {
+            return 0;
+        }
+        let fitting = AHEAD.as_nanos() / self.mean.as_nanos().max(1);
+        usize::try_from(fitting).unwrap_or(AHEAD_MAX).min(AHEAD_MAX)
+    }
+
+    /// Returns how many jobs to claim beyond those for free threads.
+    pub(super) fn ahead(&self) -> usize {
+        let waiting = self.running.saturating_sub(self.tasks);
+        self.ahead_max().saturating_sub(waiting)
+    }
+
+    /// Claims nothing ahead for some attempts: the next job in its queues has to wait for a thread.
+    pub(super) fn claim_none_ahead(&mut self) {
+        self.measured = 0;
+    }
+
+    /// Returns whether a claim is due: for a free thread, or ahead once half of what it may hold is used
+    /// up.
     pub(super) fn wants_claim(&self) -> bool {
-        self.may_have_work && self.free() > 0
+        self.may_have_work && (self.free() > 0 || self.ahead() > self.ahead_max() / 2)
     }
 
     /// Returns whether it should wait for its lists: the latest claim found them empty.
@@ -160,10 +194,18 @@ impl Slots {
         self.running += 1;
     }
 
-    /// Counts a job that ended. A slot that becomes free beside free ones needs no claim: the wait
-    /// covers its lists.
-    pub(super) fn job_ended(&mut self) {
-        if self.free() == 0 {
+    /// Counts a job that ended after this time. A slot that becomes free beside free ones needs no
+    /// claim: the wait covers its lists.
+    pub(super) fn job_ended(&mut self, took: Duration) {
+        // The latest eighth of the mean is of the latest attempt.
+        self.mean = if self.measured == 0 { took } else { (self.mean * 7 + took) / 8 };
+        self.measured = self.measured.saturating_add(1);
+        self.job_left();
+    }
+
+    /// Counts a job that goes back to its queue without having run.
+    pub(super) fn job_left(&mut self) {
+        if self.running == self.tasks {
             self.may_have_work = true;
         }
         self.running = self.running.saturating_sub(1);
@@ -196,6 +238,8 @@ mod tests {
         Slots::new(id, tasks, &Keys::default(), vec![legacy_queue()])
     }
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     fn legacy_queue() -> String {
         Keys::default().legacy_queue("w1")
     }
@@ -218,7 +262,7 @@ mod tests {
         slots.job_started();
         assert!(!slots.wants_claim() && !slots.wants_wait());
         slots.may_have_work = false;
-        slots.job_ended();
+        slots.job_ended(SECOND);
         assert!(slots.wants_claim());
     }
 
@@ -227,8 +271,59 @@ mod tests {
         let mut slots = slots(2);
         slots.job_started();
         slots.may_have_work = false;
-        slots.job_ended();
+        slots.job_ended(SECOND);
         assert!(!slots.wants_claim() && slots.wants_wait());
+    }
+
+    /// Lets jobs of this duration start and end.
+    fn run(slots: &mut Slots, jobs: u32, took: Duration) {
+        for _ in 0..jobs {
+            slots.job_started();
+            slots.job_ended(took);
+        }
+    }
+
+    #[test]
+    fn as_many_jobs_are_claimed_ahead_as_a_thread_runs_within_milliseconds() {
+        let ahead = |took| {
+            let mut slots = slots(1);
+            run(&mut slots, MEASURED, took);
+            slots.ahead()
+        };
+        assert_eq!(ahead(Duration::from_micros(10)), AHEAD_MAX);
+        assert_eq!(ahead(AHEAD / 5), 5);
+        assert_eq!(ahead(AHEAD * 2), 0);
+        assert_eq!((slots(1).ahead(), ahead(Duration::ZERO)), (0, AHEAD_MAX));
+    }
+
+    #[test]
+    fn full_actor_claims_ahead_once_half_is_used_up_and_none_while_it_drains() {
+        let mut slots = slots(1);
+        run(&mut slots, MEASURED, AHEAD / 8);
+        for _ in 0..5 {
+            slots.job_started();
+        }
+        assert_eq!((slots.free(), slots.ahead(), slots.wants_claim()), (0, 4, false));
+        slots.job_ended(AHEAD / 8);
+        assert_eq!((slots.ahead(), slots.wants_claim(), slots.wants_wait()), (5, true, false));
+        slots.drain(true);
+        assert_eq!(slots.ahead(), 0);
+        slots.drain(false);
+        slots.claim_none_ahead();
+        assert_eq!((slots.ahead(), slots.wants_claim()), (0, false));
+    }
+
+    #[test]
+    fn queues_found_empty_are_looked_at_again_when_no_job_waits_for_a_thread() {
+        let mut slots = slots(1);
+        run(&mut slots, MEASURED, Duration::ZERO);
+        slots.job_started();
+        slots.job_started();
+        slots.may_have_work = false;
+        slots.job_ended(Duration::ZERO);
+        assert!(!slots.wants_claim());
+        slots.job_ended(Duration::ZERO);
+        assert!(slots.wants_claim());
     }
 
     #[test]

@@ -7,7 +7,7 @@
 --       'finished' | 'error' | 'dead' | 'retry' | 'postpone', output or error, exit code or '',
 --       for the last two the delay in us, '' or its usage of resources and missing log lines: lines of
 --       FIELD=VALUE, the reply as JSON for an output that is long or not UTF-8, else '',
---       what it adds to the counters of its type: lines of COUNTER=NUMBER
+--       number of counters of its type to which it adds, these: counter, number
 --       ('dead' is an error of a job that used up its attempts)
 -- returns for each: 'ok', 'lost' if the boot no longer owns the job, 'done' if the end of this attempt
 --       was recorded before, or an error; then 'more' if `settle` has dependents to tell, or callbacks
@@ -18,6 +18,8 @@ local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
 local results, ended = {}, {}
 local concluded = {}
+-- The entries of the indexes, written together: by their keys, scores and ids.
+local entries = {}
 local calls_back = false
 -- One call in sixteen per job removes expired entries, more of them than so many jobs leave behind.
 local trims = at % 16 < tonumber(ARGV[3])
@@ -57,29 +59,46 @@ local function note_usage(id, ran_before, used)
   end
 end
 
--- Tells if the boot has claimed the job again after the claim at that time.
-local function has_claimed_again(id, claimed_at)
-  if has_wrong_type[RUNNING .. boot] then return false end
-  local score = redis.call('ZSCORE', RUNNING .. boot, id)
-  return score and tonumber(score) > tonumber(claimed_at)
+-- Where the attempts begin in ARGV; what the fence says of each: 'owned', 'again' if the boot has claimed
+-- its job again after that claim.
+local attempts, fence = {}, {}
+do
+  local ids, own, a = {}, {}, 4
+  for number = 1, tonumber(ARGV[3]) do
+    attempts[number], ids[number] = a, ARGV[a]
+    a = a + 10 + 2 * ARGV[a + 9]
+  end
+  local scores, seen = redis.call('ZMSCORE', RUNNING .. boot, unpack(ids)), {}
+  for number, id in ipairs(ids) do
+    local score = tonumber(scores[number] or nil)
+    if score and score > tonumber(ARGV[attempts[number] + 1]) then
+      fence[number] = 'again'
+    elseif score and not seen[id] then
+      fence[number], seen[id], own[#own + 1] = 'owned', true, id
+    end
+  end
+  if #own > 0 then redis.call('ZREM', RUNNING .. boot, unpack(own)) end
 end
 
-local function finish(id, claimed_at, fallback_type, kind, text, exit_code, delay_us, used, ready_reply, counts)
-  if has_claimed_again(id, claimed_at) then return 'done' end
+local function finish(number)
+  local a = attempts[number]
+  local id, fallback_type, kind, text, exit_code, delay_us, used, ready_reply = ARGV[a], ARGV[a + 2],
+    ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], tonumber(ARGV[a + 6]) or 0, ARGV[a + 7], ARGV[a + 8]
+  if fence[number] == 'again' then return 'done' end
   local runs_again = kind == 'retry' or kind == 'postpone'
-  if not disown(boot, id) then
+  if not (fence[number] or has_wrong_type[RUNNING .. boot] and disown(boot, id)) then
     local f = read(id, 'status', 'boot_id')
     local moved_on = f[1] == 'finished' or f[1] == 'error'
       or runs_again and (f[1] == 'scheduled' or f[1] == 'dispatched')
     return moved_on and f[2] == boot and 'done' or 'lost'
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
-    'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id')
+    'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format')
   if not f[5] then return 'lost' end
   if present(f[8]) then leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
-  for counter, number in string.gmatch(counts, '([^=\n]+)=(%d+)\n') do
-    count(script_type, counter, tonumber(number))
+  for counter = a + 10, a + 8 + 2 * ARGV[a + 9], 2 do
+    count(script_type, ARGV[counter], tonumber(ARGV[counter + 1]))
   end
   -- Then the exit code and the error in the hash are those of an earlier attempt.
   local ran_before = f[6] ~= '1' or present(f[9])
@@ -100,7 +119,7 @@ local function finish(id, claimed_at, fallback_type, kind, text, exit_code, dela
     redis.call('HDEL', JOB .. id, 'error')
   end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
-    ready_reply = present(ready_reply), graph_id = f[12],
+    ready_reply = present(ready_reply), graph_id = f[12], reply_format = f[13], entries = entries,
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
   if end_job(id, job, status, text, exit_code, at, retention) then calls_back = true end
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
@@ -110,12 +129,11 @@ local function finish(id, claimed_at, fallback_type, kind, text, exit_code, dela
 end
 
 for number = 1, tonumber(ARGV[3]) do
-  local a = 4 + (number - 1) * 10
-  local ok, result = pcall(finish, ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
-    ARGV[a + 5], tonumber(ARGV[a + 6]) or 0, ARGV[a + 7], ARGV[a + 8], ARGV[a + 9])
+  local ok, result = pcall(finish, number)
   if not ok then result = type(result) == 'table' and result.err or tostring(result) end
   results[number] = result
 end
+for index, of_index in pairs(entries) do redis.call('ZADD', index, unpack(of_index)) end
 local more = #ended > 0 and tell_dependents(ended, at, retention)
 if more or calls_back then results[#results + 1] = 'more' end
 for _, index in pairs(concluded) do trim(index[1], index[2], at, TRIMMED_PER_STEP) end

@@ -25,7 +25,9 @@ local function give_up(id, script_type, f, text, is_dead)
   given_up = given_up + 1
 end
 
-local function recover(id, boot)
+-- A job that was claimed ahead may not have begun. The first time it is charged no crash; then it has the
+-- field `crashes`, with which no job is claimed ahead.
+local function recover(id, boot, is_ahead)
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
     'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
@@ -38,7 +40,8 @@ local function recover(id, boot)
   -- Otherwise another actor has taken it.
   if f[1] ~= 'started' or f[2] ~= boot then return end
   local queue = queue_of(f[3], f[4], f[5], f[6])
-  local crashes = (tonumber(f[8]) or 0) + 1
+  local has_begun = not is_ahead or f[8]
+  local crashes = (tonumber(f[8]) or 0) + (has_begun and 1 or 0)
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
   -- Without a queue its fields are illegal and it cannot run.
@@ -46,7 +49,7 @@ local function recover(id, boot)
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     return add_dead_letter(id, script_type)
   end
-  note_attempt(id, 'crashed', nil, when)
+  if has_begun then note_attempt(id, 'crashed', nil, when) end
   log_event(id, 'dispatched')
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when,
     'attempt', math.max((tonumber(f[7]) or 1) - 1, 0))
@@ -55,8 +58,9 @@ local function recover(id, boot)
   push_front(id, queue, at)
   count(f[3], 'recovered')
   put_back = put_back + 1
-  note(id, script_type, 'goes back to the front of queue ' .. queue .. ': actor '
-    .. (present(f[12]) or '') .. ' died while it ran the job; crash ' .. crashes .. ' of ' .. crash_limit)
+  note(id, script_type, 'goes back to the front of queue ' .. queue .. ': actor ' .. (present(f[12]) or '')
+    .. (has_begun and ' died while it ran the job; crash ' .. crashes .. ' of ' .. crash_limit
+      or ' died when it had claimed the job ahead'))
 end
 
 local boots = { ARGV[1] }
@@ -68,9 +72,9 @@ for _, boot in ipairs(boots) do
   redis.call('ZREM', BOOTS, boot)
   -- The latest first, so that the earliest ends up in front.
   if budget > 0 then
-    local jobs = redis.call('ZREVRANGE', RUNNING .. boot, 0, budget - 1)
-    for _, id in ipairs(jobs) do recover(id, boot) end
-    budget = budget - #jobs
+    local jobs = redis.call('ZREVRANGE', RUNNING .. boot, 0, budget - 1, 'WITHSCORES')
+    for place = 1, #jobs, 2 do recover(jobs[place], boot, jobs[place + 1] % 2 == 1) end
+    budget = budget - #jobs / 2
   end
   -- If jobs are left, the lease stays declared over, and the next step continues.
   if redis.call('EXISTS', RUNNING .. boot) == 1 then

@@ -1,22 +1,32 @@
 -- Gives jobs of a boot back to the front of their queues; no attempt and no crash is charged.
 --
--- ARGV: 1 boot  2 number of jobs, then for each: id, queue it came from or ''
+-- ARGV: 1 boot  2 number of jobs, then for each: id, queue it came from or '', time of its claim in us,
+--       '1' if its script has begun
 -- returns how many were given back; the boot no longer owned the others
 -- needs: wrong_type time names routing job owner attempts events queue_front limits
+
+-- Tells if a boot has claimed the job again after the claim at that time.
+local function has_claimed_again(boot, id, claimed_at)
+  if has_wrong_type[RUNNING .. boot] then return false end
+  local score = redis.call('ZSCORE', RUNNING .. boot, id)
+  return score and tonumber(score) > tonumber(claimed_at)
+end
 
 local boot, at = ARGV[1], now_us()
 local given_back = 0
 -- Last first, so that the first ends up in front.
 for number = tonumber(ARGV[2]), 1, -1 do
-  local id, queue = ARGV[1 + 2 * number], ARGV[2 + 2 * number]
+  local a = 4 * number - 1
+  local id, queue, claimed_at, has_begun = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3] == '1'
   local f = read(id, 'status', 'attempt', 'script_type', 'group', 'instance', 'priority',
     'limits')
   queue = present(queue) or queue_of(f[3], f[4], f[5], f[6])
   -- A job that names no queue stays with the boot, and is ended when its lease is over.
-  if (queue or f[1] ~= 'started') and disown(boot, id) then
+  if (queue or f[1] ~= 'started') and not has_claimed_again(boot, id, claimed_at)
+    and disown(boot, id) then
     leave_limits(id, f[7], at)
     if f[1] == 'started' then
-      note_attempt(id, 'given_back', nil, rfc3339(at))
+      if has_begun then note_attempt(id, 'given_back', nil, rfc3339(at)) end
       log_event(id, 'dispatched')
       redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at),
         'attempt', math.max((tonumber(f[2]) or 1) - 1, 0))

@@ -3,9 +3,11 @@
 
 -- `ready` is the reply as JSON, where its actor has made it: one that is long, since to escape a
 -- megabyte here takes 15 ms, or one whose output is not UTF-8.
-local function push_reply(id, status, text, ready)
+-- `format` is nil if nobody has looked for it.
+local function push_reply(id, status, text, ready, format)
   local ttl_s = '60'
-  local format = present(redis.call('HGET', JOB .. id, 'reply_format')) or REPLY_FORMAT
+  if format == nil then format = redis.call('HGET', JOB .. id, 'reply_format') end
+  format = present(format) or REPLY_FORMAT
   if string.lower(format) ~= 'plain' then
     local field = status == 'finished' and 'output' or 'error'
     text = ready or cjson.encode({ job_id = id, status = status, [field] = text })
@@ -19,23 +21,31 @@ end
 -- keeps the order of the ends. `seconds` is the retention of the job itself; `retention` is
 -- 'DEFAULT_MS MAX_MS FAILED_MS', the last for a job that ended in `error`.
 -- The log has the default already. `has_files` is false if the job is known to have no files.
-local function set_expiry(id, status, seconds, retention, has_files)
-  -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
-  -- share of its retention, and of at most an hour; its id says by which part.
-  local spread_share, spread_max_ms = 0.05, 3600000
-  local default_ms, max_ms, failed_ms = string.match(retention, '^(%d+) (%d+) (%d+)$')
-  local for_ms = tonumber(status == 'error' and failed_ms or default_ms)
-  local is_own = present(seconds)
-  if is_own and string.match(seconds, '^%d+%.?%d*$') then
-    for_ms = math.max(math.floor(math.min(tonumber(seconds) * 1000, tonumber(max_ms))), 1)
+local set_expiry
+do
+  local known, default_ms, max_ms, failed_ms
+
+  function set_expiry(id, status, seconds, retention, has_files)
+    -- Redis would spend long on jobs that expire together. So each is kept for longer, by a part of this
+    -- share of its retention, and of at most an hour; its id says by which part.
+    local spread_share, spread_max_ms = 0.05, 3600000
+    if known ~= retention then
+      known, default_ms, max_ms, failed_ms = retention, string.match(retention, '^(%d+) (%d+) (%d+)$')
+      default_ms, max_ms, failed_ms = tonumber(default_ms), tonumber(max_ms), tonumber(failed_ms)
+    end
+    local for_ms = status == 'error' and failed_ms or default_ms
+    local is_own = present(seconds)
+    if is_own and string.match(seconds, '^%d+%.?%d*$') then
+      for_ms = math.max(math.floor(math.min(tonumber(seconds) * 1000, max_ms)), 1)
+    end
+    local part = tonumber(string.sub(redis.sha1hex(id), 1, 4), 16) / 65536
+    local spread_ms = math.floor(math.min(for_ms * spread_share, spread_max_ms))
+    local own_ms = for_ms + math.floor(spread_ms * part)
+    redis.call('PEXPIRE', JOB .. id, own_ms)
+    if has_files ~= false then redis.pcall('PEXPIRE', FILES .. id, own_ms) end
+    if is_own or for_ms ~= default_ms then redis.pcall('PEXPIRE', LOG .. id, own_ms) end
+    return for_ms + spread_ms
   end
-  local part = tonumber(string.sub(redis.sha1hex(id), 1, 4), 16) / 65536
-  local spread_ms = math.floor(math.min(for_ms * spread_share, spread_max_ms))
-  local own_ms = for_ms + math.floor(spread_ms * part)
-  redis.call('PEXPIRE', JOB .. id, own_ms)
-  if has_files ~= false then redis.pcall('PEXPIRE', FILES .. id, own_ms) end
-  if is_own or for_ms ~= tonumber(default_ms) then redis.pcall('PEXPIRE', LOG .. id, own_ms) end
-  return for_ms + spread_ms
 end
 
 -- Gives back the unique key of a job. One that has finished at a time keeps it for its `unique_for`: a colon
@@ -57,7 +67,8 @@ local function release_unique(id, unique_key, finished_at)
 end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
--- ready_reply and has_files, which may be nil; and graph_id, which is nil only if nobody has looked for it.
+-- ready_reply and has_files, which may be nil; graph_id and reply_format, which are nil only if nobody has
+-- looked for them; and entries, which takes its entry of the index, to be written by the caller, if not nil.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
 -- `settle` has callbacks of its graph to start.
 local function end_job(id, job, status, text, exit_code, at, retention)
@@ -71,14 +82,23 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   end
   redis.call('HSET', JOB .. id, unpack(fields))
   local for_ms = set_expiry(id, status, job.retention, retention, job.has_files)
-  enter(status, job.script_type, id, at + for_ms * 1000)
+  if job.entries then
+    register(TYPES, job.script_type)
+    local index = index_of(status, job.script_type)
+    local of_index = job.entries[index] or {}
+    job.entries[index] = of_index
+    of_index[#of_index + 1] = integer(at + for_ms * 1000)
+    of_index[#of_index + 1] = id
+  else
+    enter(status, job.script_type, id, at + for_ms * 1000)
+  end
   count(job.script_type, status == 'finished' and 'finished' or 'failed')
   if status == 'error' and (text == 'stopped' or text == 'stopped_by_request') then
     count(job.script_type, 'cancelled')
   end
   if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end
   if not says_no(job.reply) then
-    push_reply(id, status, text, job.ready_reply)
+    push_reply(id, status, text, job.ready_reply, job.reply_format)
     if LEGACY then reply_to_legacy(id, text) end
   end
   if string.sub(id, 1, #TASK_JOB) == TASK_JOB then
