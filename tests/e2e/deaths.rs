@@ -11,7 +11,8 @@ use crate::support::{Hero, Redis, World, keys, wait_until};
 fn jobs(number: usize) -> Vec<Job> {
     let job = |n: usize| {
         let script = if n.is_multiple_of(20) { "sleep(0.02); 1" } else { "1" };
-        JobBuilder::new("osis", script).id(&format!("j{n}")).build().expect("a legal job")
+        let job = JobBuilder::new("osis", script).id(&format!("j{n}")).reply_format("json");
+        job.build().expect("a legal job")
     };
     (0..number).map(job).collect()
 }

@@ -21,7 +21,8 @@ fn an_actor_that_was_stopped_beyond_its_lease_writes_nothing_and_starts_anew() {
     let _supervisor = hero.supervisor().start();
     let paused = hero.actor("osis-default-1").tasks(1).start();
     let script = "sleep(1.0); print(\"said\"); \"done\"";
-    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", script]).code(0);
+    hero.run(&["submit", "-t", "osis", "--reply-format", "json", "--id", "a", "-e", script])
+        .code(0);
     until(&redis, "a", "started");
     paused.signal(Signal::SIGSTOP);
     let _other = hero.actor("osis-default-2").tasks(1).start();
