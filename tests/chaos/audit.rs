@@ -61,6 +61,8 @@ fn account(storm: &Storm) -> Account {
     let hashes: Vec<(Option<String>, Option<usize>, Option<String>)> =
         pipeline.query(&mut storm.world.redis.link()).expect("redis answers");
     for ((id, expected), (status, crashes, attempts)) in storm.expected.iter().zip(hashes) {
+        // A job that was claimed ahead is not charged the first time.
+        let uncharged = usize::from(crashes.is_some());
         let crashes = crashes.unwrap_or(0);
         account.crashes += crashes;
         match status.as_deref() {
@@ -76,7 +78,7 @@ fn account(storm: &Storm) -> Account {
             if ran == 0 {
                 account.never_ran.push(id.clone());
             }
-            if ran > planned + crashes {
+            if ran > planned + crashes + uncharged {
                 let attempts = attempts.unwrap_or_default();
                 account.unexplained.push(format!(
                     "{id} ({ran} times, {planned} planned, {crashes} crashes): {attempts}"

@@ -47,6 +47,8 @@ pub(super) type ErrandEnd = (Errand, Result<Done, StoreError>);
 #[derive(Default)]
 pub(super) struct Errands {
     waiting: VecDeque<Errand>,
+    /// True if the one under way gives jobs back.
+    is_giving_back: bool,
     under_way: Pending<ErrandEnd>,
 }
 
@@ -59,6 +61,19 @@ impl Errands {
     /// Queues an errand before the others.
     pub(super) fn push_first(&mut self, errand: Errand) {
         self.waiting.push_front(errand);
+    }
+
+    /// Queues an errand that gives jobs back, if there are any.
+    pub(super) fn give_back(&mut self, jobs: Vec<GivenBack>) {
+        if !jobs.is_empty() {
+            self.push(Errand::GiveBack(jobs));
+        }
+    }
+
+    /// Returns whether jobs are being given back: a claim could take later jobs of a queue first.
+    pub(super) fn gives_back(&self) -> bool {
+        self.is_giving_back
+            || self.waiting.iter().any(|errand| matches!(errand, Errand::GiveBack(_)))
     }
 
     /// Returns whether all are done.
@@ -76,6 +91,7 @@ impl Errands {
         if !self.under_way.is_active()
             && let Some(errand) = self.waiting.pop_front()
         {
+            self.is_giving_back = matches!(errand, Errand::GiveBack(_));
             let boot = Arc::clone(boot);
             self.under_way.start(async move {
                 let done = run(&errand, &boot).await;
@@ -91,12 +107,9 @@ impl Errands {
 
     /// Takes the end of an errand: queues it again if Redis was away. Returns what follows.
     pub(super) fn done(&mut self, (errand, done): ErrandEnd) -> Result<Done, StoreError> {
+        self.is_giving_back = false;
         match done {
-            Ok(Done::GivenBack)
-                if self.waiting.iter().any(|errand| matches!(errand, Errand::GiveBack(_))) =>
-            {
-                Ok(Done::Finished)
-            }
+            Ok(Done::GivenBack) if self.gives_back() => Ok(Done::Finished),
             Ok(done) => Ok(done),
             Err(error) => {
                 if error.is_transient() && !matches!(errand, Errand::Wake(_)) {

@@ -174,10 +174,9 @@ impl Fetch {
             return;
         }
         self.jobs.update_slots(now, self.boot.health.overload().is_some());
-        let unbegun = self.jobs.take_waiting(now, false);
-        if !unbegun.is_empty() {
-            debug!(jobs = unbegun.len(), "gives jobs back that wait for a thread");
-            self.errands.push(Errand::GiveBack(unbegun));
+        // Never beside a claim, which could take later jobs of a queue first.
+        if !self.claiming.is_claiming() {
+            self.errands.give_back(self.jobs.take_waiting(now, false));
         }
         // Before the next record, which it would have to wait for.
         self.claiming.begin_comparison(now, self.recording.is_recording());
@@ -185,7 +184,7 @@ impl Fetch {
             self.recording.begin();
         }
         self.recording.begin_flush(now, &self.jobs.running);
-        if !self.recording.is_backed_up() {
+        if !self.recording.is_backed_up() && !self.errands.gives_back() {
             let actions = self.claiming.begin(&mut self.jobs.slots, &self.settings);
             self.apply_all(actions);
         }
@@ -392,7 +391,8 @@ impl Fetch {
         let due = if self.boot.health.lease_in_doubt() {
             Some(now + DOUBT_LATENCY)
         } else {
-            let due = [self.recording.flush_due(), self.jobs.take_waiting_at()];
+            let waiting = self.jobs.take_waiting_at().filter(|_| !self.claiming.is_claiming());
+            let due = [self.recording.flush_due(), waiting];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };
         [due, self.draining.deadline(now)].into_iter().flatten().min()
