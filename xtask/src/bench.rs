@@ -112,6 +112,7 @@ impl Bench {
                     actor: &actor,
                     lists: &lists,
                     wanted: 1,
+                    ahead: 0,
                     popped: &[],
                     size_max_bytes: self.config.job.script_size_max,
                     limits: &limits,

@@ -388,6 +388,7 @@ impl Performer {
             actor: &self.present.actor,
             lists: &self.lists(on),
             wanted,
+            ahead: 0,
             popped: &[],
             size_max_bytes: on.config.job.script_size_max + (1 << 20),
             limits: &ClaimLimits::default(),
