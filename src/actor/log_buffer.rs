@@ -314,6 +314,14 @@ impl Log for LogBuffer {
         self.add(fd, line, true);
     }
 
+    fn remark(&self, line: &str) {
+        if self.lock().full {
+            self.mark(&self.hide(line));
+        } else {
+            self.add(2, line, true);
+        }
+    }
+
     fn wants_output(&self) -> bool {
         self.is_live || self.file.get().is_some()
     }

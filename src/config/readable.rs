@@ -6,7 +6,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nix::unistd::{User, getgrouplist};
+use nix::unistd::{User, getegid, geteuid, getgrouplist, getgroups};
 
 use super::files::{DEFAULT_FILE, drop_in_folder, drop_ins, toml_files};
 use super::schema::Config;
@@ -17,6 +17,8 @@ pub struct FileReader {
     name: String,
     uid: u32,
     gids: Vec<u32>,
+    /// True if modes are no obstacle.
+    is_privileged: bool,
 }
 
 impl FileReader {
@@ -26,7 +28,21 @@ impl FileReader {
         let groups = CString::new(name).ok().and_then(|name| getgrouplist(&name, user.gid).ok());
         let mut gids: Vec<u32> = groups.iter().flatten().map(|gid| gid.as_raw()).collect();
         gids.push(user.gid.as_raw());
-        Some(Self { name: name.to_owned(), uid: user.uid.as_raw(), gids })
+        let (uid, is_privileged) = (user.uid.as_raw(), user.uid.is_root());
+        Some(Self { name: name.to_owned(), uid, gids, is_privileged })
+    }
+
+    /// Returns the user of this process as its sandboxed children are: without privileges, root's too.
+    pub fn without_privileges() -> Self {
+        let groups = getgroups().unwrap_or_default().into_iter().chain([getegid()]);
+        let (uid, gids) = (geteuid().as_raw(), groups.map(|gid| gid.as_raw()).collect());
+        Self { name: uid.to_string(), uid, gids, is_privileged: false }
+    }
+
+    /// Returns true if owner, group and mode of a file or folder give this user all rights of `needed`, as
+    /// the digits of a mode: 4 reads, 2 writes, 1 executes or enters.
+    pub fn may(&self, path: &Path, needed: u32) -> bool {
+        fs::metadata(path).is_ok_and(|found| self.has(&found, needed))
     }
 
     pub(super) fn uid(&self) -> u32 {
@@ -56,7 +72,7 @@ impl FileReader {
             of if self.gids.contains(&of.gid()) => 3,
             _ => 0,
         };
-        self.uid == 0 || of.mode() >> shift & needed == needed
+        self.is_privileged || of.mode() >> shift & needed == needed
     }
 
     fn describe(&self, path: &Path, found: &Metadata) -> String {
@@ -107,8 +123,12 @@ mod tests {
         let file = folder.path().join("hero.toml");
         fs::write(&file, "").expect("written");
         let own = fs::metadata(&file).expect("a file");
-        let reader =
-            |uid, gids: &[u32]| FileReader { name: "hero".to_owned(), uid, gids: gids.to_vec() };
+        let reader = |uid, gids: &[u32]| FileReader {
+            name: "hero".to_owned(),
+            uid,
+            gids: gids.to_vec(),
+            is_privileged: uid == 0,
+        };
         let (stranger, strangers) = (own.uid() + 1, own.gid() + 1);
         let cases = [
             (0o600, reader(stranger, &[own.gid()]), false),
@@ -130,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn modes_count_for_root_without_its_privileges() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let reader = FileReader::without_privileges();
+        assert!(reader.may(folder.path(), 7) && !reader.may(&folder.path().join("x"), 0));
+        set_mode(folder.path(), 0o077);
+        assert!(!reader.may(folder.path(), 4) && !reader.may(folder.path(), 1));
+        set_mode(folder.path(), 0o700);
+    }
+
+    #[test]
     fn every_file_that_the_daemon_reads_is_checked() {
         let folder = tempfile::tempdir().expect("a folder");
         set_mode(folder.path(), 0o755);
@@ -146,7 +176,8 @@ mod tests {
         config.supervisor.cron_dir = path("cron.d");
         config.redis.password_file = Some(path("secret"));
         let own = fs::metadata(path("secret")).expect("a file");
-        let reader = FileReader { name: "hero".to_owned(), uid: own.uid() + 1, gids: Vec::new() };
+        let (name, uid, gids) = ("hero".to_owned(), own.uid() + 1, Vec::new());
+        let reader = FileReader { name, uid, gids, is_privileged: false };
         let found = config.unreadable_by(&reader, Some(&path("hero.toml")));
         assert_eq!(found.len(), 4, "{found:?}");
         let named = format!("{}", path("hero.toml.d/a.toml").display());

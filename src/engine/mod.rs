@@ -254,6 +254,11 @@ pub trait Log: Send + Sync {
         self.line(Stream::Stdout, line);
     }
 
+    /// Logs a line of Hero's own, even to a full log.
+    fn remark(&self, line: &str) {
+        self.line(Stream::Stderr, line);
+    }
+
     /// Takes the files that the script left.
     fn files(&self, files: NamedFiles) {
         let _ = files;

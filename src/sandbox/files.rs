@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
 };
 
 use super::policy::{Network, Policy};
@@ -74,16 +74,60 @@ pub(super) fn rules(
     create(policy, program, home, more).map_err(io::Error::other)
 }
 
+/// The access that a rule grants to a file, or to all that is below a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// Reading and listing.
+    Read,
+    /// And starting programs.
+    Execute,
+    /// Reading and writing a file.
+    Device,
+    /// Everything but new devices.
+    All,
+}
+
+impl Grant {
+    fn rights(self) -> BitFlags<AccessFs> {
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        match self {
+            Self::Read => read,
+            Self::Execute => read | AccessFs::Execute,
+            Self::Device => AccessFs::ReadFile | AccessFs::WriteFile,
+            Self::All => AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar),
+        }
+    }
+}
+
+/// Returns what one child may access. Paths that do not exist grant nothing.
+pub(super) fn grants<'a>(
+    policy: &'a Policy,
+    program: &'a Path,
+    home: &'a Path,
+    more: &'a [PathBuf],
+) -> Vec<(Grant, Vec<&'a Path>)> {
+    fn paths(list: &[PathBuf]) -> Vec<&Path> {
+        list.iter().map(PathBuf::as_path).collect()
+    }
+    vec![
+        (Grant::Execute, PROGRAMS.map(Path::new).to_vec()),
+        (Grant::Read, SYSTEM.map(Path::new).to_vec()),
+        (Grant::Read, paths(python_settings())),
+        (Grant::Device, DEVICES.map(Path::new).to_vec()),
+        (Grant::Execute, paths(&policy.read)),
+        (Grant::All, paths(&policy.write)),
+        (Grant::Execute, vec![program]),
+        (Grant::Execute, paths(more)),
+        (Grant::All, vec![home]),
+    ]
+}
+
 fn create(
     policy: &Policy,
     program: &Path,
     home: &Path,
     more: &[PathBuf],
 ) -> Result<Option<OwnedFd>, RulesetError> {
-    let look = AccessFs::ReadFile | AccessFs::ReadDir;
-    let execute = look | AccessFs::Execute;
-    let device = AccessFs::ReadFile | AccessFs::WriteFile;
-    let all = AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?;
@@ -93,17 +137,10 @@ fn create(
     if policy.own_signals {
         ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
     }
-    let mut created = ruleset
-        .create()?
-        .add_rules(path_beneath_rules(PROGRAMS, execute))?
-        .add_rules(path_beneath_rules(SYSTEM, look))?
-        .add_rules(path_beneath_rules(python_settings(), look))?
-        .add_rules(path_beneath_rules(DEVICES, device))?
-        .add_rules(path_beneath_rules(&policy.read, execute))?
-        .add_rules(path_beneath_rules(&policy.write, all))?
-        .add_rules(path_beneath_rules([program], execute))?
-        .add_rules(path_beneath_rules(more, execute))?
-        .add_rules(path_beneath_rules([home], all))?;
+    let mut created = ruleset.create()?;
+    for (grant, paths) in grants(policy, program, home, more) {
+        created = created.add_rules(path_beneath_rules(paths, grant.rights()))?;
+    }
     if let Network::Ports(ports) = &policy.network {
         for port in ports {
             created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;

@@ -4,6 +4,7 @@
 //! own, no inherited descriptors, no privileges, limits, Landlock for files, ports and signals,
 //! seccomp for system calls. This takes no helper program, no namespace and no privilege.
 
+mod allowance;
 mod cgroups;
 mod confine;
 mod files;
@@ -15,6 +16,7 @@ mod support;
 mod syscalls;
 mod usage;
 
+pub(crate) use allowance::{Allowance, FileUse, Refusal};
 pub(crate) use cgroups::JobGroup;
 pub use cgroups::divide_cgroup;
 pub(crate) use confine::{
@@ -22,6 +24,7 @@ pub(crate) use confine::{
 };
 pub use limits::Limit;
 pub(crate) use limits::{Limits, limit_hit};
+pub(crate) use policy::Network;
 pub use rights::Rights;
 pub use support::Support;
 pub use usage::Usage;
@@ -134,6 +137,18 @@ impl Sandbox {
             rules,
             filter: self.filter.clone(),
         })
+    }
+
+    /// Records what one child may do, to explain its errors; `None` if it has no sandbox. The arguments are
+    /// those of [`Sandbox::restrictions`].
+    pub(crate) fn allowance(
+        &self,
+        program: &Path,
+        home: &Path,
+        more: &[PathBuf],
+    ) -> Option<Allowance> {
+        let policy = self.policy.as_ref()?;
+        Some(Allowance::new(policy, self.support, files::grants(policy, program, home, more)))
     }
 
     /// Creates the control group of one child and of all that it starts, if they have one.

@@ -22,7 +22,7 @@ pub(super) struct Policy {
 
 /// The network that children may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Network {
+pub(crate) enum Network {
     Open,
     /// These TCP ports; with port 53, UDP for name resolution too.
     Ports(Vec<u16>),

@@ -66,6 +66,10 @@ impl Support {
         self.landlock >= ABI_PORTS
     }
 
+    pub(super) fn has_scopes(self) -> bool {
+        self.landlock >= ABI_SCOPES
+    }
+
     pub(super) fn has_truncate(self) -> bool {
         self.landlock >= ABI_TRUNCATE
     }

@@ -15,71 +15,84 @@ use super::policy::{Network, Policy};
 use super::search::{CallAnswer, number, with_search};
 use super::support::{Support, target};
 
+/// A call with its name, which begins with `SYS_`.
+pub(super) type Call = (i64, &'static str);
+
+macro_rules! calls {
+    ($($name:ident),* $(,)?) => { [$((libc::$name, stringify!($name))),*] };
+}
+
 /// Calls that look into other processes or change the machine. Answered with "not permitted".
-const DENIED: [i64; 46] = [
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_process_mrelease,
-    libc::SYS_kcmp,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_migrate_pages,
-    libc::SYS_move_pages,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_kexec_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_quotactl_fd,
-    libc::SYS_syslog,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_fanotify_init,
+const DENIED: [Call; 46] = calls![
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_process_madvise,
+    SYS_process_mrelease,
+    SYS_kcmp,
+    SYS_pidfd_getfd,
+    SYS_migrate_pages,
+    SYS_move_pages,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_mount_setattr,
+    SYS_unshare,
+    SYS_setns,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_kexec_load,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_reboot,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_quotactl_fd,
+    SYS_syslog,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_open_by_handle_at,
+    SYS_name_to_handle_at,
+    SYS_fanotify_init,
 ];
 /// Owners are changed by path, which Landlock does not control. `statmount`, `listmount`,
 /// `open_tree_attr` and `file_setattr` are given by number: not every libc has their names.
-const DENIED_ATTRIBUTES: [i64; 6] =
-    [libc::SYS_fchownat, libc::SYS_clock_adjtime, 457, 458, 467, 469];
+const DENIED_ATTRIBUTES: [Call; 6] = [
+    (libc::SYS_fchownat, "SYS_fchownat"),
+    (libc::SYS_clock_adjtime, "SYS_clock_adjtime"),
+    (457, "SYS_statmount"),
+    (458, "SYS_listmount"),
+    (467, "SYS_open_tree_attr"),
+    (469, "SYS_file_setattr"),
+];
 #[cfg(target_arch = "x86_64")]
-const DENIED_OF_PROCESSOR: [i64; 7] = [
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
-    libc::SYS_modify_ldt,
-    libc::SYS_kexec_file_load,
-    libc::SYS_uselib,
-    libc::SYS_chown,
-    libc::SYS_lchown,
+const DENIED_OF_PROCESSOR: [Call; 7] = calls![
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
+    SYS_kexec_file_load,
+    SYS_uselib,
+    SYS_chown,
+    SYS_lchown,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const DENIED_OF_PROCESSOR: [i64; 0] = [];
+const DENIED_OF_PROCESSOR: [Call; 0] = [];
 
 /// Calls that programs can do without. Answered with "no such call".
 ///
@@ -87,42 +100,42 @@ const DENIED_OF_PROCESSOR: [i64; 0] = [];
 /// semaphores of System V and POSIX outlive a job and are shared with the next, and those of other
 /// programs are used by numbers that can be guessed; `io_uring` bypasses filters; `inotify` reports
 /// files that may not be read.
-const ABSENT: [i64; 20] = [
-    libc::SYS_clone3,
-    libc::SYS_openat2,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_inotify_init1,
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_semget,
-    libc::SYS_semctl,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_msgget,
-    libc::SYS_msgctl,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-    libc::SYS_mq_notify,
+const ABSENT: [Call; 20] = calls![
+    SYS_clone3,
+    SYS_openat2,
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    SYS_inotify_init1,
+    SYS_shmget,
+    SYS_shmat,
+    SYS_shmctl,
+    SYS_semget,
+    SYS_semctl,
+    SYS_semop,
+    SYS_semtimedop,
+    SYS_msgget,
+    SYS_msgctl,
+    SYS_msgsnd,
+    SYS_msgrcv,
+    SYS_mq_open,
+    SYS_mq_unlink,
+    SYS_mq_notify,
 ];
 #[cfg(target_arch = "x86_64")]
-const ABSENT_OF_PROCESSOR: [i64; 1] = [libc::SYS_inotify_init];
+const ABSENT_OF_PROCESSOR: [Call; 1] = calls![SYS_inotify_init,];
 #[cfg(not(target_arch = "x86_64"))]
-const ABSENT_OF_PROCESSOR: [i64; 0] = [];
+const ABSENT_OF_PROCESSOR: [Call; 0] = [];
 
 /// Extended attributes are changed by path as well. Answered as by a file system without them, which
 /// programs that copy files accept. `setxattrat` and `removexattrat` are given by number.
-const UNSUPPORTED: [i64; 6] = [
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    463,
-    466,
+const UNSUPPORTED: [Call; 6] = [
+    (libc::SYS_setxattr, "SYS_setxattr"),
+    (libc::SYS_lsetxattr, "SYS_lsetxattr"),
+    (libc::SYS_removexattr, "SYS_removexattr"),
+    (libc::SYS_lremovexattr, "SYS_lremovexattr"),
+    (463, "SYS_setxattrat"),
+    (466, "SYS_removexattrat"),
 ];
 
 /// The calls that set the mode of a file or make one, with the place of the mode.
@@ -146,16 +159,12 @@ const OPENS: [(i64, u8); 1] = [(libc::SYS_openat, 2)];
 
 /// The calls that change modes. An access list of `fsetxattr` changes the mode as well.
 #[cfg(target_arch = "x86_64")]
-const CHMOD: [i64; 5] = [
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
-    libc::SYS_fsetxattr,
-    libc::SYS_chmod,
-];
+const CHMOD: [Call; 5] = calls![SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_fsetxattr, SYS_chmod,];
 #[cfg(not(target_arch = "x86_64"))]
-const CHMOD: [i64; 4] =
-    [libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_fsetxattr];
+const CHMOD: [Call; 4] = calls![SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_fsetxattr,];
+
+/// Changes a file by its path, which Landlock controls from Linux 6.2 on.
+const TRUNCATE: [Call; 1] = calls![SYS_truncate];
 
 /// Flags for new namespaces, and for a process that would be the daemon's own child.
 const CLONE_FLAGS: [i32; 8] = [
@@ -181,25 +190,34 @@ pub(super) fn filter(policy: &Policy, support: Support) -> Option<BpfProgram> {
 
 /// Returns the answers to all calls that are not allowed, by number; `with_rules` have rules.
 fn answers(policy: &Policy, support: Support, with_rules: &[i64]) -> BTreeMap<u32, CallAnswer> {
-    let mut answers = BTreeMap::new();
-    let mut answer = |calls: &[i64], answer| {
-        let numbers = calls.iter().filter_map(|call| u32::try_from(*call).ok());
-        answers.extend(numbers.map(|call| (call, answer)));
-    };
-    answer(with_rules, CallAnswer::Rules);
-    answer(&DENIED, CallAnswer::Error(libc::EPERM));
-    answer(&DENIED_ATTRIBUTES, CallAnswer::Error(libc::EPERM));
-    answer(&DENIED_OF_PROCESSOR, CallAnswer::Error(libc::EPERM));
+    let number = |call: &i64| u32::try_from(*call).ok();
+    let with_rules = with_rules.iter().filter_map(number);
+    let mut answers: BTreeMap<u32, CallAnswer> =
+        with_rules.map(|call| (call, CallAnswer::Rules)).collect();
+    for (calls, error) in denied(policy, support) {
+        let numbers = calls.iter().filter_map(|(call, _)| number(call));
+        answers.extend(numbers.map(|call| (call, CallAnswer::Error(error))));
+    }
+    answers
+}
+
+/// Returns the calls that are denied whatever their arguments, with their errors.
+pub(super) fn denied(policy: &Policy, support: Support) -> Vec<(&'static [Call], i32)> {
+    let mut denied: Vec<(&'static [Call], i32)> = vec![
+        (&DENIED, libc::EPERM),
+        (&DENIED_ATTRIBUTES, libc::EPERM),
+        (&DENIED_OF_PROCESSOR, libc::EPERM),
+        (&UNSUPPORTED, libc::EOPNOTSUPP),
+        (&ABSENT, libc::ENOSYS),
+        (&ABSENT_OF_PROCESSOR, libc::ENOSYS),
+    ];
     if !policy.chmod {
-        answer(&CHMOD, CallAnswer::Error(libc::EPERM));
+        denied.push((&CHMOD, libc::EPERM));
     }
     if !support.has_truncate() {
-        answer(&[libc::SYS_truncate], CallAnswer::Error(libc::EPERM));
+        denied.push((&TRUNCATE, libc::EPERM));
     }
-    answer(&UNSUPPORTED, CallAnswer::Error(libc::EOPNOTSUPP));
-    answer(&ABSENT, CallAnswer::Error(libc::ENOSYS));
-    answer(&ABSENT_OF_PROCESSOR, CallAnswer::Error(libc::ENOSYS));
-    answers
+    denied
 }
 
 /// Calls that are denied for some arguments. A rule applies if all its conditions hold; a call is
@@ -425,19 +443,21 @@ mod tests {
         let support = Support { landlock: 1, seccomp: true, privileged: false };
         let Some(program) = filter(&policy, support) else { return };
         let asked = rules(&policy, support).expect("rules");
-        let lists: [(&[i64], i32); 8] = [
+        let lists: [(&[Call], i32); 8] = [
             (&DENIED, libc::EPERM),
             (&DENIED_ATTRIBUTES, libc::EPERM),
             (&DENIED_OF_PROCESSOR, libc::EPERM),
             (&CHMOD, libc::EPERM),
-            (&[libc::SYS_truncate], libc::EPERM),
+            (&TRUNCATE, libc::EPERM),
             (&UNSUPPORTED, libc::EOPNOTSUPP),
             (&ABSENT, libc::ENOSYS),
             (&ABSENT_OF_PROCESSOR, libc::ENOSYS),
         ];
         for call in 0..=NEWEST + 10 {
             let (answer, steps) = answer_to(&program, call, [0; 6]);
-            let listed = lists.iter().find(|(calls, _)| calls.contains(&i64::from(call)));
+            let is_listed =
+                |calls: &[Call]| calls.iter().any(|(known, _)| *known == i64::from(call));
+            let listed = lists.iter().find(|(calls, _)| is_listed(calls));
             if listed.is_none() && asked.contains_key(&i64::from(call)) {
                 continue;
             }

@@ -17,6 +17,7 @@ mod watch;
 
 pub(in crate::engine) use deadline::poll_until;
 use end::job_output;
+pub(in crate::engine) use end::{Ending, Explainer, with_path};
 pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
 pub(in crate::engine) use prepare::remove_leftovers;
 pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs};
@@ -27,9 +28,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
 use crate::config::{JobConfig, SandboxConfig, TypeConfig};
-use crate::proto::job::{JobOutput, OutputOverflow};
+use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
-use crate::sandbox::{Limit, Sandbox};
+use crate::sandbox::{Allowance, Limit, Sandbox};
 use child::{AskedEnd, ChildReport, Ended, Origin, Spec, Watch};
 use end::{collect, error_of, log_output};
 use prepare::{Prepared, Preparer, Until};
@@ -150,6 +151,23 @@ impl CommandEngine {
         })
     }
 
+    /// Explains what the sandbox refused a child that has failed.
+    fn explanations(
+        &self,
+        spec: &Spec<'_>,
+        report: &ChildReport,
+        asked: &AskedBounds,
+    ) -> Vec<String> {
+        let config = &self.sandbox_config;
+        explained(spec, report, |allowance| Explainer {
+            table: format!("type.{}.sandbox", self.script_type),
+            allowance,
+            read: &config.read,
+            write: &config.write,
+            of_type: Some((config, asked)),
+        })
+    }
+
     /// Returns the fate of an output over its bound.
     fn overflow(&self, script: &Script<'_>) -> OutputOverflow {
         script.output_overflow.or(self.output_overflow).unwrap_or(self.job.output_overflow)
@@ -193,6 +211,25 @@ impl CommandEngine {
         let message = error.unwrap_or_else(|| failed_message(report.status, &report.stderr_tail));
         failure_of_exit(message, report.status.code())
     }
+}
+
+/// Explains what the sandbox refused a child that has failed, with the explainer of its configuration.
+pub(in crate::engine) fn explained<'a>(
+    spec: &Spec<'_>,
+    report: &ChildReport,
+    explainer: impl FnOnce(Allowance) -> Explainer<'a>,
+) -> Vec<String> {
+    let has_failed = match report.ended {
+        Ended::Itself => !report.status.success(),
+        Ended::Stopped(_) => false,
+        _ => true,
+    };
+    let allowance = Some(spec).filter(|_| has_failed).and_then(Spec::allowance);
+    let Some(allowance) = allowance else { return Vec::new() };
+    let explainer = explainer(allowance);
+    let ChildReport { ended, status, usage, .. } = report;
+    let end = explainer.of_end(Ending { ended: *ended, status: *status, limit: usage.limit });
+    end.into_iter().chain(explainer.of_text(&report.stderr_tail)).collect()
 }
 
 /// Returns what an exit code means, with the codes of `sysexits(3)`.
@@ -271,7 +308,10 @@ impl Engine for CommandEngine {
             let room = self.job.files_size_max;
             log.files(collect(home, room, self.preparer.contents(), log));
         }
-        self.outcome(report, &prepared.script, log)
+        let explanations = self.explanations(&spec, &report, script.bounds);
+        let outcome = self.outcome(report, &prepared.script, log);
+        explanations.iter().for_each(|line| log.remark(line));
+        outcome
     }
 
     fn warm_up(&self) {

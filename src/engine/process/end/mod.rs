@@ -1,10 +1,12 @@
 //! Ends a child and all that it started: asks it, kills it, reaps it, and finds its orphans.
 
+mod explain;
 mod files;
 mod message;
 mod orphans;
 mod traceback;
 
+pub(in crate::engine) use explain::{Ending, Explainer, with_path};
 pub(super) use files::collect;
 pub(super) use message::{describe, job_output, log_output};
 pub(in crate::engine) use message::{failed_message, output_text};

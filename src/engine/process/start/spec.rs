@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use super::registry::{MARK, Run};
-use crate::sandbox::{Launch, Restrictions, Sandbox};
+use crate::sandbox::{Allowance, Launch, Restrictions, Sandbox};
 
 /// The number of the channel in the child: the first after the standard descriptors.
 pub(in crate::engine::process) const CHANNEL_NUMBER: &str = "3";
@@ -43,6 +43,11 @@ impl Spec<'_> {
     /// The errors of [`Sandbox::restrictions`].
     pub(super) fn restrictions(&self) -> io::Result<Restrictions> {
         self.sandbox.restrictions(&self.program, self.home, self.read)
+    }
+
+    /// Records what it may do; `None` without a sandbox.
+    pub(in crate::engine::process) fn allowance(&self) -> Option<Allowance> {
+        self.sandbox.allowance(&self.program, self.home, self.read)
     }
 
     /// Returns the program with the mark of its run, and with the number of its channel if it has

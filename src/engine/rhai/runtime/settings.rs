@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
 use crate::error::reason;
 
+use crate::engine::process::with_path;
 use crate::engine::{ObjectStore, ScriptRedis};
 use crate::sandbox::Sandbox;
 
@@ -75,6 +76,16 @@ impl SalSettings {
         }
     }
 
+    /// The folders that may be read.
+    pub(crate) fn read_folders(&self) -> &[PathBuf] {
+        &self.read
+    }
+
+    /// The folders that may be written.
+    pub(crate) fn write_folders(&self) -> &[PathBuf] {
+        &self.write
+    }
+
     /// Rejects a path outside the allowed folders and the script's own folder. Symbolic links are
     /// resolved, except for the last component without `follow_last`, as for a link that is
     /// deleted itself.
@@ -98,7 +109,11 @@ impl SalSettings {
         if folders.iter().chain([&own]).any(|folder| real.starts_with(folder)) {
             return Ok(());
         }
-        Err(format!("not allowed: the path is outside the folders of {setting}"))
+        let folder = if real.is_dir() { &real } else { real.parent().unwrap_or(&real) };
+        let key = with_path(setting.trim_start_matches("sal."), folders, folder);
+        Err(format!(
+            "not allowed: the path is outside the folders of {setting}; [sal] {key} would allow it"
+        ))
     }
 
     /// Rejects a script outside the folders of `sal.exec`.
@@ -112,13 +127,17 @@ impl SalSettings {
 
     /// Rejects starting a program unless `sal.run` allows it.
     pub(crate) fn check_run(&self) -> Result<(), String> {
-        if self.run { Ok(()) } else { Err("not allowed: sal.run is false".to_owned()) }
+        if self.run { Ok(()) } else { Err(is_false("run")) }
     }
 
     /// Rejects network access unless `sal.network` allows it.
     pub(crate) fn check_network(&self) -> Result<(), String> {
-        if self.network { Ok(()) } else { Err("not allowed: sal.network is false".to_owned()) }
+        if self.network { Ok(()) } else { Err(is_false("network")) }
     }
+}
+
+fn is_false(key: &str) -> String {
+    format!("not allowed: sal.{key} is false; [sal] {key} = true would allow it")
 }
 
 /// Resolves every symbolic link of a path. A path that does not exist resolves to where it would be

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::context::{CallError, CallResult, SalJob};
 use crate::engine::Log;
 use crate::engine::process::child::{self, ChildReport, Ended, Origin, Spec, Watch};
+use crate::engine::process::{Explainer, explained};
 use crate::engine::process::{environment, failed_message, find_in, output_text};
 use crate::error::reason;
 
@@ -166,5 +167,14 @@ pub(super) fn run_in_sandbox(
         log_stdout: true,
         channel: false,
     };
-    child::run(&spec, &watch, Origin::Cold)
+    let report = child::run(&spec, &watch, Origin::Cold)?;
+    let explanations = explained(&spec, &report, |allowance| Explainer {
+        table: "sal".to_owned(),
+        allowance,
+        read: settings.read_folders(),
+        write: settings.write_folders(),
+        of_type: None,
+    });
+    explanations.iter().for_each(|line| job.run.log.remark(line));
+    Ok(report)
 }

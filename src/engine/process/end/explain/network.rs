@@ -1,0 +1,172 @@
+//! Explains refused sockets, connections and lookups of names.
+
+use super::words::SaidError;
+use super::{Explainer, has_word};
+use crate::sandbox::Network;
+
+/// The port of name resolution.
+const DNS: u16 = 53;
+
+/// What a program wanted of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// The address of a name.
+    Name,
+    /// A connection to a port, if the text names it.
+    Connection(Option<u16>),
+    /// Connections from others.
+    Listening,
+    /// A socket of another program on this machine.
+    UnixSocket,
+}
+
+impl Explainer<'_> {
+    /// Explains an error that may be one of the network; `lower` is its line in lower case.
+    pub(super) fn of_network(
+        &self,
+        error: SaidError,
+        lower: &str,
+        frames: &[&str],
+    ) -> Option<String> {
+        let about = |words: &[&str]| {
+            let in_line = words.iter().any(|word| lower.contains(word));
+            in_line || frames.iter().any(|frame| words.iter().any(|word| frame.contains(word)))
+        };
+        const SOCKETS: [&str; 10] = [
+            "socket",
+            "connect",
+            "listen",
+            "bind",
+            "urlopen",
+            "/dev/tcp/",
+            "/dev/udp/",
+            "sendto",
+            "getaddrinfo",
+            "dial ",
+        ];
+        const UNIX: [&str; 5] = ["af_unix", "AF_UNIX", ".sock", ".s.pgsql", "on socket \""];
+        let wanted = match error {
+            SaidError::NoName => Wanted::Name,
+            SaidError::NoConnection => Wanted::Connection(port_in(lower)),
+            _ if !about(&SOCKETS) => return None,
+            _ if about(&UNIX) || (has_word(lower, "connect") && lower.contains(" /")) => {
+                Wanted::UnixSocket
+            }
+            _ if has_word(lower, "listen") || about(&["bind(", "bind ", ".listen(", "bind:"]) => {
+                Wanted::Listening
+            }
+            _ => Wanted::Connection(port_in(lower)),
+        };
+        self.is_refused(wanted, error).then(|| self.told(wanted))
+    }
+
+    /// Returns true if the sandbox cannot but have refused it, with this error.
+    fn is_refused(&self, wanted: Wanted, error: SaidError) -> bool {
+        let network = &self.allowance.network;
+        match wanted {
+            // Sockets are refused by their family, before any mode of a file.
+            Wanted::UnixSocket => error == SaidError::NotPermitted && !self.allowance.unix_sockets,
+            Wanted::Listening => {
+                error == SaidError::NotPermitted
+                    && *network != Network::Open
+                    && !self.allowance.unix_sockets
+            }
+            Wanted::Name => match network {
+                Network::Open => false,
+                Network::Ports(ports) => !ports.contains(&DNS),
+                Network::Closed => true,
+            },
+            Wanted::Connection(port) => match network {
+                Network::Open => false,
+                Network::Ports(ports) => {
+                    let is_other = port.is_some_and(|port| !ports.contains(&port));
+                    is_other || error == SaidError::Denied && port.is_none()
+                }
+                // Where no socket can be created, no permission of a connection can be missing.
+                Network::Closed => error != SaidError::Denied,
+            },
+        }
+    }
+
+    fn told(&self, wanted: Wanted) -> String {
+        let table = &self.table;
+        let what = match wanted {
+            Wanted::Name => "the lookup of a name was refused".to_owned(),
+            Wanted::Connection(Some(port)) => format!("a connection to port {port} was refused"),
+            Wanted::Connection(None) => "the network was refused".to_owned(),
+            Wanted::Listening => "listening was refused".to_owned(),
+            Wanted::UnixSocket => {
+                return format!(
+                    "sandbox: a Unix socket was refused; [{table}] unix_sockets = true would allow it"
+                );
+            }
+        };
+        let Some((config, asked)) = self.of_type else {
+            return format!("sandbox: {what}; [{table}] network = true would allow it");
+        };
+        if asked.network.is_some() {
+            return format!("sandbox: {what}; the job itself asked for no more (--network)");
+        }
+        let mut ports = config.ports.clone();
+        match wanted {
+            Wanted::Name => ports.push(DNS),
+            Wanted::Connection(port) => ports.extend(port),
+            Wanted::Listening | Wanted::UnixSocket => ports.clear(),
+        }
+        ports.sort_unstable();
+        ports.dedup();
+        let list: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let single = format!("ports = [{}] or ", list.join(", "));
+        let single = if ports.is_empty() || !self.allowance.has_ports { "" } else { &single };
+        let may_ask = match wanted {
+            _ if config.network_max => true,
+            Wanted::Name => config.ports_max.contains(&DNS),
+            Wanted::Connection(Some(port)) => config.ports_max.contains(&port),
+            _ => false,
+        };
+        let may_ask = if may_ask { ", or the job asks for it with --network" } else { "" };
+        format!("sandbox: {what}; [{table}] {single}network = true would allow it{may_ask}")
+    }
+}
+
+/// Returns the port that a line names: `127.0.0.1:80`, `port 80`, `/dev/tcp/HOST/80`.
+fn port_in(lower: &str) -> Option<u16> {
+    let number = |text: &str| {
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        text[..digits].parse::<u16>().ok().filter(|port| *port > 0)
+    };
+    let after = |mark: &str| lower.split_once(mark).map(|(_, rest)| rest);
+    let of_bash = after("/dev/tcp/").and_then(|rest| rest.split_once('/')).map(|(_, port)| port);
+    let of_address = || {
+        lower.split([' ', ',', '"', '\'']).find_map(|word| {
+            let (host, port) =
+                word.split_once("://").map_or(word, |(_, rest)| rest).rsplit_once(':')?;
+            let last = host.rsplit('.').next().unwrap_or_default();
+            let is_number = host.contains('.') && last.bytes().all(|byte| byte.is_ascii_digit());
+            (is_number || host == "localhost" || host.ends_with(']')).then(|| number(port))?
+        })
+    };
+    of_bash.and_then(number).or_else(|| after("port ").and_then(number)).or_else(of_address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::port_in;
+
+    #[test]
+    fn port_is_found_in_the_messages_of_programs() {
+        for (line, port) in [
+            ("error: connect eperm 127.0.0.1:80 - local (undefined:undefined)", Some(80)),
+            ("connecting to 127.0.0.1:8080... failed: operation not permitted.", Some(8080)),
+            ("connection to server at \"127.0.0.1\", port 5432 failed: could not", Some(5432)),
+            ("script.sh: line 1: /dev/tcp/127.0.0.1/443: operation not permitted", Some(443)),
+            ("dial tcp [::1]:6379: socket: operation not permitted", Some(6379)),
+            ("error 1 connecting to localhost:6379. operation not permitted.", Some(6379)),
+            ("script.py:12: 1.5:x 99999:1 127.0.0.1:0 127.0.0.1:99999", None),
+            ("port é", None),
+            ("", None),
+        ] {
+            assert_eq!(port_in(line), port, "{line}");
+        }
+    }
+}
