@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::job_options::JobOptions;
 use super::progress::{Bar, OutputLines, View};
-use super::{Global, output};
+use super::{Global, explain, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
@@ -27,6 +27,7 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
                         hero exec --param region=north --param retries:=3 report.py\n  \
+                        hero exec --explain report.py\n  \
                         hero exec --memory 512MiB --network 443 fetch.py\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n  \
@@ -38,17 +39,28 @@ pub(super) struct Exec {
     /// Give up waiting after this time; the job goes on
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
+    /// Print what the sandbox of the script allows on this machine, and afterwards whether it refused something
+    #[arg(long)]
+    explain: bool,
 }
 
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         let (job, files) = (self.options.job(&config)?, self.options.files(&config)?);
+        if self.explain {
+            explain::print_allowed(&config, &job)?;
+        }
         let client = Client::open(&config)?;
         let id = client.submit_with_files(job, &files).await?;
         let (log, output) = (client.follow_job_logs(&id), OutputLines::default());
         let view = View { log, lines: true, output, bar: Bar::new() };
-        wait(&client, &id, Some(view), self.wait, global.json).await
+        let ended = wait(&client, &id, Some(view), self.wait, global.json).await;
+        if self.explain {
+            // The end of the job says more than a log that cannot be read.
+            let _ = explain::print_refused(&client, &id).await;
+        }
+        ended
     }
 }
 

@@ -12,6 +12,7 @@ mod dev;
 mod doctor;
 mod events;
 mod exec;
+mod explain;
 mod given;
 mod given_files;
 mod graph;

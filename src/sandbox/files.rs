@@ -61,6 +61,11 @@ const SYSTEM: [&str; 37] = [
 /// Devices without data of others.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
+/// Returns what every child has: the folders of programs, the files that it reads, and the devices.
+pub(super) fn of_every_child() -> [&'static [&'static str]; 3] {
+    [&PROGRAMS, &SYSTEM, &DEVICES]
+}
+
 /// Returns the rules for one child; `None` if the kernel has no Landlock.
 ///
 /// # Errors

@@ -134,10 +134,11 @@ pub(crate) fn limit_hit(
     let memory =
         ["MemoryError", "annot allocate", "bad_alloc", "heap out of memory", "allocation failed"];
     let has_memory = limits.memory_bytes > 0 || limits.address_space_bytes > 0;
+    // Bash says of a file that it cannot open that it "cannot allocate" its number.
     [
+        (limits.open_files > 0 && said(&["Too many open files"]), Limit::OpenFiles),
         (has_memory && said(&memory), Limit::Memory),
         (limits.file_bytes > 0 && said(&["File too large"]), Limit::FileSize),
-        (limits.open_files > 0 && said(&["Too many open files"]), Limit::OpenFiles),
         (limits.processes > 0 && said(&["Resource temporarily unavailable"]), Limit::Processes),
     ]
     .into_iter()
@@ -180,6 +181,7 @@ mod tests {
             (code(134), 0, "FATAL ERROR: … JavaScript heap out of memory", Some(Limit::Memory)),
             (code(1), 0, "bash: xrealloc: cannot allocate 8 bytes", Some(Limit::Memory)),
             (code(1), 0, "OSError: [Errno 24] Too many open files", Some(Limit::OpenFiles)),
+            (code(1), 0, "cannot allocate new fd: Too many open files", Some(Limit::OpenFiles)),
             (code(254), 0, "fork: Resource temporarily unavailable", Some(Limit::Processes)),
             (0, 3, "MemoryError", None),
             (code(1), 3, "", None),

@@ -7,6 +7,7 @@
 mod allowance;
 mod cgroups;
 mod confine;
+mod describe;
 mod files;
 mod limits;
 mod policy;

@@ -33,6 +33,7 @@ mod parsing;
 mod progress;
 mod protocol;
 mod queues;
+mod refusals;
 mod results;
 mod sandboxed_daemon;
 mod scripts;

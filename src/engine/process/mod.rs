@@ -20,7 +20,7 @@ use end::job_output;
 pub(in crate::engine) use end::{Ending, Explainer, with_path};
 pub(in crate::engine) use end::{ask_to_end, failed_message, output_text};
 pub(in crate::engine) use prepare::remove_leftovers;
-pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs};
+pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, variable_names};
 pub(in crate::engine) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 

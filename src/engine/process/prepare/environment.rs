@@ -59,6 +59,13 @@ pub(super) fn environment_over(
     Ok(env.into_iter().collect())
 }
 
+/// Returns the names of the variables that every child of a job has.
+pub fn variable_names() -> Vec<&'static str> {
+    let identity =
+        ["HERO_JOB_ID", "HERO_CALLER_ID", "HERO_CONTEXT_ID", "HERO_OUTPUT_DIR", "HERO_FD"];
+    ["PATH", "SHELL", "HOME", "TMPDIR", LOCALE.0].into_iter().chain(identity).collect()
+}
+
 /// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in
 /// the system's user database.
 pub(in crate::engine::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {

@@ -15,6 +15,7 @@ mod tool;
 mod v;
 
 pub(super) use build_cache::Until;
+pub use environment::variable_names;
 pub(super) use environment::{LOCALE, basic_environment};
 pub(in crate::engine) use environment::{check_variable, environment};
 pub(super) use files::WAY_TO_OUTPUT;

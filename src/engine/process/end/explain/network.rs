@@ -44,12 +44,15 @@ impl Explainer<'_> {
             "getaddrinfo",
             "dial ",
         ];
-        const UNIX: [&str; 5] = ["af_unix", "AF_UNIX", ".sock", ".s.pgsql", "on socket \""];
+        const UNIX: [&str; 5] = ["af_unix", "AF_UNIX", ".s.pgsql", "on socket \"", "unix socket"];
         let wanted = match error {
             SaidError::NoName => Wanted::Name,
             SaidError::NoConnection => Wanted::Connection(port_in(lower)),
             _ if !about(&SOCKETS) => return None,
-            _ if about(&UNIX) || (has_word(lower, "connect") && lower.contains(" /")) => {
+            _ if about(&UNIX)
+                || names_socket(lower)
+                || (has_word(lower, "connect") && lower.contains(" /")) =>
+            {
                 Wanted::UnixSocket
             }
             _ if has_word(lower, "listen") || about(&["bind(", "bind ", ".listen(", "bind:"]) => {
@@ -129,6 +132,12 @@ impl Explainer<'_> {
     }
 }
 
+/// Returns true if a line names a file that ends in `.sock`.
+fn names_socket(lower: &str) -> bool {
+    let mut ends = lower.match_indices(".sock").map(|(at, end)| &lower[at + end.len()..]);
+    ends.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+}
+
 /// Returns the port that a line names: `127.0.0.1:80`, `port 80`, `/dev/tcp/HOST/80`.
 fn port_in(lower: &str) -> Option<u16> {
     let number = |text: &str| {
@@ -139,8 +148,11 @@ fn port_in(lower: &str) -> Option<u16> {
     let of_bash = after("/dev/tcp/").and_then(|rest| rest.split_once('/')).map(|(_, port)| port);
     let of_address = || {
         lower.split([' ', ',', '"', '\'']).find_map(|word| {
-            let (host, port) =
-                word.split_once("://").map_or(word, |(_, rest)| rest).rsplit_once(':')?;
+            let (host, port) = word
+                .split_once("://")
+                .map_or(word, |(_, rest)| rest)
+                .trim_end_matches(':')
+                .rsplit_once(':')?;
             let last = host.rsplit('.').next().unwrap_or_default();
             let is_number = host.contains('.') && last.bytes().all(|byte| byte.is_ascii_digit());
             (is_number || host == "localhost" || host.ends_with(']')).then(|| number(port))?

@@ -18,7 +18,7 @@ struct World {
 
 impl World {
     fn new(config: SandboxConfig) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::Builder::new().prefix("explain").tempdir().expect("a folder");
         for name in ["home", "data"] {
             std::fs::create_dir(folder.path().join(name)).expect("made");
             std::fs::write(folder.path().join(name).join("x"), "").expect("written");

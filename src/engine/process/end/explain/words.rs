@@ -23,19 +23,17 @@ pub(super) enum SaidError {
 impl SaidError {
     /// Returns the error of a line in lower case.
     pub(super) fn of(lower: &str) -> Option<Self> {
-        const NO_NAME: [&str; 9] = [
+        const NO_NAME: [&str; 7] = [
             "name resolution",
             "resolve host",
             "unable to resolve",
-            "eai_again",
-            "enotfound",
             "could not translate host name",
             "name or service not known",
             "nodename nor servname",
             "failed to lookup address",
         ];
         let said = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
-        if said(&NO_NAME) {
+        if said(&NO_NAME) || has_word(lower, "eai_again") || has_word(lower, "enotfound") {
             Some(Self::NoName)
         } else if said(&["permission denied", "errno 13]"]) || has_word(lower, "eacces") {
             Some(Self::Denied)
