@@ -30,7 +30,7 @@ pub(crate) struct Allowance {
     pub(crate) chmod: bool,
     /// True if signals reach only processes of the job.
     pub(crate) own_signals: bool,
-    /// The names of the system calls that are denied whatever their arguments.
+    /// The names of the system calls that are denied with any arguments.
     denied_calls: Vec<&'static str>,
 }
 
@@ -87,7 +87,7 @@ impl Allowance {
         }
     }
 
-    /// Returns the names of the system calls that are denied whatever their arguments.
+    /// Returns the names of the system calls that are denied with any arguments.
     pub(crate) fn denied_calls(&self) -> &[&'static str] {
         &self.denied_calls
     }

@@ -51,7 +51,7 @@ fn network(network: &Network, support: Support) -> String {
     }
 }
 
-/// Describes the system calls that are denied whatever their arguments, by the error that they get.
+/// Describes the system calls that are denied with any arguments, by the error that they get.
 fn calls(denied: &[(&'static [super::syscalls::Call], i32)]) -> Vec<(&'static str, String)> {
     [
         ("calls not permitted", libc::EPERM),

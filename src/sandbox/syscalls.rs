@@ -201,7 +201,7 @@ fn answers(policy: &Policy, support: Support, with_rules: &[i64]) -> BTreeMap<u3
     answers
 }
 
-/// Returns the calls that are denied whatever their arguments, with their errors.
+/// Returns the calls that are denied with any arguments, with their errors.
 pub(super) fn denied(policy: &Policy, support: Support) -> Vec<(&'static [Call], i32)> {
     let mut denied: Vec<(&'static [Call], i32)> = vec![
         (&DENIED, libc::EPERM),

@@ -61,8 +61,14 @@ pub(super) fn environment_over(
 
 /// Returns the names of the variables that every child of a job has.
 pub fn variable_names() -> Vec<&'static str> {
-    let identity =
-        ["HERO_JOB_ID", "HERO_CALLER_ID", "HERO_CONTEXT_ID", "HERO_OUTPUT_DIR", "HERO_FD"];
+    let identity = [
+        "HERO_JOB_ID",
+        "HERO_CALLER_ID",
+        "HERO_CONTEXT_ID",
+        "HERO_OUTPUT_DIR",
+        "HERO_FD",
+        "HERO_RUN_ID",
+    ];
     ["PATH", "SHELL", "HOME", "TMPDIR", LOCALE.0].into_iter().chain(identity).collect()
 }
 

@@ -30,7 +30,7 @@ const REFUSALS_PER_LINE_MAX: usize = 2;
 /// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
-/// What a child was allowed, and where that stands in the configuration.
+/// The rights of a child, and the table of the configuration that gives them.
 #[derive(Debug)]
 pub(in crate::engine) struct Explainer<'a> {
     /// The table of the sandbox: `type.python.sandbox`, or `sal`.
@@ -55,6 +55,10 @@ impl Explainer<'_> {
                     explanations.push(explanation);
                 }
             }
+        }
+        // Bash says first that it gets no socket, then for which port.
+        if explanations.iter().any(|explanation| explanation.starts_with(network::OF_PORT)) {
+            explanations.retain(|explanation| !explanation.starts_with(network::OF_ANY));
         }
         explanations
     }
@@ -141,9 +145,9 @@ impl Explainer<'_> {
         }
     }
 
-    /// Explains a system call that is denied whatever its arguments, if the text names one.
+    /// Explains a system call that is denied with any arguments, if the text names one.
     fn of_call(&self, lower: &str, frames: &[&str]) -> Option<String> {
-        /// What programs say, with the call that they mean.
+        /// Words of programs, with the call that they mean.
         const ALIASES: [(&str, &str); 8] = [
             ("read kernel buffer", "syslog"),
             ("cannot set date", "clock_settime"),

@@ -4,12 +4,15 @@ use super::words::SaidError;
 use super::{Explainer, has_word};
 use crate::sandbox::Network;
 
+/// The begin of an explanation of a connection to a known port, and to an unknown one.
+pub(super) const OF_PORT: &str = "sandbox: a connection to port ";
+pub(super) const OF_ANY: &str = "sandbox: the network was refused";
 /// The port of name resolution.
 const DNS: u16 = 53;
 
-/// What a program wanted of the network.
+/// A use of the network that a program wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum NetworkUse {
     /// The address of a name.
     Name,
     /// A connection to a port, if the text names it.
@@ -46,40 +49,42 @@ impl Explainer<'_> {
         ];
         const UNIX: [&str; 5] = ["af_unix", "AF_UNIX", ".s.pgsql", "on socket \"", "unix socket"];
         let wanted = match error {
-            SaidError::NoName => Wanted::Name,
-            SaidError::NoConnection => Wanted::Connection(port_in(lower)),
+            SaidError::NoName => NetworkUse::Name,
+            SaidError::NoConnection => NetworkUse::Connection(port_in(lower)),
             _ if !about(&SOCKETS) => return None,
             _ if about(&UNIX)
                 || names_socket(lower)
                 || (has_word(lower, "connect") && lower.contains(" /")) =>
             {
-                Wanted::UnixSocket
+                NetworkUse::UnixSocket
             }
             _ if has_word(lower, "listen") || about(&["bind(", "bind ", ".listen(", "bind:"]) => {
-                Wanted::Listening
+                NetworkUse::Listening
             }
-            _ => Wanted::Connection(port_in(lower)),
+            _ => NetworkUse::Connection(port_in(lower)),
         };
         self.is_refused(wanted, error).then(|| self.told(wanted))
     }
 
     /// Returns true if the sandbox cannot but have refused it, with this error.
-    fn is_refused(&self, wanted: Wanted, error: SaidError) -> bool {
+    fn is_refused(&self, wanted: NetworkUse, error: SaidError) -> bool {
         let network = &self.allowance.network;
         match wanted {
             // Sockets are refused by their family, before any mode of a file.
-            Wanted::UnixSocket => error == SaidError::NotPermitted && !self.allowance.unix_sockets,
-            Wanted::Listening => {
+            NetworkUse::UnixSocket => {
+                error == SaidError::NotPermitted && !self.allowance.unix_sockets
+            }
+            NetworkUse::Listening => {
                 error == SaidError::NotPermitted
                     && *network != Network::Open
                     && !self.allowance.unix_sockets
             }
-            Wanted::Name => match network {
+            NetworkUse::Name => match network {
                 Network::Open => false,
                 Network::Ports(ports) => !ports.contains(&DNS),
                 Network::Closed => true,
             },
-            Wanted::Connection(port) => match network {
+            NetworkUse::Connection(port) => match network {
                 Network::Open => false,
                 Network::Ports(ports) => {
                     let is_other = port.is_some_and(|port| !ports.contains(&port));
@@ -91,14 +96,16 @@ impl Explainer<'_> {
         }
     }
 
-    fn told(&self, wanted: Wanted) -> String {
+    fn told(&self, wanted: NetworkUse) -> String {
         let table = &self.table;
         let what = match wanted {
-            Wanted::Name => "the lookup of a name was refused".to_owned(),
-            Wanted::Connection(Some(port)) => format!("a connection to port {port} was refused"),
-            Wanted::Connection(None) => "the network was refused".to_owned(),
-            Wanted::Listening => "listening was refused".to_owned(),
-            Wanted::UnixSocket => {
+            NetworkUse::Name => "the lookup of a name was refused".to_owned(),
+            NetworkUse::Connection(Some(port)) => {
+                format!("a connection to port {port} was refused")
+            }
+            NetworkUse::Connection(None) => "the network was refused".to_owned(),
+            NetworkUse::Listening => "listening was refused".to_owned(),
+            NetworkUse::UnixSocket => {
                 return format!(
                     "sandbox: a Unix socket was refused; [{table}] unix_sockets = true would allow it"
                 );
@@ -112,9 +119,9 @@ impl Explainer<'_> {
         }
         let mut ports = config.ports.clone();
         match wanted {
-            Wanted::Name => ports.push(DNS),
-            Wanted::Connection(port) => ports.extend(port),
-            Wanted::Listening | Wanted::UnixSocket => ports.clear(),
+            NetworkUse::Name => ports.push(DNS),
+            NetworkUse::Connection(port) => ports.extend(port),
+            NetworkUse::Listening | NetworkUse::UnixSocket => ports.clear(),
         }
         ports.sort_unstable();
         ports.dedup();
@@ -123,8 +130,8 @@ impl Explainer<'_> {
         let single = if ports.is_empty() || !self.allowance.has_ports { "" } else { &single };
         let may_ask = match wanted {
             _ if config.network_max => true,
-            Wanted::Name => config.ports_max.contains(&DNS),
-            Wanted::Connection(Some(port)) => config.ports_max.contains(&port),
+            NetworkUse::Name => config.ports_max.contains(&DNS),
+            NetworkUse::Connection(Some(port)) => config.ports_max.contains(&port),
             _ => false,
         };
         let may_ask = if may_ask { ", or the job asks for it with --network" } else { "" };
