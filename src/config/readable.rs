@@ -6,7 +6,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nix::unistd::{User, getegid, geteuid, getgrouplist, getgroups};
+use nix::unistd::{Gid, User, getegid, geteuid, getgrouplist, getgroups};
 
 use super::files::{DEFAULT_FILE, drop_in_folder, drop_ins, toml_files};
 use super::schema::Config;
@@ -35,7 +35,7 @@ impl FileReader {
     /// Returns the user of this process as its sandboxed children are: without privileges, root's too.
     pub fn without_privileges() -> Self {
         let groups = getgroups().unwrap_or_default().into_iter().chain([getegid()]);
-        let (uid, gids) = (geteuid().as_raw(), groups.map(|gid| gid.as_raw()).collect());
+        let (uid, gids) = (geteuid().as_raw(), groups.map(Gid::as_raw).collect());
         Self { name: uid.to_string(), uid, gids, is_privileged: false }
     }
 

@@ -2,6 +2,7 @@
 //! kernel does: first the mode of a file, then the rules of the sandbox.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::files::Grant;
@@ -16,6 +17,10 @@ const EXECUTE: u32 = 1;
 
 /// The rights of one child.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of its own, or a part of the kernel"
+)]
 pub(crate) struct Allowance {
     /// Files and folders, with their links resolved; `None` if the kernel controls no files.
     grants: Option<Vec<(Grant, PathBuf)>>,
@@ -178,14 +183,13 @@ fn resolved(path: &Path) -> Option<(PathBuf, bool)> {
 }
 
 fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|data| data.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::{self, Permissions};
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
     use crate::config::SandboxConfig;

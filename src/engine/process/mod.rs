@@ -310,7 +310,9 @@ impl Engine for CommandEngine {
         }
         let explanations = self.explanations(&spec, &report, script.bounds);
         let outcome = self.outcome(report, &prepared.script, log);
-        explanations.iter().for_each(|line| log.remark(line));
+        for line in &explanations {
+            log.remark(line);
+        }
         outcome
     }
 

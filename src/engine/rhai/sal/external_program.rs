@@ -175,6 +175,8 @@ pub(super) fn run_in_sandbox(
         write: settings.write_folders(),
         of_type: None,
     });
-    explanations.iter().for_each(|line| job.run.log.remark(line));
+    for line in &explanations {
+        job.run.log.remark(line);
+    }
     Ok(report)
 }

@@ -96,7 +96,10 @@ impl Explainer<'_> {
 
     fn of_files(&self, line: &str, lower: &str, frames: &[&str]) -> Vec<String> {
         let wanted = use_said(lower, frames);
-        let refusals = paths_in(line).into_iter().filter_map(|variants| {
+        let paths = paths_in(line);
+        // A program that is named by its path says so first.
+        let names_program = usize::from(line.starts_with('/') && paths.len() > 1);
+        let refusals = paths.into_iter().skip(names_program).filter_map(|variants| {
             let exists = |path: &&&str| Path::new(path).exists();
             let path = variants.iter().find(exists).or(variants.first())?;
             self.allowance.refused(Path::new(path), wanted)

@@ -31,10 +31,6 @@ impl Explainer<'_> {
         lower: &str,
         frames: &[&str],
     ) -> Option<String> {
-        let about = |words: &[&str]| {
-            let in_line = words.iter().any(|word| lower.contains(word));
-            in_line || frames.iter().any(|frame| words.iter().any(|word| frame.contains(word)))
-        };
         const SOCKETS: [&str; 10] = [
             "socket",
             "connect",
@@ -48,6 +44,10 @@ impl Explainer<'_> {
             "dial ",
         ];
         const UNIX: [&str; 5] = ["af_unix", "AF_UNIX", ".s.pgsql", "on socket \"", "unix socket"];
+        let about = |words: &[&str]| {
+            let in_line = words.iter().any(|word| lower.contains(word));
+            in_line || frames.iter().any(|frame| words.iter().any(|word| frame.contains(word)))
+        };
         let wanted = match error {
             SaidError::NoName => NetworkUse::Name,
             SaidError::NoConnection => NetworkUse::Connection(port_in(lower)),

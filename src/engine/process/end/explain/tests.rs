@@ -122,6 +122,7 @@ fn allowed_and_missing_files_are_not_explained() {
         "sudo: a password is required",
         "PermissionError: [Errno 1] Operation not permitted",
         "a chmod: Operation not permitted",
+        "/usr/bin/ld: cannot open output file @/home/a.out: Permission denied",
     ] {
         assert_eq!(by_default(text), [] as [&str; 0], "{text}");
     }

@@ -103,9 +103,6 @@ fn without_paths(line: &str) -> String {
 
 /// Returns the use of a file in a line of Python's code.
 fn of_code(code: &str) -> Option<FileUse> {
-    if !is_code(code) {
-        return None;
-    }
     const CALLS: [(FileUse, &[&str]); 4] = [
         (FileUse::Execute, &["_execute_child", "os.execv"]),
         (
@@ -118,16 +115,18 @@ fn of_code(code: &str) -> Option<FileUse> {
         (FileUse::Write, &["write_text", "write_bytes", "touch", "to_csv"]),
         (FileUse::Read, &["listdir", "scandir", "read_text", "read_bytes", "read_csv"]),
     ];
+    if !is_code(code) {
+        return None;
+    }
     let calls = |name: &&str| has_word(code, name);
-    if let Some((wanted, _)) = CALLS.iter().find(|(_, names)| names.iter().any(|name| calls(&name)))
-    {
+    if let Some((wanted, _)) = CALLS.iter().find(|(_, names)| names.iter().any(calls)) {
         return Some(*wanted);
     }
     let (before, call) = code.rsplit_once("open(")?;
     // `os.open` has flags.
     let arguments = call.split(')').next().filter(|_| !before.ends_with("os."))?;
-    let Some((_, more)) = arguments.split_once(',') else { return Some(FileUse::Read) };
-    let mode = more.trim_start().trim_start_matches("mode=");
+    let Some((_, rest)) = arguments.split_once(',') else { return Some(FileUse::Read) };
+    let mode = rest.trim_start().trim_start_matches("mode=");
     let mode = mode.strip_prefix(['\'', '"'])?.split(['\'', '"']).next()?;
     Some(if mode.contains(['w', 'a', 'x', '+']) { FileUse::Write } else { FileUse::Read })
 }
