@@ -128,8 +128,7 @@ impl World {
         let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
         let unix = UnixListener::bind(folder.join("s.sock")).expect("a socket");
         let port = tcp.local_addr().expect("an address").port();
-        let (hero, folder, _listeners) = (hero_on(&redis), made, (tcp, unix));
-        Self { hero, redis, folder, port, _listeners }
+        Self { hero: hero_on(&redis), redis, folder: made, port, _listeners: (tcp, unix) }
     }
 
     fn filled(&self, text: &str) -> String {
