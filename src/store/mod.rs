@@ -20,6 +20,7 @@ mod events;
 mod external_redis;
 mod files;
 mod graphs;
+mod idle;
 mod inputs;
 mod jobs;
 mod legacy;

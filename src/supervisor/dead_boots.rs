@@ -19,6 +19,9 @@ impl Duty for DeadBoots {
             .recover_boots(None, round.settings.job.crash_limit, round.settings.job.kept())
             .await?;
         counts.note(Self::NAME, recovered);
-        Ok(round.settings.supervisor.sweep_interval)
+        // A lease that is renewed ends later; a boot that appears meanwhile begins with a whole one.
+        let sweep = round.settings.supervisor.sweep_interval;
+        let next = round.store.next_lease_end().await?.unwrap_or(Duration::MAX);
+        Ok(next.clamp(sweep, round.long_pause()))
     }
 }

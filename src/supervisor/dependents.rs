@@ -20,6 +20,9 @@ impl Duty for Dependents {
     const NAME: &'static str = "notifying dependents";
 
     async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+        if !round.store.has_unsettled_jobs().await? {
+            return Ok(round.settings.supervisor.sweep_interval);
+        }
         let kept = round.settings.job.kept();
         let more_to_tell = round.store.settle(kept).await?;
         let more_to_commit = round.store.commit_left(kept).await?;

@@ -41,6 +41,13 @@ pub(super) struct Round {
     pub(super) settings: Arc<SupervisorSettings>,
 }
 
+impl Round {
+    /// Returns the pause of a duty on which no job waits: a multiple of the sweep interval.
+    pub(super) fn long_pause(&self) -> Duration {
+        self.settings.supervisor.sweep_interval.saturating_mul(5)
+    }
+}
+
 /// The counters of all duties, for the status line.
 #[derive(Debug, Default)]
 pub(super) struct DutyCounts {

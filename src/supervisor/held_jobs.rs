@@ -18,6 +18,9 @@ impl Duty for HeldJobs {
     const NAME: &'static str = "checking limits";
 
     async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
+        if !round.store.limits_hold_jobs().await? {
+            return Ok(round.settings.supervisor.sweep_interval);
+        }
         let tended = round.store.tend_limits(PER_ROUND).await?;
         if tended.taken_back > 0 {
             info!(slots = tended.taken_back, "freed slots of jobs that no longer run");

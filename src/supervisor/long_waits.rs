@@ -32,6 +32,6 @@ impl Duty for LongWaits {
                 }
             }
         }
-        Ok(round.settings.supervisor.sweep_interval)
+        Ok(round.long_pause())
     }
 }

@@ -43,6 +43,6 @@ impl Duty for ObjectIndexes {
             }
         }
         let pause = started.elapsed().saturating_mul(PAUSE_FACTOR).max(Duration::from_secs(1));
-        Ok(pause.max(round.settings.supervisor.sweep_interval))
+        Ok(pause.max(round.long_pause()))
     }
 }

@@ -14,6 +14,6 @@ impl Duty for OrphanedEntries {
     async fn round(round: &Round, counts: &DutyCounts) -> Result<Duration, StoreError> {
         let recovered = round.store.recover_orphans().await?;
         counts.note(Self::NAME, recovered);
-        Ok(round.settings.supervisor.sweep_interval)
+        Ok(round.long_pause())
     }
 }

@@ -17,6 +17,6 @@ impl Duty for Statistics {
     async fn round(round: &Round, _: &DutyCounts) -> Result<Duration, StoreError> {
         round.store.sample(SAMPLE_INTERVAL).await?;
         round.store.keep_sample().await?;
-        Ok(round.settings.supervisor.sweep_interval.max(Duration::from_secs(1)))
+        Ok(round.long_pause().max(Duration::from_secs(1)))
     }
 }

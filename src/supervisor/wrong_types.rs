@@ -26,6 +26,6 @@ impl Duty for WrongTypes {
                 keys.join(", ")
             );
         }
-        Ok(round.settings.supervisor.sweep_interval)
+        Ok(round.long_pause())
     }
 }
