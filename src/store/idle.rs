@@ -37,8 +37,12 @@ impl Store {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.boots()).arg(0).arg(0).arg("WITHSCORES");
         pipeline.cmd("TIME");
-        let (first, now): (Vec<(String, f64)>, (u64, u64)) =
-            self.link.pipeline("looking for leases that end", &pipeline).await?;
+        let asked = self.link.pipeline("looking for leases that end", &pipeline).await;
+        let (first, now): (Vec<(String, f64)>, (u64, u64)) = match asked {
+            // A key of a wrong type counts as absent; the sweep for these names it.
+            Err(StoreError::Failed { .. }) => return Ok(None),
+            asked => asked?,
+        };
         let now = Duration::from_secs(now.0) + Duration::from_micros(now.1);
         let end = first.first().map(|(_, end)| Duration::try_from_secs_f64(end / 1e6));
         Ok(end.map(|end| end.unwrap_or_default().saturating_sub(now)))
