@@ -6,10 +6,10 @@ use super::{Program, W1, all_finish, counting, dual, jobs, lines, replies_are_ri
 use crate::support::{Hero, Redis, wait_until};
 
 const EXAMPLE: &str = include_str!("../../packaging/redis/hero-acl.conf");
-const PASSWORD: &str = "secret";
+pub(crate) const PASSWORD: &str = "secret";
 
 /// The rules of a user, those for older programs among them.
-fn rules(user: &str) -> Vec<String> {
+pub(crate) fn rules(user: &str) -> Vec<String> {
     let of_user = |line: &'static str, begins: &str| line.strip_prefix(begins)?.strip_prefix(user);
     let own = EXAMPLE.lines().find_map(|line| of_user(line, "user ")).expect("the user");
     let more = EXAMPLE.lines().find_map(|line| of_user(line, "#   ")).expect("a line for dual");

@@ -1,7 +1,7 @@
 //! Programs with older names beside Hero: written in Python from the background documents alone,
 //! with nothing of Hero in them.
 
-mod acl;
+pub(crate) mod acl;
 mod amqp;
 mod bridge;
 mod documents;

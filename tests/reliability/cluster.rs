@@ -4,6 +4,7 @@ use hero::proto::job::{Job, JobStatus};
 use hero::proto::keys::Keys;
 use hero::store::{Store, StoreError, Submitted};
 
+use crate::foreign::acl::{PASSWORD, rules};
 use crate::support::cluster::NAMESPACE;
 use crate::support::{Cluster, Hero, RETENTION, job, wait_until};
 
@@ -160,6 +161,28 @@ async fn slot_is_found_from_any_node_and_when_all_were_away() {
     wait_until("the cluster serves", || cluster.owner().is_some());
     submit(&fresh, &[job("after")]).await;
     assert_eq!(status(&store, "before").await, Some(JobStatus::Dispatched));
+}
+
+#[test]
+fn shipped_access_rules_are_enough_on_a_cluster() {
+    let cluster = Cluster::start();
+    let password = cluster.folder().join("password");
+    std::fs::write(&password, PASSWORD).expect("writing the password");
+    let login = |user: &str| {
+        let rules = rules(user).into_iter().map(|rule| rule.replace("~hero:", "~{hero}:"));
+        cluster.set_user(user, &rules.collect::<Vec<_>>());
+        Hero::on_cluster(&cluster)
+            .set("redis.username", &format!("{user:?}"))
+            .set("redis.password_file", &format!("{:?}", password.display().to_string()))
+    };
+    let (supervisor, actor) = (login("hero-supervisor"), login("hero-actor"));
+    let client = login("hero-client");
+    let _supervisor = supervisor.supervisor().start();
+    let _actor = actor.actor("sal-default-1").start();
+    client.run(&["exec", "-t", "sal", "-e", "6 * 7"]).code(0).stdout("42\n");
+    cluster.move_slot();
+    client.run(&["exec", "-t", "sal", "-e", "6 * 8"]).code(0).stdout("48\n");
+    assert_eq!(cluster.denied(), []);
 }
 
 #[test]

@@ -182,6 +182,21 @@ impl Cluster {
         answer.expect("just answered")
     }
 
+    /// Sets the rules of a user on all nodes.
+    pub(crate) fn set_user(&self, user: &str, rules: &[String]) {
+        for node in &self.nodes {
+            let mut command = redis::cmd("ACL");
+            command.arg("SETUSER").arg(user).arg(rules);
+            command.query::<()>(&mut node.link().expect("a node answers")).expect("legal rules");
+        }
+    }
+
+    /// Returns what its nodes have denied.
+    pub(crate) fn denied(&self) -> Vec<redis::Value> {
+        let logs = self.nodes.iter().map(|node| node.ask::<Vec<redis::Value>>("ACL LOG"));
+        logs.flat_map(|log| log.expect("a node answers")).collect()
+    }
+
     /// Ends a node at once.
     pub(crate) fn kill(&mut self, node: usize) {
         if let Some(mut process) = self.nodes[node].process.take() {
