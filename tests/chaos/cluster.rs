@@ -3,8 +3,6 @@
 //!
 //! `SEED` replays the faults; `KILLS` and `LONGEST` say how long it lasts, as for the other storm.
 
-#![expect(clippy::print_stderr, reason = "a storm that fails must have named its seed")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,14 +57,14 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
     let cluster = Cluster::start();
     let hero = hero(&cluster);
     let (config, folder) = (cluster.config(), cluster.folder().to_owned());
-    let mut storm = Storm {
+    let mut raging = Storm {
         units: BTreeMap::new(),
         cluster,
         rng: Rng::with_seed(seed),
         struck: BTreeMap::new(),
     };
     for unit in ACTORS.into_iter().chain(SUPERVISORS) {
-        storm.units.insert(unit, hero.actor(unit).start());
+        raging.units.insert(unit, hero.actor(unit).start());
     }
     // Each fault finds jobs on their way: they stream in until the last is healed.
     let (stop, stopped) = channel::<()>();
@@ -95,10 +93,10 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
         // Each kind once before one comes again.
         if left.is_empty() {
             left = FAULTS.to_vec();
-            storm.rng.shuffle(&mut left);
+            raging.rng.shuffle(&mut left);
         }
         let (fault, began) = (left.pop().expect("just filled"), Instant::now());
-        storm.strike(fault, &hero);
+        raging.strike(fault, &hero);
         let jobs = accepted.load(Ordering::Relaxed);
         eprintln!("{fault:?} took {:.1?}; {jobs} jobs are accepted", began.elapsed());
     }
@@ -124,7 +122,7 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
         let prefix = format!("{id} ");
         assert!(text.contains(&prefix), "{id} has not run; the storm had SEED={seed}");
     }
-    eprintln!("{} jobs ended through {:?}", made.len(), storm.struck);
+    eprintln!("{} jobs ended through {:?}", made.len(), raging.struck);
 }
 
 /// The program with leases short enough for a storm.
