@@ -22,6 +22,8 @@ const SUPERVISORS: [&str; 2] = ["supervisor", "second"];
 /// A fault of this storm takes seconds to heal.
 const KILLS_PER_FAULT: u64 = 20;
 const BATCH: usize = 10;
+/// The jobs that are accepted between two faults.
+const BETWEEN_FAULTS: usize = 100;
 /// Nothing ends for this long only if something is stuck.
 const STUCK: Duration = Duration::from_secs(90);
 
@@ -95,6 +97,8 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
             left = FAULTS.to_vec();
             raging.rng.shuffle(&mut left);
         }
+        let enough = accepted.load(Ordering::Relaxed) + BETWEEN_FAULTS;
+        wait_until("jobs are accepted again", || accepted.load(Ordering::Relaxed) >= enough);
         let (fault, began) = (left.pop().expect("just filled"), Instant::now());
         raging.strike(fault, &hero);
         let jobs = accepted.load(Ordering::Relaxed);

@@ -6,6 +6,7 @@ use hero::store::{Store, StoreError, Submitted};
 
 use crate::foreign::acl::{PASSWORD, rules};
 use crate::support::cluster::NAMESPACE;
+use crate::support::keys::prefix;
 use crate::support::{Cluster, Hero, RETENTION, job, wait_until};
 
 fn keys() -> Keys {
@@ -169,7 +170,9 @@ fn shipped_access_rules_are_enough_on_a_cluster() {
     let password = cluster.folder().join("password");
     std::fs::write(&password, PASSWORD).expect("writing the password");
     let login = |user: &str| {
-        let rules = rules(user).into_iter().map(|rule| rule.replace("~hero:", "~{hero}:"));
+        let of_default = format!("~{}", prefix("HERO"));
+        let of_cluster = format!("~{NAMESPACE}:");
+        let rules = rules(user).into_iter().map(|rule| rule.replace(&of_default, &of_cluster));
         cluster.set_user(user, &rules.collect::<Vec<_>>());
         Hero::on_cluster(&cluster)
             .set("redis.username", &format!("{user:?}"))
