@@ -1,8 +1,15 @@
 -- Redis's clock, and times as text.
 
-local function now_us()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+-- Never the same twice in one script, although it stands still there since Redis 7.2: what is queued
+-- later has a later score.
+local now_us
+do
+  local last = 0
+  function now_us()
+    local time = redis.call('TIME')
+    last = math.max(time[1] * 1000000 + time[2], last + 1)
+    return last
+  end
 end
 
 -- Lua writes a number this large in exponential form.
