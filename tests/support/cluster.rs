@@ -74,9 +74,11 @@ impl Cluster {
     /// One whose nodes do not run yet.
     fn absent() -> Self {
         let folder = tempfile::Builder::new().prefix("hero-test-").tempdir().expect("a folder");
-        // All ports at once, so that each is another.
-        let listeners: Vec<TcpListener> = (0..2 * NODES)
-            .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"))
+        // All ports at once, so that each is another. The kernel gives those above to outgoing
+        // connections, perhaps while a node is away.
+        let listeners: Vec<TcpListener> = std::iter::repeat_with(|| fastrand::u16(10_000..32_000))
+            .filter_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
+            .take(2 * NODES)
             .collect();
         let port = |place: usize| listeners[place].local_addr().expect("an address").port();
         let nodes = (0..NODES)

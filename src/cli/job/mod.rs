@@ -214,7 +214,7 @@ impl JobCommand {
                 jobs.each(&client, global, BulkVerb::Retry, retry).await
             }
             Self::Edit(edit) => edit.run(&client, global).await,
-            Self::Clone(clone) => clone.run(&client, global).await,
+            Self::Clone(clone) => Box::pin(clone.run(&client, global)).await,
             Self::Delete(jobs) => {
                 let delete = async |id: &JobId| {
                     client.delete_job(id).await?;
