@@ -39,6 +39,10 @@ pub enum BackupLine {
     Log(LogCopy),
     /// The dead letters of a script type, oldest first.
     Dead(DeadCopy),
+    /// A graph or batch, after all jobs.
+    Graph(GraphCopy),
+    /// Jobs of the graph before.
+    GraphJobs(GraphJobsCopy),
     /// The fields with an index, of the objects of one type.
     Indexes(IndexesCopy),
     /// An object.
@@ -56,6 +60,7 @@ impl BackupLine {
         match self {
             Self::Paused(queues) => queues.iter().try_for_each(|queue| legal::<Queue>(queue)),
             Self::Cron(cron) => readable(cron.fields.values()),
+            Self::Graph(graph) => readable(graph.fields.values()),
             Self::Job(job) => {
                 let ids = job.pending.iter().map(|id| id.strip_prefix('?').unwrap_or(id));
                 ids.into_iter().try_for_each(legal::<JobId>)?;
@@ -78,6 +83,7 @@ impl BackupLine {
                 Err(format!("the periodic job {} is too large", added.name))
             }
             Self::CronAdded(_)
+            | Self::GraphJobs(_)
             | Self::Backup(_)
             | Self::Limit(_)
             | Self::Dead(_)
@@ -219,6 +225,28 @@ pub struct DeadCopy {
     pub script_type: ScriptType,
     /// The jobs.
     pub ids: Vec<JobId>,
+}
+
+/// A graph or batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphCopy {
+    /// Its id.
+    pub id: JobId,
+    /// Its hash.
+    pub fields: BTreeMap<String, Bytes>,
+    /// The rest of the time that it is kept.
+    pub ttl_ms: u64,
+}
+
+/// Jobs of a graph or batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphJobsCopy {
+    /// The graph.
+    pub id: JobId,
+    /// Each job, and its outcome and place as one number.
+    pub jobs: Vec<(JobId, u64)>,
 }
 
 /// The indexes on the objects of one type.

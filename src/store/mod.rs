@@ -19,6 +19,7 @@ mod error;
 mod events;
 mod external_redis;
 mod files;
+mod graph_copies;
 mod graphs;
 mod idle;
 mod inputs;

@@ -156,3 +156,38 @@ fn backup_that_cannot_be_written_leaves_the_old_file() {
     assert!(fs::read_to_string(&path).expect("replaced").contains("\"backup\""));
     until(&redis, "a", "dispatched");
 }
+
+#[test]
+fn graph_is_restored_with_its_jobs_and_ends_there() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let graph = "id = \"g\"\nname = \"night\"\n[job.a]\nid = \"a\"\ntype = \"osis\"\nscript = \"1\"\n\
+                 [job.b]\nid = \"b\"\ntype = \"bash\"\nafter = [\"a\"]\nscript = \"echo b\"\n\
+                 [on_end]\ntype = \"osis\"\nscript = '`${ENV.HERO_GRAPH_NAME}: ${ENV.HERO_GRAPH_FINISHED}`'\n";
+    fs::write(redis.folder().join("g.toml"), graph).expect("written");
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["submit", "--graph", "g.toml"]).code(0);
+    hero.run(&["job", "wait", "a"]).code(0);
+    let file = redis.folder().join("hero.jsonl");
+    let file = file.to_str().expect("text");
+    hero.run(&["backup", file]).code(0);
+    let other = Redis::start();
+    let there = Hero::on(&other);
+    there.run(&["restore", file]).code(0);
+    there.run(&["graph", "show", "g"]).code(0);
+    assert!(there.run(&["graph", "list"]).stdout.contains("1 of 2 done, 1 waiting"));
+    let _units = ["osis-default-1", "bash-default-1"].map(|unit| there.actor(unit).start());
+    there.run(&["graph", "wait", "g"]).code(0);
+    let key = keys().graph(&"g".parse().expect("legal"));
+    wait_until("it calls back", || other.field(&key, "on_end_job").is_some());
+    let called = other.field(&key, "on_end_job").expect("called");
+    there.run(&["job", "wait", &called]).code(0).stdout("night: 2\n");
+    // The end of a graph that had ended comes no second time.
+    there.run(&["backup", file]).code(0);
+    let third = Redis::start();
+    let hero = Hero::on(&third);
+    hero.run(&["restore", file]).code(0);
+    assert_eq!(third.field(&key, "ends").as_deref(), Some("1"));
+    assert_eq!(third.field(&key, "open"), None);
+    assert!(hero.run(&["graph", "list"]).stdout.contains("2 of 2 done"));
+}

@@ -77,6 +77,7 @@ impl Client {
         let mut backup = BackupRun { client: self, writer, began, copied: HashSet::new() };
         backup.queues_and_schedules(periodic_jobs).await?;
         backup.jobs().await?;
+        backup.graphs().await?;
         backup.objects().await?;
         writer.end()?;
         Ok(())
@@ -165,6 +166,30 @@ impl<W: Write> BackupRun<'_, W> {
             log = self.client.store.backup_log(&id, &last, until).await?;
         }
         Ok(())
+    }
+
+    async fn graphs(&mut self) -> Result<(), BackupError> {
+        let (store, mut next) = (&self.client.store, None);
+        loop {
+            let page = store.graphs(PAGE, next).await?;
+            for graph in page.items {
+                let Some(copy) = store.backup_graph(&graph.id).await? else { continue };
+                self.writer.write(&BackupLine::Graph(copy))?;
+                let mut after = None;
+                loop {
+                    let jobs = store.backup_graph_jobs(&graph.id, after).await?;
+                    after = jobs.jobs.last().map(|(_, score)| *score);
+                    if after.is_none() {
+                        break;
+                    }
+                    self.writer.write(&BackupLine::GraphJobs(jobs))?;
+                }
+            }
+            next = page.next;
+            if next.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     async fn objects(&mut self) -> Result<(), BackupError> {

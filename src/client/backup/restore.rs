@@ -44,6 +44,7 @@ struct RestoreRun<'a> {
     client: &'a Client,
     restored: Restored,
     waiting: Vec<Waiting>,
+    graphs: Vec<JobId>,
     log_ttl_ms: u64,
     indexed: Option<IndexesCopy>,
     objects: Vec<ObjectCopy>,
@@ -72,6 +73,7 @@ pub async fn restore<R: BufRead>(
         client,
         restored: Restored::default(),
         waiting: Vec::new(),
+        graphs: Vec::new(),
         log_ttl_ms: LOG_TTL_MS,
         indexed: None,
         objects: Vec::new(),
@@ -100,6 +102,14 @@ impl RestoreRun<'_> {
             }
             BackupLine::Limit(limit) => drop(store.restore_limit(&limit).await?),
             BackupLine::Dead(dead) => drop(store.restore_dead(&dead).await?),
+            BackupLine::Graph(graph) => {
+                if store.restore_graph(&graph).await? {
+                    self.graphs.push(graph.id);
+                }
+            }
+            // Of a graph whose id was taken meanwhile, nothing.
+            BackupLine::GraphJobs(jobs) if self.graphs.last() != Some(&jobs.id) => {}
+            BackupLine::GraphJobs(jobs) => store.restore_graph_jobs(&jobs).await?,
             BackupLine::Job(job) => self.job(job).await?,
             BackupLine::Log(log) => store.restore_log(&log, self.log_ttl_ms).await?,
             BackupLine::Indexes(indexes) => {
@@ -153,6 +163,9 @@ impl RestoreRun<'_> {
     async fn send_on_their_way(&mut self) -> Result<(), BackupError> {
         self.waiting.sort_by_key(|job| job.order);
         let kept = self.client.job.kept();
+        for graph in self.graphs.drain(..) {
+            self.client.store.close_batch(&graph, kept).await?;
+        }
         for Waiting { id, status, queue, pending, .. } in self.waiting.drain(..) {
             let place =
                 self.client.store.restore_place(&id, status, queue.as_ref(), &pending, kept);
