@@ -17,6 +17,7 @@ pub(super) enum Nav {
     Overview,
     /// The list of jobs, of one state or of all.
     Jobs(Option<ShownState>),
+    Graphs,
     Queues,
     Actors,
     PeriodicJobs,
@@ -183,6 +184,7 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                         }
                     }
                 }
+                (entry(Nav::Graphs, "/graphs", "Graphs", html! {}))
                 (entry(Nav::Queues, "/queues", "Queues", counts.queues))
                 (entry(Nav::Actors, "/actors", "Actors", counts.actors))
                 (entry(Nav::PeriodicJobs, "/cron", "Periodic jobs", counts.periodic_jobs))

@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod fields;
 mod graph;
+mod graphs;
 mod guard;
 mod job;
 mod jobs;
@@ -55,7 +56,10 @@ pub fn routes(site: Site) -> Router {
         .route("/jobs/{id}", get(job::show).post(job::change))
         .route("/jobs/{id}/graph", get(graph::show))
         .route("/jobs/{id}/log", get(job::log))
+        .route("/jobs/{id}/files/{name}", get(job::download))
         .route("/jobs/{id}/delete", get(job::ask_delete))
+        .route("/graphs", get(graphs::list))
+        .route("/graphs/{id}", get(graphs::show))
         .route("/submit", get(submit::show).post(submit::change).layer(body))
         .route("/dead", get(dead::list).post(dead::change))
         .route("/limits", get(limits::list))

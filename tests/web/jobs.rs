@@ -198,3 +198,65 @@ fn reader_changes_no_job_and_a_form_without_its_token_does_nothing() {
     }
     assert_eq!(redis.field(&keys::job("one"), "status").as_deref(), Some("dispatched"));
 }
+
+#[test]
+fn files_of_a_job_are_listed_and_sent_as_files_alone() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let name = "<b onclick> &.html";
+    let path = redis.folder().join("given");
+    std::fs::write(&path, HOSTILE).expect("written");
+    let input = format!("{name}={}", path.display());
+    hero.run(&["submit", "-t", "bash", "--id", "a", "--input", &input, "-e", "true"]).code(0);
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, OPERATOR);
+    let page = send(&site, "GET", "/jobs/a", &cookie, "");
+    is_safe(&page, "/jobs/a");
+    assert!(page.body.contains("&lt;b onclick&gt; &amp;.html</a>"), "{}", page.body);
+    let href = "/jobs/a/files/%3Cb%20onclick%3E%20%26.html";
+    assert!(page.body.contains(href), "{}", page.body);
+    let sent = send(&site, "GET", href, &cookie, "");
+    assert_eq!((sent.status, sent.body.as_str()), (200, HOSTILE));
+    let head = sent.head.to_ascii_lowercase();
+    for line in [
+        "content-disposition: attachment; filename=\"_b_onclick___.html\"",
+        "content-type: application/octet-stream",
+        "x-content-type-options: nosniff",
+    ] {
+        assert_eq!(head.matches(line).count(), 1, "{line}: {head}");
+    }
+    for missing in ["/jobs/a/files/other", "/jobs/b/files/x", "/jobs/a/files/..%2Fa"] {
+        assert_ne!(send(&site, "GET", missing, &cookie, "").status, 200, "{missing}");
+    }
+    assert_ne!(send(&site, "GET", href, "", "").status, 200, "only for who has signed in");
+}
+
+#[test]
+fn graphs_are_listed_and_shown_with_their_jobs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run_with_input(
+        &["submit", "--batch", "-", "--id", "g", "--name", HOSTILE],
+        "{\"id\":\"one\",\"script_type\":\"osis\",\"script\":\"1\"}\n\
+         {\"id\":\"two\",\"script_type\":\"bash\",\"script\":\"true\"}\n",
+    )
+    .code(0);
+    for field in ["error", "name"] {
+        redis.set_field(&keys::job("two"), field, HOSTILE);
+    }
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "one"]).code(0);
+    let site = Served::on(&redis, "");
+    let cookie = signed_in(&site, READER);
+    let list = send(&site, "GET", "/graphs", &cookie, "");
+    is_safe(&list, "/graphs");
+    assert!(list.body.contains("1 of 2 done, 1 waiting"), "{}", list.body);
+    assert!(list.body.contains("href=\"/graphs/g\""), "{}", list.body);
+    let graph = send(&site, "GET", "/graphs/g", &cookie, "");
+    is_safe(&graph, "/graphs/g");
+    assert!(graph.body.contains("href=\"/jobs/two\""), "{}", graph.body);
+    let job = send(&site, "GET", "/jobs/one", &cookie, "");
+    assert!(job.body.contains("href=\"/graphs/g\""), "{}", job.body);
+    assert_eq!(send(&site, "GET", "/graphs/none", &cookie, "").status, 404);
+    is_safe(&send(&site, "GET", "/graphs?after=%3Cb%3E", &cookie, ""), "a cursor that is none");
+}

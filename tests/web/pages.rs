@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 25] = [
+const PAGES: [&str; 27] = [
     "/",
     "/jobs",
     "/jobs?state=error",
@@ -19,6 +19,8 @@ const PAGES: [&str; 25] = [
     "/jobs/dead-one",
     "/jobs/dead-one/delete",
     "/jobs/GRAPH/graph",
+    "/graphs",
+    "/graphs/pipeline",
     "/queues",
     "/queues/type:bash",
     "/queues/type:bash/purge",

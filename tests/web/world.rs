@@ -49,7 +49,7 @@ impl PageWorld {
         let submit = |args: &[&str]| self.hero.run(&[&["submit"], args].concat()).code(0);
         let graph = self.redis.folder().join("graph.toml");
         fs::write(&graph, GRAPH).expect("writing a file");
-        submit(&["--graph", &graph.display().to_string()]);
+        submit(&["--graph", &graph.display().to_string(), "--id", "pipeline"]);
         for number in 0..3 {
             let script = format!("echo line {number}; echo oh >&2; exit {number}");
             submit(&["-t", "bash", "--name", "import", "--caller", "nightly", "-e", &script]);

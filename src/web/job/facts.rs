@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
-use super::super::links::SiteLinks;
+use super::super::links::{SiteLinks, encoded};
 use super::super::parts::{duration, until, was};
 
 /// The most jobs of a list of prerequisites or dependents.
@@ -19,7 +19,7 @@ fn seconds(job: &JobDoc, field: &str) -> Option<String> {
 }
 
 /// Returns a size in its largest unit: `41 MiB`.
-fn bytes(bytes: u64) -> String {
+pub(super) fn bytes(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = UNITS.iter().find(|(_, size)| bytes >= *size);
     unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
@@ -39,6 +39,7 @@ pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let queue = job.queue().unwrap_or_default();
     let caller = job.text("caller_id");
     let json = format!("{}.json", links.job(job.id()));
+    let graph = job.text("graph_id");
     html! {
         section #facts {
             (bar("Facts", "", Some(("JSON", &json))))
@@ -46,6 +47,7 @@ pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
                 (fact("Name", job.text("name")))
                 (linked("Type", job.text("script_type"), &links.with("/jobs", &[("type", job.text("script_type"))])))
                 (linked("Queue", &queue, &links.queue(&queue)))
+                (linked("Graph", graph, &links.to(&format!("/graphs/{}", encoded(graph)))))
                 (fact("Priority", priority(job)))
                 (linked("Caller", caller, &links.with("/jobs", &[("caller", caller)])))
                 (fact("Context", job.text("context_id")))

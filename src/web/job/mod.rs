@@ -4,6 +4,7 @@ mod attempt_section;
 mod attempts;
 mod change;
 mod facts;
+mod files;
 mod highlight;
 mod log_pane;
 mod source;
@@ -34,6 +35,7 @@ use crate::rpc::Scope;
 use crate::store::LogLine;
 
 pub(super) use change::{ask_delete, change};
+pub(super) use files::download;
 
 use facts::{RELATED_MAX, RelatedJob};
 
@@ -83,6 +85,7 @@ pub(super) async fn show(
             }
             aside aria-label="Facts" {
                 (facts::facts(&job, links, now.at))
+                (files::section(&site, &visitor, &job).await?)
                 (facts::environment(&job))
                 (relations(&site, &visitor, &job, now.at).await?)
             }
@@ -112,6 +115,7 @@ pub(super) async fn live(
         LivePart::rows("log-lines", log_pane::rows(&log, &attempts)),
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.at)),
+        LivePart::whole("files", files::section(site, visitor, &job).await?),
         LivePart::whole("relations", relations(site, visitor, &job, now.at).await?),
     ];
     if visitor.may(Scope::Operate) {
